@@ -33,7 +33,7 @@ after(async () => {
 })
 
 suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, () => {
-  test('a source is made, changed, gets keys and loses them, and goes', async () => {
+  test('a source is created, changed, gets and loses write keys, and is deleted', async () => {
     const made = await asJson<Named & { writeKeys: string[] }>(service, 'sources', 'create', 'shop', '--write-key', 'shop-key')
     assert.deepEqual(made.writeKeys, ['shop-key'])
     assert.match(
@@ -49,7 +49,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.equal((await switchyard(service, 'sources', 'show', made.id)).code, 4)
   })
 
-  test('a destination: every setting, secrets from stdin, a file and the environment, and never shown', async () => {
+  test('a destination: every setting, and secrets from stdin, a file and the environment, which are never shown', async () => {
     const { id } = await newSource(service, 'settings')
     await using receiver = await startReceiver()
     writeFileSync(join(folder, 'secret'), 'secret-of-a-file\n')
@@ -111,10 +111,10 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.doesNotMatch(made.stdout + plain, /secret-of-a-file|whsec_/)
     assert.match(
       plain,
-      /headers +X-Team, Authorization\nshared secret +yes\nsigning secrets +1\n[^]*only types +track\nnot events +Cart Viewed/,
+      /headers +X-Team, Authorization\nshared secret +yes\nsigning secrets +1\n[^]*allowed types +track\ndenied events +Cart Viewed/,
     )
 
-    // What is not named stays: the other list, the other header.
+    // Settings that are not given stay: the other list, the other header.
     const piped = startSwitchyard(
       service,
       ['destinations', 'update', 'all settings', '--allow-event', 'A', '--remove-header', 'x-team', '--shared-secret', '-', '--json'],
@@ -148,7 +148,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
       assert.doesNotMatch(await says(service, ...list), /secret-of|whsec_/)
   })
 
-  test('a destination is paused, resumed, disabled, enabled, tested and asked for its health', async () => {
+  test('a destination is paused, resumed, disabled, enabled and tested, and its health is shown', async () => {
     await newSource(service, 'health')
     await using receiver = await startReceiver(() => ({ status: 500, body: 'out of order' }))
     await says(service, 'destinations', 'create', 'health', receiver.url, '--source', 'health', '--paused')
@@ -157,24 +157,27 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.match(await says(service, 'destinations', 'pause', 'health'), /^Destination health is paused\.\n$/)
     assert.match(await says(service, 'destinations', 'show', 'health'), /enabled +(true|yes)\n *paused +(true|yes)\n/)
     assert.match(await says(service, 'destinations', 'disable', 'health'), /is disabled\.\n/)
-    assert.match(await says(service, 'destinations', 'resume', 'health'), /is resumed\. It is disabled: `switchyard destinations enable /)
+    assert.match(
+      await says(service, 'destinations', 'resume', 'health'),
+      /is resumed\. It is still disabled: run `switchyard destinations enable /,
+    )
     assert.match(await says(service, 'destinations', 'enable', 'health'), /is enabled\.\n/)
     assert.equal((await asJson<{ paused: boolean }>(service, 'destinations', 'show', 'health')).paused, false)
     const bad = await switchyard(service, 'destinations', 'test', 'health')
     assert.equal(bad.code, 1)
-    assert.match(bad.stdout, /http_500 after[^]*it answered: out of order[^]*It was not taken\./)
+    assert.match(bad.stdout, /http_500 after[^]*response: out of order[^]*Test failed: no URL answered 2xx\./)
     receiver.answer = () => undefined
-    assert.match(await says(service, 'destinations', 'test', 'health', '--type', 'identify'), /It was taken\./)
-    assert.match(await says(service, 'destinations', 'health', 'health'), /^breaker +closed\n/)
+    assert.match(await says(service, 'destinations', 'test', 'health', '--type', 'identify'), /Test passed\./)
+    assert.match(await says(service, 'destinations', 'health', 'health'), /^circuit breaker +closed\n/)
     await says(service, 'destinations', 'delete', 'health')
     const gone = await switchyard(service, 'destinations', 'show', 'health')
     assert.deepEqual(
       [gone.code, gone.stderr],
-      [4, 'There is no destination with the id or name health. `switchyard destinations` lists them.\n'],
+      [4, 'There is no destination with the id or name health. Run `switchyard destinations` for a list.\n'],
     )
   })
 
-  test('a viewer reads and changes nothing; a revoked token is refused', async () => {
+  test('a viewer can read but not change anything, and a revoked token is rejected', async () => {
     const { id, token } = await asJson<Named & { token: string }>(service, 'tokens', 'create', 'grafana')
     assert.match(await says(service, 'tokens'), new RegExp(`${id} +grafana +viewer +never`))
     const viewer = { url: service.url, token }
@@ -183,13 +186,13 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.deepEqual([refused.code, refused.stdout], [3, ''])
     assert.match(refused.stderr, /^[A-Z].*\(\w+\)\n$/)
     assert.doesNotMatch(await says(service, 'tokens'), /grafana +viewer +never/, 'it was used')
-    assert.match(await says(service, 'tokens', 'revoke', 'grafana'), /is revoked/)
+    assert.match(await says(service, 'tokens', 'revoke', 'grafana'), /^Revoked token/)
     const unknown = await switchyard(viewer, 'sources')
-    assert.deepEqual([unknown.code, /does not know this control token/.test(unknown.stderr)], [3, true])
+    assert.deepEqual([unknown.code, /rejected this control token/.test(unknown.stderr)], [3, true])
     assert.doesNotMatch(unknown.stderr, new RegExp(token))
   })
 
-  test('an OAuth application gets its public key, and never the private one', async () => {
+  test('an OAuth application accepts a public key and rejects a private one', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const [open, secret] = [join(folder, 'public.pem'), join(folder, 'private.pem')]
     writeFileSync(open, publicKey.export({ type: 'spki', format: 'pem' }))
@@ -216,14 +219,14 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     const [, second = ''] = /Its keyId is (\S+)\./.exec(await says(service, 'oauth-apps', 'add-key', 'shop app', open)) ?? []
     assert.match(await says(service, 'oauth-apps'), new RegExp(`${app.id} +shop app .*key-1, ${second}`))
     await says(service, 'oauth-apps', 'remove-key', 'shop app', second)
-    assert.match(await says(service, 'oauth-apps', 'revoke-tokens', 'shop app'), /are revoked/)
+    assert.match(await says(service, 'oauth-apps', 'revoke-tokens', 'shop app'), /^Revoked the access tokens of shop app/)
     await says(service, 'oauth-apps', 'delete', app.id)
     assert.equal((await switchyard(service, 'oauth-apps', 'show', app.id)).code, 4)
   })
 })
 
 suite('Replays, deletions, suppressions', { concurrency: 2 }, () => {
-  test('a replay job is counted, paused, resumed, cancelled and followed', async () => {
+  test('a replay job is previewed, paused, resumed, cancelled and followed', async () => {
     const { id, key } = await newSource(service, 'replaying')
     await using receiver = await startReceiver(() => ({ status: 400 }))
     const hook = await asJson<Named>(service, 'destinations', 'create', 'replayed', receiver.url, '--source', id)
@@ -233,8 +236,8 @@ suite('Replays, deletions, suppressions', { concurrency: 2 }, () => {
       () => asJson<Named[]>(service, 'deliveries', '--destination', hook.id, '--state', 'failed'),
       (rows) => rows.length === 20,
     )
-    assert.match(await says(service, 'replay', '--destination', 'replayed', '--dry-run'), /^20 match\./)
-    assert.match(await says(service, 'replay', '--destination', 'replayed', '--to', '1h', '--dry-run'), /^0 match\./)
+    assert.match(await says(service, 'replay', '--destination', 'replayed', '--dry-run'), /^20 deliveries match\./)
+    assert.match(await says(service, 'replay', '--destination', 'replayed', '--to', '1h', '--dry-run'), /^0 deliveries match\./)
 
     const slow = await asJson<Job>(service, 'replay', '--destination', 'replayed', '--rate', '1', '--detach')
     assert.equal((await asJson<Job>(service, 'replay', 'pause', slow.id)).state, 'paused')
@@ -249,20 +252,20 @@ suite('Replays, deletions, suppressions', { concurrency: 2 }, () => {
     assert.equal(job.state, 'finished')
     assert.equal(job.outcomes['delivered'], job.replayed)
     await receiver.until(() => batch.every((_, index) => receiver.byMessageId.get(`replay-${index}`)?.at(-1)?.status === 200))
-    // Named ones, by way of a pipe.
+    // Delivery ids from stdin.
     const failed = await asJson<Named[]>(service, 'deliveries', '--destination', hook.id, '--state', 'failed', '--limit', '2')
     const input = failed.map(({ id }) => id).join('\n')
     const piped = await startSwitchyard(service, ['replay', '-', '--dry-run', '--json'], { input }).ended
     assert.partialDeepStrictEqual(JSON.parse(piped.stdout), { dryRun: true, total: 2, alreadyReplayed: 2 })
     const none = await switchyard(service, 'replay')
-    assert.deepEqual([none.code, /replay needs DELIVERY_IDs/.test(none.stderr)], [2, true])
+    assert.deepEqual([none.code, /Nothing is selected\. Give DELIVERY_IDs/.test(none.stderr)], [2, true])
     const both = await switchyard(service, 'replay', '1-0', '--destination', 'replayed')
-    assert.deepEqual([both.code, both.stderr], [2, 'Give DELIVERY_IDs or --destination, not both.\n'])
+    assert.deepEqual([both.code, both.stderr], [2, 'DELIVERY_IDs cannot be combined with --destination. Use one or the other.\n'])
     const missing = await switchyard(service, 'replay', '999999-0')
     assert.deepEqual([missing.code, /delivery_not_found/.test(missing.stderr)], [4, true])
   })
 
-  test('Ctrl-C while a replay is followed leaves the job, and says how to find it', async () => {
+  test('Ctrl-C while following a replay leaves the job running and says how to follow it again', async () => {
     const { id, key } = await newSource(service, 'interrupting')
     await using receiver = await startReceiver(() => ({ status: 400 }))
     const hook = await asJson<Named>(service, 'destinations', 'create', 'interrupted', receiver.url, '--source', id)
@@ -287,7 +290,7 @@ suite('Replays, deletions, suppressions', { concurrency: 2 }, () => {
     await says(service, 'replay', 'cancel', job?.id ?? '')
   })
 
-  test('users are deleted, suppressed, and taken again', async () => {
+  test('users are deleted, suppressed, and accepted again', async () => {
     const { id, key } = await newSource(service, 'forgetting')
     const { opened, open } = gate()
     await using receiver = await startReceiver(() => ({ after: opened }))
@@ -312,13 +315,13 @@ suite('Replays, deletions, suppressions', { concurrency: 2 }, () => {
       new Set(['delete forget-1', 'delete forget-2']),
     )
     const [listed] = await asJson<Named[]>(service, 'deletions')
-    assert.match(await says(service, 'deletions', 'show', listed?.id ?? ''), /purged messages[^]*told +2 finished/)
+    assert.match(await says(service, 'deletions', 'show', listed?.id ?? ''), /purged messages[^]*notifications +2 finished/)
 
     assert.match(await says(service, 'suppressions'), /forget-1/)
     await says(service, 'suppressions', 'add', 'quiet', '--source', 'forgetting')
     await says(service, 'send', '--write-key', key, '--user-id', 'quiet', '--message-id', 'quiet-1')
     assert.equal((await switchyard(service, 'trace', 'quiet-1')).code, 4)
-    assert.match(await says(service, 'suppressions', 'remove', 'quiet'), /are taken again/)
+    assert.match(await says(service, 'suppressions', 'remove', 'quiet'), /are accepted again/)
     await says(service, 'send', '--write-key', key, '--user-id', 'quiet', '--message-id', 'quiet-2')
     await says(service, 'trace', 'quiet-2')
     assert.equal((await switchyard(service, 'suppressions', 'remove', 'quiet')).code, 4)

@@ -1,4 +1,4 @@
-// The command line as a person and a script use it: real processes, a real service, real receivers. The commands that create and
+// The command line as people and scripts use it, with real processes, a real service and real receivers. The commands that create and
 // change resources are tested in command-line-resources.test.ts.
 
 import assert from 'node:assert/strict'
@@ -25,7 +25,7 @@ after(async () => {
 })
 
 suite('A new user', { concurrency: 2 }, () => {
-  test('makes a webhook, sends a message, follows it there, and finds it again', async () => {
+  test('creates a webhook, sends a message, waits for its delivery, and finds it again', async () => {
     await using receiver = await startReceiver()
     await using own = await startService()
     assert.match(await says(own, 'sources'), new RegExp(`ID +NAME[^\\n]*\\n${own.sourceId} +default .*${own.writeKey}`))
@@ -55,7 +55,7 @@ suite('A new user', { concurrency: 2 }, () => {
       properties: { total: 42 },
     })
     assert.match(await says(own, 'trace', 'm-1'), /type +track Order Completed\n[^]*Delivered to "my webhook" at the first attempt/)
-    assert.match(await says(own, 'messages', '--from', '1h'), /m-1 .*track +Order Completed +user-1 +1 destination/)
+    assert.match(await says(own, 'messages', '--from', '1h'), /m-1 .*track +Order Completed +user-1 +1\n/)
     assert.match(await says(own, 'deliveries', '--destination', 'my webhook'), / delivered .* m-1 /)
     assert.match(await says(own, 'ledger', '--recount'), /my webhook \(dst_\w+\) +1 +1 +0 +0 +0 +0\n/)
     assert.match(await says(own, 'stats', '--source', 'default'), /ACCEPTED[^]* 1 /)
@@ -74,19 +74,19 @@ suite('A new user', { concurrency: 2 }, () => {
     assert.match(await says(service, 'trace', 'three-1'), /http_422.*Its answer began with "unknown event"/)
     receiver.answer = () => undefined
     const replayed = await says(service, 'replay', '--destination', 'three', '--from', '1h')
-    assert.match(replayed, /finished, 1 of 1 sent again: 1 delivered\.\n/)
+    assert.match(replayed, /finished, 1 of 1 replayed: 1 delivered\.\n/)
 
     assert.equal(receiver.byMessageId.get('three-1')?.[1]?.headers['x-replay'], 'true')
     const [delivery] = await asJson<Named[]>(service, 'deliveries', '--destination', hook.id, '--state', 'failed')
     assert.match(
       await says(service, 'deliveries', 'show', delivery?.id ?? ''),
-      /http_422 after[^]*it answered: unknown event[^]*The request:[^]*"messageId":"three-1"/,
+      /http_422 after[^]*response: unknown event[^]*Request:[^]*"messageId":"three-1"/,
     )
-    assert.match(await says(service, 'replay', delivery?.id ?? ''), /is sent again as /)
+    assert.match(await says(service, 'replay', delivery?.id ?? ''), /^Replaying \S+ as delivery /)
     await receiver.until(() => receiver.byMessageId.get('three-1')?.length === 3)
   })
 
-  test('gets help at every level, and a hint after a slip', async () => {
+  test('gets help at every level, and a suggestion after a typo', async () => {
     const help = await says(service, '--help')
     for (const word of ['serve', 'trace', 'tail', 'sources', 'destinations', 'replay', 'deletions', '--json', 'Exit codes'])
       assert.ok(help.includes(word), word)
@@ -98,13 +98,13 @@ suite('A new user', { concurrency: 2 }, () => {
     const slip = await switchyard(service, 'destinatons')
     assert.deepEqual(
       [slip.code, slip.stdout, slip.stderr.split('\n')[0]],
-      [2, '', 'destinatons is not a command. Did you mean destinations?'],
+      [2, '', 'Unknown command: destinatons. Did you mean destinations?'],
     )
   })
 })
 
 suite('Messages', { concurrency: 2 }, () => {
-  test('send takes its message from flags, a file and stdin, and says what the service answered', async () => {
+  test('send reads its message from flags, a file and stdin, and prints the response', async () => {
     const { id, key } = await newSource(service, 'sending')
     writeFileSync(join(folder, 'traits.json'), '{"plan":"pro"}')
     const env = { SWITCHYARD_WRITE_KEY: key }
@@ -145,10 +145,10 @@ suite('Messages', { concurrency: 2 }, () => {
 
     const CASES: [args: string[], code: number, sentence: RegExp][] = [
       [['group', '--user-id', 'u'], 2, /^The service answered 400: .* \(group_id_required\)\n$/],
-      [['--properties', '{broken'], 2, /^--properties must be JSON: /],
+      [['--properties', '{broken'], 2, /^--properties is not valid JSON: /],
       [['--properties', '[]'], 2, /^--properties must be a JSON object\.\n$/],
-      [['identify', '--properties', '{}'], 2, /^--properties does not go with identify, which has --traits\.\n$/],
-      [['--traits', '@/nowhere/at/all'], 2, /^--traits does not go with track/],
+      [['identify', '--properties', '{}'], 2, /^--properties cannot be used with identify; use --traits\.\n$/],
+      [['--traits', '@/nowhere/at/all'], 2, /^--traits cannot be used with track/],
       [['--write-key', 'not-a-key'], 3, /\(invalid_write_key\)/],
       [['--timestamp', 'yesterday'], 2, /^--timestamp must be a time/],
     ]
@@ -159,21 +159,25 @@ suite('Messages', { concurrency: 2 }, () => {
     }
     assert.match(await says(service, 'rejections', '--source', 'default'), /group_id_required +\d+ +src_/)
     const none = await switchyard({ url: service.url, token: '' }, 'send')
-    assert.deepEqual([none.code, /send needs a write key/.test(none.stderr)], [2, true])
+    assert.deepEqual([none.code, none.stderr.startsWith('A write key is missing.')], [2, true])
   })
 
-  test('send --wait ends with 1 when the message goes nowhere or is not delivered in time', async () => {
+  test('send --wait exits with 1 if the message has no destination or is not delivered in time', async () => {
     const { key } = await newSource(service, 'waiting')
     const nowhere = await switchyard(service, 'send', '--write-key', key, '--wait')
-    assert.deepEqual([nowhere.code, nowhere.stderr], [1, 'It goes to no webhook.\n'])
+    assert.deepEqual([nowhere.code, nowhere.stderr], [1, 'The message has no destination.\n'])
     assert.match(nowhere.stdout, /skipped +Not sent to any destination\. The source has no destination\./)
     await using receiver = await startReceiver(() => ({ status: 503 }))
     await says(service, 'destinations', 'create', 'slow', receiver.url, '--source', 'waiting')
     const late = await switchyard(service, 'send', '--write-key', key, '--wait', '--timeout', '100ms')
-    assert.deepEqual([late.code, late.stderr], [1, 'Not delivered within 0.1 s. It is tried on.\n'])
+    assert.equal(late.code, 1)
+    assert.match(
+      late.stderr,
+      /^1 delivery is still pending after 0\.1 s\. The service keeps retrying; run `switchyard trace \S+` to check again\.\n$/,
+    )
   })
 
-  test('tail shows what is accepted, rejected and attempted, and ends with Ctrl-C', async () => {
+  test('tail shows accepted messages, rejections and attempts, and ends with Ctrl-C', async () => {
     const { id, key } = await newSource(service, 'tailing')
     await using receiver = await startReceiver()
     await says(service, 'destinations', 'create', 'tailed', receiver.url, '--source', id)
@@ -183,12 +187,12 @@ suite('Messages', { concurrency: 2 }, () => {
       service.post('/v1/batch', JSON.stringify({ batch: [track(`tail-${number}`), { type: 'group', userId: 'u' }], writeKey: key }), {
         authorization: '',
       })
-    // Whether it listens already can only be seen by what it shows.
+    // Only its output shows whether it is connected already.
     let number = 0
     await eventually(
       async () => void (await batch((number += 1))),
       () => /delivered/.test(people.stdout()) && programs.stdout().split('\n').length > 2,
-      { what: 'lines of both' },
+      { what: 'lines from both' },
     )
     await people.printed(/^\d\d:\d\d:\d\d\.\d{3} {2}accepted {3}tail-\d+ {2}track Tested {2}user of tail-\d+ {2}from src_/m)
     await people.printed(/rejected {3}group_id_required/)
@@ -205,7 +209,7 @@ suite('Messages', { concurrency: 2 }, () => {
     for (const { what } of lines) assert.ok(['accepted', 'rejected', 'attempt'].includes(what), what)
   })
 
-  test('tail into a program that reads one line ends without a word', async () => {
+  test('tail piped into a program that reads one line ends silently', async () => {
     const child = spawn('sh', ['-c', '"$0" "$1" tail --json | head -n 1', process.execPath, CLI], {
       env: environment(service),
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -218,13 +222,13 @@ suite('Messages', { concurrency: 2 }, () => {
     await eventually(
       () => service.send([track(`piped-${(number += 1)}`)]),
       () => isOver,
-      { what: 'the end of the pipe' },
+      { what: 'the pipe to close' },
     )
     await closed
     assert.deepEqual([stdout.split('\n').length, stderr], [2, ''])
   })
 
-  test('tail does not keep the service from stopping, and goes on when it is there again', async () => {
+  test('tail does not keep the service from stopping, and continues after a restart', async () => {
     await using first = await startService()
     await using tail = startSwitchyard(first, ['tail', '--type', 'track'])
     let number = 0
@@ -245,7 +249,7 @@ suite('Messages', { concurrency: 2 }, () => {
     assert.deepEqual([(await tail.ended).code, (await tail.ended).stderr], [0, ''])
   })
 
-  test('what a sender chose cannot steer the terminal of whoever reads it', async () => {
+  test('text from a sender cannot control the terminal of the reader', async () => {
     const { key } = await newSource(service, 'hostile')
     const event = 'Red\x1b[31m\x1b]0;owned\x07\r\u202egnp'
     const body = JSON.stringify({ batch: [{ type: 'track', userId: '\x1b[2J', event, messageId: 'hostile-1' }], writeKey: key })
@@ -257,12 +261,12 @@ suite('Messages', { concurrency: 2 }, () => {
     ])
       assert.doesNotMatch((await says(service, ...args)).replaceAll('\n', ''), /[\p{Cc}\u202e]/u, args.join(' '))
     const [message] = await asJson<{ event: string }[]>(service, 'messages', '--source', 'hostile')
-    assert.equal(message?.event, event, 'as JSON it is what was sent')
+    assert.equal(message?.event, event, 'JSON output has the original value')
   })
 })
 
 suite('The process', { concurrency: 2 }, () => {
-  test('what cannot be done is one sentence on stderr, nothing on stdout, and its own exit code', async () => {
+  test('an error is one line on stderr, nothing on stdout, and its own exit code', async () => {
     const closed = createServer()
     await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
     const { port } = closed.address() as { port: number }
@@ -273,16 +277,22 @@ suite('The process', { concurrency: 2 }, () => {
         3,
         { url: `http://127.0.0.1:${port}`, token: 't' },
         ['sources'],
-        /^No service answers at http:\/\/127\.0\.0\.1:\d+\. Is it running\? Start it with `switchyard serve`/,
+        /^Cannot reach a service at http:\/\/127\.0\.0\.1:\d+\. Start one with `switchyard serve`/,
       ],
-      ['no service to send to', 3, { url: `http://127.0.0.1:${port}`, token: 't' }, ['send', '--write-key', 'k'], /^No service answers/],
-      ['no service to tail', 3, { url: `http://127.0.0.1:${port}`, token: 't' }, ['tail'], /^No service answers/],
-      ['no token', 3, { url: service.url, token: '' }, ['sources'], /wants a control token/],
-      ['a wrong token', 3, { url: service.url, token: 'wrong' }, ['tail'], /does not know this control token/],
-      ['a message that is not there', 4, service, ['trace', 'nowhere/at?all#'], /\(message_not_found\)/],
+      [
+        'no service to send to',
+        3,
+        { url: `http://127.0.0.1:${port}`, token: 't' },
+        ['send', '--write-key', 'k'],
+        /^Cannot reach a service/,
+      ],
+      ['no service to tail', 3, { url: `http://127.0.0.1:${port}`, token: 't' }, ['tail'], /^Cannot reach a service/],
+      ['no token', 3, { url: service.url, token: '' }, ['sources'], /requires a control token/],
+      ['a wrong token', 3, { url: service.url, token: 'wrong' }, ['tail'], /rejected this control token/],
+      ['a missing message', 4, service, ['trace', 'nowhere/at?all#'], /\(message_not_found\)/],
       ['a bad value', 2, service, ['sources', 'create', ' '], /name.*\(invalid_field\)/],
-      ['a bad url', 2, { url: 'nonsense', token: '' }, ['sources'], /^SWITCHYARD_URL must be the address of a service/],
-      ['nothing to change', 2, service, ['sources', 'update', 'default'], /^Nothing to change was given\./],
+      ['a bad url', 2, { url: 'nonsense', token: '' }, ['sources'], /^SWITCHYARD_URL must be the http:/],
+      ['nothing to change', 2, service, ['sources', 'update', 'default'], /^Nothing to change: use --name/],
       ['a bad time', 2, service, ['deliveries', '--from', 'noon'], /^--from must be a time/],
     ]
     for (const [title, code, target, args, sentence] of CASES) {
@@ -293,7 +303,7 @@ suite('The process', { concurrency: 2 }, () => {
     }
   })
 
-  test('with --json every list is an array, and an empty one too', async () => {
+  test('with --json every list is an array, even an empty one', async () => {
     await using own = await startService()
     for (const list of [
       'sources',
@@ -312,7 +322,7 @@ suite('The process', { concurrency: 2 }, () => {
     }
   })
 
-  test('serve is a command like others: with its flags, and its start as JSON', async () => {
+  test('serve accepts its flags, and prints its start message as JSON with --json', async () => {
     const file = join(folder, 'served.db')
     const run = runService({ args: ['serve', '--json', '--port', '0', '--store', `sqlite:${file}`, '--log', 'error'] })
     await run.signals.until(() => run.stdout().includes('\n'))
@@ -323,7 +333,7 @@ suite('The process', { concurrency: 2 }, () => {
     assert.deepEqual([(await run.ended).code, (await run.ended).stderr], [0, ''])
   })
 
-  test('the launcher passes on arguments, input, exit code and signals', async () => {
+  test('the launcher forwards arguments, input, exit code and signals', async () => {
     const launcher = join(import.meta.dirname, '..', 'packages', 'server', 'bin', 'switchyard.mjs')
     const env = environment(service)
     const version = spawnSync(process.execPath, [launcher, '--version'], { env, encoding: 'utf8' })
@@ -359,7 +369,7 @@ suite('The process', { concurrency: 2 }, () => {
   })
 
   test('completion of the real commands works in bash', {
-    skip: spawnSync('bash', ['-c', 'true']).status === 0 ? false : 'there is no bash',
+    skip: spawnSync('bash', ['-c', 'true']).status === 0 ? false : 'bash is not installed',
   }, async () => {
     const script = await says(service, 'completion', 'bash')
     const offered = (...words: string[]): string[] => {

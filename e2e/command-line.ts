@@ -1,9 +1,9 @@
-// The command line under test, against a service: within this process, where starting one more would take longer than what is
-// tested, or as a process of its own.
+// Runs the command line against a service: in this process, because starting another one often takes longer than the test itself, or in a
+// separate process.
 //
 //   const { code, stdout, stderr } = await switchyard(service, 'sources', 'list')
-//   const sources = await asJson<Source[]>(service, 'sources')                      with --json; fails unless it exits with 0
-//   await using tail = startSwitchyard(service, ['tail'])                           a process, until it is ended
+//   const sources = await asJson<Source[]>(service, 'sources')                      with --json; fails unless the exit code is 0
+//   await using tail = startSwitchyard(service, ['tail'])                           a process, until it is stopped
 //   await tail.printed(/accepted/)
 
 import assert from 'node:assert/strict'
@@ -22,7 +22,7 @@ export interface Result {
 }
 
 export interface CommandOptions {
-  /** Written to its stdin. */
+  /** Text for stdin. */
   input?: string
   env?: Record<string, string>
 }
@@ -36,7 +36,7 @@ export interface RunningCommand extends AsyncDisposable {
   ended: Promise<Result>
 }
 
-/** Where the service is, and the token; nothing else of this process's settings. */
+/** The URL and token of the service, without the SWITCHYARD_ settings of this process. */
 export function environment(service: Pick<Service, 'url' | 'token'> | null, env: Record<string, string> = {}): Record<string, string> {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(SWITCHYARD_|NODE_|NO_COLOR$)/.test(name)) as [string, string][]
   return {
@@ -98,7 +98,7 @@ export function startSwitchyard(
   }
 }
 
-/** To its end, within this process. What is read from stdin needs a process of its own. */
+/** Runs a command to its end in this process. A command that reads stdin needs a separate process. */
 export function switchyard(service: Pick<Service, 'url' | 'token'> | null, ...args: string[]): Promise<Result> {
   return switchyardWith({}, service, ...args)
 }
@@ -131,14 +131,14 @@ export async function switchyardWith(
   return { code, ...text }
 }
 
-/** What it prints, which must be all that there is to say. */
+/** Runs a command that must succeed, and returns its stdout. */
 export async function says(service: Pick<Service, 'url' | 'token'>, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await switchyard(service, ...args)
   assert.equal(code, 0, `switchyard ${args.join(' ')}\n${stdout}${stderr}`)
   return stdout
 }
 
-/** With --json: one JSON value and nothing else. */
+/** Runs a command with --json and returns the parsed value. */
 export async function asJson<T>(service: Pick<Service, 'url' | 'token'>, ...args: string[]): Promise<T> {
   return JSON.parse(await says(service, '--json', ...args)) as T
 }
@@ -149,7 +149,7 @@ export interface Named {
   [field: string]: unknown
 }
 
-/** A source of its own for a test, so that tests do not see each other's messages. */
+/** Creates a source for one test, so that tests do not see each other's messages. */
 export async function newSource(service: Pick<Service, 'url' | 'token'>, name: string): Promise<{ id: string; key: string }> {
   const { id, writeKeys } = await asJson<Named & { writeKeys: string[] }>(service, 'sources', 'create', name)
   return { id, key: writeKeys[0] as string }

@@ -246,9 +246,9 @@ for (const [name, start] of [
         said,
         /^update source applied failed: The resource was changed after you read it.*\(changed_since_read\)\nNothing was changed\./,
       )
-      assert.match(said, /The same file can be applied again/)
+      assert.match(said, /You can apply the same file again/)
       await settled(pair, `/sources/${id}`, ({ writeKeys }) => writeKeys.join() === 'applied-1,applied-3')
-      assert.match(await applied(pair.url, file, {}, async () => {}), /Done: 1 change/)
+      assert.match(await applied(pair.url, file, {}, async () => {}), /Applied 1 change/)
       await settled(pair, `/sources/${id}`, ({ writeKeys }) => writeKeys.join() === 'applied-1,applied-2')
     })
 

@@ -1,5 +1,5 @@
-// `switchyard import` through the client, as a process against a real service: exact times, hostile lines, a service that is
-// away or asks for pauses, a source that requires OAuth, a file that is larger than the memory it may use.
+// `switchyard import` as a process against a real service: exact times, hostile lines, a service that is unreachable or limits the rate, a
+// source that requires OAuth, a file that is larger than the memory limit.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -16,7 +16,7 @@ function folderFor(t: TestContext): string {
   return folder
 }
 
-/** A file of these lines, and the command that imports it. */
+/** Writes the lines to a file and returns a function that imports it. */
 function importing(t: TestContext, { url, token }: Pick<Service, 'url' | 'token'>, lines: readonly (string | Buffer)[]) {
   const folder = folderFor(t)
   const file = join(folder, 'past.ndjson')
@@ -35,7 +35,7 @@ const past = (messageId: string, more: object = {}): string =>
   JSON.stringify({ type: 'track', messageId, userId: 'u-1', event: 'Old', timestamp: '2020-02-03T04:05:06.789Z', ...more })
 
 suite('import', { concurrency: 2 }, () => {
-  test('what was exported with all its times and extra fields arrives at the time that it had', async (t) => {
+  test('exported messages with extra time fields keep their original timestamp', async (t) => {
     await using receiver = await startReceiver()
     await using service = await startService()
     await service.destination({ urls: [receiver.url] })
@@ -49,13 +49,13 @@ suite('import', { concurrency: 2 }, () => {
       context: { library: { name: 'other', version: '1.2.3' } },
     }
     const { code, stdout, stderr } = await importing(t, service, [past('m-1', exported), past('m-2')]).run()
-    assert.deepEqual([code, stdout], [0, '2 messages imported, 0 lines refused.\n'], stderr)
+    assert.deepEqual([code, stdout], [0, '2 messages imported, 0 lines rejected.\n'], stderr)
     await service.settled(2)
     for (const id of ['m-1', 'm-2']) assert.equal(messageOf(receiver, id)['timestamp'], '2020-02-03T04:05:06.789Z')
     assert.deepEqual(messageOf(receiver, 'm-1')['context'], exported.context)
   })
 
-  test('each hostile line is refused with its number and a reason, and the others are imported', async (t) => {
+  test('each hostile line is rejected with its number and a reason, and the others are imported', async (t) => {
     await using receiver = await startReceiver()
     await using service = await startService()
     await service.destination({ urls: [receiver.url] })
@@ -84,7 +84,7 @@ suite('import', { concurrency: 2 }, () => {
       [past('m'.repeat(101)), 'message_id_invalid'],
       [past('m', { timestamp: 'yesterday' }), 'timestamp_invalid'],
       [past('m', { event: { toJSON: 1 } }), 'event_required'],
-      // The service's own refusal, and one that does not get so far.
+      // Rejected by the service, and rejected before it is sent.
       [`{"type":"track","userId":"u","event":"e","properties":${nested(1_000)}}`, 'invalid_request'],
       [`{"type":"track","userId":"u","event":"e","properties":${nested(5_400)}}`, '*'],
       [past('good-3'), null],
@@ -113,7 +113,7 @@ suite('import', { concurrency: 2 }, () => {
     assert.match(JSON.stringify(messageOf(receiver, 'good-2')), /"properties":\{"__proto__":\{"polluted":1\}\}/)
   })
 
-  test('a service that is gone and comes back gets the rest, each line once', async (t) => {
+  test('a service that stops and comes back gets the rest, each line once', async (t) => {
     const LINES = 20_000
     const lines = Array.from({ length: LINES }, (_, index) => past(`m-${index}`))
     await using service = await startService()
@@ -121,7 +121,7 @@ suite('import', { concurrency: 2 }, () => {
     const under = start(['--rate', '10000', '--json'])
     while ((await service.stats()).accepted < 1_000) await new Promise((resolve) => setImmediate(resolve))
     service.kill('SIGKILL')
-    await under.signals.until(() => /No service answers at .* Trying again\./.test(under.stderr()))
+    await under.signals.until(() => /Cannot reach a service at .* Retrying\./.test(under.stderr()))
     const next = await service.restart({ env: { SWITCHYARD_PORT: new URL(service.url).port } })
     const { code, stdout, stderr } = await under.ended
     assert.equal(code, 0, stderr)
@@ -129,17 +129,17 @@ suite('import', { concurrency: 2 }, () => {
     assert.equal((await next.stats()).accepted, LINES)
   })
 
-  test('a service that asks for pauses is waited for, and gets every line', async (t) => {
+  test('a service that limits the rate gets every line', async (t) => {
     await using service = await startService({ env: { SWITCHYARD_RATE_LIMIT: '1000' } })
     const lines = Array.from({ length: 3_000 }, (_, index) => past(`m-${index}`))
-    // Shorter than the pauses add up to: a service that answers is not away.
+    // Shorter than the sum of the pauses: a service that answers is not unreachable.
     const { code, stderr } = await importing(t, service, lines).run('--give-up', '2s')
     assert.equal(code, 0, stderr)
-    assert.match(stderr, /rate_limited.* Trying again\./)
+    assert.match(stderr, /rate_limited.* Retrying\./)
     assert.deepEqual([(await service.stats()).accepted, (await service.stats()).duplicates], [3_000, 0])
   })
 
-  test('a source that requires OAuth is imported to with an application’s key, and without one it is said', async (t) => {
+  test('importing to a source that requires OAuth works with an application’s key, and fails with a clear error without one', async (t) => {
     await using service = await startService()
     const { publicKey, privateKey } = generateKeyPairSync('ed25519')
     const publicKeyPem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
@@ -159,10 +159,13 @@ suite('import', { concurrency: 2 }, () => {
     assert.equal(without.code, 3)
     assert.match(without.stderr, /^The tracking API answered \[401\].*oauth_required/)
     for (const [args, problem] of [
-      [['--client-id', app.id], /^OAuth needs --client-id, --key-id and --private-key together\.\n$/],
-      [['--scope', 'x'], /^OAuth needs --client-id/],
-      [['--client-id', app.id, '--key-id', keyId, '--private-key', join(folder, 'none.pem')], /^--private-key: .* it is not there\.\n$/],
-      [['--client-id', app.id, '--key-id', keyId, '--private-key', 'env:NOT_SET'], /^--private-key: the variable NOT_SET is not set/],
+      [['--client-id', app.id], /^The OAuth flags need --client-id, --key-id and --private-key together\.\n$/],
+      [['--scope', 'x'], /^The OAuth flags need --client-id/],
+      [['--client-id', app.id, '--key-id', keyId, '--private-key', join(folder, 'none.pem')], /^--private-key: .* no such file\.\n$/],
+      [
+        ['--client-id', app.id, '--key-id', keyId, '--private-key', 'env:NOT_SET'],
+        /^--private-key: the environment variable NOT_SET is not set/,
+      ],
       [
         ['--client-id', app.id, '--key-id', keyId, '--private-key', join(folder, 'past.ndjson')],
         /^--private-key is not a private key in PEM/,
@@ -178,24 +181,24 @@ suite('import', { concurrency: 2 }, () => {
     }
     const stranger = await run('--client-id', app.id, '--key-id', 'another', '--private-key', key)
     assert.equal(stranger.code, 3)
-    // A connection that the service has just closed is tried once more, and that is said.
+    // A connection that the service has just closed is retried, which prints a line.
     assert.match(stranger.stderr, /^No access token: \[40[01]\]/m)
     assert.equal((await service.stats()).accepted, 0)
 
     const authServer = `${service.url}/oauth2`
     const oauth = ['--client-id', app.id, '--key-id', keyId, '--auth-server', authServer, '--scope', 'tracking_api:write']
     const imported = await start([...oauth, '--private-key', 'env:IMPORT_KEY'], [], { IMPORT_KEY: pem }).ended
-    assert.deepEqual([imported.code, imported.stdout], [0, '1200 messages imported, 0 lines refused.\n'], imported.stderr)
+    assert.deepEqual([imported.code, imported.stdout], [0, '1200 messages imported, 0 lines rejected.\n'], imported.stderr)
     assert.equal((await run('--client-id', app.id, '--key-id', keyId, '--private-key', key)).code, 0)
     assert.deepEqual([(await service.stats()).accepted, (await service.stats()).duplicates], [1_200, 1_200])
     for (const { stdout, stderr } of [without, stranger, imported]) assert.ok(!/PRIVATE KEY/.test(stdout + stderr))
   })
 
-  test('a file of any length needs no more memory than a short one', async (t) => {
+  test('a large file needs no more memory than a small one', async (t) => {
     await using service = await startService()
     const lines = Array.from({ length: 60_000 }, (_, index) => past(`m-${index}`))
     const { code, stdout, stderr } = await importing(t, service, lines).start([], ['--max-old-space-size=40']).ended
-    assert.deepEqual([code, stdout], [0, '60000 messages imported, 0 lines refused.\n'], stderr)
+    assert.deepEqual([code, stdout], [0, '60000 messages imported, 0 lines rejected.\n'], stderr)
     assert.equal((await service.stats()).accepted, 60_000)
   })
 })

@@ -86,9 +86,9 @@ for (const name of STORES) {
     await t.test('the doctor finds the closed file in order, before it is opened for the first time', async () => {
       const env = { SWITCHYARD_STORE: `sqlite:${file}`, SWITCHYARD_URL: 'http://127.0.0.1:9' }
       const { stdout } = await startSwitchyard(null, ['doctor'], { env }).ended
-      assert.match(stdout, /switchyard\.db is whole/)
+      assert.match(stdout, /switchyard\.db is intact/)
       assert.match(stdout, /The ledger matches a recount of the rows: 4 destinations/)
-      assert.match(stdout, /The key in \S+ opens the stored secrets/)
+      assert.match(stdout, /The key in \S+ decrypts the stored secrets/)
       assert.equal(schemaOf(file), facts.schema, 'and leaves it as it is')
     })
 

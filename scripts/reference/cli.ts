@@ -1,4 +1,4 @@
-// The command line, from the data that help and completion are made of.
+// The command line reference, generated from the data that help and completion use.
 
 import { COMMANDS, SECTIONS } from '../../packages/server/src/commands/commands.ts'
 import { type Command, EXIT, type Flag } from '../../packages/server/src/commands/line/command.ts'
@@ -10,15 +10,15 @@ export function commandLinePage(): string {
   const exits = Object.keys(EXIT) as (keyof typeof EXIT)[]
   return [
     heading('Command line', 'packages/server/src/commands'),
-    'In a clone: `npx switchyard COMMAND`. Without a command it serves. `switchyard COMMAND --help` says what is said here, and with `--json` as data.',
-    'Results go to stdout, remarks and progress to stderr. With `--json`, stdout is one JSON value, or one on each line where there is no end.',
-    'Times are `2h` (that long ago) or `2026-11-14T09:00:00Z`. Sources, destinations, OAuth applications and tokens are named by their id or their name.',
+    'In a clone, run `npx switchyard COMMAND`. Without a command, `switchyard` runs the service. `switchyard COMMAND --help` prints the same information as this page; with `--json` it is data.',
+    'Results are written to stdout, remarks and progress to stderr. With `--json`, stdout is one JSON value, or one per line for commands that run until they are stopped.',
+    'Times are written as `2h` (two hours ago) or `2026-11-14T09:00:00Z`. Sources, destinations, OAuth applications and tokens can be given by id or by name.',
     '',
     ...SECTIONS.flatMap(({ title, commands }) => [
       `**${title}**: ${commands.map(({ name }) => `[${code(name)}](#${anchor(name)})`).join(', ')}`,
       '',
     ]),
-    '## Flags of every command',
+    '## Global flags',
     '',
     flagTable(GLOBAL_FLAGS),
     '',
@@ -57,7 +57,7 @@ function flagTable(flags: Readonly<Record<string, Flag>>): string {
   )
 }
 
-/** As GitHub makes it of a heading. */
+/** The anchor that GitHub generates for a heading. */
 function anchor(name: string): string {
   return name.replaceAll(' ', '-')
 }

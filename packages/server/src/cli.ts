@@ -1,5 +1,5 @@
-// The entry: `switchyard COMMAND …`. What a process has (arguments, environment, streams, signals, an exit code) is handed
-// over here and nowhere else.
+// The entry point of `switchyard COMMAND …`. Only here is the global `process` (arguments, environment, streams, signals, exit code)
+// passed to the command line.
 
 import { runCommandLine } from './commands/main.ts'
 

@@ -1,4 +1,4 @@
-// What holds for every command, whoever writes it.
+// Rules that every command follows.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -9,18 +9,18 @@ import { GLOBAL_FLAGS } from './line/global-flags.ts'
 import { describe, helpText } from './line/help.ts'
 import { parseCommandLine } from './line/parse-command-line.ts'
 
-/** A shell's words, as far as examples need them. */
+/** Splits a command line into words, as far as the examples need it. */
 function words(line: string): string[] {
   return Array.from(line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g), ([, single, double, plain]) => single ?? double ?? plain ?? '')
 }
 
-test('names are one or two words in kebab-case, and no two are the same', () => {
+test('names are one or two words in kebab-case, and unique', () => {
   const names = COMMANDS.map(({ name }) => name)
   assert.equal(new Set(names).size, names.length)
   for (const name of names) assert.match(name, /^[a-z]+(-[a-z]+)*( [a-z]+(-[a-z]+)*)?$/)
 })
 
-test('the issue’s commands are all there', () => {
+test('the main commands exist', () => {
   const names = COMMANDS.map(({ name }) => name)
   const groups = new Set(names.map((name) => name.split(' ')[0]))
   for (const name of ['serve', 'send', 'trace', 'tail', 'sources', 'destinations', 'replay', 'deletions', 'completion'])
@@ -36,7 +36,7 @@ test('summaries are one line without a full stop, sentences end with one', () =>
   }
 })
 
-test('no flag of a command takes the place of a global one, and only the last argument takes many', () => {
+test('no command redefines a global flag, and only the last argument accepts several values', () => {
   for (const { name, arguments: taken = [], flags = {} } of COMMANDS) {
     for (const flag of Object.keys(flags)) {
       assert.match(flag, /^[a-z]+(-[a-z]+)*$/, name)
@@ -51,7 +51,7 @@ test('no flag of a command takes the place of a global one, and only the last ar
   }
 })
 
-test('every example can be typed as it stands', () => {
+test('every example is a valid command line', () => {
   for (const { name, examples = [] } of COMMANDS) {
     for (const example of examples) {
       const calls = Array.from(
@@ -67,7 +67,7 @@ test('every example can be typed as it stands', () => {
   }
 })
 
-test('the list of commands has each first word, its summary or verbs, every global flag and exit code', () => {
+test('the list of commands contains each first word, its summary or subcommands, every global flag and every exit code', () => {
   const text = helpText(SECTIONS, {}).replaceAll(/\s+/g, ' ')
   for (const { title, commands } of SECTIONS) {
     assert.ok(text.includes(title))
@@ -81,7 +81,7 @@ test('the list of commands has each first word, its summary or verbs, every glob
   for (const code of Object.values(EXIT)) assert.ok(text.includes(` ${code} `), String(code))
 })
 
-test('help of a command has its usage, summary, arguments, flags, defaults, variables and examples', () => {
+test('the help of a command contains its usage, summary, arguments, flags, defaults, environment variables and examples', () => {
   for (const command of COMMANDS) {
     const text = helpText(SECTIONS, { command }).replaceAll(/\s+/g, ' ')
     const { name, summary, arguments: taken = [], flags = {}, examples = [] } = command
@@ -97,7 +97,7 @@ test('help of a command has its usage, summary, arguments, flags, defaults, vari
   }
 })
 
-test('help of serve names every setting with its variable', () => {
+test('the help of serve lists every setting with its environment variable', () => {
   const command = COMMANDS.find(({ name }) => name === 'serve')
   assert.ok(command)
   const text = helpText(SECTIONS, { command }).replaceAll(/\s+/g, ' ')
@@ -108,14 +108,14 @@ test('help of serve names every setting with its variable', () => {
 test('help fits the terminal', () => {
   for (const command of [undefined, ...COMMANDS]) {
     for (const line of helpText(SECTIONS, command === undefined ? {} : { command }, 80).split('\n')) {
-      // Examples are lines to copy, and some words are longer than a column.
+      // Examples are not wrapped, and some words are longer than a column.
       const isExample = command?.examples?.some((example) => line === `  ${example}`) === true
       assert.ok(isExample || line.length <= 80, `${command?.name}: ${line}`)
     }
   }
 })
 
-test('help of a group lists its commands; as JSON it is data', () => {
+test('the help of a group lists its commands; with --json it is data', () => {
   const text = helpText(SECTIONS, { group: 'sources' })
   for (const verb of ['list', 'show SOURCE', 'create NAME', 'add-key SOURCE [KEY]']) assert.ok(text.includes(`sources ${verb}`), verb)
   assert.match(helpText(SECTIONS, { group: 'replay' }), /DELIVERY_ID[^]*replay list/)

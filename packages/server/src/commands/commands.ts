@@ -1,4 +1,4 @@
-// All commands, in the order and under the titles in which help shows them. A new command is one entry here.
+// All commands, in the order and with the section titles that help shows. To add a command, add it here.
 
 import { apply } from './configuration/apply.ts'
 import { exportCommand } from './configuration/export.ts'
@@ -26,7 +26,7 @@ import { serve } from './serve.ts'
 
 export const SECTIONS: readonly Section[] = [
   {
-    title: 'The service',
+    title: 'Service',
     commands: [serve, doctor, backup, rotateKey, migrateStore],
   },
   {
@@ -42,7 +42,7 @@ export const SECTIONS: readonly Section[] = [
     commands: [...DELETION_COMMANDS, ...SUPPRESSION_COMMANDS],
   },
   {
-    title: 'The shell',
+    title: 'Shell',
     commands: [completionCommand(() => COMMANDS)],
   },
 ]

@@ -1,5 +1,5 @@
-// One run of the command line: parse, find the command, run it, end with its exit code. What a person can mend is one
-// sentence on stderr; a stack appears only where the fault is ours.
+// Runs one command line: parses it, runs the command, and exits with the command's exit code. A CommandProblem is printed on stderr
+// without a stack trace; any other error is a bug and is printed with one.
 
 import { harmless } from '../logging/terminal-text.ts'
 import { VERSION } from '../version.ts'
@@ -17,14 +17,14 @@ export async function runCommandLine(process: Process): Promise<void> {
   const { stdout, stderr, env } = process
   const line = parseCommandLine(process.argv.slice(2), COMMANDS)
   const isService = line.kind === 'run' && line.parsed.command.isService === true
-  // `switchyard tail | head`: whoever reads has enough, which is no error. The service goes on without readers.
+  // With `switchyard tail | head` the reader closes the pipe, which is not an error. The service keeps running without a reader.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (!isService) process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed)
   })
   stderr.on('error', () => {})
 
   const code = await run()
-  // Pipes are written at leisure on some systems, and exit() would cut them.
+  // On some systems writes to pipes are asynchronous, and exit() would truncate them.
   await Promise.all([stdout, stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
   process.exit(code)
 
@@ -37,19 +37,19 @@ export async function runCommandLine(process: Process): Promise<void> {
         stdout.write(`${VERSION}\n`)
         return EXIT.ok
       case 'problems':
-        stderr.write(`${[...line.messages, `${line.help} tells more.`].join('\n')}\n`)
+        stderr.write(`${[...line.messages, `Run \`${line.help}\` for usage.`].join('\n')}\n`)
         return EXIT.usage
       case 'run':
         return await call(line.parsed)
     }
   }
 
-  async function call({ command, arguments: words, flags }: Parsed): Promise<ExitCode> {
+  async function call({ command, arguments: positional, flags }: Parsed): Promise<ExitCode> {
     const abort = new AbortController()
     if (!isService) {
       for (const signal of ['SIGINT', 'SIGTERM'] as const) {
         process.on(signal, () => {
-          // A second signal is a person losing patience.
+          // A second signal exits at once.
           if (abort.signal.aborted) process.exit(EXIT.interrupted)
           abort.abort()
         })
@@ -60,13 +60,13 @@ export async function runCommandLine(process: Process): Promise<void> {
     let api: ReturnType<typeof createApi> | undefined
     const flag = (name: string): string | undefined => flags.get(name)?.at(-1)
     const call: Call = {
-      arguments: words,
+      arguments: positional,
       flag,
       flags: (name) => flags.get(name) ?? [],
       has: (name) => flags.has(name),
       json,
       env,
-      // Made when it is needed: a command that needs no service needs no address of one either.
+      // Created on first use, so that a command that does not call the service needs no valid URL either.
       get api() {
         api ??= createApi({ url: serviceUrl(flag('url'), env), token: controlToken(flag('token'), env), signal: abort.signal })
         return api

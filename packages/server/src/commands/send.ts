@@ -1,4 +1,4 @@
-// `switchyard send`: one message to the tracking API, and what the service said to it.
+// `switchyard send`: sends one message to the tracking API and prints the response.
 
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
@@ -11,8 +11,8 @@ import { parseDuration, parseTimeFlag } from './line/times.ts'
 import { pause } from './service/api.ts'
 
 const TYPES = ['track', 'identify', 'page', 'screen', 'group', 'alias'] as const
-/** What holds the message's own fields, by its type. */
-const BAG: Record<(typeof TYPES)[number], 'properties' | 'traits' | null> = {
+/** The field that holds the custom data of a message, by type. */
+const DATA_FIELD: Record<(typeof TYPES)[number], 'properties' | 'traits' | null> = {
   track: 'properties',
   page: 'properties',
   screen: 'properties',
@@ -26,33 +26,38 @@ const USUAL_WAIT = '60s'
 const JSON_FORMS = 'as JSON, @FILE, or - for stdin'
 
 const FIELDS: Readonly<Record<string, Flag>> = {
-  'user-id': { placeholder: 'USER_ID', sentence: 'Who did it.', usual: 'user-1, where no other id is given' },
-  'anonymous-id': { placeholder: 'ID', sentence: 'Who did it, while not known.' },
-  event: { placeholder: 'EVENT', sentence: 'Of track: what was done.', usual: 'Test Event' },
-  name: { placeholder: 'NAME', sentence: 'Of page and screen.' },
-  'group-id': { placeholder: 'GROUP_ID', sentence: 'Of group.' },
-  'previous-id': { placeholder: 'ID', sentence: 'Of alias.' },
-  'message-id': { placeholder: 'ID', sentence: 'By which duplicates are known.', usual: 'a new one' },
-  timestamp: { placeholder: 'TIME', sentence: 'When it was done: 2h (ago) or 2026-11-14T09:00:00Z.', usual: 'now' },
+  'user-id': { placeholder: 'USER_ID', sentence: 'The userId.', usual: 'user-1, if no other id is given' },
+  'anonymous-id': { placeholder: 'ID', sentence: 'The anonymousId, for a user who is not identified yet.' },
+  event: { placeholder: 'EVENT', sentence: 'The event name (track).', usual: 'Test Event' },
+  name: { placeholder: 'NAME', sentence: 'The name (page, screen).' },
+  'group-id': { placeholder: 'GROUP_ID', sentence: 'The groupId (group).' },
+  'previous-id': { placeholder: 'ID', sentence: 'The previousId (alias).' },
+  'message-id': { placeholder: 'ID', sentence: 'The messageId, which identifies duplicates.', usual: 'a new UUID' },
+  timestamp: { placeholder: 'TIME', sentence: 'When it happened: 2h (two hours ago) or 2026-11-14T09:00:00Z.', usual: 'now' },
 }
 
 export const send: Command = {
   name: 'send',
-  summary: 'Sends one message, and tells what the service answered',
+  summary: 'Send one message and print the response',
   details:
-    'Without --write-key, a key of the source is asked of the control API: of the one that --source names, else of the one named default, else of the only one.\n\n' +
-    '--wait follows the message to its webhooks: exit code 1 when it was not delivered to each of them, or went to none.',
+    'Without --write-key, the command gets the write key from the control API: that of the source given with --source, else of the source named default, else of the only source.\n\n' +
+    'With --wait, the command waits for the deliveries. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
   arguments: [{ name: 'TYPE', sentence: `One of ${TYPES.join(', ')}.`, optional: true, values: TYPES }],
   flags: {
     ...FIELDS,
-    properties: { placeholder: 'JSON', sentence: `Of track, page and screen, ${JSON_FORMS}.` },
-    traits: { placeholder: 'JSON', sentence: `Of identify and group, ${JSON_FORMS}.` },
-    context: { placeholder: 'JSON', sentence: `About the circumstances, ${JSON_FORMS}.` },
-    message: { placeholder: 'JSON', sentence: `The whole message, ${JSON_FORMS}; other flags add to it.` },
-    'write-key': { placeholder: 'KEY', sentence: 'Of the source.', variable: 'SWITCHYARD_WRITE_KEY', usual: 'asked of the control API' },
-    source: { placeholder: 'SOURCE', sentence: 'Whose key is asked for, by id or name.' },
-    wait: { placeholder: null, sentence: 'Follows it until every webhook has it, or one has failed.' },
-    timeout: { placeholder: 'DURATION', sentence: 'How long --wait waits.', usual: USUAL_WAIT },
+    properties: { placeholder: 'JSON', sentence: `The properties (track, page, screen), ${JSON_FORMS}.` },
+    traits: { placeholder: 'JSON', sentence: `The traits (identify, group), ${JSON_FORMS}.` },
+    context: { placeholder: 'JSON', sentence: `The context, ${JSON_FORMS}.` },
+    message: { placeholder: 'JSON', sentence: `The whole message, ${JSON_FORMS}. Other flags override its fields.` },
+    'write-key': {
+      placeholder: 'KEY',
+      sentence: 'The write key of the source.',
+      variable: 'SWITCHYARD_WRITE_KEY',
+      usual: 'read from the control API',
+    },
+    source: { placeholder: 'SOURCE', sentence: 'The source whose write key to use, by id or name.' },
+    wait: { placeholder: null, sentence: 'Wait until no delivery of the message is pending any more.' },
+    timeout: { placeholder: 'DURATION', sentence: 'How long to wait with --wait.', usual: USUAL_WAIT },
   },
   examples: [
     'switchyard send',
@@ -74,7 +79,7 @@ export const send: Command = {
       if (call.json) call.out.json({ messageId, ...answer })
       else {
         call.out.line(`Accepted: ${cell(type)} ${cell(messageId)}`)
-        call.out.remark(`\`switchyard trace ${cell(messageId)}\` tells what becomes of it.`)
+        call.out.remark(`Run \`switchyard trace ${cell(messageId)}\` to see its deliveries.`)
       }
       return EXIT.ok
     }
@@ -103,8 +108,11 @@ async function messageOf(call: Call): Promise<JsonObject> {
   for (const name of ['properties', 'traits', 'context'] as const) {
     const text = flag(name)
     if (text === undefined) continue
-    if (name !== 'context' && BAG[type] !== name)
-      throw new CommandProblem(`--${name} does not go with ${type}${BAG[type] == null ? '' : `, which has --${BAG[type]}`}.`, EXIT.usage)
+    if (name !== 'context' && DATA_FIELD[type] !== name)
+      throw new CommandProblem(
+        `--${name} cannot be used with ${type}${DATA_FIELD[type] == null ? '' : `; use --${DATA_FIELD[type]}`}.`,
+        EXIT.usage,
+      )
     message[name] = await readJsonObject(`--${name}`, text)
   }
   const timestamp = flag('timestamp')
@@ -131,13 +139,17 @@ async function writeKeyOf(call: Call): Promise<string> {
       throw error
     if (!/control token/.test(error.message)) throw error
     throw new CommandProblem(
-      'send needs a write key: --write-key or SWITCHYARD_WRITE_KEY; or a control token (SWITCHYARD_TOKEN), to ask the service for one.',
+      'A write key is missing. Use --write-key or SWITCHYARD_WRITE_KEY, or set SWITCHYARD_TOKEN to a control token so that the command can read one from the service.',
       EXIT.usage,
       { cause: error },
     )
   }
   const chosen = sources.find(({ name }) => name === 'default') ?? (sources.length === 1 ? sources[0] : undefined)
-  if (chosen === undefined) throw new CommandProblem('Which source? Name it with --source, or give --write-key.', EXIT.usage)
+  if (chosen === undefined)
+    throw new CommandProblem(
+      'There are several sources and none is named default. Choose one with --source, or use --write-key.',
+      EXIT.usage,
+    )
   return firstKey(chosen)
 }
 
@@ -156,14 +168,14 @@ async function post(call: Call, writeKey: string, message: JsonObject): Promise<
       signal: AbortSignal.any([call.signal, AbortSignal.timeout(DEADLINE_MS)]),
     })
     const body = JSON.parse(await response.body.text()) as JsonObject
-    // One message that is refused is told as itself, not as a batch of which none was good.
+    // Report the error of the message itself, not that of a batch without a valid message.
     const [rejected] = (body['rejected'] ?? []) as JsonObject[]
     if (rejected !== undefined && response.statusCode === 400) return { status: 400, body: { success: false, ...rejected } }
     return { status: response.statusCode, body }
   } catch (error) {
     if (call.signal.aborted) throw error
     throw new CommandProblem(
-      `No service answers at ${url}. Is it running? Start it with \`switchyard serve\`, or name another with --url.`,
+      `Cannot reach a service at ${url}. Start one with \`switchyard serve\`, or use --url to name another.`,
       EXIT.unreachable,
       { cause: error },
     )
@@ -189,8 +201,11 @@ async function follow(call: Call, messageId: string, waitMs: number): Promise<Ex
     if (json) out.json(message)
     else showTimeline(out, message)
     if (signal.aborted) return EXIT.interrupted
-    if (pending.length > 0) out.remark(`Not delivered within ${waitMs / 1_000} s. It is tried on.`)
-    else if (deliveries.length === 0) out.remark('It goes to no webhook.')
+    if (pending.length > 0)
+      out.remark(
+        `${pending.length === 1 ? '1 delivery is' : `${pending.length} deliveries are`} still pending after ${waitMs / 1_000} s. The service keeps retrying; run \`switchyard trace ${messageId}\` to check again.`,
+      )
+    else if (deliveries.length === 0) out.remark('The message has no destination.')
     return deliveries.length > 0 && deliveries.every(({ state }) => state === 'delivered') ? EXIT.ok : EXIT.failed
   }
 }

@@ -1,21 +1,21 @@
-// The service as a command: settings, the start message, signals. Everything else is app.ts's. Messages for a person go to
-// stdout, the log to stderr.
+// `switchyard serve`: reads the settings, starts the service (app.ts), prints the start message and handles signals. The start message
+// goes to stdout, the log to stderr.
 
 import type { App } from '../app.ts'
 import { type Config, flagOf, readConfig, SETTINGS, type Setting } from '../config.ts'
 import { harmless } from '../logging/terminal-text.ts'
 import { type Command, EXIT, type ExitCode, type Flag } from './line/command.ts'
 
-/** A stop takes no longer than this, whatever it waits for. The documentation promises ten seconds, and the process needs a moment to exit. */
+/** The longest that a graceful stop may take. The documentation promises ten seconds, and the process needs a moment to exit. */
 const STOP_MS = 9_000
 
 export const serve: Command = {
   name: 'serve',
-  summary: 'Runs the service: the tracking API, the control API, deliveries',
+  summary: 'Run the service: tracking API, control API, dashboard and deliveries',
   details:
-    'Each setting is a flag or an environment variable; the flag wins. Others on this machine can read the flags of a process, ' +
-    'so give secrets in the environment.\n\n' +
-    'SIGTERM or Ctrl-C: it stops accepting, finishes or hands back what is in flight within 10 seconds, and exits with 0.',
+    'Each setting can be given as a flag or as an environment variable; the flag takes precedence. Other users of this machine can see the flags of a process, ' +
+    'so pass secrets in environment variables.\n\n' +
+    'On SIGTERM or Ctrl-C the service stops accepting requests, finishes or releases the deliveries in flight within 10 seconds, and exits with code 0.',
   examples: ['switchyard serve', 'switchyard serve --port 9000 --store sqlite:/var/lib/switchyard/switchyard.db'],
   flags: settingFlags(),
   isService: true,
@@ -27,10 +27,10 @@ export const serve: Command = {
     )
     if (result.kind === 'problems') {
       for (const { message } of result.problems) process.stderr.write(`${message}\n`)
-      process.stderr.write('switchyard serve --help lists all settings.\n')
+      process.stderr.write('Run `switchyard serve --help` for a list of all settings.\n')
       return EXIT.usage
     }
-    // Help and version were answered before.
+    // --help and --version were handled before.
     if (result.kind !== 'config') return EXIT.ok
     return await run(result.config, result.warnings, json)
   },
@@ -52,11 +52,11 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
   for (const warning of warnings) log.warn(warning)
   const giveUp = new AbortController()
   const starting = createApp(config, log, { stopping: giveUp.signal })
-  // From the first moment: a signal during the start stops what has been started, in order.
+  // Registered before the start completes, so that a signal during the start stops what has already been started, in order.
   const stopped = new Promise<ExitCode>((resolve) => {
     let stopping = false
     const stop = (signal: NodeJS.Signals): void => {
-      // A second signal is a person losing patience.
+      // A second signal exits at once.
       if (stopping) process.exit(EXIT.failed)
       stopping = true
       log.info({ signal }, 'stopping')
@@ -77,7 +77,7 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
             resolve(EXIT.ok)
           },
           (err: unknown) => {
-            // It had not been started, and waited for its store.
+            // The service was still waiting for its store, so there is nothing to stop.
             if (err instanceof StartProblem) return resolve(EXIT.ok)
             log.error({ err }, 'stopping failed')
             log.flush()
@@ -106,7 +106,7 @@ function startFacts({ url, firstSource, generatedToken, storePlace }: App, { sto
   return {
     url,
     source: firstSource === undefined ? null : { id: firstSource.id, name: firstSource.name, writeKeys: firstSource.writeKeys },
-    // Shown this once, as in the message for people.
+    // Shown only once, as in the start message.
     ...(generatedToken === null ? {} : { adminToken: generatedToken }),
     store: store.kind === 'sqlite' ? `sqlite:${store.path}` : `postgres://${storePlace}`,
   }
@@ -117,7 +117,7 @@ function startMessage({ url, firstSource, generatedToken, hasDashboard, storePla
   const key = writeKey ?? 'WRITE_KEY'
   const webhook = JSON.stringify({ name: 'my webhook', sourceIds: [firstSource?.id ?? 'SOURCE_ID'], urls: ['http://127.0.0.1:9000/'] })
   const token = generatedToken ?? 'TOKEN'
-  // With a token that is shown here anyway, the link logs in.
+  // The token is printed below anyway, so the link can log in with it.
   const dashboard: [string, string][] = hasDashboard
     ? [['Dashboard', generatedToken === null ? `${url}/` : `${url}/#token=${generatedToken}`]]
     : []
@@ -125,7 +125,7 @@ function startMessage({ url, firstSource, generatedToken, hasDashboard, storePla
     [
       'Write key',
       writeKey === undefined
-        ? 'none: every source was deleted'
+        ? 'none (there is no source; create one with `npx switchyard sources create NAME`)'
         : `${writeKey}   (source ${harmless(firstSource?.name ?? '')}, ${firstSource?.id})`,
     ],
     ...dashboard,
@@ -133,7 +133,9 @@ function startMessage({ url, firstSource, generatedToken, hasDashboard, storePla
     ['Docs', `${url}/docs`],
     [
       'Admin token',
-      generatedToken === null ? 'as given, or as printed at the first start' : `${generatedToken}   (shown this once: keep it)`,
+      generatedToken === null
+        ? 'the one in SWITCHYARD_ADMIN_TOKEN, or the one printed at the first start'
+        : `${generatedToken}   (shown only once: save it now)`,
     ],
     ['Data', store.kind === 'sqlite' ? store.path : `PostgreSQL at ${storePlace}`],
   ]
@@ -145,11 +147,11 @@ Send a message:
 
   curl ${url}/v1/track -u ${key}: -d '{"userId":"user-1","event":"Order Completed","properties":{"total":42}}'
 
-Have it delivered: start a receiver that prints what arrives (npx switchyard listen), then
+To have messages delivered, start a receiver that prints what it gets (npx switchyard listen), then create a destination:
 
   curl ${url}/api/destinations -H 'Authorization: Bearer ${token}' -d '${webhook}'
 
-Look around, with the admin token in SWITCHYARD_TOKEN: npx switchyard tail, npx switchyard --help
+For more, set SWITCHYARD_TOKEN to the admin token and run npx switchyard tail or npx switchyard --help
 
 `
 }

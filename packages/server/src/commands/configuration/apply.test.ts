@@ -1,5 +1,5 @@
-// What cannot be brought about from outside: a service that fails in the middle of an apply. The rest is tested with a real
-// one, in e2e/command-line-operations.test.ts.
+// A service that fails in the middle of an apply, which cannot be provoked from outside. The rest is tested with a real service in
+// e2e/command-line-operations.test.ts.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -48,7 +48,7 @@ function call(file: string, posted: (path: string, body: object) => JsonObject):
   return { call: made, said }
 }
 
-test('a change that fails in the middle is told with what was done before and what was not', async () => {
+test('the error of a failed change lists the changes that were and were not applied', async () => {
   const file =
     'version: 1\nsources:\n  - name: s\ndestinations:\n  - {name: a, sources: [s], urls: [u]}\n  - {name: b, urls: [u]}\n  - {name: c, urls: [u]}\n'
   const bodies: object[] = []
@@ -61,11 +61,11 @@ test('a change that fails in the middle is told with what was done before and wh
     assert.equal(error.exit, EXIT.failed)
     assert.deepEqual(error.message.split('\n'), [
       'create destination b failed: The store cannot be used now. (store_unavailable)',
-      'Done before: create source s; create destination a.',
+      'Already done: create source s; create destination a.',
       'Not done: create destination c.',
-      'The same file can be applied again: what is done already is not done twice.',
+      'You can apply the same file again: changes that are already done are not repeated.',
     ])
     return true
   })
-  assert.deepEqual(bodies[1], { name: 'a', urls: ['u'], sourceIds: ['src_new'] }, 'a source that was just made is named by its id')
+  assert.deepEqual(bodies[1], { name: 'a', urls: ['u'], sourceIds: ['src_new'] }, 'a source that was just created is referred to by its id')
 })

@@ -1,5 +1,5 @@
-// `switchyard apply`: makes the installation as a configuration file says. Everything is checked before anything is changed;
-// the same file again changes nothing; nothing is deleted unless it is asked for.
+// `switchyard apply`: changes the installation to match a configuration file. Everything is checked before anything is changed. Applying
+// the same file again changes nothing, and nothing is deleted without --prune.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type ConfigurationFile, type Installed, type Kind, NOUNS, sourceNames } from '../../api/configuration-export.ts'
@@ -12,14 +12,14 @@ const MAX_FILE_BYTES = 8 * 1024 * 1024
 
 export const apply: Command = {
   name: 'apply',
-  summary: 'Makes the configuration as a YAML file says; --dry-run shows the difference',
+  summary: 'Change the configuration to match a YAML file',
   details:
-    'The file is what `switchyard export` writes. Entries are matched by name, so a new name is a new entry. The whole file is checked before anything is changed. What is not in the file is left alone, unless --prune deletes it. If somebody else changes the same entries while the command runs, it does not overwrite them: it stops and says so. Run it again then.\n\n' +
-    'With --dry-run the exit code is 0 when nothing would change, and 5 when something would.',
-  arguments: [{ name: 'FILE', sentence: 'The file; - is stdin.' }],
+    'The file has the format that `switchyard export` writes. Entries are matched by name, so a changed name creates a new entry. The whole file is checked before anything is changed. Entries that are not in the file stay as they are, unless you use --prune. If someone else changes the same entries while the command runs, it stops with an error instead of overwriting them; run it again.\n\n' +
+    'With --dry-run, the exit code is 0 if nothing would change and 5 if something would.',
+  arguments: [{ name: 'FILE', sentence: 'The configuration file, or - for stdin.' }],
   flags: {
-    'dry-run': { placeholder: null, sentence: 'Shows the difference and changes nothing.' },
-    prune: { placeholder: null, sentence: 'Deletes what is not in the file.' },
+    'dry-run': { placeholder: null, sentence: 'Show the differences without changing anything.' },
+    prune: { placeholder: null, sentence: 'Delete sources, destinations and OAuth applications that are not in the file.' },
   },
   examples: ['switchyard apply switchyard.yaml --dry-run', 'switchyard apply switchyard.yaml'],
   async run(call) {
@@ -31,7 +31,7 @@ export const apply: Command = {
     if (plan.problems.length > 0) {
       const { problems } = plan
       throw new CommandProblem(
-        `${path} cannot be applied, and nothing was changed:\n${problems.map((sentence) => `  ${sentence}`).join('\n')}`,
+        `${path} cannot be applied. Nothing was changed:\n${problems.map((sentence) => `  ${sentence}`).join('\n')}`,
         EXIT.usage,
       )
     }
@@ -42,20 +42,21 @@ export const apply: Command = {
       if (call.json) call.out.json(jsonOf(plan, false))
       return plan.changes.length === 0 ? EXIT.ok : EXIT.differs
     }
-    return await carryOut(call, plan, installed)
+    return await applyChanges(call, plan, installed)
   },
 }
 
 async function readFile(path: string): Promise<ConfigurationFile> {
   const text = path === '-' ? await readText('The configuration', '-') : readNamedFile('The configuration', path)
-  if (text.length > MAX_FILE_BYTES) throw new CommandProblem(`${path} is too large to be a configuration.`, EXIT.usage)
+  if (text.length > MAX_FILE_BYTES)
+    throw new CommandProblem(`${path} is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB, the limit for a configuration file.`, EXIT.usage)
   const { parseDocument } = await import('yaml')
   const document = parseDocument(text, { prettyErrors: true, uniqueKeys: true })
   const [error] = document.errors
   if (error !== undefined) throw new CommandProblem(`${path} is not valid YAML: ${error.message.split('\n')[0]}`, EXIT.usage)
   let value: unknown
   try {
-    // Few aliases: a small file must not become a large one.
+    // YAML aliases are limited, so that a small file cannot expand to a large value.
     value = document.toJS({ maxAliasCount: 100 })
   } catch (cause) {
     throw new CommandProblem(`${path} cannot be read: ${(cause as Error).message}.`, EXIT.usage)
@@ -63,7 +64,7 @@ async function readFile(path: string): Promise<ConfigurationFile> {
   return parseConfigurationFile(value, path)
 }
 
-/** Adds what the service has against it, and which secrets are others than the stored ones. */
+/** Has the service validate the plan, and adds the problems it finds and the secrets that differ from the stored ones. */
 async function check(call: Call, plan: Plan, file: ConfigurationFile): Promise<void> {
   const answer = await call.api.post('/api/configuration/check', plan.wanted)
   const problems = answer['problems'] as unknown as { kind: Kind; index: number; message: string }[]
@@ -72,7 +73,7 @@ async function check(call: Call, plan: Plan, file: ConfigurationFile): Promise<v
   addChangedSecrets(plan, file, changed)
 }
 
-/** What needs others comes after them, and what others need is deleted last; keys are given up before they are taken. */
+/** A resource is created after the ones that it refers to, and deleted before them. Sources are updated first, so that a write key is free before another source gets it. */
 const ORDER: readonly (readonly [Change['action'], Kind])[] = [
   ['update', 'sources'],
   ['create', 'sources'],
@@ -85,15 +86,15 @@ const ORDER: readonly (readonly [Change['action'], Kind])[] = [
   ['delete', 'sources'],
 ]
 
-async function carryOut(call: Call, plan: Plan, installed: Installed): Promise<ExitCode> {
+async function applyChanges(call: Call, plan: Plan, installed: Installed): Promise<ExitCode> {
   const sourceIds = new Map([...sourceNames(installed)].map(([id, name]) => [name, id]))
   const ordered = ORDER.flatMap(([action, kind]) => plan.changes.filter((change) => change.action === action && change.kind === kind))
   const done: Change[] = []
   try {
     for (const change of ordered) {
-      if (call.signal.aborted) throw new CommandProblem('It was interrupted.', EXIT.interrupted)
+      if (call.signal.aborted) throw new CommandProblem('Interrupted.', EXIT.interrupted)
       const read = installed.entries[change.kind].find(({ id }) => id === change.id)
-      const answer = await carryOutOne(call, change, sourceIds, read)
+      const answer = await applyChange(call, change, sourceIds, read)
       if (change.kind === 'sources' && change.action === 'create') sourceIds.set(change.name, String(answer?.['id']))
       done.push(change)
     }
@@ -103,7 +104,7 @@ async function carryOut(call: Call, plan: Plan, installed: Installed): Promise<E
       call.out.json({ ...jsonOf(plan, true), applied: done.map(named), failed: named(failed), message: (error as Error).message })
     const lines = [
       `${described(failed)} failed: ${(error as Error).message}`,
-      done.length === 0 ? 'Nothing was changed.' : `Done before: ${done.map(described).join('; ')}.`,
+      done.length === 0 ? 'Nothing was changed.' : `Already done: ${done.map(described).join('; ')}.`,
       ...(ordered.length - done.length > 1
         ? [
             `Not done: ${ordered
@@ -112,17 +113,17 @@ async function carryOut(call: Call, plan: Plan, installed: Installed): Promise<E
               .join('; ')}.`,
           ]
         : []),
-      'The same file can be applied again: what is done already is not done twice.',
+      'You can apply the same file again: changes that are already done are not repeated.',
     ]
     throw new CommandProblem(lines.join('\n'), error instanceof CommandProblem ? error.exit : EXIT.failed, { cause: error })
   }
   if (call.json) call.out.json(jsonOf(plan, true))
-  else if (done.length > 0) call.out.line(`Done: ${done.length === 1 ? '1 change' : `${done.length} changes`}.`)
+  else if (done.length > 0) call.out.line(`Applied ${done.length === 1 ? '1 change' : `${done.length} changes`}.`)
   return EXIT.ok
 }
 
-/** The service refuses to overwrite or delete what somebody else changed since it was read, and to create a second entry of the same name. */
-async function carryOutOne(
+/** The service rejects overwriting or deleting an entry that was changed since it was read, and creating a second entry with the same name. */
+async function applyChange(
   { api }: Call,
   { action, kind, id, settings }: Change,
   sourceIds: ReadonlyMap<string, string>,
@@ -141,10 +142,11 @@ function show({ out }: Call, { changes, unmanaged }: Plan, dryRun: boolean): voi
     const [style, sign] = signs[action]
     out.line(out.paint(style, `${sign} ${NOUNS[kind]} ${name}`))
     for (const { field, before, after } of fields)
-      out.line(before === null || action === 'create' ? `    ${field}: ${after}` : `    ${field}: ${before} → ${after ?? 'nothing'}`)
+      out.line(before === null || action === 'create' ? `    ${field}: ${after}` : `    ${field}: ${before} → ${after ?? 'none'}`)
   }
   if (changes.length === 0) out.line(dryRun ? 'Nothing would change.' : 'Nothing to change.')
-  for (const { kind, name } of unmanaged) out.remark(`${NOUNS[kind]} ${name} is not in the file and stays; --prune would delete it.`)
+  for (const { kind, name } of unmanaged)
+    out.remark(`The ${NOUNS[kind]} ${name} is not in the file and is left unchanged. Use --prune to delete it.`)
 }
 
 function jsonOf({ changes, unmanaged, remarks }: Plan, applied: boolean): Record<string, unknown> {

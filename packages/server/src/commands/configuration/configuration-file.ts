@@ -1,6 +1,5 @@
-// The configuration of an installation as a file, as commands read it: what is installed, and what YAML made of a file. How a file is
-// written is in ../../api/configuration-export.ts. Which fields there are and what their defaults are is the service's to say, by the schema that
-// it gives out.
+// Reads the configuration of an installation, and validates the parsed YAML of a configuration file. Writing a file is in
+// ../../api/configuration-export.ts. The fields and their defaults come from the schema that the service returns.
 
 import type { JsonObject } from '@switchyard/protocol'
 import {
@@ -17,7 +16,7 @@ import type { Api } from '../service/api.ts'
 
 export const PATHS: Record<Kind, string> = { sources: '/api/sources', destinations: '/api/destinations', oauthApps: '/api/oauth-apps' }
 
-/** The secrets of a destination: said by reference, left alone where nothing is said. */
+/** The secrets of a destination. The file contains references to them; a secret that is left out stays unchanged. */
 export const SECRETS = ['sharedSecret', 'signingSecrets'] as const
 
 export async function readInstalled(api: Api): Promise<Installed & { document: JsonObject }> {
@@ -34,22 +33,23 @@ export async function readInstalled(api: Api): Promise<Installed & { document: J
   return { schema, entries, document }
 }
 
-/** Takes what YAML made of a file. Throws a CommandProblem that says what is wrong with the whole. */
+/** Validates the structure of a parsed YAML file. Throws a CommandProblem if it is invalid. */
 export function parseConfigurationFile(value: unknown, path: string): ConfigurationFile {
-  const wrong = (sentence: string): CommandProblem => new CommandProblem(`${path}: ${sentence}`, EXIT.usage)
-  if (!isObject(value)) throw wrong('the file must be a YAML mapping with version, sources, destinations and oauthApps.')
-  if (value['version'] !== 1) throw wrong('version must be 1.')
+  const invalid = (sentence: string): CommandProblem => new CommandProblem(`${path}: ${sentence}`, EXIT.usage)
+  if (!isObject(value)) throw invalid('the file must be a YAML mapping with the keys version, sources, destinations and oauthApps.')
+  if (value['version'] !== 1) throw invalid('version must be 1.')
   for (const key of Object.keys(value))
-    if (key !== 'version' && !KINDS.some((kind) => kind === key)) throw wrong(`${key} is not known here.`)
+    if (key !== 'version' && !KINDS.some((kind) => kind === key))
+      throw invalid(`unknown key ${key}. The known keys are version, ${KINDS.join(', ')}.`)
   const file: ConfigurationFile = { version: 1, sources: [], destinations: [], oauthApps: [] }
   for (const kind of KINDS) {
     const list = value[kind] ?? []
-    if (!Array.isArray(list)) throw wrong(`${kind} must be a list.`)
+    if (!Array.isArray(list)) throw invalid(`${kind} must be a list.`)
     const seen = new Set<string>()
     for (const [index, entry] of list.entries()) {
-      if (!isObject(entry) || typeof entry['name'] !== 'string') throw wrong(`${kind}[${index}] must have a name.`)
-      if (Object.hasOwn(entry, '__proto__')) throw wrong(`${kind}[${index}]: __proto__ is not known here.`)
-      if (seen.has(entry['name'])) throw wrong(`${kind}[${index}]: ${entry['name']} is there twice. Names tell entries apart.`)
+      if (!isObject(entry) || typeof entry['name'] !== 'string') throw invalid(`${kind}[${index}] must have a name.`)
+      if (Object.hasOwn(entry, '__proto__')) throw invalid(`${kind}[${index}]: unknown field __proto__.`)
+      if (seen.has(entry['name'])) throw invalid(`${kind}[${index}]: the name ${entry['name']} is used twice. Names must be unique.`)
       seen.add(entry['name'])
       file[kind].push(entry as Entry)
     }
@@ -57,7 +57,7 @@ export function parseConfigurationFile(value: unknown, path: string): Configurat
   return file
 }
 
-/** What the file does not say has its default, in objects within as well. */
+/** Fills in the default of every field that is missing, also in nested objects. */
 export function withDefaults(value: unknown, schema: FieldSchema): unknown {
   if (value === undefined) return structuredClone(schema.default)
   if (!isObject(value) || schema.properties === undefined) return value

@@ -48,7 +48,7 @@ function exported(): ConfigurationFile {
   return structuredClone(configurationOf(installed(), { withKeys: true }).file)
 }
 
-test('an export holds no secret, says which variables it refers to, and changes nothing when it is applied', () => {
+test('an export contains no secret, lists the variables it refers to, and changes nothing when it is applied', () => {
   const { file, variables } = configurationOf(installed(), { withKeys: true })
   assert.equal(JSON.stringify(file).includes('hidden'), false)
   assert.deepEqual(variables, [
@@ -61,7 +61,7 @@ test('an export holds no secret, says which variables it refers to, and changes 
     'WAREHOUSE_SIGNING_SECRET_2',
   ])
   assert.deepEqual(file.destinations[0]?.['headers'], { Authorization: '${WAREHOUSE_AUTHORIZATION}', 'X-Team': '${WAREHOUSE_X_TEAM}' })
-  assert.equal(Object.hasOwn(file.destinations[0] as object, 'batch'), false, 'what has its default is not said')
+  assert.equal(Object.hasOwn(file.destinations[0] as object, 'batch'), false, 'a field with its default value is left out')
   const plan = planChanges(file, installed(), {}, true)
   assert.deepEqual([plan.changes, plan.problems, plan.unmanaged], [[], [], []])
   assert.equal(plan.remarks.length, 2)
@@ -90,25 +90,25 @@ test('an export has a reference for every header and query value, and applying i
   assert.deepEqual([changes.length, JSON.stringify(changes[0]?.fields).includes('shown-nowhere')], [1, false])
 })
 
-test('a paused destination is exported as paused, and a file that does not say so resumes it', () => {
+test('a paused destination is exported as paused, and a file without that field resumes it', () => {
   const paused = installed({ destinations: [{ ...DESTINATION, paused: true }] })
   const { file } = configurationOf(paused, { withKeys: true })
   assert.equal(file.destinations[0]?.['paused'], true)
   assert.deepEqual(planChanges(file, paused, {}, true).changes, [])
-  assert.equal(Object.hasOwn(exported().destinations[0] as object, 'paused'), false, 'what has its default is not said')
+  assert.equal(Object.hasOwn(exported().destinations[0] as object, 'paused'), false, 'a field with its default value is left out')
   assert.deepEqual(
     planChanges(exported(), paused, {}, true).changes.map(({ settings }) => settings),
     [{ paused: false }],
   )
 })
 
-test('the order of an export does not depend on the order in which things were made', () => {
+test('the order of an export does not depend on the order of creation', () => {
   const named = (name: string) => ({ ...SOURCE, id: name, name })
   const names = (list: object[]) => configurationOf(installed({ sources: list }), { withKeys: true }).file.sources.map(({ name }) => name)
   assert.deepEqual(names([named('b'), named('a'), named('C')]), names([named('C'), named('b'), named('a')]))
 })
 
-test('what is changed in the file is changed, field by field, and secrets are not shown', () => {
+test('changes in the file are planned field by field, and secrets are not shown', () => {
   const file = exported()
   Object.assign(file.destinations[0] as object, {
     batch: { size: 10 },
@@ -127,23 +127,23 @@ test('what is changed in the file is changed, field by field, and secrets are no
   assert.equal(JSON.stringify(change?.fields).includes('hidden'), false)
 })
 
-test('what has no default in the file falls back to it: the file says it all', () => {
+test('a field that is missing in the file is reset to its default', () => {
   const stored = { ...DESTINATION, batch: { ...BATCH, size: 50 } }
   const plan = planChanges(exported(), installed({ destinations: [stored] }), {}, false)
   assert.deepEqual(plan.changes[0]?.settings, { batch: BATCH })
 })
 
-test('a secret whose variable is not set stays; a new entry needs it; and half of a list is refused', () => {
+test('a secret whose variable is not set stays unchanged, a new entry needs it, and a list with only some variables set is rejected', () => {
   const file = exported()
   assert.deepEqual(planChanges(file, installed({ destinations: [] }), {}, false).problems.length, 5, 'URL, both headers and both secrets')
   const env = { WAREHOUSE_SIGNING_SECRET: 'one' }
   assert.match(
     planChanges(file, installed(), env, false).problems.join(),
-    /set all of the variables or none; WAREHOUSE_SIGNING_SECRET_2 is not set/,
+    /set either all of the environment variables or none\. Not set: WAREHOUSE_SIGNING_SECRET_2\./,
   )
   const all = { ...env, WAREHOUSE_SIGNING_SECRET_2: 'two', WAREHOUSE_SHARED_SECRET: 'three' }
   const plan = planChanges(file, installed(), all, false)
-  assert.equal(plan.changes.length, 0, 'whether it is another one is for the service to say')
+  assert.equal(plan.changes.length, 0, 'only the service can tell whether the secret differs')
   assert.deepEqual(plan.wanted.destinations[0]?.settings['signingSecrets'], ['one', 'two'])
   addChangedSecrets(plan, file, [{ kind: 'destinations', index: 0, fields: ['sharedSecret'] }])
   assert.deepEqual(
@@ -153,17 +153,17 @@ test('a secret whose variable is not set stays; a new entry needs it; and half o
   assert.equal(JSON.stringify(plan.changes[0]?.fields).includes('three'), false)
 })
 
-test('a secret in plain is refused, and is not repeated', () => {
+test('a plain-text secret is rejected and not quoted', () => {
   for (const secret of [{ sharedSecret: 'plain-text' }, { signingSecrets: ['plain-text'] }, { signingSecrets: 'plain-text' }]) {
     const file = exported()
     Object.assign(file.destinations[0] as object, secret)
     const { problems } = planChanges(file, installed(), {}, false)
-    assert.match(problems.join(), /must not hold secrets/)
+    assert.match(problems.join(), /must not contain secrets/)
     assert.equal(problems.join().includes('plain-text'), false)
   }
 })
 
-test('nothing is deleted unless it is asked for, and what is there is named', () => {
+test('nothing is deleted without prune, and unmanaged entries are listed', () => {
   const empty = parseConfigurationFile({ version: 1 }, 'f')
   const kept = planChanges(empty, installed(), {}, false)
   assert.deepEqual([kept.changes.length, kept.unmanaged.map(({ name }) => name)], [0, ['web', 'Warehouse', 'app']])
@@ -177,41 +177,41 @@ test('nothing is deleted unless it is asked for, and what is there is named', ()
   )
 })
 
-test('a source that is not there, a name that several have, and a write key of another source are told before anything is changed', () => {
+test('a missing source, an ambiguous name and a write key of another source are found before anything is changed', () => {
   const file = exported()
   Object.assign(file.destinations[0] as object, { sources: ['nowhere'] })
   assert.match(planChanges(file, installed(), {}, false).problems.join(), /there is no source nowhere/)
   assert.match(
     planChanges(exported(), installed({ sources: [SOURCE, { ...SOURCE, id: 'src_2' }] }), {}, false).problems.join(),
-    /several have this name/,
+    /the installation has several with this name/,
   )
   const other = exported()
   other.sources.push({ name: 'second', writeKeys: ['k1'] })
   assert.match(planChanges(other, installed(), {}, false).problems.join(), /has the same write key/)
   const taken = parseConfigurationFile({ version: 1, sources: [{ name: 'second', writeKeys: ['k1'] }] }, 'f')
-  assert.match(planChanges(taken, installed(), {}, false).problems.join(), /source web has this write key/)
+  assert.match(planChanges(taken, installed(), {}, false).problems.join(), /the installed source web has this write key/)
 })
 
-test('a key of an application that is given without an id is the one that is there', () => {
+test('a key of an application without an id in the file matches the installed key', () => {
   const file = exported()
   Object.assign(file.oauthApps[0] as object, { keys: [{ publicKeyPem: 'PEM\n' }] })
   assert.deepEqual(planChanges(file, installed(), {}, false).changes, [])
 })
 
-test('a file that is not one is refused: another version, unknown parts, entries without a name or with the same', () => {
+test('an invalid file is rejected: wrong version, unknown keys, entries without a name or with the same name', () => {
   for (const [value, problem] of [
     [null, /must be a YAML mapping/],
     [{}, /version must be 1/],
     [{ version: 2 }, /version must be 1/],
-    [{ version: 1, source: [] }, /source is not known/],
+    [{ version: 1, source: [] }, /unknown key source\./],
     [{ version: 1, sources: {} }, /sources must be a list/],
     [{ version: 1, sources: [{}] }, /must have a name/],
-    [{ version: 1, sources: [{ name: 'a' }, { name: 'a' }] }, /a is there twice/],
+    [{ version: 1, sources: [{ name: 'a' }, { name: 'a' }] }, /the name a is used twice/],
     [JSON.parse('{"version":1,"sources":[{"name":"a","__proto__":{"x":1}}]}'), /__proto__/],
   ] as const) {
     assert.throws(() => parseConfigurationFile(value, 'f'), { name: 'CommandProblem', message: problem })
   }
   const odd = exported()
   Object.assign(odd.sources[0] as object, { colour: 'red' })
-  assert.match(planChanges(odd, installed(), {}, false).problems.join(), /colour is not a field/)
+  assert.match(planChanges(odd, installed(), {}, false).problems.join(), /unknown field colour/)
 })

@@ -1,5 +1,5 @@
-// What a configuration file would change, worked out before anything is: each entry beside the one of its name that is there,
-// field by field. All that is wrong is found at once. No secret is part of what is shown.
+// Works out what a configuration file would change: each entry is compared, field by field, with the installed one of the same name. All
+// problems are collected, not only the first. Secrets are never part of what is shown.
 
 import type { JsonObject } from '@switchyard/protocol'
 import {
@@ -23,22 +23,22 @@ export interface Change {
   action: 'create' | 'update' | 'delete'
   kind: Kind
   name: string
-  /** Of the one that is there. */
+  /** The id of the installed entry; null for a new one. */
   id: string | null
-  /** What is sent: everything when it is created, else what changes. Sources by name, under `sources`. */
+  /** What is sent: all fields for a new entry, else the changed ones. Sources are given by name, in `sources`. */
   settings: Record<string, unknown>
-  /** As shown. */
+  /** The differences as shown to the user. */
   fields: { field: string; before: string | null; after: string | null }[]
 }
 
 export interface Plan {
   changes: Change[]
-  /** There, but not in the file. */
+  /** Installed, but not in the file. */
   unmanaged: { kind: Kind; name: string; id: string }[]
   problems: string[]
-  /** Secrets that are left alone because their variable is not set. */
+  /** Secrets that stay unchanged because their environment variable is not set. */
   remarks: string[]
-  /** What to have checked by the service, in the order of the file. */
+  /** What the service validates, in the order of the file. */
   wanted: Record<Kind, { id: string | null; settings: Record<string, unknown> }[]>
 }
 
@@ -53,7 +53,9 @@ export function planChanges(file: ConfigurationFile, installed: Installed, env: 
     for (const entry of file[kind]) {
       const found = installed.entries[kind].filter(({ name }) => name === entry.name)
       if (found.length > 1) {
-        plan.problems.push(`${NOUNS[kind]} ${entry.name}: several have this name. Give them different ones first.`)
+        plan.problems.push(
+          `${NOUNS[kind]} ${entry.name}: the installation has several with this name. Rename them first, so that each name is unique.`,
+        )
         continue
       }
       const change = changeOf({ kind, entry, stored: found[0], installed, names, known, env, plan })
@@ -65,7 +67,7 @@ export function planChanges(file: ConfigurationFile, installed: Installed, env: 
       else plan.unmanaged.push({ kind, name: String(name), id: String(id) })
     }
   }
-  plan.problems.push(...takenKeys(file, installed, prune))
+  plan.problems.push(...writeKeyConflicts(file, installed, prune))
   return plan
 }
 
@@ -88,7 +90,7 @@ function changeOf(about: About): Change | null {
   const fields: Change['fields'] = []
   const settings: Record<string, unknown> = {}
   const schema = installed.schema[kind]
-  for (const field of Object.keys(entry)) if (!Object.hasOwn(schema, field)) problem(`${field} is not a field that is known here.`)
+  for (const field of Object.keys(entry)) if (!Object.hasOwn(schema, field)) problem(`unknown field ${field}.`)
 
   for (const [field, fieldSchema] of Object.entries(schema)) {
     const given = Object.hasOwn(entry, field) ? entry[field] : undefined
@@ -98,12 +100,12 @@ function changeOf(about: About): Change | null {
       else if ('unset' in secret) {
         const names = secret.unset.join(', ')
         if (stored === undefined || !hasSecret(stored, field))
-          problem(`${field}: ${names} is not set, and there is no secret that could stay.`)
-        else plan.remarks.push(`${where}: ${field} stays as it is, because ${names} is not set.`)
+          problem(`${field}: the environment variable ${names} is not set, and no secret is stored that could be kept.`)
+        else plan.remarks.push(`${where}: ${field} stays unchanged, because the environment variable ${names} is not set.`)
       } else if (secret.value !== undefined) wanted[field] = secret.value
       continue
     }
-    // Keys that the file does not name stay, and a new source makes its own.
+    // Without writeKeys in the file, the installed keys stay, and a new source generates its own.
     if (field === 'writeKeys' && given === undefined) continue
     const value = resolved(field, withDefaults(given, fieldSchema), stored, env, problem)
     if (value === undefined) continue
@@ -111,7 +113,7 @@ function changeOf(about: About): Change | null {
       if (!Array.isArray(value)) problem('sources must be a list of names.')
       else
         for (const name of value)
-          if (!known.has(String(name))) problem(`there is no source ${String(name)}, neither in the file nor installed.`)
+          if (!known.has(String(name))) problem(`there is no source ${String(name)}, neither in the file nor in the installation.`)
     } else wanted[field] = value
     const before = stored === undefined ? undefined : storedValue(field, stored, names)
     const after = field === 'keys' ? withIds(value, before) : field === 'sources' && Array.isArray(value) ? value.map(String).sort() : value
@@ -132,7 +134,7 @@ function changeOf(about: About): Change | null {
   return fields.length === 0 ? null : { action: 'update', kind, name: entry.name, id: String(stored['id']), settings, fields }
 }
 
-/** The service alone can tell whether a secret differs; told by it, the plan takes it up. */
+/** Adds the secrets that differ from the stored ones, which only the service can tell. */
 export function addChangedSecrets(
   plan: Plan,
   file: ConfigurationFile,
@@ -149,7 +151,7 @@ export function addChangedSecrets(
     }
     for (const field of fields) {
       change.settings[field] = wanted.settings[field]
-      change.fields.push({ field, before: HIDDEN, after: `${HIDDEN} (another)` })
+      change.fields.push({ field, before: HIDDEN, after: `${HIDDEN} (changed)` })
     }
   }
 }
@@ -158,7 +160,7 @@ type Secret = { value: unknown } | { unset: string[] } | { problem: string }
 
 function secretOf(field: string, given: unknown, env: Environment): Secret {
   if (given === undefined) return { value: undefined }
-  const problem = `${field} must be ${field === 'sharedSecret' ? 'a reference' : 'a list of references'} such as \${NAME}: the file must not hold secrets.`
+  const problem = `${field} must be ${field === 'sharedSecret' ? 'a reference' : 'a list of references'} such as \${NAME}. The file must not contain secrets.`
   if (field === 'sharedSecret') {
     if (given === null) return { value: null }
     const name = onlyReference(given)
@@ -171,7 +173,7 @@ function secretOf(field: string, given: unknown, env: Environment): Secret {
   if (references.includes(undefined)) return { problem }
   const unset = (references as string[]).filter((name) => valueOf(name, env) === undefined)
   if (unset.length > 0 && unset.length < references.length)
-    return { problem: `${field}: set all of the variables or none; ${unset.join(', ')} is not set.` }
+    return { problem: `${field}: set either all of the environment variables or none. Not set: ${unset.join(', ')}.` }
   return unset.length > 0 ? { unset } : { value: (references as string[]).map((name) => valueOf(name, env)) }
 }
 
@@ -179,7 +181,7 @@ function hasSecret(stored: JsonObject, field: string): boolean {
   return field === 'sharedSecret' ? stored['hasSharedSecret'] === true : Number(stored['signingSecretCount'] ?? 0) > 0
 }
 
-/** With what the environment says in the place of references. */
+/** Replaces references by the values of environment variables. */
 function resolved(
   field: string,
   value: unknown,
@@ -191,12 +193,14 @@ function resolved(
     if (typeof given !== 'string') return given
     const result = resolve(given, env, kept)
     if (result.ok) return result.text
-    problem(`${place}: ${result.missing.join(', ')} is not set, and nothing that is stored could stay.`)
+    problem(
+      `${place}: the environment variable ${result.missing.join(', ')} is not set, and no matching value is stored that could be kept.`,
+    )
     return given
   }
   if (field === 'urls' && Array.isArray(value)) {
     const kept = (stored?.['urls'] ?? []) as string[]
-    // The one in the same place first: several may differ in nothing but what their variables say.
+    // The stored URL at the same index comes first, because several may differ only in the values of their variables.
     return value.map((url, index) => text(url, `urls[${index}]`, [...kept.slice(index, index + 1), ...kept]))
   }
   if (field === 'headers' && isObject(value)) {
@@ -216,7 +220,7 @@ function storedValue(field: string, stored: JsonObject, names: ReadonlyMap<strin
   return field === 'keys' ? keysOf(stored) : stored[field]
 }
 
-/** A key that the file gives without an id is the one that is there, if it is the same key. */
+/** A key without an id in the file takes the id of the installed key, if it is the same key. */
 function withIds(value: unknown, before: unknown): unknown {
   if (!Array.isArray(value)) return value
   const stored = (before ?? []) as { id: string; publicKeyPem: string }[]
@@ -228,14 +232,14 @@ function withIds(value: unknown, before: unknown): unknown {
   })
 }
 
-/** A key has one source: two that would have it are told before anything is changed. */
-function takenKeys(file: ConfigurationFile, { entries }: Installed, prune: boolean): string[] {
+/** Finds write keys that two sources would have, which is not allowed. */
+function writeKeyConflicts(file: ConfigurationFile, { entries }: Installed, prune: boolean): string[] {
   const owner = new Map<string, string>()
   const problems: string[] = []
   for (const { name, writeKeys } of file.sources) {
     for (const key of Array.isArray(writeKeys) ? (writeKeys as unknown[]) : []) {
       const other = owner.get(String(key))
-      if (other !== undefined && other !== name) problems.push(`source ${name}: source ${other} has the same write key.`)
+      if (other !== undefined && other !== name) problems.push(`source ${name}: source ${other} in the file has the same write key.`)
       owner.set(String(key), name)
     }
   }
@@ -246,7 +250,7 @@ function takenKeys(file: ConfigurationFile, { entries }: Installed, prune: boole
       const other = owner.get(key)
       if (other !== undefined && other !== stored['name'])
         problems.push(
-          `source ${other}: source ${String(stored['name'])} has this write key${prune ? ', until it is deleted: do that first' : ''}.`,
+          `source ${other}: the installed source ${String(stored['name'])} has this write key.${prune ? ' Delete that source first.' : ''}`,
         )
     }
   }
@@ -255,7 +259,7 @@ function takenKeys(file: ConfigurationFile, { entries }: Installed, prune: boole
 
 function shownChange(field: string, before: unknown, after: unknown): Change['fields'][number] {
   const [left, right] = [shown(field, before), shown(field, after)]
-  return { field, before: left, after: left === right ? `${right} (another)` : right }
+  return { field, before: left, after: left === right ? `${right} (changed)` : right }
 }
 
 function shown(field: string, value: unknown): string | null {

@@ -1,4 +1,4 @@
-// `switchyard export`: the configuration as one YAML file that can live in git. Secrets are in it as references only.
+// `switchyard export`: writes the configuration to one YAML file that can be kept in git. Secrets appear only as references.
 
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { configurationOf, configurationText, KINDS, NOUNS, sameNames } from '../../api/configuration-export.ts'
@@ -7,13 +7,13 @@ import { readInstalled } from './configuration-file.ts'
 
 export const exportCommand: Command = {
   name: 'export',
-  summary: 'Writes the configuration as one YAML file, without secrets',
+  summary: 'Write the configuration to a YAML file, without secrets',
   details:
-    'Sources, destinations and OAuth applications, in a stable order, so that git shows only real changes. Secrets are replaced by the name of a variable, and so is every header value and every query value of a URL, because it may be a credential.\n\nWrite keys are in it: they are in every page and app that sends, and a copy of the installation needs them. --without-keys leaves them out.',
-  arguments: [{ name: 'FILE', sentence: 'Where to write it; stdout without.', optional: true }],
+    'The file contains sources, destinations and OAuth applications in a stable order, so that git shows only real changes. Secrets are replaced by references to environment variables, and so are all header values and all query values of URLs, because they may be credentials.\n\nWrite keys are included: they are visible in every page and app that sends messages, and a copy of the installation needs them. Use --without-keys to leave them out.',
+  arguments: [{ name: 'FILE', sentence: 'The file to write. Without it, the configuration is written to stdout.', optional: true }],
   flags: {
-    'without-keys': { placeholder: null, sentence: 'Leaves write keys out.' },
-    schema: { placeholder: null, sentence: 'Writes the JSON Schema of the file instead.' },
+    'without-keys': { placeholder: null, sentence: 'Leave out the write keys.' },
+    schema: { placeholder: null, sentence: 'Write the JSON Schema of the file instead.' },
   },
   examples: ['switchyard export switchyard.yaml', 'switchyard export --schema > switchyard.schema.json'],
   async run(call) {
@@ -34,14 +34,15 @@ export const exportCommand: Command = {
       writeFileSync(`${path}.new`, text, { mode: 0o600, flag: 'wx', flush: true })
       renameSync(`${path}.new`, path)
     } catch (error) {
-      throw new CommandProblem(`${path} cannot be written: ${(error as Error).message}.`, EXIT.usage)
+      throw new CommandProblem(`Cannot write ${path}: ${(error as Error).message}.`, EXIT.usage)
     }
     if (call.json) call.out.json({ file: path, variables })
     else {
       call.out.line(
-        `${path} has ${KINDS.map((kind) => `${file[kind].length} ${NOUNS[kind]}${file[kind].length === 1 ? '' : 's'}`).join(', ')}.`,
+        `Wrote ${path}: ${KINDS.map((kind) => `${file[kind].length} ${NOUNS[kind]}${file[kind].length === 1 ? '' : 's'}`).join(', ')}.`,
       )
-      if (variables.length > 0) call.out.remark(`To apply it elsewhere, set ${variables.join(', ')}.`)
+      if (variables.length > 0)
+        call.out.remark(`To apply it to another installation, set these environment variables: ${variables.join(', ')}.`)
     }
     return EXIT.ok
   },

@@ -1,4 +1,4 @@
-// `switchyard deliveries`: what each message owes to each destination, and what every attempt came to.
+// `switchyard deliveries`: lists deliveries, and shows one with all its attempts.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Command, EXIT } from '../line/command.ts'
@@ -15,17 +15,17 @@ const columns = (names: ReadonlyMap<unknown, string>): readonly Column[] => [
   ['attempts', ({ attemptCount }) => attemptCount],
   ['message id', ({ messageId }) => messageId],
   ['destination', ({ destinationId }) => names.get(destinationId) ?? destinationId],
-  ['settled, or next attempt', ({ settledAt, nextAttemptAt }) => time(settledAt ?? nextAttemptAt)],
+  ['settled or next attempt', ({ settledAt, nextAttemptAt }) => time(settledAt ?? nextAttemptAt)],
 ]
 
 export const DELIVERY_COMMANDS: readonly Command[] = [
   {
     name: 'deliveries list',
-    summary: 'Deliveries, newest first',
+    summary: 'List deliveries, newest first',
     flags: {
-      destination: { placeholder: 'DESTINATION', sentence: 'Only to this one, by id or name.' },
+      destination: { placeholder: 'DESTINATION', sentence: 'Only to this destination, by id or name.' },
       state: { placeholder: 'STATE', sentence: 'Only in this state.', values: DELIVERY_STATES },
-      reason: { placeholder: 'REASON', sentence: 'Only for this reason, such as http_500 or timeout.' },
+      reason: { placeholder: 'REASON', sentence: 'Only with this reason, such as http_500 or timeout.' },
       ...PERIOD_FLAGS,
       ...LIMIT_FLAG,
     },
@@ -35,14 +35,14 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
       const destinationId = await optionalId(call.api, 'destination', flag('destination'))
       const query = { destinationId, state: flag('state'), reason: flag('reason'), ...periodOf(call) }
       const names = call.json ? new Map() : await namesOf(call.api, 'destination')
-      await showNewest(call, '/api/deliveries', query, columns(names), 'There is no such delivery.')
+      await showNewest(call, '/api/deliveries', query, columns(names), 'No deliveries match.')
       return EXIT.ok
     },
   },
   {
     name: 'deliveries show',
-    summary: 'One delivery: its state, every attempt, and the request',
-    arguments: [{ name: 'DELIVERY_ID', sentence: 'As `switchyard deliveries` lists it.' }],
+    summary: 'Show a delivery: its state, all attempts, and the request',
+    arguments: [{ name: 'DELIVERY_ID', sentence: 'The id, as listed by `switchyard deliveries`.' }],
     async run(call) {
       const { json, out } = call
       const delivery = await call.api.get(at`/api/deliveries/${call.arguments[0] as string}`)
@@ -55,7 +55,7 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
         ['id', id],
         ['state', state(call, delivery['state'])],
         ['reason', reason ?? undefined],
-        ['message', messageId],
+        ['message id', messageId],
         ['destination', destinationId],
         ['replay', replay],
         ['next attempt', nextAttemptAt === null ? undefined : time(nextAttemptAt)],
@@ -63,14 +63,14 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
         ['trace', traceId ?? undefined],
       ])
       out.line('')
-      if ((attempts as unknown[]).length === 0) out.line('No attempt was made yet.')
+      if ((attempts as unknown[]).length === 0) out.line('No attempts yet.')
       for (const attempt of attempts as JsonObject[]) showAttempt(out, attempt)
       if (request !== null) showRequest(request as JsonObject)
       return EXIT.ok
 
       function showRequest({ headers, body, note }: JsonObject): void {
         out.line('')
-        out.line('The request:')
+        out.line('Request:')
         for (const [name, value] of Object.entries(headers as object)) out.line(`  ${name}: ${cell(value)}`)
         out.line('')
         out.line(`  ${cell(body)}`)

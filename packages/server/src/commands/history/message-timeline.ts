@@ -1,4 +1,4 @@
-// The story of a message and its attempts, as a person reads them. The sentences are the service's own.
+// Prints the timeline of a message and its attempts as text. The sentences come from the service.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { cell, showFacts, time } from '../line/listing.ts'
@@ -17,6 +17,7 @@ const STYLES: Readonly<Record<string, Style>> = {
   waiting: 'yellow',
 }
 
+/** `story` is the API's name of the timeline. */
 export function showTimeline(out: Output, message: JsonObject): void {
   const { id, messageId, type, event, userId, anonymousId, sourceId, sourceName, receivedAt, timestamp, traceId, duplicates } = message
   showFacts(out, [
@@ -25,7 +26,7 @@ export function showTimeline(out: Output, message: JsonObject): void {
     ['user', userId ?? anonymousId],
     ['source', typeof sourceName === 'string' ? `${sourceName} (${cell(sourceId)})` : sourceId],
     ['received', time(receivedAt)],
-    ['happened', timestamp === receivedAt || timestamp === null ? undefined : time(timestamp)],
+    ['timestamp', timestamp === receivedAt || timestamp === null ? undefined : time(timestamp)],
     ['trace', traceId === null ? undefined : traceId],
     ['duplicates', (duplicates as JsonObject | null)?.['count']],
   ])
@@ -33,7 +34,9 @@ export function showTimeline(out: Output, message: JsonObject): void {
   showEntries(out, message['story'])
   for (const other of (message['others'] ?? []) as JsonObject[]) {
     out.line('')
-    out.line(`The same messageId, received at ${time(other['receivedAt'])} for ${cell(other['sourceName'] ?? other['sourceId'])}:`)
+    out.line(
+      `Another message with the same messageId, received at ${time(other['receivedAt'])} from ${cell(other['sourceName'] ?? other['sourceId'])}:`,
+    )
     showEntries(out, other['story'])
   }
 }
@@ -42,12 +45,12 @@ function showEntries(out: Output, story: unknown): void {
   for (const { at, what, sentence } of (story ?? []) as { at: string | null; what: string; sentence: string }[]) {
     const style = STYLES[what]
     const word = what.padEnd(9)
-    // The clock of what holds now is left empty.
+    // An entry without a time describes the current state.
     out.line(`${(at === null ? '' : time(at)).padEnd(24)}  ${style === undefined ? word : out.paint(style, word)}  ${sentence}`)
   }
 }
 
-/** One attempt on one or two lines: where, what came of it, how long. */
+/** Prints one attempt: the URL, the result, how long it took, and the start of the response. */
 export function showAttempt(out: Output, attempt: JsonObject): void {
   const { url, address, startedAt, status, reason, error, timings, responseStart } = attempt
   const { totalMs } = timings as { totalMs: number }
@@ -57,5 +60,5 @@ export function showAttempt(out: Output, attempt: JsonObject): void {
     `${number}${time(startedAt)}  POST ${cell(url)}${address === null ? '' : ` (${cell(address)})`}: ${result} after ${formatDuration(totalMs)}`,
   )
   if (typeof error === 'string') out.line(`   ${error}`)
-  if (typeof responseStart === 'string' && responseStart !== '') out.line(`   it answered: ${responseStart.replaceAll(/\s+/g, ' ')}`)
+  if (typeof responseStart === 'string' && responseStart !== '') out.line(`   response: ${responseStart.replaceAll(/\s+/g, ' ')}`)
 }

@@ -1,4 +1,4 @@
-// `switchyard messages` and `switchyard trace`: what was accepted, and what became of one.
+// `switchyard messages` and `switchyard trace`: lists accepted messages, and shows the timeline of one.
 
 import { type Command, EXIT } from '../line/command.ts'
 import { type Column, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showNewest, time } from '../line/listing.ts'
@@ -13,17 +13,17 @@ const COLUMNS: readonly Column[] = [
   ['type', ({ type }) => type],
   ['event', ({ event }) => event],
   ['user', ({ userId, anonymousId }) => userId ?? anonymousId],
-  ['goes to', ({ deliveries, skips }) => goal(deliveries as unknown[], skips as { reason: string }[])],
+  ['destinations', ({ deliveries, skips }) => destinationsText(deliveries as unknown[], skips as { reason: string }[])],
 ]
 
 export const MESSAGE_COMMANDS: readonly Command[] = [
   {
     name: 'trace',
-    summary: 'Where is my event? The whole story of one message',
+    summary: 'Show the timeline of a message: received, routed, every attempt, outcome',
     details:
-      'When it was received and from which source, whether it came again, where it goes and where not and why, every attempt, and the outcome. ' +
-      'Exit code 4: there is no such message, or it is older than the retention time.',
-    arguments: [{ name: 'MESSAGE_ID', sentence: "The sender's messageId, or the id that `switchyard messages --json` shows." }],
+      'Shows when the message was received and from which source, whether it was received again, which destinations it goes to, which ones it skips and why, every attempt, and the outcome. ' +
+      'The exit code is 4 if there is no such message, or if it is older than the retention period.',
+    arguments: [{ name: 'MESSAGE_ID', sentence: "The sender's messageId, or the id in the output of `switchyard messages --json`." }],
     examples: ['switchyard trace 7f3c0a52-order-1'],
     async run({ api, arguments: [id = ''], json, out }) {
       const message = await api.get(at`/api/messages/${id}`)
@@ -34,11 +34,11 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'messages list',
-    summary: 'Messages that were accepted, newest first',
+    summary: 'List accepted messages, newest first',
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'Only of this source, by id or name.' },
+      source: { placeholder: 'SOURCE', sentence: 'Only from this source, by id or name.' },
       type: { placeholder: 'TYPE', sentence: 'Only of this type.', values: TYPES },
-      'user-id': { placeholder: 'USER_ID', sentence: 'Only of this user.' },
+      'user-id': { placeholder: 'USER_ID', sentence: 'Only from the user with this userId.' },
       'message-id': { placeholder: 'MESSAGE_ID', sentence: 'Only with this messageId.' },
       ...PERIOD_FLAGS,
       ...LIMIT_FLAG,
@@ -48,13 +48,13 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
       const { flag } = call
       const sourceId = await optionalId(call.api, 'source', flag('source'))
       const query = { sourceId, type: flag('type'), userId: flag('user-id'), messageId: flag('message-id'), ...periodOf(call) }
-      await showNewest(call, '/api/messages', query, COLUMNS, 'There is no such message.')
+      await showNewest(call, '/api/messages', query, COLUMNS, 'No messages match.')
       return EXIT.ok
     },
   },
 ]
 
-function goal(deliveries: readonly unknown[], skips: readonly { reason: string }[]): string {
-  if (deliveries.length > 0) return `${deliveries.length} ${deliveries.length === 1 ? 'destination' : 'destinations'}`
-  return `nowhere: ${[...new Set(skips.map(({ reason }) => reason))].join(', ') || 'no reason kept'}`
+function destinationsText(deliveries: readonly unknown[], skips: readonly { reason: string }[]): string {
+  if (deliveries.length > 0) return String(deliveries.length)
+  return `0 (${[...new Set(skips.map(({ reason }) => reason))].join(', ') || 'reason not stored'})`
 }

@@ -1,5 +1,5 @@
-// `switchyard replay`: sends again, one delivery, several, or everything that failed or expired in a period. The many are
-// a job of the service, which goes on when this command is gone.
+// `switchyard replay`: replays one delivery, several, or all that failed or expired in a period. Several deliveries are a job of the
+// service, which continues when this command ends.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
@@ -9,53 +9,54 @@ import { at, optionalId } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
 import { pause } from '../service/api.ts'
 
-const JOB: Argument = { name: 'REPLAY_ID', sentence: 'As `switchyard replay list` shows it.' }
+const JOB: Argument = { name: 'REPLAY_ID', sentence: 'The id, as listed by `switchyard replay list`.' }
 const STATES = ['failed', 'expired', 'delivered', 'cancelled']
-const SELECTING = ['destination', 'state', 'reason', 'from', 'to']
+const SELECTION_FLAGS = ['destination', 'state', 'reason', 'from', 'to']
 const POLL_MS = 300
 const OVER = new Set(['finished', 'cancelled'])
-const USUAL_PATIENCE = '10s'
-const PATIENCE_FLAG = {
+const DEFAULT_TIMEOUT = '10s'
+const TIMEOUT_FLAG = {
   placeholder: 'DURATION',
-  sentence: 'How long to wait for the outcomes when all are on their way.',
-  usual: USUAL_PATIENCE,
+  sentence: 'How long to wait for the remaining outcomes after everything has been queued.',
+  usual: DEFAULT_TIMEOUT,
 }
 
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
   ['state', ({ state }) => state],
-  ['done', ({ done, total }) => `${cell(done)} of ${cell(total)}`],
+  ['progress', ({ done, total }) => `${cell(done)} of ${cell(total)}`],
   ['outcomes', ({ outcomes }) => outcomesText(outcomes)],
   ['destination', ({ destinationId }) => destinationId],
-  ['of', ({ states }) => states],
+  ['states', ({ states }) => states],
   ['created', ({ createdAt }) => time(createdAt)],
 ]
 
 export const REPLAY_COMMANDS: readonly Command[] = [
   {
     name: 'replay',
-    summary: 'Sends again: one delivery, several, or all that failed or expired in a period',
+    summary: 'Replay one delivery, several, or all that failed or expired in a period',
     details:
-      'One DELIVERY_ID is sent once more. Several, or all that the flags select, are a job of the service: it shows how far it is, and goes on when this command is interrupted. ' +
-      'What is pending at the destination again, or was delivered there since, is skipped by a job.\n\n' +
-      'Each replayed delivery has a record of its own, and its request says X-Replay: true. Exit code 1: one of them failed again so far, or the job was cancelled.',
+      'A single DELIVERY_ID is sent again at once. Several ids, or the deliveries that the flags select, become a replay job of the service. The command shows its progress; the job continues if the command is interrupted. ' +
+      'A job skips messages that are pending for the destination again or have been delivered to it since.\n\n' +
+      'Each replay is a new delivery, and its request has the header X-Replay: true. The exit code is 1 if a replayed delivery has failed so far, or if the job was cancelled.',
     arguments: [
       {
         name: 'DELIVERY_ID',
-        sentence: 'As `switchyard deliveries` and `trace --json` show it; - or @FILE reads them, one on a line.',
+        sentence:
+          'The id, as shown by `switchyard deliveries` and `switchyard trace --json`. Use - for stdin or @FILE to read ids, one per line.',
         optional: true,
         many: true,
       },
     ],
     flags: {
-      destination: { placeholder: 'DESTINATION', sentence: 'Only to this one, by id or name.', usual: 'all' },
-      state: { placeholder: 'STATE', sentence: 'In this state.', many: true, values: STATES, usual: 'failed and expired' },
-      reason: { placeholder: 'REASON', sentence: 'Only for this reason, such as http_500 or timeout.' },
+      destination: { placeholder: 'DESTINATION', sentence: 'Only to this destination, by id or name.', usual: 'all destinations' },
+      state: { placeholder: 'STATE', sentence: 'Only deliveries in this state.', many: true, values: STATES, usual: 'failed and expired' },
+      reason: { placeholder: 'REASON', sentence: 'Only with this reason, such as http_500 or timeout.' },
       ...PERIOD_FLAGS,
-      rate: { placeholder: 'NUMBER', sentence: 'Most deliveries per second.', usual: 'as fast as the destinations take them' },
-      'dry-run': { placeholder: null, sentence: 'Counts what would be sent, and sends nothing.' },
-      detach: { placeholder: null, sentence: 'Starts the job and does not wait for its end.' },
-      timeout: PATIENCE_FLAG,
+      rate: { placeholder: 'NUMBER', sentence: 'The maximum number of deliveries per second.', usual: 'no limit' },
+      'dry-run': { placeholder: null, sentence: 'Count the matching deliveries without sending anything.' },
+      detach: { placeholder: null, sentence: 'Start the job and do not wait for it.' },
+      timeout: TIMEOUT_FLAG,
     },
     examples: [
       'switchyard replay 12-0',
@@ -64,34 +65,34 @@ export const REPLAY_COMMANDS: readonly Command[] = [
       "switchyard deliveries --reason http_413 --json | jq -r '.[].id' | switchyard replay -",
     ],
     async run(call) {
-      const selecting = SELECTING.filter((name) => call.has(name))
+      const selecting = SELECTION_FLAGS.filter((name) => call.has(name))
       const ids = await idsGiven(call)
       if (call.arguments.length > 0 && selecting.length > 0)
-        throw new CommandProblem(`Give DELIVERY_IDs or --${selecting[0]}, not both.`, EXIT.usage)
+        throw new CommandProblem(`DELIVERY_IDs cannot be combined with --${selecting[0]}. Use one or the other.`, EXIT.usage)
       if (call.arguments.length === 0 && selecting.length === 0)
         throw new CommandProblem(
-          'replay needs DELIVERY_IDs, or flags that select some: --destination, --state, --reason, --from, --to. `switchyard deliveries --state failed` lists some.',
+          'Nothing is selected. Give DELIVERY_IDs, or select deliveries with --destination, --state, --reason, --from or --to. Run `switchyard deliveries --state failed` for a list.',
           EXIT.usage,
         )
-      if (call.arguments.length > 0 && ids.length === 0) throw new CommandProblem('No DELIVERY_ID was given.', EXIT.usage)
+      if (call.arguments.length > 0 && ids.length === 0) throw new CommandProblem('The input contains no DELIVERY_ID.', EXIT.usage)
       const isJob = ids.length !== 1 || ['rate', 'dry-run', 'detach'].some((name) => call.has(name))
       return isJob ? await replayMany(call, ids) : await replayOne(call, ids[0] as string)
     },
   },
   {
     name: 'replay list',
-    summary: 'Replay jobs, newest first',
+    summary: 'List replay jobs, newest first',
     flags: LIMIT_FLAG,
     async run(call) {
-      await showNewest(call, '/api/replays', {}, COLUMNS, 'There is no replay job.')
+      await showNewest(call, '/api/replays', {}, COLUMNS, 'There are no replay jobs.')
       return EXIT.ok
     },
   },
   {
     name: 'replay show',
-    summary: 'One replay job; with --wait, until it is over',
+    summary: 'Show a replay job',
     arguments: [JOB],
-    flags: { wait: { placeholder: null, sentence: 'Shows how far it is until it is over.' }, timeout: PATIENCE_FLAG },
+    flags: { wait: { placeholder: null, sentence: 'Show the progress until the job is finished.' }, timeout: TIMEOUT_FLAG },
     async run(call) {
       const job = await call.api.get(pathOf(call))
       if (call.has('wait')) return await follow(call, job)
@@ -99,11 +100,11 @@ export const REPLAY_COMMANDS: readonly Command[] = [
       return EXIT.ok
     },
   },
-  { name: 'replay pause', summary: 'Pauses a replay job', arguments: [JOB], run: (call) => change(call, 'paused') },
-  { name: 'replay resume', summary: 'Resumes a paused replay job', arguments: [JOB], run: (call) => change(call, 'running') },
+  { name: 'replay pause', summary: 'Pause a replay job', arguments: [JOB], run: (call) => change(call, 'paused') },
+  { name: 'replay resume', summary: 'Resume a paused replay job', arguments: [JOB], run: (call) => change(call, 'running') },
   {
     name: 'replay cancel',
-    summary: 'Ends a replay job; what it has sent stays sent',
+    summary: 'Cancel a replay job (deliveries that it has already queued are still sent)',
     arguments: [JOB],
     run: (call) => change(call, 'cancelled'),
   },
@@ -119,7 +120,9 @@ async function replayOne({ api, json, out }: Call, id: string): Promise<ExitCode
   const replay = await api.post(at`/api/deliveries/${id}/replay`)
   if (json) out.json(replay)
   else
-    out.line(`${id} is sent again as ${cell(replay['id'])}. \`switchyard deliveries show ${cell(replay['id'])}\` tells what comes of it.`)
+    out.line(
+      `Replaying ${id} as delivery ${cell(replay['id'])}. Run \`switchyard deliveries show ${cell(replay['id'])}\` to see the result.`,
+    )
   return EXIT.ok
 }
 
@@ -136,37 +139,37 @@ async function replayMany(call: Call, deliveryIds: readonly string[]): Promise<E
     ratePerSecond: rate === undefined ? undefined : parseCount('rate', rate),
     dryRun: dryRun || undefined,
   }
-  // What is undefined is not sent.
+  // JSON omits undefined fields.
   const job = await api.post('/api/replays', body)
   if (!dryRun && !call.has('detach')) return await follow(call, job)
   if (!dryRun) show(call, job)
   else if (json) out.json(job)
   else {
     const already = Number(job['alreadyReplayed'])
-    const rest = already === 0 ? '' : ` ${already} of them would be skipped: they are pending again, or were delivered since.`
-    out.line(`${cell(job['total'])} match.${rest}`)
+    const rest = already === 0 ? '' : ` ${already} of them would be skipped, because they are pending again or have been delivered since.`
+    out.line(`${cell(job['total'])} ${job['total'] === 1 ? 'delivery matches' : 'deliveries match'}.${rest}`)
   }
   return EXIT.ok
 }
 
 async function follow(call: Call, job: JsonObject): Promise<ExitCode> {
   const { api, out, json, signal } = call
-  const patienceMs = parseDuration('timeout', call.flag('timeout') ?? USUAL_PATIENCE)
+  const timeoutMs = parseDuration('timeout', call.flag('timeout') ?? DEFAULT_TIMEOUT)
   const path = at`/api/replays/${String(job['id'])}`
-  const progress = out.progress('Sent again')
+  const progress = out.progress('Replayed')
   let now = job
   let overMs: number | undefined
   try {
     for (;;) {
       progress.update(Number(now['done']), Number(now['total']), now['state'] === 'paused' ? 'paused' : outcomesText(now['outcomes']))
       if (OVER.has(String(now['state']))) overMs ??= performance.now()
-      if (overMs !== undefined && (outcome(now, 'pending') === 0 || performance.now() - overMs > patienceMs)) break
+      if (overMs !== undefined && (outcome(now, 'pending') === 0 || performance.now() - overMs > timeoutMs)) break
       await pause(POLL_MS, signal)
       if (signal.aborted) {
         progress.end()
         if (overMs === undefined)
           out.remark(
-            `The job goes on. \`switchyard replay show ${cell(job['id'])} --wait\` follows it, \`switchyard replay cancel ${cell(job['id'])}\` ends it.`,
+            `The job continues. Run \`switchyard replay show ${cell(job['id'])} --wait\` to follow it, or \`switchyard replay cancel ${cell(job['id'])}\` to cancel it.`,
           )
         return EXIT.interrupted
       }
@@ -179,7 +182,7 @@ async function follow(call: Call, job: JsonObject): Promise<ExitCode> {
   else {
     const skipped = Object.entries(now['skippedReasons'] as Record<string, number>).map(([reason, count]) => `${count} ${reason}`)
     out.line(
-      `${cell(now['id'])}: ${state(call, now['state'])}, ${cell(now['replayed'])} of ${cell(now['total'])} sent again: ${outcomesText(now['outcomes'])}.`,
+      `${cell(now['id'])}: ${state(call, now['state'])}, ${cell(now['replayed'])} of ${cell(now['total'])} replayed: ${outcomesText(now['outcomes'])}.`,
     )
     if (skipped.length > 0) out.line(`Skipped: ${skipped.join(', ')}.`)
   }
@@ -194,7 +197,7 @@ function outcome({ outcomes }: JsonObject, name: string): number {
 /** 12 delivered, 1 failed. */
 function outcomesText(outcomes: unknown): string {
   const counts = Object.entries((outcomes ?? {}) as Record<string, number>).filter(([, count]) => count > 0)
-  return counts.map(([name, count]) => `${count} ${name}`).join(', ') || 'none on its way'
+  return counts.map(([name, count]) => `${count} ${name}`).join(', ') || 'none yet'
 }
 
 async function change(call: Call, to: 'paused' | 'running' | 'cancelled'): Promise<ExitCode> {
@@ -212,11 +215,11 @@ function show(call: Call, job: JsonObject): void {
   showFacts(call.out, [
     ['id', id],
     ['state', state(call, job['state'])],
-    ['done', `${cell(done)} of ${cell(total)}`],
+    ['progress', `${cell(done)} of ${cell(total)}`],
     ['skipped', skipped],
     ['outcomes', outcomesText(outcomes)],
     ['destination', destinationId],
-    ['of', states ?? undefined],
+    ['states', states ?? undefined],
     ['reason', reason ?? undefined],
     ['from', from == null ? undefined : time(from)],
     ['to', to == null ? undefined : time(to)],

@@ -1,4 +1,4 @@
-// `switchyard ledger`, `stats` and `audit`: what is owed and what became of it, counts over time, and who changed what.
+// `switchyard ledger`, `rejections`, `stats` and `audit`: delivery counts, rejected requests, counts over time, and the audit log.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Call, type Command, EXIT } from '../line/command.ts'
@@ -35,24 +35,25 @@ const REJECTION_COLUMNS: readonly Column[] = [
   ['code', ({ code }) => code],
   ['count', count('count')],
   ['source', ({ sourceId }) => sourceId ?? 'unknown write key'],
-  ['last', ({ lastAt }) => time(lastAt)],
-  ['last sample', ({ lastSample }) => lastSample],
+  ['last time', ({ lastAt }) => time(lastAt)],
+  ['last example', ({ lastSample }) => lastSample],
 ]
 
 const AUDIT_COLUMNS: readonly Column[] = [
-  ['at', ({ at }) => time(at)],
-  ['who', ({ actor }) => who(actor)],
+  ['time', ({ at }) => time(at)],
+  ['actor', ({ actor }) => actorName(actor)],
   ['action', ({ action }) => action],
   ['subject', ({ subject }) => subject],
-  ['changed', ({ before, after }) => changed(before, after)],
+  ['changed fields', ({ before, after }) => changedFields(before, after)],
 ]
 
 export const REPORT_COMMANDS: readonly Command[] = [
   {
     name: 'ledger',
-    summary: 'The ledger: the deliveries of each destination, by state',
-    details: 'owed = delivered + pending + failed + expired + cancelled. Exit code 1 when the books do not balance.',
-    flags: { recount: { placeholder: null, sentence: 'Counts the rows themselves, which takes long on a large store.' } },
+    summary: 'Show the number of deliveries of each destination, by state',
+    details:
+      'For each destination, owed = delivered + pending + failed + expired + cancelled. The exit code is 1 if the counts do not balance.',
+    flags: { recount: { placeholder: null, sentence: 'Recount from the stored rows and compare. This takes long on a large store.' } },
     async run(call) {
       const ledger = await call.api.get('/api/ledger', call.has('recount') ? { recount: true } : {})
       const isBalanced = ledger['consistent'] !== false
@@ -63,45 +64,45 @@ export const REPORT_COMMANDS: readonly Command[] = [
           const name = names.get(row['destinationId'])
           return name === undefined ? row : Object.assign(row, { name })
         })
-        showEntries(call, rows, LEDGER_COLUMNS, 'There is no destination.')
-        if (!isBalanced) call.out.remark('The books do not balance. `switchyard doctor` looks closer.')
+        showEntries(call, rows, LEDGER_COLUMNS, 'There are no destinations. Create one with `switchyard destinations create NAME URL`.')
+        if (!isBalanced) call.out.remark('The counts do not balance. Run `switchyard doctor` for details.')
       }
       return isBalanced ? EXIT.ok : EXIT.failed
     },
   },
   {
     name: 'rejections',
-    summary: 'Rejected messages and requests: how often, for which reason, and the last of each',
-    details: 'A message that `trace` does not find may have been refused.',
-    flags: { source: { placeholder: 'SOURCE', sentence: 'Only of this source, by id or name.' } },
+    summary: 'Show rejected messages and requests: how many for each reason, and the latest example',
+    details: 'If `switchyard trace` does not find a message, it may have been rejected.',
+    flags: { source: { placeholder: 'SOURCE', sentence: 'Only from this source, by id or name.' } },
     async run(call) {
       const sourceId = await optionalId(call.api, 'source', call.flag('source'))
       const rows = (await call.api.get('/api/rejections'))['data'] as JsonObject[]
       const wanted = sourceId === undefined ? rows : rows.filter((row) => row['sourceId'] === sourceId)
-      showEntries(call, wanted, REJECTION_COLUMNS, 'Nothing was refused.')
+      showEntries(call, wanted, REJECTION_COLUMNS, 'Nothing was rejected.')
       return EXIT.ok
     },
   },
   {
     name: 'stats',
-    summary: 'Counts over time, of a source, a destination, or all together',
+    summary: 'Show counts over time, for a source, a destination, or all of them',
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'What came in by this source, by id or name.' },
-      destination: { placeholder: 'DESTINATION', sentence: 'What went out to this one, by id or name.' },
-      step: { placeholder: 'STEP', sentence: 'How long each line is.', usual: '1m', values: ['1m', '5m', '1h', '1d'] },
+      source: { placeholder: 'SOURCE', sentence: 'Count the messages of this source, by id or name.' },
+      destination: { placeholder: 'DESTINATION', sentence: 'Count the deliveries to this destination, by id or name.' },
+      step: { placeholder: 'STEP', sentence: 'The length of each interval.', usual: '1m', values: ['1m', '5m', '1h', '1d'] },
       ...PERIOD_FLAGS,
-      all: { placeholder: null, sentence: 'Shows also the steps in which nothing happened.' },
+      all: { placeholder: null, sentence: 'Also show intervals without activity.' },
     },
     examples: ['switchyard stats', "switchyard stats --destination 'my webhook' --step 1h --from 7d"],
     run: stats,
   },
   {
     name: 'audit',
-    summary: 'Who changed what, newest first: before and after, without secrets',
+    summary: 'List changes (who changed what, without secrets), newest first',
     flags: {
-      subject: { placeholder: 'ID', sentence: 'Only changes of this thing, by its id.' },
-      action: { placeholder: 'ACTION', sentence: 'Only of this kind, such as destination.update.' },
-      actor: { placeholder: 'ID', sentence: 'Only by this one, by the id of a token.' },
+      subject: { placeholder: 'ID', sentence: 'Only changes to the resource with this id.' },
+      action: { placeholder: 'ACTION', sentence: 'Only this action, such as destination.update.' },
+      actor: { placeholder: 'ID', sentence: 'Only changes made with the token that has this id.' },
       ...PERIOD_FLAGS,
       ...LIMIT_FLAG,
     },
@@ -109,7 +110,7 @@ export const REPORT_COMMANDS: readonly Command[] = [
     async run(call) {
       const { flag } = call
       const query = { subject: flag('subject'), action: flag('action'), actor: flag('actor'), ...periodOf(call) }
-      await showNewest(call, '/api/audit', query, AUDIT_COLUMNS, 'Nothing was changed.')
+      await showNewest(call, '/api/audit', query, AUDIT_COLUMNS, 'No changes match.')
       return EXIT.ok
     },
   },
@@ -128,12 +129,12 @@ async function stats(call: Call): Promise<typeof EXIT.ok> {
   const columns: Column[] = [['from', ({ at }) => time(at)]]
   if (destinationId === undefined) columns.push(...INCOMING)
   if (sourceId === undefined) columns.push(...OUTGOING)
-  const shown = call.has('all') ? points : points.filter(hasHappened)
-  showEntries(call, shown, columns, `Nothing happened from ${time(answer['from'])} to ${time(answer['to'])}.`)
+  const shown = call.has('all') ? points : points.filter(hasActivity)
+  showEntries(call, shown, columns, `No activity from ${time(answer['from'])} to ${time(answer['to'])}.`)
   return EXIT.ok
 }
 
-function hasHappened(point: JsonObject): boolean {
+function hasActivity(point: JsonObject): boolean {
   return Object.values(point).some((value) => (typeof value === 'number' ? value > 0 : sum(value) > 0))
 }
 
@@ -152,12 +153,12 @@ function latency(value: unknown, name: string): string {
   return ms === undefined ? '–' : formatDuration(ms)
 }
 
-function who(actor: unknown): string {
+function actorName(actor: unknown): string {
   return typeof actor === 'object' && actor !== null ? cell((actor as JsonObject)['name']) : cell(actor)
 }
 
-/** The names of the fields that differ; what was created or deleted is told by the action. */
-function changed(before: unknown, after: unknown): string {
+/** The names of the changed fields. Empty for a resource that was created or deleted, which the action shows. */
+function changedFields(before: unknown, after: unknown): string {
   if (typeof before !== 'object' || typeof after !== 'object' || before === null || after === null) return ''
   const [old, now] = [before as JsonObject, after as JsonObject]
   return [...new Set([...Object.keys(old), ...Object.keys(now)])]

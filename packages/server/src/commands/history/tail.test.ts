@@ -8,7 +8,7 @@ const out = createOutput({ stdout: silent, stderr: silent, json: false, colours:
 const at = '2026-11-14T09:08:07.654Z'
 const names = new Map([['dst_1', 'my webhook']])
 
-test('an accepted message, a duplicate, and one of nobody known', () => {
+test('an accepted message, a duplicate, and one of an anonymous user', () => {
   const accepted = {
     at,
     messageId: 'm-1',
@@ -24,15 +24,15 @@ test('an accepted message, a duplicate, and one of nobody known', () => {
   assert.equal(lineOf(out, 'accepted', page), '09:08:07.654  duplicate  m-1  page  a-1  from src_1')
 })
 
-test('what was rejected, also with a write key that is not known', () => {
+test('a rejection, also with an unknown write key', () => {
   const line = lineOf(out, 'rejected', { at, sourceId: null, code: 'invalid_write_key', messages: 1, sample: '{"a"' })
   assert.equal(line, '09:08:07.654  rejected   invalid_write_key  from –  {"a"')
 })
 
-test('an attempt: of one message or several, the first or a later one, a replay', () => {
+test('an attempt: with one message or several, the first or a later one, a replay', () => {
   const attempt = { at, messageId: 'm-1', destinationId: 'dst_1', url: 'http://h/', attempt: 1, replay: false, messages: 1, totalMs: 12.3 }
-  const taken = { ...attempt, success: true, verdict: 'success', status: 200, reason: null }
-  assert.equal(lineOf(out, 'attempt', taken, names), '09:08:07.654  delivered  m-1  to my webhook http://h/: 200 after 12 ms')
+  const delivered = { ...attempt, success: true, verdict: 'success', status: 200, reason: null }
+  assert.equal(lineOf(out, 'attempt', delivered, names), '09:08:07.654  delivered  m-1  to my webhook http://h/: 200 after 12 ms')
   const failed = {
     ...attempt,
     success: false,
@@ -45,11 +45,11 @@ test('an attempt: of one message or several, the first or a later one, a replay'
   }
   assert.equal(
     lineOf(out, 'attempt', failed),
-    '09:08:07.654  failed     m-1 and 4 more  to dst_1 http://h/: http_500 after 12 ms, attempt 3, a replay, tried again later',
+    '09:08:07.654  failed     m-1 and 4 more  to dst_1 http://h/: http_500 after 12 ms, attempt 3, replay, will be retried',
   )
 })
 
-test('what could not be shown, and what a newer service tells', () => {
-  assert.match(lineOf(out, 'dropped', { at, count: 7 }), /7 events came too fast to be shown$/)
+test('skipped events, and unknown events of a newer service', () => {
+  assert.match(lineOf(out, 'dropped', { at, count: 7 }), /7 events skipped because they arrived too fast to show$/)
   assert.match(lineOf(out, 'news', { at, a: 1 }), /news {2}\{"at":".*","a":1\}$/)
 })

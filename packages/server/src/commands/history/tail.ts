@@ -1,4 +1,4 @@
-// `switchyard tail`: what is accepted, rejected and attempted, as it happens, one line each.
+// `switchyard tail`: prints accepted messages, rejections and attempts as they happen, one per line.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Command, EXIT } from '../line/command.ts'
@@ -11,19 +11,19 @@ const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'
 
 export const tail: Command = {
   name: 'tail',
-  summary: 'Shows what is accepted, rejected and attempted, as it happens',
-  details: 'Until Ctrl-C. Connects again by itself when the service is restarted. With --json, each line is one JSON value.',
+  summary: 'Show accepted messages, rejections and delivery attempts as they happen',
+  details: 'Runs until Ctrl-C, and reconnects when the service restarts. With --json, each line is one JSON value.',
   flags: {
-    source: { placeholder: 'SOURCE', sentence: 'Only what came from this source, by id or name.' },
-    destination: { placeholder: 'DESTINATION', sentence: 'Only attempts at this one, by id or name.' },
-    type: { placeholder: 'TYPE', sentence: 'Only messages of this type, and attempts with one.', values: TYPES },
-    'message-id': { placeholder: 'MESSAGE_ID', sentence: 'Only this message, and attempts with it.' },
-    count: { placeholder: 'NUMBER', sentence: 'Ends after so many lines.', usual: 'never' },
+    source: { placeholder: 'SOURCE', sentence: 'Only from this source, by id or name.' },
+    destination: { placeholder: 'DESTINATION', sentence: 'Only attempts to this destination, by id or name.' },
+    type: { placeholder: 'TYPE', sentence: 'Only messages of this type and their attempts.', values: TYPES },
+    'message-id': { placeholder: 'MESSAGE_ID', sentence: 'Only the message with this messageId and its attempts.' },
+    count: { placeholder: 'NUMBER', sentence: 'Exit after this many lines.', usual: 'no limit' },
   },
   examples: ['switchyard tail', "switchyard tail --destination 'my webhook' --type track", 'switchyard tail --json | jq .messageId'],
   async run({ api, flag, json, out, signal }) {
     const count = flag('count')
-    const most = count === undefined ? Number.POSITIVE_INFINITY : parseCount('count', count)
+    const limit = count === undefined ? Number.POSITIVE_INFINITY : parseCount('count', count)
     const query = {
       sourceId: await optionalId(api, 'source', flag('source')),
       destinationId: await optionalId(api, 'destination', flag('destination')),
@@ -31,14 +31,14 @@ export const tail: Command = {
       messageId: flag('message-id'),
     }
     const names = json ? new Map<unknown, string>() : await namesOf(api, 'destination')
-    if (out.isTerminal && !json) out.remark(`What happens at ${api.url}, until Ctrl-C:`)
+    if (out.isTerminal && !json) out.remark(`Watching ${api.url}. Press Ctrl-C to stop.`)
     let shown = 0
     for await (const { event, data } of api.events('/api/live', query, signal)) {
-      // One line each, also on a terminal.
+      // One line per event, also on a terminal.
       if (json) out.line(JSON.stringify({ what: event, ...data }))
       else out.line(lineOf(out, event, data, names))
       shown += 1
-      if (shown >= most) break
+      if (shown >= limit) break
     }
     return EXIT.ok
   },
@@ -60,19 +60,19 @@ export function lineOf(out: Output, event: string, data: JsonObject, names: Read
       return `${clock}  ${out.paint('red', 'rejected ')}  ${cell(code)}  from ${cell(sourceId)}  ${cell(sample)}`
     case 'attempt': {
       const { attempt, success, verdict, status, reason, totalMs, url, messages, replay } = data
-      const isTaken = success === true
-      const word = isTaken ? out.paint('green', 'delivered') : out.paint('red', 'failed   ')
-      const result = isTaken ? cell(status) : cell(reason)
+      const isDelivered = success === true
+      const word = isDelivered ? out.paint('green', 'delivered') : out.paint('red', 'failed   ')
+      const result = isDelivered ? cell(status) : cell(reason)
       const remarks = [
         attempt === 1 ? '' : `, attempt ${cell(attempt)}`,
-        replay === true ? ', a replay' : '',
-        verdict === 'temporary' ? ', tried again later' : '',
+        replay === true ? ', replay' : '',
+        verdict === 'temporary' ? ', will be retried' : '',
       ].join('')
       const several = typeof messages === 'number' && messages > 1 ? ` and ${messages - 1} more` : ''
       return `${clock}  ${word}  ${cell(messageId)}${several}  to ${names.get(destinationId) ?? cell(destinationId)} ${cell(url)}: ${result} after ${formatDuration(Number(totalMs))}${remarks}`
     }
     case 'dropped':
-      return `${clock}  ${out.paint('yellow', 'dropped  ')}  ${cell(data['count'])} events came too fast to be shown`
+      return `${clock}  ${out.paint('yellow', 'dropped  ')}  ${cell(data['count'])} events skipped because they arrived too fast to show`
     default:
       return `${clock}  ${event}  ${JSON.stringify(data)}`
   }

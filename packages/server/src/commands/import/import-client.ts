@@ -1,31 +1,31 @@
-// The client of an import: @switchyard/node with the settings of one that would rather wait than lose a line. It adds what an
-// import needs beside them: what is a refusal of one line and what is the end of it all, how long the service may be away, and
-// how to end on Ctrl-C. Lines, their order and the state are not its business.
+// The client of an import: @switchyard/node, configured to wait rather than to lose a message. It also decides which errors reject one line
+// and which stop the import, how long the service may be unreachable, and how to stop on Ctrl-C. It does not know about lines, their
+// order or the saved state.
 
 import type { Analytics, AnalyticsError, AnalyticsSettings, OAuthSettings, RawMessage } from '@switchyard/node'
 import { type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
 import { readNamedFile, readSecret } from '../line/input.ts'
 
-export interface Refused {
+export interface Rejection {
   code: string
   message: string
 }
 
 export interface ImportClient {
-  /** Why it cannot go on; undefined while it can. */
+  /** Why the import cannot continue; undefined while it can. */
   readonly problem: CommandProblem | undefined
   /**
-   * `settle` is called once, when the service has the message (null) or it is refused; never for one that has to be sent by
-   * another run. Returns what to wait for before the next, if the client holds enough.
+   * Calls `settle` once: with null when the service has accepted the message, or with the rejection. It is not called for a message that
+   * another run has to send. If the client's buffer is full, returns a promise to await before the next call.
    */
-  send(message: unknown, settle: (refused: Refused | null) => void): Promise<unknown> | undefined
-  /** Resolves when each message has its end. */
+  send(message: unknown, settle: (rejection: Rejection | null) => void): Promise<unknown> | undefined
+  /** Resolves when every message is settled or given up. */
   end(): Promise<void>
 }
 
 export interface ImportClientOptions {
   writeKey: string
-  /** Null: nothing is sent. */
+  /** Null for a dry run, which sends nothing. */
   url: string | null
   oauth: OAuthSettings | undefined
   batchMessages: number
@@ -35,28 +35,31 @@ export interface ImportClientOptions {
 }
 
 const REQUEST_MS = 30_000
-/** What is under way at Ctrl-C has this long for its answers. */
+/** How long to wait for responses in flight after Ctrl-C. */
 const DRAIN_MS = 5_000
-/** Enough for all requests to be full, and little enough for a small machine. */
-const HELD_BYTES = 2 * 1024 * 1024
-/** How a message ends that another run has to send. */
+/** Enough to fill all concurrent requests, and small enough for a small machine. */
+const BUFFER_BYTES = 2 * 1024 * 1024
+/** Error codes of messages that another run has to send. */
 const UNSENT: ReadonlySet<string> = new Set(['close_timeout', 'call_after_close'])
-/** Of the request and not of the message. */
+/** Error codes that concern the request, not the message, and stop the import. */
 const FATAL: ReadonlySet<string> = new Set(['delivery_failure', 'oauth_failure', 'queue_full'])
 
 export const OAUTH_FLAGS: Readonly<Record<string, Flag>> = {
-  'client-id': { placeholder: 'ID', sentence: 'Where the source requires OAuth: the id of the application.' },
-  'key-id': { placeholder: 'ID', sentence: 'With --client-id: the id of its key.' },
-  'private-key': { placeholder: 'FILE', sentence: 'With --client-id: the private key in PEM, or env:NAME where a variable holds it.' },
-  'auth-server': { placeholder: 'URL', sentence: 'With --client-id: where access tokens are asked for.', usual: 'the service itself' },
-  scope: { placeholder: 'SCOPE', sentence: 'With --client-id: the scope that is asked for.', usual: 'tracking_api:write' },
+  'client-id': { placeholder: 'ID', sentence: 'If the source requires OAuth: the id of the OAuth application.' },
+  'key-id': { placeholder: 'ID', sentence: 'With --client-id: the id of the key.' },
+  'private-key': {
+    placeholder: 'FILE',
+    sentence: 'With --client-id: a file with the private key in PEM format, or env:NAME to read it from an environment variable.',
+  },
+  'auth-server': { placeholder: 'URL', sentence: 'With --client-id: the server that issues access tokens.', usual: 'the service itself' },
+  scope: { placeholder: 'SCOPE', sentence: 'With --client-id: the scope to request.', usual: 'tracking_api:write' },
 }
 
 export async function oauthOf(call: Call): Promise<OAuthSettings | undefined> {
   const [clientId, keyId, where] = [call.flag('client-id'), call.flag('key-id'), call.flag('private-key')]
   if (clientId === undefined || keyId === undefined || where === undefined) {
     if (Object.keys(OAUTH_FLAGS).every((name) => call.flag(name) === undefined)) return undefined
-    throw new CommandProblem('OAuth needs --client-id, --key-id and --private-key together.', EXIT.usage)
+    throw new CommandProblem('The OAuth flags need --client-id, --key-id and --private-key together.', EXIT.usage)
   }
   const clientKey = where.startsWith('env:')
     ? await readSecret('--private-key', where, call.env)
@@ -76,15 +79,15 @@ export async function createImportClient(options: ImportClientOptions): Promise<
     flushInterval: 1_000,
     httpRequestTimeout: REQUEST_MS,
     maxInFlight: 4,
-    highWaterMarkBytes: HELD_BYTES,
-    // How long it is tried is decided below, by how long nothing was answered.
+    highWaterMarkBytes: BUFFER_BYTES,
+    // The retry limit is applied below, by how long the service has not answered.
     maxRetries: Number.POSITIVE_INFINITY,
     maxTotalBackoffDuration: Number.POSITIVE_INFINITY,
     maxRateLimitDuration: Number.POSITIVE_INFINITY,
   })
   let problem: CommandProblem | undefined
-  let awaySinceMs: number | undefined
-  let told = ''
+  let unreachableSinceMs: number | undefined
+  let lastRemark = ''
 
   function stop(reason: CommandProblem): void {
     if (problem !== undefined) return
@@ -93,18 +96,18 @@ export async function createImportClient(options: ImportClientOptions): Promise<
   }
 
   analytics.on('flush', () => {
-    awaySinceMs = undefined
+    unreachableSinceMs = undefined
   })
   analytics.on('retry', ({ error }) => {
     const sentence = sentenceOf(error, url)
-    awaySinceMs ??= performance.now()
-    if (performance.now() - awaySinceMs > giveUpMs)
-      stop(new CommandProblem(`${sentence} It is given up; run again to go on.`, EXIT.unreachable, { cause: error }))
-    // Once for each kind, not with every try.
-    else if (sentence !== told) remark(`${sentence} Trying again.`)
-    told = sentence
+    unreachableSinceMs ??= performance.now()
+    if (performance.now() - unreachableSinceMs > giveUpMs)
+      stop(new CommandProblem(`${sentence} Giving up. Run the same command again to resume.`, EXIT.unreachable, { cause: error }))
+    // Once for each kind of error, not for every retry.
+    else if (sentence !== lastRemark) remark(`${sentence} Retrying.`)
+    lastRemark = sentence
   })
-  const interrupt = (): void => void analytics.closeAndFlush({ timeout: awaySinceMs === undefined ? DRAIN_MS : 0 })
+  const interrupt = (): void => void analytics.closeAndFlush({ timeout: unreachableSinceMs === undefined ? DRAIN_MS : 0 })
   signal.addEventListener('abort', interrupt, { once: true })
   if (signal.aborted) interrupt()
 
@@ -113,13 +116,13 @@ export async function createImportClient(options: ImportClientOptions): Promise<
       return problem
     },
     send(message, settle) {
-      // The client judges it, whatever it is.
-      const goOn = analytics.enqueue(message as RawMessage, (error) => {
+      // The client validates it, whatever it is.
+      const hasRoom = analytics.enqueue(message as RawMessage, (error) => {
         if (error === undefined) settle(null)
         else if (FATAL.has(error.code)) stop(new CommandProblem(sentenceOf(error, url), exitOf(error), { cause: error }))
         else if (!UNSENT.has(error.code)) settle({ code: error.code, message: error.message })
       })
-      return goOn ? undefined : new Promise((resolve) => analytics.once('drained', () => resolve(undefined)))
+      return hasRoom ? undefined : new Promise((resolve) => analytics.once('drained', () => resolve(undefined)))
     },
     async end() {
       await analytics.closeAndFlush()
@@ -147,7 +150,7 @@ function exitOf({ code, status }: AnalyticsError): 1 | 3 {
 
 function sentenceOf({ code, status, reason, message }: AnalyticsError, url: string | null): string {
   if (code === 'delivery_failure' && status === undefined && reason instanceof Error)
-    return `No service answers at ${url} (${(reason as NodeJS.ErrnoException).code ?? reason.name}).`
+    return `Cannot reach a service at ${url} (${(reason as NodeJS.ErrnoException).code ?? reason.name}).`
   const sentence = message.charAt(0).toUpperCase() + message.slice(1)
   return sentence.endsWith('.') ? sentence : `${sentence}.`
 }

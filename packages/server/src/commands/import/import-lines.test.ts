@@ -23,7 +23,7 @@ async function all(lines: AsyncIterable<Line>): Promise<Line[]> {
   return found
 }
 
-test('lines come with their number and place, whatever ends them, with and without a last newline', async () => {
+test('lines have their number and offsets, with any line ending, with and without a final newline', async () => {
   const lines = await linesOf('\uFEFF{"a":1}\r\n\n{"b":"ü"}\n{"c":3}')
   assert.deepEqual(
     lines.map(({ number, text }) => [number, text]),
@@ -41,20 +41,20 @@ test('lines come with their number and place, whatever ends them, with and witho
   assert.equal((await linesOf('')).length, 0)
 })
 
-test('going on from where a line ended gives the rest, the same as from the start; compressed or not', async () => {
+test('reading from the end of a line gives the same lines as reading from the start, compressed or not', async () => {
   const text = Array.from({ length: 1_000 }, (_, index) => `{"line":${index},"pad":"${'ü'.repeat(index % 97)}"}`).join('\n')
   const whole = await linesOf(text)
   for (const content of [text, gzipSync(text)]) {
     for (const at of [0, 1, 500, 998]) {
       const { end, number } = whole[at] as Line
       const rest = await linesOf(content, { offset: end, line: number }, 'rest')
-      const told = (lines: Line[]) => lines.map(({ number: n, start, end: e, text: t }) => [n, start, e, t])
-      assert.deepEqual(told(rest), told(whole.slice(at + 1)))
+      const summarise = (lines: Line[]) => lines.map(({ number: n, start, end: e, text: t }) => [n, start, e, t])
+      assert.deepEqual(summarise(rest), summarise(whole.slice(at + 1)))
     }
   }
 })
 
-test('a line beyond the limit is not held in memory; the next one is read', async () => {
+test('a line beyond the limit is not kept in memory, and the next one is read', async () => {
   const lines = await linesOf(`${'x'.repeat(3 * MAX_LINE_BYTES)}\nnext\n`)
   assert.deepEqual(
     lines.map(({ tooLong, text }) => [tooLong, text.length]),
@@ -65,7 +65,7 @@ test('a line beyond the limit is not held in memory; the next one is read', asyn
   )
 })
 
-test('a line that is not UTF-8 says so; what is cut for its length, or split anywhere, does not count as that', async () => {
+test('a line that is not UTF-8 is marked; truncated lines and characters split between chunks are not', async () => {
   const bytes = Buffer.concat([Buffer.from('"ü"\n'), Buffer.from([0x22, 0xff, 0x22, 0x0a]), Buffer.from('"😀"\n'), Buffer.from([0xc3])])
   assert.deepEqual(
     (await linesOf(bytes)).map(({ isText }) => isText),
@@ -76,7 +76,7 @@ test('a line that is not UTF-8 says so; what is cut for its length, or split any
   assert.deepEqual([line?.text, line?.isText], ['"😀"', true])
 })
 
-test('what is piped is read as it comes, split anywhere', async () => {
+test('piped input is read with chunks split anywhere', async () => {
   const bytes = Buffer.from('{"a":"ü"}\n{"b":2}\n')
   const input = Readable.from(Array.from(bytes, (byte) => Buffer.from([byte])))
   const lines = await all(readLines({ path: null, input, from: { offset: 0, line: 0 }, signal }))
@@ -86,7 +86,7 @@ test('what is piped is read as it comes, split anywhere', async () => {
   )
 })
 
-test('a compressed file that was cut is an error, not an end', async () => {
+test('a truncated compressed file is an error', async () => {
   const cut = gzipSync('x\n'.repeat(100_000)).subarray(0, 100)
   await assert.rejects(linesOf(cut), /unexpected end of file/)
 })

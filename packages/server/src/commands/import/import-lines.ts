@@ -1,6 +1,5 @@
-// The lines of a file as an import takes them: with their number and where they end, so that it can go on from there.
-// Memory is bounded whatever the file holds: a line beyond the limit is read past, and comes as one that is too long. What
-// is compressed with gzip is told by its first bytes.
+// Reads the lines of an import file with their numbers and byte offsets, so that an import can resume. Memory is bounded: the rest of a
+// line beyond the limit is skipped, and the line is marked as too long. gzip is detected by the first bytes.
 
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -10,16 +9,16 @@ import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 
 export interface Line {
-  /** From 1. */
+  /** The line number, from 1. */
   number: number
-  /** Of the first byte after it, in what was decompressed. */
+  /** The offset of the first byte after the line, in the decompressed data. */
   end: number
   start: number
   text: string
   tooLong: boolean
-  /** Whether the text is what the bytes say: false where they are not UTF-8. */
+  /** Whether the bytes are valid UTF-8. */
   isText: boolean
-  /** Bytes of the file itself that were read so far, for a progress bar. */
+  /** The number of bytes of the (compressed) file read so far, for the progress bar. */
   readBytes: number
 }
 
@@ -28,12 +27,12 @@ export interface Start {
   line: number
 }
 
-/** More than a message may have, so that one that is too large is still told as such, with its start. */
+/** Larger than a message may be, so that a message that is too large is still reported with its start. */
 export const MAX_LINE_BYTES = 256 * 1024
 const NEWLINE = 0x0a
 
 export interface LinesOptions {
-  /** Null: `input` is read, which cannot be gone on with. */
+  /** Null to read `input`, which cannot be resumed. */
   path: string | null
   input: Readable
   from: Start
@@ -128,7 +127,7 @@ async function readHead(path: string, bytes: number): Promise<Buffer> {
   }
 }
 
-/** What tells a file from another of the same name: its start, which stays when something is added at its end. */
+/** Identifies a file by its start, which does not change when lines are appended. */
 export async function fingerprintOf(path: string, bytes: number): Promise<string> {
   return createHash('sha256')
     .update(await readHead(path, bytes))

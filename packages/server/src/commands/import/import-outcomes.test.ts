@@ -24,7 +24,7 @@ function newState(): ImportState {
   }
 }
 
-/** Each ten bytes long. */
+/** Lines of ten bytes each. */
 function line(number: number): Line {
   const end = number * 10
   return { number, start: end - 10, end, text: `line ${number}`, tooLong: false, isText: true, readBytes: end }
@@ -47,7 +47,7 @@ function open(options: Partial<OutcomesOptions> = {}) {
 
 const refused = { code: 'event_required', message: 'No.' }
 
-test('a line is done when all before it are, whatever the order of the answers', () => {
+test('a line is done when all lines before it are, in whatever order the responses arrive', () => {
   const { state, told, begin, advance } = open()
   const settle = [1, 2, 3, 4, 5].map((number) => begin(line(number)))
   settle[3]?.(refused)
@@ -71,7 +71,7 @@ test('a line is done when all before it are, whatever the order of the answers',
   assert.deepEqual([state.offset, state.line, state.accepted], [60, 6, 3])
 })
 
-test('it goes on by itself, once for all that is settled together', async () => {
+test('the state advances automatically, once for all lines that are settled together', async () => {
   let advanced = 0
   const done = new Promise<void>((resolve) => {
     const { begin } = open({
@@ -87,7 +87,7 @@ test('it goes on by itself, once for all that is settled together', async () => 
   assert.equal(advanced, 1)
 })
 
-test('the list of refused lines has as many bytes as the state says', () => {
+test('the rejects file has the length that the state says', () => {
   const path = join(folder, 'rejects')
   const file = openSync(path, 'w')
   const { state, begin, advance, told } = open({ rejectsFile: file })
@@ -100,7 +100,7 @@ test('the list of refused lines has as many bytes as the state says', () => {
   assert.deepEqual(told, [])
 })
 
-test('a list that cannot be written leaves the state where it was, and nothing is settled any more', () => {
+test('if the rejects file cannot be written, the state stays where it was and does not advance any more', () => {
   const path = join(folder, 'readable')
   closeSync(openSync(path, 'w'))
   const file = openSync(path, 'r')

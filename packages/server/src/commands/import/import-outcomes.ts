@@ -1,13 +1,13 @@
-// What became of each line, in the order of the file. Answers come in any order; a line is done when it and all before it
-// have their ends. So the state never says more than is true, and the list of refused lines is in order and has none twice.
+// Tracks the outcome of each line in file order. Responses arrive in any order; a line counts as done when it and all lines before it are
+// settled. So the saved state is never ahead of the truth, and the list of rejected lines is in order and without duplicates.
 
 import { writeSync } from 'node:fs'
-import type { Refused } from './import-client.ts'
+import type { Rejection } from './import-client.ts'
 import type { Line } from './import-lines.ts'
 import type { ImportState } from './import-state.ts'
 
-/** Nothing is in an empty line: it is passed by, and is not counted. */
-export type Outcome = 'empty' | 'accepted' | Refused
+/** Empty lines are skipped and not counted. */
+export type Outcome = 'empty' | 'accepted' | Rejection
 
 export interface Reject {
   line: number
@@ -17,20 +17,20 @@ export interface Reject {
 }
 
 export interface Outcomes {
-  /** Takes a line, in its place; the function is to be called with what became of it. */
+  /** Adds a line, in file order. The returned function must be called with its outcome. */
   begin: (line: Line) => (outcome: Outcome) => void
-  /** Brings the state to where it is, now. */
+  /** Updates the state at once. */
   advance: () => void
 }
 
 export interface OutcomesOptions {
   state: ImportState
-  /** The open file that rejects are written to, as many as `state` says; null: they are told. */
+  /** The open file for rejects, with the length that `state` says. If it is null, onReject is called instead. */
   rejectsFile: number | null
   onReject: (reject: Reject) => void
-  /** The state has come to the end of this line. */
+  /** The state now includes this line. */
   onAdvanced: (last: Line) => void
-  /** The list or the state cannot be written; nothing is settled any more. */
+  /** The rejects or the state cannot be written. The state does not advance any more. */
   onProblem: (error: unknown) => void
 }
 
@@ -51,7 +51,7 @@ export function createOutcomes({ state, rejectsFile, onReject, onAdvanced, onPro
     try {
       settleFirst()
     } catch (error) {
-      // What was written of a list is not known; another run cuts it back.
+      // How much of the rejects was written is unknown; the next run truncates the file.
       isBroken = true
       onProblem(error)
     }
@@ -69,7 +69,7 @@ export function createOutcomes({ state, rejectsFile, onReject, onAdvanced, onPro
       done = line
     }
     if (done === undefined) return
-    // Before anything else, so that the state is never ahead of the list.
+    // Written first, so that the state is never ahead of the rejects file.
     if (rejectsFile !== null && rejects.length > 0) state.rejectsBytes += writeAll(rejectsFile, rejects)
     first = entry
     if (first === undefined) last = undefined
@@ -86,7 +86,7 @@ export function createOutcomes({ state, rejectsFile, onReject, onAdvanced, onPro
   function advanceSoon(): void {
     if (isDue) return
     isDue = true
-    // Once for all the answers of a request.
+    // Once for all messages of a request.
     setImmediate(() => {
       isDue = false
       advance()

@@ -1,21 +1,21 @@
-// How far an import is, beside the file: everything before `offset` has had its answer. Written whole or not at all, and
-// only ever behind the truth: what it does not know is sent again, under the same messageIds.
+// The progress of an import, saved next to the file: every line before `offset` has been answered. The state is written atomically and can
+// only be behind the truth: lines after it are sent again, with the same messageIds.
 
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { CommandProblem, EXIT } from '../line/problem.ts'
 
 export interface ImportState {
   version: 1
-  /** Of the file: see fingerprintOf. */
+  /** The fingerprint of the file: see fingerprintOf. */
   fingerprint: string
   fingerprintBytes: number
-  /** Made of the first line; part of the messageIds of lines that have none. */
+  /** Derived from the first line; part of the messageIds of lines without one. */
   salt: string
   offset: number
   line: number
   accepted: number
   rejected: Record<string, number>
-  /** How long the file of rejected lines is up to here. */
+  /** The length of the rejects file at this point. */
   rejectsBytes: number
 }
 
@@ -25,7 +25,7 @@ export function readState(path: string): ImportState | undefined {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new CommandProblem(`${path} cannot be read: ${(error as Error).message}.`, EXIT.usage)
+    throw new CommandProblem(`Cannot read ${path}: ${(error as Error).message}.`, EXIT.usage)
   }
   try {
     const state = JSON.parse(text) as ImportState
@@ -33,9 +33,9 @@ export function readState(path: string): ImportState | undefined {
     if (state.version === 1 && counts.every((count) => Number.isSafeInteger(count) && count >= 0) && typeof state.salt === 'string')
       return state
   } catch {
-    // Told below.
+    // Reported below.
   }
-  throw new CommandProblem(`${path} is not the state of an import. Remove it to begin anew, or use --restart.`, EXIT.usage)
+  throw new CommandProblem(`${path} is not a valid import state. Delete it or use --restart to start over.`, EXIT.usage)
 }
 
 export function writeState(path: string, state: ImportState): void {

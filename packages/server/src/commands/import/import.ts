@@ -1,5 +1,5 @@
-// `switchyard import`: past messages from a file of JSON lines, with their own times. Nothing is lost when it is ended in the
-// middle, and nothing is there twice: what has had its answer is written down, and what has not is sent again under the same
+// `switchyard import`: imports past messages with their original timestamps from a file of JSON lines. An interrupted import neither loses
+// nor duplicates messages: progress is saved for the lines that have been answered, and all other lines are sent again with the same
 // messageId.
 
 import { hash } from 'node:crypto'
@@ -19,28 +19,36 @@ const BATCH_MESSAGES = 500
 const STATE_EVERY_MS = 500
 const FINGERPRINT_BYTES = 64 * 1024
 const SHOWN_REJECTS = 20
-const USUAL_GIVE_UP = '2m'
+const DEFAULT_GIVE_UP = '2m'
 
 export const importCommand: Command = {
   name: 'import',
-  summary: 'Sends past messages from a file of JSON lines; can be interrupted and gone on with',
+  summary: 'Import past messages from a file of JSON lines (resumable)',
   details:
-    'One message a line, as for POST /v1/import, with its timestamp, which is kept as it is. gzip is recognised. A line without a messageId gets one made of its place and content, the same each time.\n\n' +
-    'FILE.switchyard-import says how far it is, until it is done: run the same line again to go on. Lines that are refused are told with their number and code; the exit code is then 1. Destinations with historical: false are not sent messages older than 24 h.',
-  arguments: [{ name: 'FILE', sentence: 'The file; - is stdin, which cannot be gone on with.' }],
+    'Each line is one message in the format of POST /v1/import, with its timestamp, which is kept. gzip is detected. A line without a messageId gets one that is derived from its position and content, so that it is the same in every run.\n\n' +
+    'Progress is saved in FILE.switchyard-import until the import is complete: if it is interrupted, run the same command again to resume. Rejected lines are reported with their line number and error code, and the exit code is then 1. Destinations with historical: false do not get messages older than 24 h.',
+  arguments: [{ name: 'FILE', sentence: 'The file, or - for stdin, which cannot be resumed.' }],
   flags: {
-    'write-key': { placeholder: 'KEY', sentence: 'Of the source.', variable: 'SWITCHYARD_WRITE_KEY', usual: 'asked of the control API' },
-    source: { placeholder: 'SOURCE', sentence: 'Without a write key: the source, by id or name.', usual: 'default' },
-    rejects: { placeholder: 'FILE', sentence: 'Writes refused lines here, as JSON lines with number, code and the line itself.' },
-    'dry-run': { placeholder: null, sentence: 'Checks every line and sends nothing.' },
-    rate: { placeholder: 'NUMBER', sentence: 'Most messages per second.', usual: 'as fast as the service takes them' },
-    restart: { placeholder: null, sentence: 'Begins at the first line, whatever was done before.' },
-    'give-up': { placeholder: 'DURATION', sentence: 'How long the service may be away.', usual: USUAL_GIVE_UP },
+    'write-key': {
+      placeholder: 'KEY',
+      sentence: 'The write key of the source.',
+      variable: 'SWITCHYARD_WRITE_KEY',
+      usual: 'read from the control API',
+    },
+    source: { placeholder: 'SOURCE', sentence: 'Without a write key: the source to import into, by id or name.', usual: 'default' },
+    rejects: {
+      placeholder: 'FILE',
+      sentence: 'Write rejected lines to this file, as JSON lines with line number, code, message and text.',
+    },
+    'dry-run': { placeholder: null, sentence: 'Check every line without sending anything.' },
+    rate: { placeholder: 'NUMBER', sentence: 'The maximum number of messages per second.', usual: 'no limit' },
+    restart: { placeholder: null, sentence: 'Start at the first line, ignoring saved progress.' },
+    'give-up': { placeholder: 'DURATION', sentence: 'Stop after the service has been unreachable for this long.', usual: DEFAULT_GIVE_UP },
     ...OAUTH_FLAGS,
   },
   examples: [
     'switchyard import history.ndjson',
-    'switchyard import history.ndjson.gz --rejects refused.ndjson',
+    'switchyard import history.ndjson.gz --rejects rejected.ndjson',
     'switchyard import history.ndjson --dry-run',
     'switchyard import history.ndjson --client-id APP --key-id KEY --private-key private.pem',
   ],
@@ -56,7 +64,7 @@ async function runImport(call: Call): Promise<ExitCode> {
   const statePath = path === null || dryRun ? null : `${path}.switchyard-import`
   const rate = call.flag('rate') === undefined ? null : parseCount('rate', call.flag('rate') as string)
   const batchMessages = rate === null ? BATCH_MESSAGES : Math.min(BATCH_MESSAGES, rate)
-  const giveUpMs = parseDuration('give-up', call.flag('give-up') ?? USUAL_GIVE_UP)
+  const giveUpMs = parseDuration('give-up', call.flag('give-up') ?? DEFAULT_GIVE_UP)
   const oauth = await oauthOf(call)
   const state = await stateOf(call, path, statePath)
   const client = await createImportClient({
@@ -70,7 +78,7 @@ async function runImport(call: Call): Promise<ExitCode> {
   })
   const rejectsFile = openRejects(call.flag('rejects'), state.rejectsBytes)
   const progress = out.progress(dryRun ? 'Checking' : 'Importing')
-  if (state.offset > 0) out.remark(`Going on after line ${state.line}, where it was interrupted. --restart begins anew.`)
+  if (state.offset > 0) out.remark(`Resuming after line ${state.line}. Use --restart to start over.`)
 
   let problem: unknown
   let shown = 0
@@ -80,14 +88,14 @@ async function runImport(call: Call): Promise<ExitCode> {
     rejectsFile,
     onReject({ line, code, message }) {
       if (shown++ < SHOWN_REJECTS) out.remark(`Line ${line}: ${message} (${code})`)
-      else if (shown === SHOWN_REJECTS + 1) out.remark('More are refused; --rejects FILE writes them all down.')
+      else if (shown === SHOWN_REJECTS + 1) out.remark('More lines are rejected. Use --rejects FILE to write all of them to a file.')
     },
     onAdvanced({ readBytes }) {
-      const refused = rejectedCount(state)
+      const rejected = rejectedCount(state)
       progress.update(
         path === null ? state.line : Math.min(readBytes, totalBytes ?? 0),
         totalBytes,
-        `${state.accepted} messages${refused > 0 ? `, ${refused} refused` : ''}`,
+        `${state.accepted} messages${rejected > 0 ? `, ${rejected} rejected` : ''}`,
       )
       if (statePath === null || performance.now() - savedAtMs < STATE_EVERY_MS) return
       savedAtMs = performance.now()
@@ -104,18 +112,18 @@ async function runImport(call: Call): Promise<ExitCode> {
       if (problem !== undefined || client.problem !== undefined || signal.aborted) break
       if (state.salt === '') state.salt = hash('sha256', line.text, 'hex')
       const settle = outcomes.begin(line)
-      const { message, outcome } = take(line, state.salt)
+      const { message, outcome } = parseLine(line, state.salt)
       if (outcome !== undefined) {
         settle(outcome)
         continue
       }
       if (pace !== null) await pace()
-      const room = client.send(message, (refused) => settle(refused ?? 'accepted'))
-      if (room !== undefined) await room
+      const drained = client.send(message, (rejection) => settle(rejection ?? 'accepted'))
+      if (drained !== undefined) await drained
     }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    problem ??= code === undefined ? error : new CommandProblem(`${file} cannot be read to its end: ${message}.`, EXIT.failed)
+    problem ??= code === undefined ? error : new CommandProblem(`Reading ${file} failed: ${message}.`, EXIT.failed)
   }
   await client.end()
   try {
@@ -132,14 +140,14 @@ async function runImport(call: Call): Promise<ExitCode> {
   return conclude(call, state, signal.aborted, dryRun)
 }
 
-/** Waits as long as is needed for so many messages a second, a batch at a time. */
+/** Limits the import to `rate` messages per second, a batch at a time. */
 function createPace(rate: number, batchMessages: number, signal: AbortSignal): () => Promise<void> | undefined {
   let count = 0
   let nextMs = performance.now()
   return () => {
     if (count++ % batchMessages !== 0) return undefined
     const waitMs = nextMs - performance.now()
-    // What was not used while the service was slow is not made up for.
+    // Capacity that was not used while the service was slow is not made up for.
     nextMs = Math.max(nextMs, performance.now()) + (batchMessages / rate) * 1_000
     return waitMs > 0 ? pause(waitMs, signal) : undefined
   }
@@ -151,26 +159,28 @@ function conclude(call: Call, state: ImportState, interrupted: boolean, dryRun: 
     call.out.json({ finished: !interrupted, dryRun, lines: state.line, accepted: state.accepted, rejected, rejectedByCode: state.rejected })
   else {
     const codes = Object.entries(state.rejected).map(([code, count]) => `${count} ${code}`)
-    const done = dryRun ? 'would be sent' : 'imported'
-    call.out.line(`${state.accepted} messages ${done}, ${rejected} lines refused${codes.length === 0 ? '' : ` (${codes.join(', ')})`}.`)
+    const verb = dryRun ? 'are valid' : 'imported'
+    call.out.line(`${state.accepted} messages ${verb}, ${rejected} lines rejected${codes.length === 0 ? '' : ` (${codes.join(', ')})`}.`)
     if (interrupted)
-      call.out.remark(`Interrupted after line ${state.line}.${dryRun || call.arguments[0] === '-' ? '' : ' Run the same again to go on.'}`)
+      call.out.remark(
+        `Interrupted after line ${state.line}.${dryRun || call.arguments[0] === '-' ? '' : ' Run the same command again to resume.'}`,
+      )
   }
   if (interrupted) return EXIT.interrupted
   return rejected > 0 ? EXIT.failed : EXIT.ok
 }
 
-/** The message of a line, for the client to judge; or what has become of it already. */
-function take(line: Line, salt: string): { message?: unknown; outcome?: Outcome } {
+/** Returns the message of a line, which the client validates, or the outcome of a line that is not sent. */
+function parseLine(line: Line, salt: string): { message?: unknown; outcome?: Outcome } {
   if (line.tooLong) return { outcome: refusal('message_too_large') }
-  if (!line.isText) return { outcome: { code: 'invalid_utf8', message: 'The line is not UTF-8.' } }
+  if (!line.isText) return { outcome: { code: 'invalid_utf8', message: 'The line is not valid UTF-8.' } }
   const text = line.text.trim()
   if (text === '') return { outcome: 'empty' }
   let message: unknown
   try {
     message = JSON.parse(text)
   } catch {
-    return { outcome: { code: 'invalid_json', message: 'The line is not JSON.' } }
+    return { outcome: { code: 'invalid_json', message: 'The line is not valid JSON.' } }
   }
   if (typeof message === 'object' && message !== null) {
     const fields = message as { messageId?: unknown }
@@ -179,7 +189,7 @@ function take(line: Line, salt: string): { message?: unknown; outcome?: Outcome 
   return { message }
 }
 
-/** By its place, so that two lines that are the same are two messages; and by its content, so that another file is another. */
+/** Derived from the position, so that two equal lines are two messages, and from the content, so that different files give different ids. */
 function messageIdOf({ start, text }: Line, salt: string): string {
   return `import-${hash('sha256', `${salt}\n${start}\n${text}`, 'base64url')}`
 }
@@ -196,11 +206,11 @@ async function stateOf(call: Call, path: string | null, statePath: string | null
     return { version: 1, fingerprint, fingerprintBytes: bytes, salt: '', offset: 0, line: 0, accepted: 0, rejected: {}, rejectsBytes: 0 }
   }
   if ((await fingerprintOf(path, found.fingerprintBytes)) !== found.fingerprint || (await isShorter(path, found)))
-    throw new CommandProblem(`${path} is not the file that ${statePath} is about. Use --restart to begin anew.`, EXIT.usage)
+    throw new CommandProblem(`${path} has changed since the import that ${statePath} belongs to. Use --restart to start over.`, EXIT.usage)
   return found
 }
 
-/** Of what is compressed, the offset says nothing about the file's own size. */
+/** For a compressed file the offset does not relate to the file size. */
 async function isShorter(path: string, { offset }: ImportState): Promise<boolean> {
   return !/\.gz$/i.test(path) && (await sizeOf(path)) < offset && !(await fingerprintIsGzip(path))
 }
@@ -216,21 +226,21 @@ async function sizeOf(path: string): Promise<number> {
     return found.size
   } catch (error) {
     if (error instanceof CommandProblem) throw error
-    throw new CommandProblem(`${path} cannot be read: ${(error as Error).message}.`, EXIT.usage)
+    throw new CommandProblem(`Cannot read ${path}: ${(error as Error).message}.`, EXIT.usage)
   }
 }
 
-/** What was written down after the state was, is written again. */
+/** Truncates the file to the length in the saved state: later rejects will be written again. */
 function openRejects(path: string | undefined, keptBytes: number): number | null {
   if (path === undefined) return null
   try {
-    // It contains people's messages, so only its owner may read a new file.
+    // The file contains personal data, so only its owner may read it.
     if (keptBytes === 0) return openSync(path, 'w', 0o600)
     const file = openSync(path, 'a')
     ftruncateSync(file, keptBytes)
     return file
   } catch (error) {
-    throw new CommandProblem(`${path} cannot be written: ${(error as Error).message}.`, EXIT.usage)
+    throw new CommandProblem(`Cannot write ${path}: ${(error as Error).message}.`, EXIT.usage)
   }
 }
 

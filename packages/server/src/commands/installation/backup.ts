@@ -1,5 +1,5 @@
-// `switchyard backup`: a consistent copy of the store of a running service, fetched from it, checked, and only then put in its
-// place. The key that opens the secrets in it is another file, which the service never gives out.
+// `switchyard backup`: downloads a consistent copy of the store of a running service, checks it, and only then moves it to its final name.
+// The key that decrypts its secrets is a separate file, which the service never returns.
 
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
@@ -10,24 +10,28 @@ import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '..
 import { controlToken } from '../line/global-flags.ts'
 import { at } from '../line/references.ts'
 import { createApi, pause } from '../service/api.ts'
-import { type LocalKey, localConfig, localKey, opens } from './local-installation.ts'
+import { canDecrypt, type LocalKey, localConfig, localKey } from './local-installation.ts'
 
 const POLL_MS = 200
-/** A check of a copy hurries nobody. */
+/** Generous, because checking a large copy takes long. */
 const CHECK_DEADLINE_MS = 6 * 3_600_000
 
 export const backup: Command = {
   name: 'backup',
-  summary: 'A consistent copy of the SQLite file while the service runs, checked',
+  summary: 'Make a verified copy of the SQLite store while the service runs',
   details:
-    'The service makes the copy beside its store, so it needs as much room again there; it goes on accepting and delivering. The copy is checked, for its integrity and by a recount of the ledger, before it gets its name.\n\n' +
-    'Secrets in it are encrypted. To restore it you need the key as well: --with-key copies it to FILE.key, for its owner alone, where this command can read it. Restoring is: stop the service, put FILE in the place of the store and FILE.key beside it, start. docs/operations/backup.md says more.\n\nA PostgreSQL store is backed up with its own tools, such as pg_dump.',
-  arguments: [{ name: 'FILE', sentence: 'Where the copy goes.' }],
+    'The service first writes the copy next to its store, so it needs that much free disk space there. It keeps accepting and delivering messages meanwhile. Before FILE gets its name, the copy is verified: its integrity is checked, and its ledger is recounted from the rows.\n\n' +
+    'Secrets in the copy are encrypted, so restoring it also needs the key. With --with-key, the command copies the key to FILE.key, readable only by the owner; it must run where it can read the key of the service. To restore: stop the service, replace the store with FILE and put FILE.key next to it, and start the service. See docs/operations/backup.md.\n\nBack up a PostgreSQL store with its own tools, such as pg_dump.',
+  arguments: [{ name: 'FILE', sentence: 'The file to write, or with --check the copy to check.' }],
   flags: {
-    check: { placeholder: null, sentence: 'Checks the copy that FILE is, and makes none.' },
-    force: { placeholder: null, sentence: 'Writes over what is there.' },
-    'with-key': { placeholder: null, sentence: 'Copies the secret key, too.' },
-    store: { placeholder: 'ADDRESS', sentence: 'With --with-key: the store that the key lies beside.', variable: 'SWITCHYARD_STORE' },
+    check: { placeholder: null, sentence: 'Check the existing copy FILE instead of making one.' },
+    force: { placeholder: null, sentence: 'Overwrite FILE if it exists.' },
+    'with-key': { placeholder: null, sentence: 'Also copy the secret key.' },
+    store: {
+      placeholder: 'ADDRESS',
+      sentence: 'With --with-key: the store of the service, which has the key next to it.',
+      variable: 'SWITCHYARD_STORE',
+    },
   },
   examples: ['switchyard backup backups/2026-11-15.db', 'switchyard backup --check backups/2026-11-15.db'],
   run: (call) => (call.has('check') ? checkCopy(call) : makeCopy(call)),
@@ -38,34 +42,36 @@ async function makeCopy(call: Call): Promise<ExitCode> {
   const keyPath = `${path}.key`
   for (const existing of [path, ...(call.has('with-key') ? [keyPath] : [])]) {
     if (existsSync(existing) && !call.has('force'))
-      throw new CommandProblem(`${existing} is there already. Choose another name, or use --force.`, EXIT.usage)
+      throw new CommandProblem(`${existing} already exists. Choose another name, or use --force to overwrite it.`, EXIT.usage)
   }
-  if (!existsSync(dirname(path))) throw new CommandProblem(`The folder ${dirname(path)} is not there.`, EXIT.usage)
+  if (!existsSync(dirname(path))) throw new CommandProblem(`The directory ${dirname(path)} does not exist. Create it first.`, EXIT.usage)
   const key = call.has('with-key') ? keyToCopy(call) : undefined
   const draft = `${path}.new`
   const job = await call.api.post('/api/backups')
   const id = String(job['id'])
   try {
-    const bytes = await copied(call, id)
-    await fetched(call, id, draft, bytes)
+    const bytes = await waitForCopy(call, id)
+    await download(call, id, draft, bytes)
     const inspection = await inspect(draft)
     const problems = problemsOf(inspection)
-    if (problems.length > 0) throw new CommandProblem(`The copy is not good and was thrown away: ${problems.join('; ')}.`)
-    if (key !== undefined && !opens(key, inspection.secretKeyIds))
-      throw new CommandProblem('The key that is here is not the one that the secrets in the copy are encrypted with. Nothing was kept.')
+    if (problems.length > 0) throw new CommandProblem(`The copy failed verification and was deleted: ${problems.join('; ')}.`)
+    if (key !== undefined && !canDecrypt(key, inspection.secretKeyIds))
+      throw new CommandProblem(
+        'The key found here is not the one that encrypts the secrets in the copy, so the copy was deleted. Check --store, or SWITCHYARD_SECRET_KEY.',
+      )
     putInPlace(draft, path)
     if (key !== undefined) writeKey(keyPath, key)
-    tell(call, path, bytes, inspection, key === undefined ? null : keyPath)
+    printResult(call, path, bytes, inspection, key === undefined ? null : keyPath)
     return EXIT.ok
   } finally {
     rmSync(draft, { force: true })
-    await forget(call, id)
+    await deleteCopy(call, id)
   }
 }
 
-/** Waits until the service has made the copy; its size. */
-async function copied(call: Call, id: string): Promise<number> {
-  const progress = call.out.progress('Copying, in bytes')
+/** Waits until the service has made the copy. Returns its size. */
+async function waitForCopy(call: Call, id: string): Promise<number> {
+  const progress = call.out.progress('Copying (bytes)')
   try {
     for (;;) {
       const { state, doneBytes, totalBytes, error } = await call.api.get(at`/api/backups/${id}`)
@@ -79,11 +85,11 @@ async function copied(call: Call, id: string): Promise<number> {
   }
 }
 
-async function fetched(call: Call, id: string, draft: string, bytes: number): Promise<void> {
-  const progress = call.out.progress('Fetching, in bytes')
+async function download(call: Call, id: string, draft: string, bytes: number): Promise<void> {
+  const progress = call.out.progress('Downloading (bytes)')
   rmSync(draft, { force: true })
   const file = await open(draft, 'wx', 0o600).catch((error: Error) => {
-    throw new CommandProblem(`${draft} cannot be written: ${error.message}.`, EXIT.usage)
+    throw new CommandProblem(`Cannot write ${draft}: ${error.message}.`, EXIT.usage)
   })
   try {
     let done = 0
@@ -92,11 +98,11 @@ async function fetched(call: Call, id: string, draft: string, bytes: number): Pr
       done += chunk.length
       progress.update(done, bytes)
     }
-    if (done !== bytes) throw new CommandProblem(`The copy broke off after ${done} of ${bytes} bytes.`)
+    if (done !== bytes) throw new CommandProblem(`The download ended after ${done} of ${bytes} bytes. Run the command again.`)
     await file.sync()
   } catch (error) {
     if (error instanceof CommandProblem || call.signal.aborted) throw error
-    throw new CommandProblem(`The copy could not be fetched: ${(error as Error).message}.`)
+    throw new CommandProblem(`The copy could not be downloaded: ${(error as Error).message}.`)
   } finally {
     progress.end()
     await file.close()
@@ -106,7 +112,7 @@ async function fetched(call: Call, id: string, draft: string, bytes: number): Pr
 async function inspect(path: string): Promise<StoreInspection> {
   const { inspectStoreFile } = await import('../../installation/maintenance.ts')
   const inspection = await inspectStoreFile(path, CHECK_DEADLINE_MS)
-  if (inspection === undefined) throw new CommandProblem(`${path} could not be checked in time.`)
+  if (inspection === undefined) throw new CommandProblem(`Checking ${path} took too long.`)
   return inspection
 }
 
@@ -120,7 +126,7 @@ function putInPlace(draft: string, path: string): void {
   try {
     fsyncSync(folder)
   } catch {
-    // Some file systems do not sync folders; the file itself is synced.
+    // Some file systems cannot sync directories; the file itself is synced.
   } finally {
     closeSync(folder)
   }
@@ -128,11 +134,11 @@ function putInPlace(draft: string, path: string): void {
 
 function keyToCopy(call: Call): LocalKey {
   const config = localConfig(call)
-  if (config.store.kind !== 'sqlite') throw new CommandProblem('--with-key is for SQLite stores.', EXIT.usage)
+  if (config.store.kind !== 'sqlite') throw new CommandProblem('--with-key works only with a SQLite store.', EXIT.usage)
   const key = localKey(config, config.store.path)
   if (key === undefined)
     throw new CommandProblem(
-      `There is no key at ${config.store.path}.key. Run this where the service runs, or name its store with --store.`,
+      `There is no key at ${config.store.path}.key. Run the command where the service runs, or name its store with --store.`,
       EXIT.usage,
     )
   return key
@@ -143,20 +149,20 @@ function writeKey(path: string, { key }: LocalKey): void {
   writeFileSync(path, `${key}\n`, { mode: 0o600, flag: 'wx', flush: true })
 }
 
-function tell(call: Call, path: string, bytes: number, { recount, secretKeyIds }: StoreInspection, keyFile: string | null): void {
+function printResult(call: Call, path: string, bytes: number, { recount, secretKeyIds }: StoreInspection, keyFile: string | null): void {
   if (call.json)
     return call.out.json({ file: path, bytes, checked: true, destinations: recount.length, keyFile, needsKey: secretKeyIds.length > 0 })
-  call.out.line(`${path} is a good copy: ${bytes} bytes, whole, and its ledger equals its recount.`)
+  call.out.line(`Wrote ${path} (${bytes} bytes). Verified: the file is intact, and its ledger matches a recount of the rows.`)
   if (keyFile !== null)
-    call.out.line(`${keyFile} holds the key that opens its secrets. Keep the two apart from each other, and from others.`)
+    call.out.line(`Wrote ${keyFile}, the key that decrypts its secrets. Store the two files in different places, and protect both.`)
   else
     call.out.remark(
-      'The key that opens its secrets is not in it: the .key file beside the store, or SWITCHYARD_SECRET_KEY. Keep it, too, in another place.',
+      'The copy does not contain the key that decrypts its secrets (the .key file next to the store, or SWITCHYARD_SECRET_KEY). Back up the key too, in a different place.',
     )
 }
 
-/** Also after Ctrl-C: a copy that nobody fetches takes room beside the store. */
-async function forget(call: Call, id: string): Promise<void> {
+/** Deletes the copy on the service, also after Ctrl-C, because it takes disk space next to the store. */
+async function deleteCopy(call: Call, id: string): Promise<void> {
   const api = createApi({
     url: call.api.url,
     token: controlToken(call.flag('token'), call.env),
@@ -173,20 +179,23 @@ async function checkCopy(call: Call): Promise<ExitCode> {
   try {
     inspection = await inspect(path)
   } catch (error) {
-    throw new CommandProblem(`${path} cannot be read as a store: ${(error as Error).message}.`)
+    throw new CommandProblem(`${path} is not a readable Switchyard store: ${(error as Error).message}.`)
   }
   const problems = problemsOf(inspection)
   const key = localKey(localConfig(call), path)
-  const fits = key === undefined || inspection.secretKeyIds.length === 0 ? null : opens(key, inspection.secretKeyIds)
+  const fits = key === undefined || inspection.secretKeyIds.length === 0 ? null : canDecrypt(key, inspection.secretKeyIds)
   if (call.json)
     call.out.json({ file: path, good: problems.length === 0, problems, keyFits: fits, destinations: inspection.recount.length })
-  else if (problems.length > 0) call.out.line(`${path} is not good: ${problems.join('; ')}.`)
+  else if (problems.length > 0) call.out.line(`${path} has problems: ${problems.join('; ')}.`)
   else {
-    call.out.line(`${path} is whole, and its ledger equals its recount.`)
-    if (fits === true) call.out.line(`Its secrets can be opened with the key in ${key?.path ?? 'SWITCHYARD_SECRET_KEY'}.`)
+    call.out.line(`${path} is intact, and its ledger matches a recount of the rows.`)
+    if (fits === true) call.out.line(`The key in ${key?.path ?? 'SWITCHYARD_SECRET_KEY'} can decrypt its secrets.`)
     else if (fits === false)
-      call.out.remark(`Its secrets cannot be opened with the key in ${key?.path ?? 'SWITCHYARD_SECRET_KEY'}: it is another one.`)
-    else if (inspection.secretKeyIds.length > 0) call.out.remark('To open its secrets, the key of the service that it is from is needed.')
+      call.out.remark(
+        `The key in ${key?.path ?? 'SWITCHYARD_SECRET_KEY'} cannot decrypt its secrets: they were encrypted with a different key.`,
+      )
+    else if (inspection.secretKeyIds.length > 0)
+      call.out.remark('No key was found here. Restoring the copy needs the key of the service that it was made from.')
   }
   return problems.length === 0 && fits !== false ? EXIT.ok : EXIT.failed
 }

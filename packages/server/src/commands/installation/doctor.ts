@@ -1,6 +1,6 @@
-// `switchyard doctor`: what is wrong with an installation, and what to do about it. The service looks at itself; this adds what
-// only somebody outside can see: the settings here, whether it answers, and how the clocks differ. Where no service answers,
-// the store is looked at instead, and only read: a SQLite file as a whole, a server as far as it tells of itself.
+// `switchyard doctor`: finds problems of an installation and says how to fix them. The service checks itself; this command adds what can
+// only be seen from outside: the local settings, whether the service responds, and clock differences. If no service responds, the store
+// is inspected read-only instead: a SQLite file completely, a PostgreSQL server by its own statistics.
 
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -9,7 +9,7 @@ import { type Config, readConfig } from '../../config.ts'
 import { VERSION } from '../../version.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { ApiProblem } from '../service/api.ts'
-import { localKey, opens } from './local-installation.ts'
+import { canDecrypt, localKey } from './local-installation.ts'
 
 interface Check {
   name: string
@@ -26,17 +26,17 @@ const FILE_DEADLINE_MS = 30 * 60_000
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'Checks configuration, store, ledger, clock, disk, and whether each destination can be reached',
+  summary: 'Check the configuration, store, ledger, clocks, disk, and whether destinations are reachable',
   details:
-    'Every check says what it found and what to do next. No request is sent to a receiver: its name is looked up, its address judged, a connection made and closed. Where no service answers, the store itself is checked instead, without changing it. The exit code is 1 when something is wrong; a warning alone does not count.',
-  flags: { store: { placeholder: 'ADDRESS', sentence: 'The store to look at where no service answers.', variable: 'SWITCHYARD_STORE' } },
+    'Every check says what it found and what to do next. No request is sent to a receiver: its host name is resolved, its address is checked against the address policy, and a connection is opened and closed. If no service responds, the store itself is checked instead, without changing it. The exit code is 1 if a check fails; warnings do not count.',
+  flags: { store: { placeholder: 'ADDRESS', sentence: 'The store to check if no service responds.', variable: 'SWITCHYARD_STORE' } },
   examples: ['switchyard doctor', 'switchyard doctor --json'],
   async run(call) {
     const configuration = checkConfiguration(call)
     const checks: Check[] = [...configuration.checks]
-    const asked = await ask(call)
-    checks.push(...asked.checks)
-    if (!asked.reached && configuration.config !== null) checks.push(...(await checkFile(configuration.config)))
+    const service = await checkService(call)
+    checks.push(...service.checks)
+    if (!service.reached && configuration.config !== null) checks.push(...(await checkFile(configuration.config)))
     const bad = checks.filter(({ state }) => state === 'bad').length
     const warnings = checks.filter(({ state }) => state === 'warning').length
     if (call.json) call.out.json({ ok: bad === 0, checks })
@@ -44,8 +44,8 @@ export const doctor: Command = {
       for (const check of checks) show(call, check)
       call.out.line(
         bad === 0
-          ? `Nothing is wrong${warnings > 0 ? `, but ${count(warnings, 'thing')} to look at` : ''}.`
-          : `${count(bad, 'thing')} wrong.`,
+          ? `No problems found${warnings > 0 ? `, ${count(warnings, 'warning')}` : ''}.`
+          : `${count(bad, 'problem')} found${warnings > 0 ? `, ${count(warnings, 'warning')}` : ''}.`,
       )
     }
     return bad === 0 ? EXIT.ok : EXIT.failed
@@ -57,21 +57,21 @@ function checkConfiguration({ env, flag }: Call): { config: Config | null; check
   const result = readConfig(env, store === undefined ? [] : ['--store', store])
   const name = 'configuration'
   if (result.kind === 'problems') {
-    const advice = 'Correct it before the service is started from this environment.'
+    const advice = 'Correct the setting before you start the service in this environment.'
     return { config: null, checks: result.problems.map(({ message }) => ({ name, state: 'bad', message, advice })) }
   }
   if (result.kind !== 'config') return { config: null, checks: [] }
   const warnings: Check[] = result.warnings.map((message) => ({ name, state: 'warning', message, advice: null }))
-  const good: Check = { name, state: 'good', message: 'The settings in this environment are well-formed.', advice: null }
+  const good: Check = { name, state: 'good', message: 'The settings in this environment are valid.', advice: null }
   return { config: result.config, checks: warnings.length > 0 ? warnings : [good] }
 }
 
-async function ask(call: Call): Promise<{ reached: boolean; checks: Check[] }> {
+async function checkService(call: Call): Promise<{ reached: boolean; checks: Check[] }> {
   const beforeMs = Date.now()
   try {
     const url = call.api.url
     const answer = await call.api.get('/api/diagnostics')
-    // What it says the time is, it said at the end of its checks.
+    // The service reads its clock at the end of its checks.
     const behindMs = Date.now() - Date.parse(String(answer['at']))
     const own = VERSION
     const theirs = String(answer['version'])
@@ -79,7 +79,7 @@ async function ask(call: Call): Promise<{ reached: boolean; checks: Check[] }> {
       {
         name: 'service',
         state: 'good',
-        message: `The service at ${url} answers: version ${theirs}, started at ${String(answer['startedAt'])}.`,
+        message: `The service at ${url} responds: version ${theirs}, started at ${String(answer['startedAt'])}.`,
         advice: null,
         ms: Date.now() - beforeMs,
       },
@@ -89,7 +89,7 @@ async function ask(call: Call): Promise<{ reached: boolean; checks: Check[] }> {
             {
               name: 'version',
               state: 'warning',
-              message: `The service is version ${theirs}, this command ${own}.`,
+              message: `The service has version ${theirs}, this command has version ${own}.`,
               advice: 'Use the same version of both.',
             } as const,
           ]),
@@ -99,11 +99,18 @@ async function ask(call: Call): Promise<{ reached: boolean; checks: Check[] }> {
   } catch (error) {
     if (!(error instanceof CommandProblem) || call.signal.aborted) throw error
     const reached = error instanceof ApiProblem
-    const advice = reached ? 'Give an admin token as SWITCHYARD_TOKEN.' : 'Start it with `switchyard serve`, or name it with --url.'
+    const advice = reached
+      ? 'Set SWITCHYARD_TOKEN to an admin token.'
+      : 'Start the service with `switchyard serve`, or name another with --url.'
     return {
       reached,
       checks: [
-        { name: 'service', state: 'bad', message: error.message, advice: reached && error.status >= 500 ? 'Look in its log.' : advice },
+        {
+          name: 'service',
+          state: 'bad',
+          message: error.message,
+          advice: reached && error.status >= 500 ? 'Check the log of the service.' : advice,
+        },
       ],
     }
   }
@@ -112,13 +119,13 @@ async function ask(call: Call): Promise<{ reached: boolean; checks: Check[] }> {
 function checkClocks(behindMs: number, whose = 'the service'): Check {
   const name = 'clock_difference'
   if (Math.abs(behindMs) <= CLOCK_TOLERANCE_MS)
-    return { name, state: 'good', message: `The clock of ${whose} and the one here agree.`, advice: null }
-  const message = `The clock of ${whose} is ${Math.round(Math.abs(behindMs) / 1_000)} s ${behindMs > 0 ? 'behind' : 'ahead of'} the one here.`
+    return { name, state: 'good', message: `The clock of ${whose} and the local clock agree.`, advice: null }
+  const message = `The clock of ${whose} is ${Math.round(Math.abs(behindMs) / 1_000)} s ${behindMs > 0 ? 'behind' : 'ahead of'} the local clock.`
   return {
     name,
     state: 'warning',
     message,
-    advice: 'One of them is wrong: have both kept by NTP. Receivers refuse signatures whose time is far off.',
+    advice: 'Synchronise both with NTP. Receivers reject signatures with a timestamp that is far off.',
   }
 }
 
@@ -128,12 +135,12 @@ async function checkFile(config: Config): Promise<Check[]> {
   if (config.store.kind !== 'sqlite') return checkServer(config.store.url)
   const path = resolve(config.store.path)
   if (!existsSync(path)) {
-    const advice = 'If there should be one, correct SWITCHYARD_STORE; a first start creates it.'
+    const advice = 'If there should be one, correct SWITCHYARD_STORE. The first start of a service creates the store.'
     return [{ name: 'store', state: 'warning', message: `There is no store at ${path}.`, advice }]
   }
   const { inspectStoreFile, isStoreInUse } = await import('../../installation/maintenance.ts')
   if (isStoreInUse(path)) {
-    const advice = 'A service runs on it, but not at the address above: give its own with --url.'
+    const advice = 'A service uses this store, but not at the URL above. Give its URL with --url.'
     return [{ name: 'store', state: 'warning', message: `${path} is in use.`, advice }]
   }
   const checks: Check[] = []
@@ -143,7 +150,7 @@ async function checkFile(config: Config): Promise<Check[]> {
     const inspection = await inspectStoreFile(path, FILE_DEADLINE_MS)
     const ms = Math.round(performance.now() - startedAtMs)
     if (inspection === undefined)
-      return [{ name: 'store_integrity', state: 'unknown', message: `${path} was not read to its end in time.`, advice: null, ms }]
+      return [{ name: 'store_integrity', state: 'unknown', message: `Reading ${path} took too long.`, advice: null, ms }]
     const { problems, ledger, recount, secretKeyIds } = inspection
     if (problems.length > 0)
       return [
@@ -151,13 +158,13 @@ async function checkFile(config: Config): Promise<Check[]> {
           name: 'store_integrity',
           state: 'bad',
           message: `${path} is damaged: ${problems.slice(0, 3).join('; ')}.`,
-          advice: 'Keep the file, and restore the last good backup.',
+          advice: 'Keep the damaged file, and restore the latest good backup.',
           ms,
         },
       ]
-    checks.push({ name: 'store_integrity', state: 'good', message: `${path} is whole.`, advice: null, ms })
+    checks.push({ name: 'store_integrity', state: 'good', message: `${path} is intact.`, advice: null, ms })
     const unequal = ledgerProblems(ledger, recount)
-    const advice = 'This must never happen. Keep a copy of the file as it is, and report it.'
+    const advice = 'This is a bug. Keep a copy of the file, and report it.'
     checks.push(
       unequal.length === 0
         ? {
@@ -178,8 +185,8 @@ async function checkFile(config: Config): Promise<Check[]> {
     checks.push({
       name: 'store_integrity',
       state: 'bad',
-      message: `${path} cannot be read: ${(error as Error).message}.`,
-      advice: 'Is it a store of Switchyard, and may you read it?',
+      message: `Cannot read ${path}: ${(error as Error).message}.`,
+      advice: 'Check that it is a Switchyard store and that you have permission to read it.',
     })
   }
   return checks
@@ -192,30 +199,35 @@ async function checkServer(url: string): Promise<Check[]> {
   try {
     const { facts, nodes } = await inspectServer(url)
     const { used, max } = facts.connections
-    const answers: Check = {
+    const responds: Check = {
       name,
       state: 'good',
-      message: `PostgreSQL ${facts.version} at ${place} answers; ${used} of ${max} connections are in use.`,
+      message: `PostgreSQL ${facts.version} at ${place} responds; ${used} of ${max} connections are in use.`,
       advice: null,
     }
     const clocks = checkClocks(-facts.clockAheadMs, 'PostgreSQL')
     if (nodes === null) {
-      const advice = 'If there should be one, correct SWITCHYARD_STORE; a first start creates it.'
-      return [answers, clocks, { name: 'nodes', state: 'warning', message: `There is no store of Switchyard in ${place}.`, advice }]
+      const advice = 'If there should be one, correct SWITCHYARD_STORE. The first start of a service creates the store.'
+      return [responds, clocks, { name: 'nodes', state: 'warning', message: `There is no Switchyard store in ${place}.`, advice }]
     }
-    const told = nodes.map((node) => node.name).join(', ')
+    const names = nodes.map((node) => node.name).join(', ')
     const alive: Check =
       nodes.length === 0
-        ? { name: 'nodes', state: 'warning', message: 'No node is alive.', advice: 'Start one. The ledger is checked through a node.' }
+        ? {
+            name: 'nodes',
+            state: 'warning',
+            message: 'No node is running.',
+            advice: 'Start one with `switchyard serve`. The ledger can be checked only through a node.',
+          }
         : {
             name: 'nodes',
             state: 'warning',
-            message: `Nodes are alive: ${told}.`,
-            advice: 'Name one of them with --url, to have the rest checked.',
+            message: `These nodes are running: ${names}.`,
+            advice: 'Give the URL of one of them with --url to check the rest.',
           }
-    return [answers, clocks, alive]
+    return [responds, clocks, alive]
   } catch (error) {
-    const advice = 'Does it run, and are host, port, user, password and database right?'
+    const advice = 'Check that the server is running, and that host, port, user, password and database are correct.'
     return [{ name, state: 'bad', message: `The store at ${place} cannot be used: ${(error as Error).message}.`, advice }]
   }
 }
@@ -224,17 +236,17 @@ function checkKey(key: ReturnType<typeof localKey>, path: string, secretKeyIds: 
   const name = 'secret_key'
   if (key === undefined) {
     if (secretKeyIds.length === 0) return []
-    const advice = `Put it back at ${path}, or give it in SWITCHYARD_SECRET_KEY.`
-    return [{ name, state: 'bad', message: 'The key that opens the stored secrets is not here.', advice }]
+    const advice = `Restore it to ${path}, or set SWITCHYARD_SECRET_KEY to it.`
+    return [{ name, state: 'bad', message: 'The key that decrypts the stored secrets was not found.', advice }]
   }
-  if (!opens(key, secretKeyIds)) {
+  if (!canDecrypt(key, secretKeyIds)) {
     const where = key.path ?? 'SWITCHYARD_SECRET_KEY'
     return [
       {
         name,
         state: 'bad',
-        message: `The key in ${where} is not the one that the stored secrets are encrypted with.`,
-        advice: 'Find the right one: a start with this one is refused.',
+        message: `The key in ${where} is not the one that encrypts the stored secrets.`,
+        advice: 'Find the right key: the service does not start with this one.',
       },
     ]
   }
@@ -244,11 +256,11 @@ function checkKey(key: ReturnType<typeof localKey>, path: string, secretKeyIds: 
       {
         name,
         state: 'bad',
-        message: `Others can read the key that encrypts stored secrets: ${key.path} has mode ${mode.toString(8)}.`,
-        advice: `chmod 600 ${key.path}`,
+        message: `Other users can read the key that encrypts stored secrets: ${key.path} has mode ${mode.toString(8)}.`,
+        advice: `Run chmod 600 ${key.path}`,
       },
     ]
-  return [{ name, state: 'good', message: `The key in ${key.path ?? 'SWITCHYARD_SECRET_KEY'} opens the stored secrets.`, advice: null }]
+  return [{ name, state: 'good', message: `The key in ${key.path ?? 'SWITCHYARD_SECRET_KEY'} decrypts the stored secrets.`, advice: null }]
 }
 
 function show({ out }: Call, { state, message, advice }: Check): void {

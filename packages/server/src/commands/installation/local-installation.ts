@@ -1,5 +1,5 @@
-// What a command finds on its own machine: the settings in the environment, the store's file, and the key beside it. The
-// key is read only to be compared or copied; it is never shown.
+// Reads what a command finds on its own machine: the settings in the environment, and the key next to the store's file. The key is only
+// compared or copied, and never shown.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -7,7 +7,7 @@ import { type Config, readConfig } from '../../config.ts'
 import { createSecretBox } from '../../secrets/secret-box.ts'
 import { type Call, CommandProblem, EXIT } from '../line/command.ts'
 
-/** The settings as `serve` would read them from this environment, with --store where the command has it. */
+/** The settings as `serve` would read them from this environment, with --store if the command has that flag. */
 export function localConfig({ env, flag }: Call): Config {
   const store = flag('store')
   const result = readConfig(env, store === undefined ? [] : ['--store', store])
@@ -18,7 +18,7 @@ export function localConfig({ env, flag }: Call): Config {
 
 export type LocalKey = { from: 'environment' | 'file'; path: string | null; key: string }
 
-/** The key that a service in this environment would use; undefined where there is none. */
+/** The key that a service in this environment would use; undefined if there is none. */
 export function localKey(config: Config, storePath: string): LocalKey | undefined {
   if (config.secretKey !== null) return { from: 'environment', path: null, key: config.secretKey }
   const path = resolve(`${storePath}.key`)
@@ -27,12 +27,12 @@ export function localKey(config: Config, storePath: string): LocalKey | undefine
     const key = readFileSync(path, 'utf8').trim()
     return key === '' ? undefined : { from: 'file', path, key }
   } catch (error) {
-    throw new CommandProblem(`${path} cannot be read: ${(error as Error).message}.`)
+    throw new CommandProblem(`Cannot read ${path}: ${(error as Error).message}.`)
   }
 }
 
-/** Whether a key opens the secrets that are encrypted under these ids. */
-export function opens({ key }: LocalKey, secretKeyIds: readonly string[]): boolean {
+/** Whether the key can decrypt secrets that are encrypted with keys of these ids. */
+export function canDecrypt({ key }: LocalKey, secretKeyIds: readonly string[]): boolean {
   const { keyId } = createSecretBox(key)
   return secretKeyIds.every((id) => id === keyId)
 }

@@ -1,5 +1,5 @@
-// `switchyard rotate-key`: encrypts the stored secrets with another key, while the service does not run. The work is
-// maintenance.ts's; a key is shown only where its keeping is the operator's.
+// `switchyard rotate-key`: re-encrypts the stored secrets with a new key while the service is stopped. The work is done by maintenance.ts.
+// A key is printed only if the operator has to keep it.
 
 import { generateSecretKey } from '../../secrets/secret-box.ts'
 import { type Command, CommandProblem, EXIT } from '../line/command.ts'
@@ -7,18 +7,23 @@ import { localConfig } from './local-installation.ts'
 
 export const rotateKey: Command = {
   name: 'rotate-key',
-  summary: 'Encrypts stored secrets with another key; the service, every node of it, must be stopped',
+  summary: 'Re-encrypt stored secrets with a new key (stop all nodes of the service first)',
   details:
-    'Where the key is in the file beside the store, a new one is made and takes its place; it is not shown. Where it is in SWITCHYARD_SECRET_KEY, put the new one in SWITCHYARD_NEW_SECRET_KEY (--generate prints a good one), run this, and start the service with the new one as SWITCHYARD_SECRET_KEY. With PostgreSQL it is always there, the same for every node: stop all of them first.\n\n' +
-    'Interrupted at any moment, the old key or the new one opens everything. Backups from before need the old key.',
+    'If the key is in the .key file next to a SQLite store, the command generates a new key and replaces the file; the key is not printed. If the key is in SWITCHYARD_SECRET_KEY, set SWITCHYARD_NEW_SECRET_KEY to the new key (--generate prints one), run the command, and then start the service with the new key in SWITCHYARD_SECRET_KEY. With PostgreSQL the key is always in SWITCHYARD_SECRET_KEY, the same for every node: stop all nodes first.\n\n' +
+    'If the command is interrupted, either the old key or the new key decrypts all secrets. Backups made before need the old key.',
   flags: {
-    store: { placeholder: 'ADDRESS', sentence: 'The store.', usual: 'sqlite:./data/switchyard.db', variable: 'SWITCHYARD_STORE' },
+    store: {
+      placeholder: 'ADDRESS',
+      sentence: 'The store whose secrets to re-encrypt.',
+      usual: 'sqlite:./data/switchyard.db',
+      variable: 'SWITCHYARD_STORE',
+    },
     'end-tokens': {
       placeholder: null,
       sentence:
-        'Also ends all dashboard sessions and all OAuth access tokens, by replacing the keys that sign them. Use it if somebody may have copied the store and its key.',
+        'Also end all dashboard sessions and OAuth access tokens by replacing the keys that sign them. Use it if someone may have copied the store and its key.',
     },
-    generate: { placeholder: null, sentence: 'Prints a new key for SWITCHYARD_NEW_SECRET_KEY, and changes nothing.' },
+    generate: { placeholder: null, sentence: 'Print a new key for SWITCHYARD_NEW_SECRET_KEY without changing anything.' },
   },
   examples: ['switchyard rotate-key', 'SWITCHYARD_NEW_SECRET_KEY=… switchyard rotate-key'],
   async run(call) {
@@ -32,7 +37,7 @@ export const rotateKey: Command = {
     const newKey = call.env['SWITCHYARD_NEW_SECRET_KEY'] || null
     if (secretKey !== null && newKey === null)
       throw new CommandProblem(
-        'The key is in SWITCHYARD_SECRET_KEY, so the new one is yours to keep: `switchyard rotate-key --generate` prints one. Keep it, set it as SWITCHYARD_NEW_SECRET_KEY, and run this again.',
+        'The current key is in SWITCHYARD_SECRET_KEY, so you have to provide the new one. Run `switchyard rotate-key --generate` to print a new key, save it, set SWITCHYARD_NEW_SECRET_KEY to it, and run this command again.',
         EXIT.usage,
       )
     const { MaintenanceProblem, rotateSecretKey } = await import('../../installation/maintenance.ts')
@@ -40,17 +45,17 @@ export const rotateKey: Command = {
       const { secrets, keyFile } = await rotateSecretKey({ store, oldKey: secretKey, newKey, endTokens: call.has('end-tokens') })
       if (call.json) call.out.json({ secrets, keyFile })
       else {
-        call.out.line(`${secrets === 1 ? '1 secret is' : `${secrets} secrets are`} encrypted with the new key.`)
+        call.out.line(`Re-encrypted ${secrets === 1 ? '1 secret' : `${secrets} secrets`} with the new key.`)
         call.out.line(
           keyFile === null
-            ? 'From now on start the service with the new key as SWITCHYARD_SECRET_KEY.'
-            : `The new key is in ${keyFile}, for its owner alone. Start the service as before.`,
+            ? 'From now on, start the service with the new key in SWITCHYARD_SECRET_KEY.'
+            : `The new key is in ${keyFile}, readable only by its owner. Start the service as before.`,
         )
         if (call.has('end-tokens'))
           call.out.line(
-            'Earlier dashboard sessions and OAuth access tokens are now refused. Log in to the dashboard again; clients request new tokens by themselves.',
+            'All earlier dashboard sessions and OAuth access tokens are now rejected. Log in to the dashboard again; clients request new tokens automatically.',
           )
-        call.out.remark('Backups from before need the old key. Make a new backup.')
+        call.out.remark('Backups made before this need the old key. Make a new backup now.')
       }
       return EXIT.ok
     } catch (error) {

@@ -1,7 +1,6 @@
-// What a command of `switchyard` is: data, from which help and completion are made, and one function. A command talks to a
-// running service through its control API and to a person through its output; it never opens the store of a running one.
-// Every file of a command is read for every call, for help and completion: what is heavy (the service, YAML, the client)
-// is imported within `run`.
+// The definition of a `switchyard` command: data, from which help and completion are generated, and a function that runs it. A command
+// uses the control API of a running service and never opens the store of one. The files of all commands are loaded on every call, for
+// help and completion, so heavy modules (the service, YAML, the client) are imported inside `run`.
 
 import type { Api } from '../service/api.ts'
 import type { Output } from './output.ts'
@@ -10,27 +9,27 @@ import type { ExitCode } from './problem.ts'
 export { CommandProblem, EXIT, type ExitCode } from './problem.ts'
 
 export interface Argument {
-  /** As help shows it: MESSAGE_ID. */
+  /** The name shown in help, such as MESSAGE_ID. */
   name: string
   sentence: string
   optional?: true
-  /** Takes all that follow. */
+  /** Takes all remaining arguments. */
   many?: true
-  /** The values it takes, for completion and for refusing others. */
+  /** The allowed values, for completion and validation. */
   values?: readonly string[]
 }
 
 export interface Flag {
-  /** As help shows its value: NUMBER. Null: it takes none and is there or not. */
+  /** The name of the value in help, such as NUMBER. Null for a flag without a value. */
   placeholder: string | null
   sentence: string
-  /** The default in words. */
+  /** The default, as text for help. */
   usual?: string
-  /** The environment variable that says the same; the flag wins. */
+  /** The environment variable with the same meaning. The flag takes precedence. */
   variable?: string
   /** May be given more than once. */
   many?: true
-  /** The values it takes, for completion and for refusing others. */
+  /** The allowed values, for completion and validation. */
   values?: readonly string[]
 }
 
@@ -39,29 +38,29 @@ export interface Command {
   name: string
   /** One line in the list of commands. */
   summary: string
-  /** What else a person must know, in paragraphs. */
+  /** More about the command, in paragraphs. */
   details?: string
-  /** Lines that can be typed as they stand. */
+  /** Complete command lines. */
   examples?: readonly string[]
   arguments?: readonly Argument[]
   /** By name in kebab-case, without the dashes. */
   flags?: Readonly<Record<string, Flag>>
   /**
-   * Of the service itself: `arguments` are all that follow its name, as they stand; it minds its own signals, and goes on
-   * when nobody reads its output any more.
+   * Set for the command that runs the service: `arguments` are all unparsed words after its name, it handles signals itself, and it keeps
+   * running when its stdout is closed.
    */
   isService?: true
-  /** Resolves with the exit code. What a person did wrong or can mend is thrown as a CommandProblem. */
+  /** Resolves with the exit code. Throws a CommandProblem for an error that the user can fix. */
   run(call: Call): Promise<ExitCode>
 }
 
 export interface Call {
   readonly arguments: readonly string[]
-  /** The value of a flag, the last one if there are several. */
+  /** The value of a flag; the last one if it was given several times. */
   readonly flag: (name: string) => string | undefined
   readonly flags: (name: string) => readonly string[]
   readonly has: (name: string) => boolean
-  /** Whether --json was given: then `out` gets one JSON value, or one per line where there is no end. */
+  /** Whether --json was given. `out` then gets one JSON value, or one per line for a command that runs until it is stopped. */
   readonly json: boolean
   readonly env: Readonly<Record<string, string | undefined>>
   readonly api: Api

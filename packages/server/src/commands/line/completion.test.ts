@@ -11,7 +11,7 @@ const run = async (): Promise<typeof EXIT.ok> => EXIT.ok
 const COMMANDS: readonly Command[] = [
   {
     name: 'serve',
-    summary: "Runs the service's parts",
+    summary: "Run the service's parts",
     flags: { port: { placeholder: 'PORT', sentence: 'The port.' } },
     isService: true,
     run,
@@ -20,7 +20,7 @@ const COMMANDS: readonly Command[] = [
   {
     name: 'sources update',
     summary: 'Changes: one',
-    flags: { enabled: { placeholder: 'TRUTH', sentence: 'Whether [so].', values: ['true', 'false'] } },
+    flags: { enabled: { placeholder: 'BOOLEAN', sentence: 'Whether [so].', values: ['true', 'false'] } },
     run,
   },
   {
@@ -45,7 +45,7 @@ function has(program: string): boolean {
   return spawnSync(program, ['-c', 'true']).status === 0
 }
 
-/** What bash would offer after the words; the last is being typed. */
+/** What bash offers after the words, the last of which is being typed. */
 function offered(script: string, ...typed: string[]): string[] {
   const asked = `COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _switchyard; printf '%s\\n' "\${COMPREPLY[@]}"`
   const done = spawnSync('bash', ['--norc', '-c', `${script}\n${asked}`, 'bash', 'switchyard', ...typed], { encoding: 'utf8' })
@@ -56,7 +56,7 @@ function offered(script: string, ...typed: string[]): string[] {
     .sort()
 }
 
-test('bash completes commands, verbs, flags and values', { skip: has('bash') ? false : 'there is no bash' }, async () => {
+test('bash completes commands, subcommands, flags and values', { skip: has('bash') ? false : 'bash is not installed' }, async () => {
   const script = await scriptFor('bash')
   assert.deepEqual(offered(script, ''), ['help', 'replay', 'send', 'serve', 'sources'])
   assert.deepEqual(offered(script, 'se'), ['send', 'serve'])
@@ -67,20 +67,20 @@ test('bash completes commands, verbs, flags and values', { skip: has('bash') ? f
   assert.deepEqual(offered(script, 'send', '--w'), ['--wait'])
   assert.deepEqual(offered(script, 'sources', 'update', 'x', '--en'), ['--enabled'])
   assert.deepEqual(offered(script, 'sources', 'update', '--enabled', ''), ['false', 'true'])
-  assert.deepEqual(offered(script, 'sources', '--li'), ['--limit'], 'of list, which sources alone means')
+  assert.deepEqual(offered(script, 'sources', '--li'), ['--limit'], 'the flags of sources list, which sources alone runs')
   assert.deepEqual(offered(script, '--p'), ['--port'], 'of serve')
   assert.deepEqual(offered(script, '--url', 'http://x', 'so'), ['sources'], 'after a global flag')
   assert.deepEqual(offered(script, 'sources', 'update', '--nothing-like-it'), [])
 })
 
-test('bash, zsh and fish take their script', async (t) => {
+test('bash, zsh and fish can parse their script', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-completion-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   for (const shell of ['bash', 'zsh', 'fish']) {
     const script = await scriptFor(shell)
     for (const word of ['sources', 'update', 'enabled', 'track']) assert.ok(script.includes(word), `${shell}: ${word}`)
     if (!has(shell)) continue
-    // From a file: fish checks no other input.
+    // From a file, because fish cannot check other input.
     const file = join(folder, shell)
     writeFileSync(file, script)
     const checked = spawnSync(shell, ['-n', file], { encoding: 'utf8' })
@@ -88,7 +88,7 @@ test('bash, zsh and fish take their script', async (t) => {
   }
 })
 
-test('fish completes commands, verbs and flags', { skip: has('fish') ? false : 'there is no fish' }, async () => {
+test('fish completes commands, subcommands and flags', { skip: has('fish') ? false : 'fish is not installed' }, async () => {
   const script = await scriptFor('fish')
   const offered = (typed: string): string[] => {
     const done = spawnSync('fish', ['--no-config', '-c', `${script}\ncomplete -C '${typed}'`], { encoding: 'utf8' })

@@ -1,5 +1,5 @@
-// `switchyard completion SHELL`: a script for the shell, made from the commands' own data. It asks nothing of the service
-// and starts nothing while a person types.
+// `switchyard completion SHELL`: generates a completion script from the command data. The script neither calls the service nor starts a
+// process while the user types.
 
 import { type Command, EXIT, type Flag } from './command.ts'
 import { GLOBAL_FLAGS } from './global-flags.ts'
@@ -10,8 +10,8 @@ type Shell = (typeof SHELLS)[number]
 export function completionCommand(commands: () => readonly Command[]): Command {
   return {
     name: 'completion',
-    summary: 'Prints a script that completes commands and flags in a shell',
-    arguments: [{ name: 'SHELL', sentence: 'bash, zsh or fish.', values: SHELLS }],
+    summary: 'Print a shell completion script',
+    arguments: [{ name: 'SHELL', sentence: 'The shell: bash, zsh or fish.', values: SHELLS }],
     examples: [
       'source <(switchyard completion bash)',
       'switchyard completion zsh > "${fpath[1]}/_switchyard"',
@@ -28,7 +28,7 @@ export function completionCommand(commands: () => readonly Command[]): Command {
 
 const SCRIPTS: Record<Shell, (commands: readonly Command[]) => string> = { bash: bashScript, zsh: zshScript, fish: fishScript }
 
-/** Every first word with its verbs and the summary that stands for it. */
+/** Every first word with its summary and its subcommands. */
 function firstWords(commands: readonly Command[]): { word: string; summary: string; verbs: { verb: string; summary: string }[] }[] {
   const words = [...new Set(commands.map(({ name }) => name.split(' ', 1)[0] as string))]
   return words.map((word) => {
@@ -44,7 +44,7 @@ function flagsOf(command: Command | undefined): [name: string, flag: Flag][] {
   return Object.entries({ ...command?.flags, ...GLOBAL_FLAGS })
 }
 
-/** What stands at the first argument, where that is known. */
+/** The allowed values of the first argument, if there are any. */
 function firstValues({ arguments: [first] = [] }: Command): readonly string[] {
   return first?.values ?? []
 }
@@ -145,7 +145,7 @@ function valueFlags(commands: readonly Command[]): string[] {
   return [...new Set(names.map(([name]) => name))]
 }
 
-/** In single quotes, for a shell. */
+/** The text in single quotes, for a shell. */
 function quotedWord(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -1,52 +1,55 @@
-// The flags that every command takes, before its name or after.
+// The flags that every command accepts, before or after its name.
 
 import { type Config, SETTINGS } from '../../config.ts'
 import { CommandProblem, EXIT, type Flag } from './command.ts'
 
 export const GLOBAL_FLAGS = {
-  json: { placeholder: null, sentence: 'Writes JSON to stdout, and nothing else.' },
+  json: { placeholder: null, sentence: 'Write the result to stdout as JSON.' },
   url: {
     placeholder: 'URL',
-    sentence: 'The service to speak to.',
-    usual: 'http://127.0.0.1:8080, or what SWITCHYARD_HOST and SWITCHYARD_PORT say',
+    sentence: 'The URL of the service.',
+    usual: 'http://127.0.0.1:8080, or the host and port in SWITCHYARD_HOST and SWITCHYARD_PORT',
     variable: 'SWITCHYARD_URL',
   },
   token: {
     placeholder: 'TOKEN',
-    sentence: 'A control token. Others on this machine can read the flags of a process: rather use the variable.',
-    usual: 'SWITCHYARD_ADMIN_TOKEN',
+    sentence: 'A control token. Other users of this machine can see the flags of a process, so prefer the environment variable.',
+    usual: 'the value of SWITCHYARD_ADMIN_TOKEN',
     variable: 'SWITCHYARD_TOKEN',
   },
-  'no-color': { placeholder: null, sentence: 'No colours, even on a terminal.', variable: 'NO_COLOR' },
-  help: { placeholder: null, sentence: 'What the command does and takes. -h is the same.' },
-  version: { placeholder: null, sentence: 'The version.' },
+  'no-color': { placeholder: null, sentence: 'Do not use colours, even on a terminal.', variable: 'NO_COLOR' },
+  help: { placeholder: null, sentence: 'Show help for a command. Short form: -h.' },
+  version: { placeholder: null, sentence: 'Show the version.' },
 } as const satisfies Record<string, Flag>
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where the service is, without a slash at the end. */
+/** The URL of the service, without a trailing slash. */
 export function serviceUrl(flag: string | undefined, env: Environment): string {
   const named = flag ?? (env['SWITCHYARD_URL'] || undefined)
   if (named !== undefined) {
     const url = URL.canParse(named) ? new URL(named) : undefined
     if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
       const what = flag === undefined ? 'SWITCHYARD_URL' : '--url'
-      throw new CommandProblem(`${what} must be the address of a service, such as http://127.0.0.1:8080.`, EXIT.usage)
+      throw new CommandProblem(
+        `${what} must be the http:// or https:// URL of a service, without credentials, query or fragment, such as http://127.0.0.1:8080.`,
+        EXIT.usage,
+      )
     }
     return url.href.replace(/\/+$/, '')
   }
   const host = settingOr('host', env)
-  // What is listened on is not always what can be dialled.
-  const dialled = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  // A wildcard address can be listened on but not connected to.
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   const port = settingOr('port', env) || SETTINGS.port.fallback
-  return `http://${dialled.includes(':') ? `[${dialled}]` : dialled}:${port}`
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
 export function controlToken(flag: string | undefined, env: Environment): string | null {
   const token = flag ?? (env['SWITCHYARD_TOKEN'] || env['SWITCHYARD_ADMIN_TOKEN'] || undefined)
   if (token === undefined) return null
   if (!/^[\x21-\x7e]{1,1000}$/.test(token))
-    throw new CommandProblem('The token must be visible ASCII characters without spaces, at most 1000.', EXIT.usage)
+    throw new CommandProblem('The control token must consist of 1 to 1000 visible ASCII characters without spaces.', EXIT.usage)
   return token
 }
 

@@ -1,4 +1,4 @@
-// Help, made from the same data that is parsed and completed: nothing here names a command.
+// Generates help from the same command data that parsing and completion use.
 
 import { type Argument, type Command, EXIT, type Flag } from './command.ts'
 import { GLOBAL_FLAGS } from './global-flags.ts'
@@ -14,13 +14,13 @@ export interface Subject {
 }
 
 export const EXIT_SENTENCES: Record<keyof typeof EXIT, string> = {
-  ok: 'It was done.',
-  failed: 'It was tried and did not succeed: a delivery failed, a check found something.',
-  usage: 'The command line, a setting or a file that it names is wrong.',
-  unreachable: 'The service cannot be reached, or did not take the token.',
-  notFound: 'What was asked for is not there.',
-  differs: 'A look without a change found something to change (`apply --dry-run`).',
-  interrupted: 'It was interrupted.',
+  ok: 'Success.',
+  failed: 'The command failed: for example, a delivery failed or a check found a problem.',
+  usage: 'The command line, a setting, or a file that it names is invalid.',
+  unreachable: 'The service cannot be reached, or it rejected the token.',
+  notFound: 'The requested resource does not exist.',
+  differs: '`apply --dry-run` found changes to make.',
+  interrupted: 'The command was interrupted.',
 }
 
 const WIDEST = 100
@@ -36,7 +36,7 @@ export function helpText(sections: readonly Section[], { command, group }: Subje
   return `${lines.join('\n')}\n`
 }
 
-/** The same for programs. */
+/** The same as data, for --json. */
 export function describe(sections: readonly Section[], { command, group }: Subject): unknown {
   if (command !== undefined) return described(command)
   const flags = describedFlags(GLOBAL_FLAGS)
@@ -65,26 +65,26 @@ function listHelp(sections: readonly Section[], width: number): string[] {
   return [
     'Usage: switchyard [COMMAND] [arguments] [flags]',
     '',
-    'Without a command it serves.',
+    'Without a command, switchyard runs the service (the same as `switchyard serve`).',
     ...rows.flatMap(({ title, rows }) => ['', title].concat(rows.flatMap(([name, summary]) => row(name, summary, wide, width)))),
     '',
-    'Flags of every command',
+    'Global flags',
     ...flagLines(GLOBAL_FLAGS, width),
     '',
     ...exitLines(width),
     '',
-    '`switchyard COMMAND --help` tells about one command.',
+    'Run `switchyard COMMAND --help` for more about a command.',
   ]
 }
 
-/** One row for each first word: what it does alone, and its other verbs. */
+/** One row for each first word: what it does alone, and its other subcommands. */
 function grouped(commands: readonly Command[]): [name: string, summary: string][] {
   const words = [...new Set(commands.map(({ name }) => name.split(' ', 1)[0] as string))]
   return words.map((word) => {
     const own = commands.find(({ name }) => name === word) ?? commands.find(({ name }) => name === `${word} list`)
     const others = commands.filter(({ name }) => name !== own?.name && name.startsWith(`${word} `))
     const verbs = others.map(({ name }) => name.slice(word.length + 1)).join(', ')
-    return [word, [own?.summary ?? '', verbs].filter((part) => part !== '').join('; ')]
+    return [word, verbs === '' ? (own?.summary ?? '') : `${own?.summary ?? ''} (also: ${verbs})`]
   })
 }
 
@@ -94,12 +94,17 @@ function groupHelp(sections: readonly Section[], group: string, width: number): 
   const rows = commands.filter((command) => command !== own).map((command): [string, string] => [usageOf(command), command.summary])
   const wide = Math.min(44, Math.max(...rows.map(([name]) => name.length)) + 2)
   return [
-    ...(own === undefined ? [`Usage: switchyard ${group} COMMAND [arguments] [flags]`] : commandHelp(own, width)),
+    ...(own !== undefined
+      ? commandHelp(own, width)
+      : [
+          `Usage: switchyard ${group} COMMAND [arguments] [flags]`,
+          ...(commands.some(({ name }) => name === `${group} list`) ? ['', `Without a command, runs \`switchyard ${group} list\`.`] : []),
+        ]),
     '',
     own === undefined ? 'Commands' : 'See also',
     ...rows.flatMap(([name, summary]) => row(name, summary, wide, width)),
     '',
-    `\`switchyard ${group} COMMAND --help\` tells about one of them.`,
+    `Run \`switchyard ${group} COMMAND --help\` for more about one of them.`,
   ]
 }
 
@@ -117,10 +122,10 @@ function commandHelp(command: Command, width: number): string[] {
     '',
     ...wrap(
       command.isService
-        ? '--json, --help and --version are taken as well.'
-        : `${Object.keys(GLOBAL_FLAGS)
+        ? 'The flags --json, --help and --version are also accepted.'
+        : `Global flags: ${Object.keys(GLOBAL_FLAGS)
             .map((name) => `--${name}`)
-            .join(', ')} are taken by every command: see \`switchyard --help\`.`,
+            .join(', ')}. See \`switchyard --help\`.`,
       width,
     ),
   ]
@@ -149,9 +154,9 @@ export function flagSentence({ sentence, usual, variable, many, values }: Flag):
   return [
     sentence,
     ...(values === undefined ? [] : [`One of ${values.join(', ')}.`]),
-    ...(many ? ['May be given several times.'] : []),
+    ...(many ? ['Can be given several times.'] : []),
     ...(usual === undefined ? [] : [`Default: ${usual}.`]),
-    ...(variable === undefined ? [] : [`Variable: ${variable}.`]),
+    ...(variable === undefined ? [] : [`Environment: ${variable}.`]),
   ].join(' ')
 }
 
@@ -162,7 +167,7 @@ function exitLines(width: number): string[] {
   ]
 }
 
-/** A name that is wider than its column has a line of its own. */
+/** A name that is wider than its column gets its own line. */
 function row(name: string, sentence: string, wide: number, width: number): string[] {
   const lines = wrap(sentence, width - wide - 2)
   const indent = ' '.repeat(wide + 2)

@@ -1,4 +1,4 @@
-// Lists and single things as a person reads them, or as JSON: every command shows them alike.
+// Prints lists and single resources as text or JSON, in the same way for every command.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { Query } from '../service/api.ts'
@@ -11,12 +11,12 @@ export type Column = readonly [title: string, value: (entry: JsonObject) => unkn
 const USUAL_LIMIT = 50
 
 export const LIMIT_FLAG: Readonly<Record<string, Flag>> = {
-  limit: { placeholder: 'NUMBER', sentence: 'Most entries to show.', usual: String(USUAL_LIMIT) },
+  limit: { placeholder: 'NUMBER', sentence: 'The maximum number of entries to show.', usual: String(USUAL_LIMIT) },
 }
 
 export const PERIOD_FLAGS: Readonly<Record<string, Flag>> = {
-  from: { placeholder: 'TIME', sentence: 'Only from then on: 2h (ago) or 2026-11-14T09:00:00Z.' },
-  to: { placeholder: 'TIME', sentence: 'Only up to then, likewise.' },
+  from: { placeholder: 'TIME', sentence: 'The start of the period: 2h (two hours ago) or 2026-11-14T09:00:00Z.' },
+  to: { placeholder: 'TIME', sentence: 'The end of the period, in the same format.' },
 }
 
 export function periodOf({ flag }: Call): { from: string | undefined; to: string | undefined } {
@@ -27,12 +27,12 @@ export function periodOf({ flag }: Call): { from: string | undefined; to: string
   }
 }
 
-/** The whole list. */
+/** Shows the whole list. */
 export async function showAll(call: Call, path: string, query: Query, columns: readonly Column[], none: string): Promise<void> {
   await showSome(call, path, query, columns, none, Number.POSITIVE_INFINITY)
 }
 
-/** The newest, as many as --limit says. */
+/** Shows the newest entries, up to --limit. */
 export async function showNewest(call: Call, path: string, query: Query, columns: readonly Column[], none: string): Promise<void> {
   const given = call.flag('limit')
   await showSome(call, path, query, columns, none, given === undefined ? USUAL_LIMIT : parseCount('limit', given))
@@ -41,7 +41,7 @@ export async function showNewest(call: Call, path: string, query: Query, columns
 async function showSome(call: Call, path: string, query: Query, columns: readonly Column[], none: string, limit: number): Promise<void> {
   const entries: JsonObject[] = []
   let isMore = false
-  // One more than is shown, to know whether there are more.
+  // Reads one more than it shows, to know whether there are more.
   for await (const entry of call.api.all(path, { ...query, limit: Math.min(1_000, limit + 1) })) {
     if (entries.length >= limit) {
       isMore = true
@@ -50,7 +50,7 @@ async function showSome(call: Call, path: string, query: Query, columns: readonl
     entries.push(entry)
   }
   showEntries(call, entries, columns, none)
-  if (isMore && !call.json) call.out.remark(`There are more: --limit shows them.`)
+  if (isMore && !call.json) call.out.remark(`Showing the first ${limit}. Use --limit to show more.`)
 }
 
 export function showEntries({ json, out }: Call, entries: readonly JsonObject[], columns: readonly Column[], none: string): void {
@@ -63,14 +63,14 @@ export function showEntries({ json, out }: Call, entries: readonly JsonObject[],
     )
 }
 
-/** One thing, a line for each fact; those that are undefined are left out. */
+/** Shows one resource with a line for each field. Undefined values are left out. */
 export function showFacts(out: Output, facts: readonly (readonly [name: string, value: unknown])[], indent = ''): void {
   const shown = facts.filter(([, value]) => value !== undefined)
   const wide = Math.max(...shown.map(([name]) => name.length)) + 2
   for (const [name, value] of shown) out.line(`${indent}${out.paint('dim', name.padEnd(wide))}${cell(value)}`)
 }
 
-/** Any value of an answer, on one line. */
+/** Formats any value of a response on one line. */
 export function cell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   if (value === true) return 'yes'
@@ -79,7 +79,7 @@ export function cell(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** 2026-11-14T09:00:00.000Z → 2026-11-14 09:00:00.000Z: easier on the eye, and still one that --from takes. */
+/** 2026-11-14T09:00:00.000Z → 2026-11-14 09:00:00.000Z: easier to read, and --from still accepts it. */
 export function time(value: unknown): string {
   return typeof value === 'string' ? value.replace('T', ' ') : '–'
 }
@@ -87,7 +87,7 @@ export function time(value: unknown): string {
 const GOOD = new Set(['delivered', 'finished', 'running', 'closed', 'accepted'])
 const BAD = new Set(['failed', 'expired', 'open', 'rejected'])
 
-/** The word for a state, in its colour. */
+/** A state in its colour. */
 export function state({ out }: Pick<Call, 'out'>, value: unknown): string {
   const word = cell(value)
   return out.paint(GOOD.has(word) ? 'green' : BAD.has(word) ? 'red' : 'yellow', word)

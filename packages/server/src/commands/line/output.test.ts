@@ -20,13 +20,13 @@ const ROWS = [
   ['src_22', 'x', 'short'],
 ]
 
-test('a table is aligned, whole when it is piped', () => {
+test('a table is aligned, and not truncated when it is piped', () => {
   const { out, text } = screen({ columns: 20 })
   out.table(['id', 'name', 'write keys'], ROWS)
   assert.equal(text.stdout, 'ID      NAME     WRITE KEYS\nsrc_1   default  a key that is rather long\nsrc_22  x        short\n')
 })
 
-test('on a terminal it fits, and the id stays whole', () => {
+test('on a terminal the table fits, and the id is not truncated', () => {
   const { out, text } = screen({ terminal: true, columns: 30, colours: false })
   out.table(['id', 'name', 'write keys'], ROWS)
   const lines = text.stdout.trimEnd().split('\n')
@@ -34,7 +34,7 @@ test('on a terminal it fits, and the id stays whole', () => {
   assert.equal(lines[1], 'src_1   default  a key that i…')
 })
 
-test('ids are cut last, for a person copies them', () => {
+test('ids are truncated last, because users copy them', () => {
   const { out, text } = screen({ terminal: true, columns: 50, colours: false })
   out.table(['id', 'message id', 'event'], [['1-0', '7f3c0a52-71b0-4c40-885c', 'An event with a very long name indeed']])
   assert.match(text.stdout, /^1-0 {2}7f3c0a52-71b0-4c40-885c {2}An event with a ver…$/m)
@@ -53,7 +53,7 @@ test('columns stay aligned under wide and combining characters and colours', () 
   assert.deepEqual(text.stdout.trimEnd().split('\n').slice(1), ['日本  \x1b[32mok\x1b[0m', 'e\u0301     x', 'abcd  y'])
 })
 
-test('colours are for terminals, and can be turned off', () => {
+test('colours are used only on terminals, and can be turned off', () => {
   const shown = (options: Parameters<typeof screen>[0]): string => {
     const { out, text } = screen(options)
     out.line(out.paint('red', 'x'))
@@ -64,7 +64,7 @@ test('colours are for terminals, and can be turned off', () => {
   assert.equal(shown({}), 'x\n')
 })
 
-test('what a stranger sent cannot steer the terminal', () => {
+test('text from a sender cannot control the terminal', () => {
   const hostile = 'a\x1b[2J\x1b]0;title\x07\rb\x1b[8mhidden\u009b31m\u202eabc\x1b[31mred\nnot a line\u2028nor this'
   for (const say of [
     (out: Output) => out.line(hostile),
@@ -73,7 +73,7 @@ test('what a stranger sent cannot steer the terminal', () => {
   ]) {
     const { out, text } = screen({ terminal: true })
     say(out)
-    // The head of a table is bold.
+    // The heading of a table is bold.
     const written = (text.stdout + text.stderr).replaceAll(/\n/g, '').replace('\x1b[1m', '').replace('\x1b[0m', '')
     assert.doesNotMatch(written, /[\p{Cc}\u202e\u2028]/u)
     assert.doesNotMatch(text.stdout + text.stderr, /^not a line/m)
@@ -86,7 +86,7 @@ test('text of several lines keeps its line breaks, and its control characters ar
   assert.equal(text.stdout, 'one\n  two\\u001b[2J\n')
 })
 
-test('JSON has its dangerous characters escaped and stays the same value', () => {
+test('dangerous characters in JSON are escaped, and the value stays the same', () => {
   const { out, text } = screen()
   const value = { event: 'a\x1b[2J\u009b\u202e"\n' }
   out.json(value)
@@ -98,12 +98,12 @@ test('JSON has its dangerous characters escaped and stays the same value', () =>
   assert.equal(terminal.text.stdout, '{\n  "a": 1\n}\n')
 })
 
-test('progress: a bar on a terminal, which gives way to lines and is cleared', () => {
+test('progress on a terminal is a bar, which is redrawn after other lines and cleared at the end', () => {
   let nowMs = 0
   const { out, text } = screen({ terminal: true, columns: 60, now: () => (nowMs += 1_000) })
-  const progress = out.progress('Sent again')
+  const progress = out.progress('Replayed')
   progress.update(1, 2, 'slowly')
-  assert.equal(text.stderr, `${'█'.repeat(12)}${'░'.repeat(12)}  50% Sent again: 1 of 2, slowly`)
+  assert.equal(text.stderr, `${'█'.repeat(12)}${'░'.repeat(12)}  50% Replayed: 1 of 2, slowly`)
   text.stderr = ''
   out.line('a line')
   assert.ok(text.stderr.startsWith('\r\x1b[K█'))
@@ -115,7 +115,7 @@ test('progress: a bar on a terminal, which gives way to lines and is cleared', (
   assert.equal(text.stderr, 'over\n')
 })
 
-test('progress elsewhere: a line now and then, and none with --json', () => {
+test('progress elsewhere is a line every few seconds, and nothing with --json', () => {
   let nowMs = 0
   const { out, text } = screen({ now: () => nowMs })
   const progress = out.progress('Sent')

@@ -1,12 +1,12 @@
-// What a command says: results on stdout, so that they can be piped, progress and remarks on stderr. Messages and answers
-// hold what strangers sent, so no control character of theirs reaches a terminal and no line break of theirs makes a line that
-// looks like ours (terminal-text.ts). Our own colours are marked with a random text, which a stranger cannot guess.
+// The output of a command: results go to stdout, so that they can be piped; progress and remarks go to stderr. Results contain text from
+// untrusted senders, so their control characters are escaped before they reach a terminal, and their line breaks cannot fake a line of
+// ours (terminal-text.ts). Our own colours are marked with a random text, which a sender cannot guess.
 
 import { randomBytes } from 'node:crypto'
 import { harmless } from '../../logging/terminal-text.ts'
 
 export interface Progress {
-  /** `done` of `total`, with a word on what is special about it. */
+  /** Shows `done` of `total`, with an optional remark. */
   update(done: number, total: number | null, remark?: string): void
   /** Clears the bar. */
   end(): void
@@ -15,25 +15,25 @@ export interface Progress {
 export interface Output {
   /** Whether stdout is a terminal. */
   readonly isTerminal: boolean
-  /** One line: line breaks in the text are shown as \n. */
+  /** Writes one line. Line breaks in the text are shown as \n. */
   line(text: string): void
-  /** Text of several lines. */
+  /** Writes text of several lines. */
   text(text: string): void
-  /** One JSON value: indented on a terminal, on one line otherwise. */
+  /** Writes one JSON value: indented on a terminal, on one line otherwise. */
   json(value: unknown): void
   table(columns: readonly string[], rows: readonly (readonly string[])[]): void
-  /** On stderr. */
+  /** Writes a line to stderr. */
   remark(text: string): void
-  /** A bar on a terminal, a line now and then elsewhere, nothing with --json. */
+  /** Shows a bar on a terminal, a line every few seconds elsewhere, and nothing with --json. */
   progress(what: string): Progress
-  /** The text in a colour, or as it is where there are none. */
+  /** The text in a colour, or unchanged if colours are off. */
   paint(style: Style, text: string): string
 }
 
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const
 export type Style = keyof typeof STYLES
 
-/** As much of a stream as is needed here. */
+/** The part of a stream that is used here. */
 interface Stream {
   isTTY?: boolean
   columns?: number
@@ -50,8 +50,8 @@ export interface OutputOptions {
 }
 
 const GAP = '  '
-/** A column is not cut below this. */
-const LEAST_COLUMN = 8
+/** Columns are not made narrower than this. */
+const MIN_COLUMN = 8
 const PLAIN_PROGRESS_EVERY_MS = 5_000
 const BAR_EVERY_MS = 80
 const BAR_CELLS = 24
@@ -70,7 +70,7 @@ export function createOutput({ stdout, stderr, json, colours, now = () => perfor
     if (bar !== '') stderr.write('\r\x1b[K')
   }
   function lines(texts: readonly string[]): void {
-    // A bar stands on the same screen.
+    // The progress bar is on the same screen.
     if (isTerminal) clearBar()
     for (const each of texts) stdout.write(`${written(each)}\n`)
     if (isTerminal && bar !== '') stderr.write(bar)
@@ -85,7 +85,7 @@ export function createOutput({ stdout, stderr, json, colours, now = () => perfor
     remark,
     paint,
     json(value) {
-      // JSON escapes C0; what is left of the dangerous characters can be escaped, too, and stays the same JSON.
+      // JSON escapes C0 control characters. Escaping the remaining dangerous characters does not change the JSON value.
       const text = JSON.stringify(value, null, isTerminal ? 2 : undefined)
       stdout.write(`${text.split('\n').map(harmless).join('\n')}\n`)
     },
@@ -146,7 +146,7 @@ function drawn(done: number, total: number): string {
 const MARK = `\x1b<${randomBytes(8).toString('hex')}>`
 const COLOUR = new RegExp(`${MARK}\\d+m`, 'g')
 
-/** Escapes everything that a terminal would act on, except our own colours. */
+/** Escapes everything that a terminal would interpret, except our own colours. */
 function plain(text: string): string {
   return text.split(MARK).map(harmless).join(MARK)
 }
@@ -155,12 +155,12 @@ function written(text: string): string {
   return plain(text).replaceAll(MARK, '\x1b[')
 }
 
-/** Narrows the widest columns until all fit; ids, which a person copies, only when there is no other way, the first never. */
+/** Narrows the widest columns until the table fits. Ids, which users copy, are narrowed last, and the first column never. */
 function fit(wanted: readonly number[], space: number, isId: readonly boolean[]): number[] {
   const widths = [...wanted]
   const total = (): number => widths.reduce((sum, width) => sum + width, (widths.length - 1) * GAP.length)
   while (total() > space) {
-    const wide = widths.map((width, at) => ({ width, at })).filter(({ width, at }) => at > 0 && width > LEAST_COLUMN)
+    const wide = widths.map((width, at) => ({ width, at })).filter(({ width, at }) => at > 0 && width > MIN_COLUMN)
     const others = wide.filter(({ at }) => !isId[at])
     const [first, ...rest] = others.length > 0 ? others : wide
     if (first === undefined) break
@@ -174,7 +174,7 @@ function cutTo(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let cut = ''
   let used = 0
-  // Colours would be cut in two; a cut text goes without.
+  // A colour sequence could be cut in two, so truncated text has no colours.
   for (const character of withoutColours(text)) {
     const next = widthOf(character)
     if (used + next > width - 1) break
@@ -184,7 +184,7 @@ function cutTo(text: string, width: number): string {
   return `${cut}…`
 }
 
-/** The cells that a terminal gives it. */
+/** The number of terminal cells that the text takes. */
 export function widthOf(text: string): number {
   let width = 0
   for (const character of withoutColours(text)) {

@@ -37,20 +37,20 @@ function shown(...argv: string[]): string {
   return [command.name, `[${words.join(' ')}]`, ...[...flags].map(([name, values]) => `${name}=${values.join()}`)].join(' ')
 }
 
-test('one word, two words, and the longer name first', () => {
+test('commands of one and of two words; the longer name is preferred', () => {
   assert.equal(shown('send'), 'send []')
   assert.equal(shown('sources', 'show', 'a'), 'sources show [a]')
   assert.equal(shown('replay', 'list'), 'replay list []')
   assert.equal(shown('replay', '1-0', '2-0'), 'replay [1-0 2-0]')
 })
 
-test('a group without a verb lists', () => {
+test('a group without a subcommand lists', () => {
   assert.equal(shown('sources'), 'sources list []')
   assert.equal(shown('sources', '--json'), 'sources list [] json=')
-  assert.equal(shown('keys'), 'keys needs one of: add.')
+  assert.equal(shown('keys'), 'keys needs a subcommand: add.')
 })
 
-test('without a command it serves, with all flags as they stand', () => {
+test('without a command it runs serve with all flags unparsed', () => {
   assert.equal(shown(), 'serve []')
   assert.equal(shown('--port', '9000'), 'serve [--port 9000]')
   assert.equal(shown('--json', '--port', '9000', 'x'), 'serve [--json --port 9000 x]')
@@ -66,29 +66,29 @@ test('flags with a space or an equals sign, before and after arguments', () => {
   assert.equal(shown('replay', '-', '-1'), 'replay [- -1]')
 })
 
-test('global flags stand before the command or after it', () => {
+test('global flags can be before or after the command', () => {
   assert.equal(shown('--json', '--url', 'http://x', 'send', '--token=t'), 'send [] json= url=http://x token=t')
 })
 
-test('what is wrong is told at once, with what was probably meant', () => {
-  assert.equal(shown('sned'), 'sned is not a command. Did you mean send?')
-  assert.equal(shown('nonsense'), 'nonsense is not a command. switchyard --help lists them all.')
-  assert.equal(shown('sources', 'shwo'), 'sources shwo is not a command. Did you mean sources show?')
+test('all problems are reported together, with suggestions', () => {
+  assert.equal(shown('sned'), 'Unknown command: sned. Did you mean send?')
+  assert.equal(shown('nonsense'), 'Unknown command: nonsense. Run `switchyard --help` for a list of commands.')
+  assert.equal(shown('sources', 'shwo'), 'Unknown command: sources shwo. Did you mean sources show?')
   assert.equal(
     shown('send', '--evnet', 'x', '--mode', 'no'),
-    '--evnet is not a flag of send. Did you mean --event? --mode must be one of fast, slow.',
+    'Unknown flag for send: --evnet. Did you mean --event? --mode must be one of fast, slow.',
   )
-  assert.equal(shown('send', '-e'), '-e is not a flag of send.')
+  assert.equal(shown('send', '-e'), 'Unknown flag for send: -e.')
   assert.equal(shown('send', '--event'), '--event needs a value: --event EVENT.')
   assert.equal(shown('send', '--event', '--wait'), '--event needs a value: --event EVENT.')
-  assert.equal(shown('send', '--event', 'a', '--event', 'b'), '--event is given twice.')
-  assert.equal(shown('send', '--wait=yes'), '--wait takes no value.')
+  assert.equal(shown('send', '--event', 'a', '--event', 'b'), '--event can be given only once.')
+  assert.equal(shown('send', '--wait=yes'), '--wait does not take a value.')
   assert.equal(shown('send', 'fly'), 'TYPE must be one of track, page.')
-  assert.equal(shown('send', 'track', 'page'), 'page is one argument too many for send.')
-  assert.equal(shown('sources', 'show'), 'sources show needs SOURCE.')
+  assert.equal(shown('send', 'track', 'page'), 'Unexpected argument for send: page.')
+  assert.equal(shown('sources', 'show'), 'Missing argument for sources show: SOURCE.')
 })
 
-test('the value of a flag is never quoted: it may be a secret', () => {
+test('the value of a flag is never quoted, because it may be a secret', () => {
   for (const argv of [
     ['send', '--token', 'hush', '--token', 'hush'],
     ['send', '--tokn=hush'],
@@ -98,14 +98,14 @@ test('the value of a flag is never quoted: it may be a secret', () => {
     assert.doesNotMatch(shown(...argv), /hush/)
 })
 
-test('names of the prototype are neither flags nor commands', () => {
-  assert.match(shown('send', '--constructor', 'x'), /--constructor is not a flag/)
-  assert.match(shown('send', '--__proto__=x'), /--__proto__ is not a flag/)
-  assert.match(shown('constructor'), /is not a command/)
+test('names of Object.prototype are neither flags nor commands', () => {
+  assert.match(shown('send', '--constructor', 'x'), /Unknown flag for send: --constructor/)
+  assert.match(shown('send', '--__proto__=x'), /Unknown flag for send: --__proto__/)
+  assert.match(shown('constructor'), /Unknown command/)
   assert.match(shown('--hasOwnProperty'), /^serve/)
 })
 
-test('help at every level, by flag and by word', () => {
+test('help at every level, with --help and with help', () => {
   assert.deepEqual(parse('--help'), { kind: 'help', json: false })
   assert.deepEqual(parse('-h'), { kind: 'help', json: false })
   assert.deepEqual(parse('help'), { kind: 'help', json: false })
@@ -124,11 +124,11 @@ test('help at every level, by flag and by word', () => {
   assert.match(shown('help', 'sned'), /Did you mean send/)
 })
 
-test('the version, whatever else is given', () => {
+test('--version takes precedence over everything else', () => {
   for (const argv of [['--version'], ['send', '--version'], ['--version', 'send'], ['--port', '1', '--version']])
     assert.equal(parse(...argv).kind, 'version', argv.join(' '))
 })
 
-test('a word without end is not repeated in full', () => {
+test('a very long word is shortened in messages', () => {
   assert.ok(shown('x'.repeat(10_000)).length < 200)
 })

@@ -1,5 +1,5 @@
-// From the words of a command line to the command and what it was given. Pure: what is wrong is returned as sentences, all
-// at once. Values of flags are never quoted in them, for they may be secrets.
+// Parses the words of a command line into a command, its arguments and its flags. Pure: all problems are returned together as sentences.
+// They never quote the value of a flag, because it may be a secret.
 
 import { nearest } from '../../nearest.ts'
 import type { Command, Flag } from './command.ts'
@@ -13,15 +13,15 @@ export interface Parsed {
 
 export type CommandLine =
   | { kind: 'run'; parsed: Parsed }
-  /** Of one command, of a group such as `sources`, or of all. */
+  /** Help for one command, for a group such as `sources`, or for all commands. */
   | { kind: 'help'; command?: Command; group?: string; json: boolean }
   | { kind: 'version' }
   | { kind: 'problems'; messages: string[]; help: string }
 
-/** The first of those without a name is what `switchyard` alone does. */
-export const USUAL_COMMAND = 'serve'
-/** What `sources` alone means. */
-const USUAL_VERB = 'list'
+/** What `switchyard` without a command runs. */
+export const DEFAULT_COMMAND = 'serve'
+/** The subcommand that `sources` without one runs. */
+const DEFAULT_VERB = 'list'
 
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): CommandLine {
   const leading = leadingGlobals(argv)
@@ -37,7 +37,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
     const onlyGlobals = words.length === 0
     if (isHelp && (onlyGlobals || words.every((word) => word === '-h'))) return { kind: 'help', json }
     if (leading.includes('--version') || words.includes('--version')) return { kind: 'version' }
-    return parseFor(find(commands, USUAL_COMMAND) as Command, leading, words, isHelp, json)
+    return parseFor(find(commands, DEFAULT_COMMAND) as Command, leading, words, isHelp, json)
   }
 
   const [first = '', second = ''] = words
@@ -45,22 +45,23 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   if (two !== undefined) return parseFor(two, leading, words.slice(2), isHelp, json)
   const one = find(commands, first)
   if (one !== undefined) {
-    // `replay --help` tells of `replay list` as well.
+    // The help of `replay` also lists `replay list` and the others.
     if (isHelp && commands.some(({ name }) => name.startsWith(`${first} `))) return { kind: 'help', group: first, json }
     return parseFor(one, leading, words.slice(1), isHelp, json)
   }
   const verbs = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name.slice(first.length + 1))
   if (verbs.length === 0) {
     const names = [...new Set(commands.map(({ name }) => name.split(' ', 1)[0] as string)), 'help']
-    return problem(`${shown(first)} is not a command. ${hint(nearest(first, names))}`, 'switchyard --help')
+    return problem(`Unknown command: ${shown(first)}. ${hint(nearest(first, names))}`, 'switchyard --help')
   }
   if (isHelp && (second === '' || second.startsWith('-'))) return { kind: 'help', group: first, json }
-  const usual = find(commands, `${first} ${USUAL_VERB}`)
+  const usual = find(commands, `${first} ${DEFAULT_VERB}`)
   if ((second === '' || second.startsWith('-')) && usual !== undefined) return parseFor(usual, leading, words.slice(1), isHelp, json)
-  if (second === '' || second.startsWith('-')) return problem(`${first} needs one of: ${verbs.join(', ')}.`, `switchyard ${first} --help`)
+  if (second === '' || second.startsWith('-'))
+    return problem(`${first} needs a subcommand: ${verbs.join(', ')}.`, `switchyard ${first} --help`)
   const near = nearest(second, verbs)
   return problem(
-    `${first} ${shown(second)} is not a command. ${hint(near === undefined ? undefined : `${first} ${near}`)}`,
+    `Unknown command: ${first} ${shown(second)}. ${hint(near === undefined ? undefined : `${first} ${near}`)}`,
     `switchyard ${first} --help`,
   )
 }
@@ -85,7 +86,7 @@ function readWords(words: readonly string[], known: Readonly<Record<string, Flag
       positional.push(...words.slice(at + 1))
       break
     }
-    // A dash alone stands for stdin; a negative number is a value.
+    // A single dash means stdin; a negative number is a value.
     if (!word.startsWith('-') || word === '-' || /^-\d/.test(word)) {
       positional.push(word)
       continue
@@ -99,14 +100,14 @@ function readWords(words: readonly string[], known: Readonly<Record<string, Flag
         given,
         Object.keys(known).map((other) => `--${other}`),
       )
-      messages.push(`${shown(given)} is not a flag of ${commandName}.${near === undefined ? '' : ` Did you mean ${near}?`}`)
-      // Its value, if it has one, is not a second mistake.
+      messages.push(`Unknown flag for ${commandName}: ${shown(given)}.${near === undefined ? '' : ` Did you mean ${near}?`}`)
+      // Skip its value, if it has one, so that it is not reported as well.
       if (equals === -1 && words[at + 1]?.startsWith('-') === false) at += 1
       continue
     }
     let value = equals === -1 ? undefined : word.slice(equals + 1)
     if (flag.placeholder === null) {
-      if (value !== undefined) messages.push(`--${name} takes no value.`)
+      if (value !== undefined) messages.push(`--${name} does not take a value.`)
       flags.set(name, [])
       continue
     }
@@ -116,7 +117,7 @@ function readWords(words: readonly string[], known: Readonly<Record<string, Flag
     }
     if (value === undefined) messages.push(`--${name} needs a value: --${name} ${flag.placeholder}.`)
     else if (flag.values !== undefined && !flag.values.includes(value)) messages.push(`--${name} must be one of ${flag.values.join(', ')}.`)
-    else if (flags.has(name) && !flag.many) messages.push(`--${name} is given twice.`)
+    else if (flags.has(name) && !flag.many) messages.push(`--${name} can be given only once.`)
     else flags.set(name, [...(flags.get(name) ?? []), value])
   }
   return { positional, flags, messages }
@@ -124,9 +125,10 @@ function readWords(words: readonly string[], known: Readonly<Record<string, Flag
 
 function argumentProblems({ name, arguments: expected = [] }: Command, given: readonly string[]): string[] {
   const missing = expected.slice(given.length).filter(({ optional }) => !optional)
-  if (missing.length > 0) return [`${name} needs ${missing.map(({ name }) => name).join(' and ')}.`]
+  if (missing.length > 0)
+    return [`Missing ${missing.length === 1 ? 'argument' : 'arguments'} for ${name}: ${missing.map(({ name }) => name).join(', ')}.`]
   if (!expected.some(({ many }) => many) && given.length > expected.length)
-    return [`${shown(given[expected.length] as string)} is one argument too many for ${name}.`]
+    return [`Unexpected argument for ${name}: ${shown(given[expected.length] as string)}.`]
   return expected.flatMap(({ name, values }, at) => {
     const value = given[at]
     return values === undefined || value === undefined || values.includes(value) ? [] : [`${name} must be one of ${values.join(', ')}.`]
@@ -161,10 +163,10 @@ function problem(message: string, help: string): CommandLine {
 }
 
 function hint(near: string | undefined): string {
-  return near === undefined ? 'switchyard --help lists them all.' : `Did you mean ${near}?`
+  return near === undefined ? 'Run `switchyard --help` for a list of commands.' : `Did you mean ${near}?`
 }
 
-/** A word as it was typed, though not without end. */
+/** The word as typed, shortened if it is long. */
 function shown(word: string): string {
   return word.length > 60 ? `${word.slice(0, 60)}…` : word
 }

@@ -1,23 +1,23 @@
-// How a command ends: its exit code, and what a person did wrong or can mend.
+// The exit codes, and the error for what the user did wrong or can fix.
 
 export const EXIT = {
   ok: 0,
-  /** It was tried and did not succeed: a delivery failed, a check found something. */
+  /** The command ran but failed: a delivery failed, or a check found a problem. */
   failed: 1,
-  /** The command line or a file that it names is wrong. */
+  /** The command line, a setting, or a file that it names is invalid. */
   usage: 2,
-  /** The service cannot be reached or did not take the token. */
+  /** The service cannot be reached, or it rejected the token. */
   unreachable: 3,
-  /** What was asked for is not there. */
+  /** The requested resource does not exist. */
   notFound: 4,
-  /** Of a look without a change: there is something to change. */
+  /** `apply --dry-run` found changes to make. */
   differs: 5,
   interrupted: 130,
 } as const
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** Shown as one sentence, without a stack. */
+/** Shown as its message only, without a stack trace. */
 export class CommandProblem extends Error {
   override name = 'CommandProblem'
   readonly exit: ExitCode

@@ -1,4 +1,4 @@
-// Things by their id or by their name: people know names, ids are for programs.
+// Finds resources by id or by name.
 
 import { nearest } from '../../nearest.ts'
 import type { Api } from '../service/api.ts'
@@ -21,13 +21,16 @@ export async function idOf(api: Api, kind: Kind, reference: string): Promise<str
   const found = named.filter(({ id, name }) => id === reference || name === reference)
   if (found.length === 1) return (found[0] as { id: string }).id
   if (found.length > 1)
-    throw new CommandProblem(`Several have the name ${reference}: use the id, ${found.map(({ id }) => id).join(' or ')}.`, EXIT.usage)
+    throw new CommandProblem(
+      `Several ${kind}s have the name ${reference}. Use an id instead: ${found.map(({ id }) => id).join(' or ')}.`,
+      EXIT.usage,
+    )
   const near = nearest(
     reference,
     named.map(({ name }) => name),
   )
   throw new CommandProblem(
-    `There is no ${kind} with the id or name ${reference}. ${near === undefined ? `\`${list}\` lists them.` : `Did you mean ${near}?`}`,
+    `There is no ${kind} with the id or name ${reference}. ${near === undefined ? `Run \`${list}\` for a list.` : `Did you mean ${near}?`}`,
     EXIT.notFound,
   )
 }
@@ -42,14 +45,14 @@ export async function optionalId(api: Api, kind: Kind, reference: string | undef
   return reference === undefined ? undefined : await idOf(api, kind, reference)
 }
 
-/** Names by id, for what people read. */
+/** The names of all resources of a kind, by id. */
 export async function namesOf(api: Api, kind: Kind): Promise<Map<unknown, string>> {
   const names = new Map<unknown, string>()
   for await (const { id, name } of api.all(KINDS[kind].path)) names.set(id, String(name))
   return names
 }
 
-/** A path with its parts escaped. */
+/** A path with its parts URL-encoded. */
 export function at(strings: TemplateStringsArray, ...parts: readonly string[]): string {
   return strings.map((text, index) => text + (index < parts.length ? encodeURIComponent(parts[index] as string) : '')).join('')
 }

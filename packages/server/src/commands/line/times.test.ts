@@ -17,22 +17,22 @@ test('durations in every unit', () => {
     assert.throws(() => parseDuration('timeout', text), { name: 'CommandProblem', exit: 2, message: /^--timeout must be a duration/ })
 })
 
-test('a time is so long ago, now, or ISO', () => {
+test('a time is a duration ago, now, or an ISO time', () => {
   const nowMs = Date.parse('2026-11-14T12:00:00Z')
   assert.equal(parseTimeFlag('from', '2h', nowMs), '2026-11-14T10:00:00.000Z')
   assert.equal(parseTimeFlag('from', 'now', nowMs), '2026-11-14T12:00:00.000Z')
   assert.equal(parseTimeFlag('from', '2026-11-14T09:00:00+01:00', nowMs), '2026-11-14T08:00:00.000Z')
-  assert.equal(parseTimeFlag('from', '2026-11-14 09:00:00.000Z', nowMs), '2026-11-14T09:00:00.000Z', 'as tables show it')
+  assert.equal(parseTimeFlag('from', '2026-11-14 09:00:00.000Z', nowMs), '2026-11-14T09:00:00.000Z', 'the format in tables')
   for (const text of ['yesterday', '2026', '', '2026-13-01T00:00:00Z'])
     assert.throws(() => parseTimeFlag('from', text, nowMs), CommandProblem)
 })
 
-test('whole numbers from the least', () => {
+test('whole numbers from a minimum', () => {
   assert.equal(parseCount('limit', '10'), 10)
   for (const text of ['0', '-1', '1.5', 'x', '1e3', ''])
-    assert.throws(() => parseCount('limit', text), /--limit must be a whole number from 1/)
+    assert.throws(() => parseCount('limit', text), /--limit must be a whole number of at least 1/)
 })
 
-test('durations as people read them', () => {
+test('durations are formatted for people', () => {
   assert.deepEqual([1.23, 15.6, 1_234, 300_000, 14_400_000].map(formatDuration), ['1.2 ms', '16 ms', '1.2 s', '5 min', '4 h'])
 })

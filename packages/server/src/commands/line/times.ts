@@ -1,4 +1,4 @@
-// Times and durations as people type them: `2h` (ago), `2026-11-14T09:00:00Z`, `90s`, `1.5h`.
+// Parses the times, durations and counts in flags: `2h` (ago), `2026-11-14T09:00:00Z`, `90s`, `1.5h`.
 
 import { isoTime, parseTime } from '@switchyard/protocol'
 import { CommandProblem, EXIT } from './problem.ts'
@@ -10,25 +10,26 @@ export function durationMs(text: string): number | undefined {
   return amount === undefined || unit === undefined ? undefined : Math.round(Number(amount) * (UNITS_MS[unit] as number))
 }
 
-/** The value of a flag as milliseconds. `flag` is without its dashes. */
+/** Parses the value of a flag to milliseconds. `flag` is its name without dashes. */
 export function parseDuration(flag: string, text: string): number {
   const ms = durationMs(text)
-  if (ms === undefined) throw new CommandProblem(`--${flag} must be a duration, such as 500ms, 30s, 5m, 2h or 7d.`, EXIT.usage)
+  if (ms === undefined) throw new CommandProblem(`--${flag} must be a duration such as 500ms, 30s, 5m, 2h or 7d.`, EXIT.usage)
   return ms
 }
 
-/** The value of a flag as an ISO time: a duration is that long ago. */
+/** Parses the value of a flag to an ISO time. A duration means that long ago. */
 export function parseTimeFlag(flag: string, text: string, nowMs = Date.now()): string {
   const agoMs = durationMs(text)
   const ms = agoMs === undefined ? (text === 'now' ? nowMs : parseTime(text)) : nowMs - agoMs
   if (ms === undefined || Number.isNaN(ms))
-    throw new CommandProblem(`--${flag} must be a time, such as 2h (that long ago) or 2026-11-14T09:00:00Z.`, EXIT.usage)
+    throw new CommandProblem(`--${flag} must be a time such as 2h (two hours ago) or 2026-11-14T09:00:00Z.`, EXIT.usage)
   return isoTime(ms)
 }
 
-export function parseCount(flag: string, text: string, least = 1): number {
+export function parseCount(flag: string, text: string, minimum = 1): number {
   const value = Number(text)
-  if (!/^\d{1,15}$/.test(text) || value < least) throw new CommandProblem(`--${flag} must be a whole number from ${least}.`, EXIT.usage)
+  if (!/^\d{1,15}$/.test(text) || value < minimum)
+    throw new CommandProblem(`--${flag} must be a whole number of at least ${minimum}.`, EXIT.usage)
   return value
 }
 

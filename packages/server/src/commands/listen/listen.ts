@@ -1,5 +1,5 @@
-// `switchyard listen`: a receiver on this machine that prints what arrives. With --connect it also makes itself a
-// destination of the service, and takes it away again in the end.
+// `switchyard listen`: runs a local webhook receiver that prints the messages it gets. With --connect it also creates a destination for
+// itself in the service, and deletes it at the end.
 
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { controlToken } from '../line/global-flags.ts'
@@ -10,38 +10,47 @@ import { parseCount, parseDuration } from '../line/times.ts'
 import { createApi } from '../service/api.ts'
 import type { Arrival, ArrivedMessage, Misbehaviour, RunningReceiver, Signature } from './receiver.ts'
 
-const WHERE = '- for stdin, @FILE or env:NAME'
+const SECRET_PLACES = '- for stdin, @FILE or env:NAME'
 
 export const listen: Command = {
   name: 'listen',
-  summary: 'A local receiver that prints what arrives, checks signatures, and can misbehave',
+  summary: 'Run a local webhook receiver that prints messages, checks signatures, and can simulate failures',
   details:
-    'Answers 200 unless told otherwise. --status, --reset, --hang and --drip say how a bad answer looks; --fail says which share of the requests gets one, else all do. Ctrl-C ends it with a summary.\n\n' +
-    'Signatures are checked when a secret is given, by flag or in SWITCHYARD_SHARED_SECRET and SWITCHYARD_SIGNING_SECRET (several with spaces between). A message is a duplicate when it comes again after it was answered with success.',
+    'The receiver answers 200, unless you ask for failures: --status, --reset, --hang and --drip choose the kind of failure, and --fail the share of requests that fail (default: all). Ctrl-C stops it and prints a summary.\n\n' +
+    'Signatures are checked if a secret is given, by flag or in SWITCHYARD_SHARED_SECRET and SWITCHYARD_SIGNING_SECRET (separate several with spaces). A message that arrives again after a successful response is shown as a duplicate.',
   flags: {
-    port: { placeholder: 'PORT', sentence: 'The port to listen on; 0 picks a free one.', usual: '9000' },
+    port: { placeholder: 'PORT', sentence: 'The port to listen on; 0 chooses a free one.', usual: '9000' },
     host: { placeholder: 'HOST', sentence: 'The address to listen on.', usual: '127.0.0.1' },
-    'shared-secret': { placeholder: 'WHERE', sentence: `Where the key of X-Signature is: ${WHERE}.`, variable: 'SWITCHYARD_SHARED_SECRET' },
+    'shared-secret': {
+      placeholder: 'WHERE',
+      sentence: `Where to read the secret for X-Signature: ${SECRET_PLACES}.`,
+      variable: 'SWITCHYARD_SHARED_SECRET',
+    },
     'signing-secret': {
       placeholder: 'WHERE',
-      sentence: `Where a key of Standard Webhooks signatures (whsec_…) is: ${WHERE}.`,
+      sentence: `Where to read a secret for Standard Webhooks signatures (whsec_…): ${SECRET_PLACES}.`,
       variable: 'SWITCHYARD_SIGNING_SECRET',
       many: true,
     },
-    strict: { placeholder: null, sentence: 'Answers 401 where the signature is missing or wrong.' },
-    status: { placeholder: 'STATUS', sentence: 'The status of a bad answer.', usual: '500 with --fail' },
+    strict: { placeholder: null, sentence: 'Answer 401 if the signature is missing or invalid.' },
+    status: { placeholder: 'STATUS', sentence: 'Fail with this HTTP status.', usual: '500 with --fail' },
     fail: {
       placeholder: 'SHARE',
-      sentence: 'Which share of the requests is answered badly: 30% or 0.3.',
-      usual: 'all, where a bad answer is asked for',
+      sentence: 'The share of requests that fail: 30% or 0.3.',
+      usual: 'all, if a kind of failure is given',
     },
-    delay: { placeholder: 'DURATION', sentence: 'How long every answer waits; the service waits at most 5s.' },
-    reset: { placeholder: null, sentence: 'A bad answer is a connection reset.' },
-    hang: { placeholder: null, sentence: 'A bad answer never comes.' },
-    drip: { placeholder: null, sentence: 'A bad answer comes byte by byte and never ends.' },
-    verbose: { placeholder: null, sentence: 'Prints headers and bodies, too.' },
-    connect: { placeholder: null, sentence: 'Makes this receiver a destination of the service until it ends.' },
-    source: { placeholder: 'SOURCE', sentence: 'With --connect: whose messages, by id or name.', usual: 'default', many: true },
+    delay: { placeholder: 'DURATION', sentence: 'How long to delay every response; the service waits at most 5s.' },
+    reset: { placeholder: null, sentence: 'Fail with a connection reset.' },
+    hang: { placeholder: null, sentence: 'Fail by never answering.' },
+    drip: { placeholder: null, sentence: 'Fail with a response that arrives byte by byte and never ends.' },
+    verbose: { placeholder: null, sentence: 'Also print headers and bodies.' },
+    connect: { placeholder: null, sentence: 'Create a destination for this receiver in the service, and delete it at the end.' },
+    source: {
+      placeholder: 'SOURCE',
+      sentence: 'With --connect: a source whose messages to receive, by id or name.',
+      usual: 'default',
+      many: true,
+    },
   },
   examples: [
     'switchyard listen --connect',
@@ -51,7 +60,7 @@ export const listen: Command = {
   async run(call) {
     const { generateSecret, verifyWebhook } = await import('@switchyard/webhook')
     const { startReceiver } = await import('./receiver.ts')
-    const bad = badAnswers(call)
+    const failures = failuresOf(call)
     let secrets = await secretsOf(call)
     const generated = secrets === null && call.has('connect') ? generateSecret() : null
     if (generated !== null) secrets = { signingSecrets: [generated] }
@@ -62,7 +71,7 @@ export const listen: Command = {
         port: portOf(call.flag('port') ?? '9000'),
         secrets,
         strict: call.has('strict'),
-        ...bad,
+        ...failures,
         delayMs: call.flag('delay') === undefined ? 0 : parseDuration('delay', call.flag('delay') as string),
         onArrival(arrival) {
           count(tally, arrival)
@@ -74,8 +83,8 @@ export const listen: Command = {
       throw listenProblem(error, call)
     })
     try {
-      call.out.remark(`Listening on ${receiver.url} ${described(bad)}. Ctrl-C ends it.`)
-      if (secrets === null) call.out.remark('Signatures are not checked: no secret is given.')
+      call.out.remark(`Listening on ${receiver.url} ${described(failures)}. Press Ctrl-C to stop.`)
+      if (secrets === null) call.out.remark('Signatures are not checked, because no secret was given.')
       const disconnect = call.has('connect') ? await connect(call, receiver, secrets as Secrets) : null
       try {
         await aborted(call.signal)
@@ -114,16 +123,16 @@ async function secretsOf(call: Call): Promise<Secrets | null> {
   return { ...(shared ? { sharedSecret: shared } : {}), ...(signing.length > 0 ? { signingSecrets: signing } : {}) }
 }
 
-interface BadAnswers {
+interface Failures {
   misbehaviour: Misbehaviour | null
   status: number
   share: number
 }
 
-function badAnswers(call: Call): BadAnswers {
+function failuresOf(call: Call): Failures {
   const forms = (['reset', 'hang', 'drip'] as const).filter((name) => call.has(name))
   if (forms.length + (call.has('status') ? 1 : 0) > 1)
-    throw new CommandProblem('Choose one of --status, --reset, --hang and --drip.', EXIT.usage)
+    throw new CommandProblem('Use only one of --status, --reset, --hang and --drip.', EXIT.usage)
   const text = call.flag('status')
   const status = text === undefined ? 500 : parseCount('status', text, 200)
   if (status > 599) throw new CommandProblem('--status must be from 200 to 599.', EXIT.usage)
@@ -135,7 +144,8 @@ function badAnswers(call: Call): BadAnswers {
 export function parseShare(text: string): number {
   const [, number, percent] = /^(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})(%?)$/.exec(text) ?? []
   const share = number === undefined ? Number.NaN : Number(number) / (percent === '%' ? 100 : 1)
-  if (!(share >= 0 && share <= 1)) throw new CommandProblem('--fail must be a share, such as 30% or 0.3.', EXIT.usage)
+  if (!(share >= 0 && share <= 1))
+    throw new CommandProblem('--fail must be a share from 0 to 1 or from 0% to 100%, such as 0.3 or 30%.', EXIT.usage)
   return share
 }
 
@@ -147,11 +157,14 @@ function portOf(text: string): number {
 
 function listenProblem({ code, message }: NodeJS.ErrnoException, call: Call): CommandProblem {
   const where = `${call.flag('host') ?? '127.0.0.1'}, port ${call.flag('port') ?? '9000'}`
-  if (code === 'EADDRINUSE') return new CommandProblem(`${where} is taken. Choose another: --port 0 picks a free one.`)
+  if (code === 'EADDRINUSE')
+    return new CommandProblem(
+      `Cannot listen on ${where}: the address is already in use. Choose another port with --port; 0 chooses a free one.`,
+    )
   return new CommandProblem(`Cannot listen on ${where}: ${message}.`)
 }
 
-/** Creates the destination; gives back what removes it, which must also work after Ctrl-C has ended every other call. */
+/** Creates the destination. Returns a function that deletes it, which must also work after Ctrl-C has aborted all other calls. */
 async function connect(call: Call, { url }: RunningReceiver, secrets: Secrets): Promise<() => Promise<void>> {
   const names = call.flags('source').length > 0 ? call.flags('source') : ['default']
   const sourceIds: string[] = []
@@ -159,7 +172,7 @@ async function connect(call: Call, { url }: RunningReceiver, secrets: Secrets): 
   const name = `listen at ${new URL(url).host}, process ${process.pid}`
   const destination = await call.api.post('/api/destinations', { name, sourceIds, urls: [url], ...secrets })
   const id = String(destination['id'])
-  call.out.remark(`Connected as destination ${id} of ${names.join(', ')}. It is removed at the end.`)
+  call.out.remark(`Created destination ${id} for ${names.join(', ')}. It will be deleted at the end.`)
   return async () => {
     const api = createApi({
       url: call.api.url,
@@ -169,10 +182,10 @@ async function connect(call: Call, { url }: RunningReceiver, secrets: Secrets): 
     })
     try {
       await api.delete(at`/api/destinations/${id}`)
-      call.out.remark(`Destination ${id} is removed.`)
+      call.out.remark(`Deleted destination ${id}.`)
     } catch (error) {
       call.out.remark(
-        `Destination ${id} could not be removed: ${(error as Error).message} Remove it with: switchyard destinations delete ${id}`,
+        `Could not delete destination ${id}: ${(error as Error).message} Delete it with: switchyard destinations delete ${id}`,
       )
     }
   }
@@ -185,7 +198,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
-// ── What is shown ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Output ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 type Tally = Record<'requests' | 'messages' | 'duplicates' | 'bad' | 'good' | 'missing' | 'wrong', number>
 
@@ -237,20 +250,20 @@ function messageText(out: Output, { type, event, userId, anonymousId, messageId,
 function signatureText(out: Output, signature: Signature): string {
   switch (signature.verdict) {
     case 'good':
-      return out.paint('green', signature.coverage === 'body' ? '✔ signature good' : '✔ signature good (of the first message only)')
+      return out.paint('green', signature.coverage === 'body' ? '✔ signature valid' : '✔ signature valid (first message only)')
     case 'missing':
       return out.paint('red', '✘ signature missing')
     case 'wrong':
-      return out.paint('red', `✘ signature wrong (${signature.code})`)
+      return out.paint('red', `✘ signature invalid (${signature.code})`)
     case 'unreadable':
       return out.paint('red', `✘ not a webhook (${signature.code})`)
     case 'unchecked':
-      return out.paint('dim', signature.carried ? 'signed, not checked' : 'not signed')
+      return out.paint('dim', signature.carried ? 'signature not checked' : 'not signed')
   }
 }
 
 function answerText(out: Output, { status, misbehaviour }: Arrival): string {
-  const words = { reset: 'reset', hang: 'no answer', drip: 'an answer without end', status: '' }
+  const words = { reset: 'connection reset', hang: 'no response', drip: 'endless response', status: '' }
   if (status === null) return out.paint('red', `→ ${words[misbehaviour ?? 'hang']}`)
   return status < 300 ? `→ ${status}` : out.paint('red', `→ ${status}`)
 }
@@ -275,15 +288,17 @@ function withoutBody({ type, event, userId, anonymousId, messageId, duplicate }:
   return { type, event, userId, anonymousId, messageId, duplicate }
 }
 
-function described({ misbehaviour, status, share }: BadAnswers): string {
+function described({ misbehaviour, status, share }: Failures): string {
   if (misbehaviour === null) return 'and answering 200'
-  const what = { status: `with ${status}`, reset: 'with resets', hang: 'never', drip: 'byte by byte' }[misbehaviour]
-  return share === 1 ? `and answering ${what}` : `and answering ${Math.round(share * 1_000) / 10}% ${what}, the rest with 200`
+  const what = { status: `an HTTP ${status}`, reset: 'a connection reset', hang: 'no response', drip: 'an endless response' }[misbehaviour]
+  return share === 1
+    ? `and failing all requests with ${what}`
+    : `and failing ${Math.round(share * 1_000) / 10}% of the requests with ${what}`
 }
 
 function summary(tally: Tally, checked: boolean): string {
   const { requests, messages, duplicates, bad, good, missing, wrong } = tally
-  const signatures = checked ? ` Signatures: ${good} good, ${missing} missing, ${wrong} wrong.` : ''
+  const signatures = checked ? ` Signatures: ${good} valid, ${missing} missing, ${wrong} invalid.` : ''
   const many = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
-  return `${many(requests, 'request')} with ${many(messages, 'message')}, ${many(duplicates, 'duplicate')}; ${bad} answered badly.${signatures}`
+  return `${many(requests, 'request')} with ${many(messages, 'message')}, ${many(duplicates, 'duplicate')}; ${bad} failed.${signatures}`
 }

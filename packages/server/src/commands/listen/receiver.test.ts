@@ -34,7 +34,7 @@ async function receiving(t: TestContext, options: Partial<ReceiverOptions> = {})
 
 const MESSAGE = { type: 'track', event: 'Order Completed', userId: 'u-1', messageId: 'm-1' }
 
-test('a message is told with its type, event, user, id, attempt and whether it is a replay', async (t) => {
+test('a message is reported with its type, event, user, id, attempt and whether it is a replay', async (t) => {
   const { post, last } = await receiving(t)
   assert.equal((await post(MESSAGE, { 'x-attempt': '3', 'x-replay': 'true' })).status, 200)
   const { messages, attempt, replay, batch, signature } = last()
@@ -43,7 +43,7 @@ test('a message is told with its type, event, user, id, attempt and whether it i
   assert.deepEqual([attempt, replay, batch, signature], [3, true, false, { verdict: 'unchecked', carried: false }])
 })
 
-test('X-Signature is good, missing or wrong; of a batch it proves the first message', async (t) => {
+test('X-Signature is valid, missing or invalid; for a batch it covers the first message', async (t) => {
   const { post, last } = await receiving(t, { secrets: { sharedSecret: 'shared' } })
   const body = JSON.stringify(MESSAGE)
   await post(body, { 'x-signature': signBody(body, 'shared') })
@@ -58,7 +58,7 @@ test('X-Signature is good, missing or wrong; of a batch it proves the first mess
   assert.deepEqual([last().batch, last().messages.map(({ messageId }) => messageId)], [true, ['m-1', 'm-2']])
 })
 
-test('Standard Webhooks is checked with any of the secrets, and an old time is wrong', async (t) => {
+test('a Standard Webhooks signature may match any of the secrets, and an old timestamp is invalid', async (t) => {
   const [old, young] = [generateSecret(), generateSecret()]
   const { post, last } = await receiving(t, { secrets: { signingSecrets: [old, young] } })
   const body = JSON.stringify([MESSAGE])
@@ -77,14 +77,14 @@ test('Standard Webhooks is checked with any of the secrets, and an old time is w
   assert.equal(last().signature.verdict, 'wrong')
 })
 
-test('a strict receiver answers 401 to what is not signed as it should be, and 200 to the rest', async (t) => {
+test('a strict receiver answers 401 to requests without a valid signature, and 200 to others', async (t) => {
   const { post } = await receiving(t, { secrets: { sharedSecret: 'shared' }, strict: true })
   const body = JSON.stringify(MESSAGE)
   assert.equal((await post(body)).status, 401)
   assert.equal((await post(body, { 'x-signature': signBody(body, 'shared') })).status, 200)
 })
 
-test('a message is a duplicate when it comes again after success, and not when it is tried again after a failure', async (t) => {
+test('a message is a duplicate if it arrives again after a success, but not if it is retried after a failure', async (t) => {
   const answers = [0, 1, 1]
   const { post, arrivals } = await receiving(t, {
     misbehaviour: 'status',
@@ -100,7 +100,7 @@ test('a message is a duplicate when it comes again after success, and not when i
   )
 })
 
-test('it resets, hangs and drips when it is told to', async (t) => {
+test('it can reset, hang and drip', async (t) => {
   const reset = await receiving(t, { misbehaviour: 'reset' })
   await assert.rejects(reset.post(MESSAGE))
   const hang = await receiving(t, { misbehaviour: 'hang' })
@@ -112,7 +112,7 @@ test('it resets, hangs and drips when it is told to', async (t) => {
   await assert.rejects(response.text())
 })
 
-test('what is not a webhook is shown and does not end it', async (t) => {
+test('a request that is not a webhook is reported and does not stop the receiver', async (t) => {
   const { post, last, arrivals } = await receiving(t, { secrets: { sharedSecret: 'shared' } })
   await post('not json', { 'x-signature': signBody('not json', 'shared') })
   assert.deepEqual([last().messages, last().signature.verdict], [[], 'unreadable'])

@@ -1,12 +1,12 @@
-// A receiver of webhooks to look at: takes every request, judges its signatures with @switchyard/webhook, tells what came,
-// and answers well or badly as it was asked to. It prints nothing and stores nothing but which messages it has taken.
+// A webhook receiver for inspection: accepts every request, verifies its signatures with @switchyard/webhook, reports what it received,
+// and answers or fails as configured. It prints nothing, and remembers only which messages it has accepted.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { VerifyOptions, VerifyResult } from '@switchyard/webhook'
 
 export type Signature =
-  /** No secret is configured: whether one came is all that can be told. */
+  /** No secret is configured. `carried` says whether the request has a signature. */
   | { verdict: 'unchecked'; carried: boolean }
   | { verdict: 'good'; coverage: 'body' | 'first_message' }
   | { verdict: 'missing' | 'wrong' | 'unreadable'; code: string; message: string }
@@ -17,7 +17,7 @@ export interface ArrivedMessage {
   event: string | null
   userId: string | null
   anonymousId: string | null
-  /** It came before and was answered with success: a duplicate. */
+  /** Whether it was received before and answered with success. */
   duplicate: boolean
   body: Record<string, unknown>
 }
@@ -28,14 +28,14 @@ export interface Arrival {
   method: string
   path: string
   headers: Readonly<Record<string, string>>
-  /** As text, as it came. */
+  /** The body as text. */
   text: string
   batch: boolean
   messages: readonly ArrivedMessage[]
   attempt: number | null
   replay: boolean
   signature: Signature
-  /** What it is answered with; null: no answer at all. */
+  /** The status of the response; null for no response. */
   status: number | null
   misbehaviour: Misbehaviour | null
 }
@@ -45,14 +45,14 @@ export type Misbehaviour = 'status' | 'reset' | 'hang' | 'drip'
 export interface ReceiverOptions {
   host: string
   port: number
-  /** Null: signatures are not checked. */
+  /** Null to skip checking signatures. */
   secrets: Pick<VerifyOptions, 'sharedSecret' | 'signingSecrets'> | null
-  /** Whether a request that is not signed as it should be is refused, as a real receiver does. */
+  /** Whether to reject a request without a valid signature, as a real receiver does. */
   strict: boolean
-  /** Of the answers that are bad ones; null: none is. */
+  /** The kind of failure to simulate; null for none. */
   misbehaviour: Misbehaviour | null
   status: number
-  /** 0 to 1: which share of the requests is answered badly. */
+  /** The share of requests that fail, from 0 to 1. */
   share: number
   delayMs: number
   onArrival: (arrival: Arrival) => void
@@ -65,17 +65,17 @@ export interface RunningReceiver {
 }
 
 const MAX_BODY_BYTES = 16 * 1024 * 1024
-/** Beyond so many, the oldest are forgotten: a receiver may run for days. */
+/** Beyond this number the oldest messages are forgotten, because a receiver may run for days. */
 const MAX_REMEMBERED = 500_000
 const DRIP_EVERY_MS = 1_000
 
-/** `verify` is given, so that the package is loaded only where it is needed. */
+/** `verify` is a parameter, so that the package is loaded only when it is needed. */
 export async function startReceiver(
   options: ReceiverOptions,
   verify: (webhook: { headers: Record<string, string>; body: Buffer }, options: VerifyOptions) => VerifyResult,
 ): Promise<RunningReceiver> {
   const { host, port, secrets, strict, misbehaviour, status, share, delayMs, onArrival, random = Math.random } = options
-  const taken = new Set<string>()
+  const accepted = new Set<string>()
   const sockets = new Set<Socket>()
   const timers = new Set<NodeJS.Timeout>()
   let count = 0
@@ -90,10 +90,10 @@ export async function startReceiver(
     const body = await readBody(request)
     if (body === undefined) return void response.writeHead(413).end(() => request.destroy())
     const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
-    const signature = judge(headers, body)
-    const refused = strict && signature.verdict !== 'good' && signature.verdict !== 'unchecked'
-    const bad = !refused && misbehaviour !== null && random() < share ? misbehaviour : null
-    const answered = refused ? 401 : bad === null ? 200 : bad === 'status' ? status : null
+    const signature = checkSignature(headers, body)
+    const isRejected = strict && signature.verdict !== 'good' && signature.verdict !== 'unchecked'
+    const bad = !isRejected && misbehaviour !== null && random() < share ? misbehaviour : null
+    const answered = isRejected ? 401 : bad === null ? 200 : bad === 'status' ? status : null
     const isGood = answered !== null && answered >= 200 && answered < 300
     const payload = parse(body)
     const arrival: Arrival = {
@@ -116,9 +116,9 @@ export async function startReceiver(
     answer(arrival, response)
   }
 
-  function judge(headers: Record<string, string>, body: Buffer): Signature {
+  function checkSignature(headers: Record<string, string>, body: Buffer): Signature {
     if (secrets === null) return { verdict: 'unchecked', carried: 'x-signature' in headers || 'webhook-signature' in headers }
-    // This is a tool for inspection: it shows how much of a batch is proven instead of refusing it.
+    // This is a tool for inspection: it shows how much of a batch the signature covers instead of rejecting it.
     const result = verify({ headers, body }, { ...secrets, allowUnprovenMessages: true, maxBodyBytes: MAX_BODY_BYTES })
     if (result.ok) return { verdict: 'good', coverage: result.coverage }
     const { code, message } = result
@@ -129,10 +129,10 @@ export async function startReceiver(
   function arrived(body: Record<string, unknown>, isGood: boolean): ArrivedMessage {
     const text = (name: string): string | null => (typeof body[name] === 'string' ? body[name] : null)
     const messageId = text('messageId')
-    const duplicate = messageId !== null && taken.has(messageId)
+    const duplicate = messageId !== null && accepted.has(messageId)
     if (messageId !== null && isGood && !duplicate) {
-      if (taken.size >= MAX_REMEMBERED) taken.delete(taken.values().next().value as string)
-      taken.add(messageId)
+      if (accepted.size >= MAX_REMEMBERED) accepted.delete(accepted.values().next().value as string)
+      accepted.add(messageId)
     }
     return {
       type: text('type') ?? '?',
@@ -190,7 +190,7 @@ export async function startReceiver(
   }
 }
 
-/** Undefined when it is too large; what breaks off never gets here. */
+/** Returns undefined if the body is too large. */
 async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -201,7 +201,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
       chunks.push(chunk)
     }
   } catch {
-    // The sender broke off; what came is shown.
+    // The sender aborted the request; show what was received.
   }
   return Buffer.concat(chunks)
 }

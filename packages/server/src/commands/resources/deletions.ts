@@ -1,4 +1,4 @@
-// `switchyard deletions` and `switchyard suppressions`: users who want to be forgotten, and those whose messages are dropped.
+// `switchyard deletions` and `switchyard suppressions`: deletion requests of users, and users whose new messages are dropped.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Call, type Command, EXIT, type ExitCode, type Flag } from '../line/command.ts'
@@ -18,14 +18,14 @@ const COLUMNS: readonly Column[] = [
 const TARGET_COLUMNS: readonly Column[] = [
   ['user', ({ userId }) => userId],
   ['source', ({ sourceId }) => sourceId],
-  ['destination', ({ destinationId }) => destinationId ?? 'none to tell'],
+  ['destination', ({ destinationId }) => destinationId ?? 'none'],
   ['state', ({ state }) => state],
   ['delivery', ({ deliveryId }) => deliveryId],
 ]
 const STATES = ['pending', 'running', 'finished', 'failed']
 const FILTER_FLAGS: Readonly<Record<string, Flag>> = {
   state: { placeholder: 'STATE', sentence: 'Only in this state.', values: STATES },
-  'user-id': { placeholder: 'USER_ID', sentence: 'Only of this user.' },
+  'user-id': { placeholder: 'USER_ID', sentence: 'Only this user.' },
 }
 const POLL_MS = 500
 const DONE = new Set(['finished', 'failed'])
@@ -33,23 +33,23 @@ const DONE = new Set(['finished', 'failed'])
 export const DELETION_COMMANDS: readonly Command[] = [
   {
     name: 'deletions list',
-    summary: 'Deletion requests, newest first',
+    summary: 'List deletion requests, newest first',
     flags: { ...FILTER_FLAGS, ...LIMIT_FLAG },
     examples: ['switchyard deletions --user-id user-1'],
     async run(call) {
       const query = { state: call.flag('state'), userId: call.flag('user-id') }
-      await showNewest(call, '/api/deletions', query, COLUMNS, 'There is no such deletion request.')
+      await showNewest(call, '/api/deletions', query, COLUMNS, 'No deletion requests match.')
       return EXIT.ok
     },
   },
   {
     name: 'deletions create',
-    summary: 'Deletes the stored messages of users, and tells the webhooks of their sources',
-    arguments: [{ name: 'USER_ID', sentence: 'Users by their userId; - or @FILE reads them, one on a line.', many: true }],
+    summary: 'Delete the stored messages of users and notify the destinations of their sources',
+    arguments: [{ name: 'USER_ID', sentence: 'The userId of a user. Use - for stdin or @FILE to read several, one per line.', many: true }],
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'Only of this source, by id or name.', many: true, usual: 'all sources' },
-      suppress: { placeholder: null, sentence: 'Drops new messages of these users from now on.' },
-      wait: { placeholder: null, sentence: 'Waits until it is finished; exit code 1 when something of it failed.' },
+      source: { placeholder: 'SOURCE', sentence: 'Only messages of this source, by id or name.', many: true, usual: 'all sources' },
+      suppress: { placeholder: null, sentence: 'Also drop new messages of these users from now on.' },
+      wait: { placeholder: null, sentence: 'Wait until the request is finished. The exit code is 1 if part of it failed.' },
     },
     examples: ['switchyard deletions create user-1 user-2 --wait', 'switchyard deletions create @users.txt --suppress'],
     async run(call) {
@@ -62,11 +62,11 @@ export const DELETION_COMMANDS: readonly Command[] = [
   },
   {
     name: 'deletions show',
-    summary: 'One deletion request, with its state per user, source and destination',
-    arguments: [{ name: 'DELETION_ID', sentence: 'As `switchyard deletions` lists it.' }],
-    details: 'With --json, the request and the first of its targets, whatever the other flags say.',
+    summary: 'Show a deletion request, with its state per user, source and destination',
+    arguments: [{ name: 'DELETION_ID', sentence: 'The id, as listed by `switchyard deletions`.' }],
+    details: 'With --json, the output is the request with its first targets; --state, --user-id and --limit have no effect.',
     flags: {
-      wait: { placeholder: null, sentence: 'Waits until it is finished; exit code 1 when something of it failed.' },
+      wait: { placeholder: null, sentence: 'Wait until the request is finished. The exit code is 1 if part of it failed.' },
       ...FILTER_FLAGS,
       ...LIMIT_FLAG,
     },
@@ -80,10 +80,10 @@ export const DELETION_COMMANDS: readonly Command[] = [
 export const SUPPRESSION_COMMANDS: readonly Command[] = [
   {
     name: 'suppressions list',
-    summary: 'Users whose new messages are dropped',
+    summary: 'List users whose new messages are dropped',
     flags: {
       'user-id': { placeholder: 'USER_ID', sentence: 'Only this user.' },
-      source: { placeholder: 'SOURCE', sentence: 'Only of this source, by id or name.' },
+      source: { placeholder: 'SOURCE', sentence: 'Only for this source, by id or name.' },
       ...LIMIT_FLAG,
     },
     async run(call) {
@@ -93,35 +93,37 @@ export const SUPPRESSION_COMMANDS: readonly Command[] = [
         ['source', ({ sourceId }) => sourceId],
         ['since', ({ since }) => time(since)],
       ]
-      await showNewest(call, '/api/suppressions', query, columns, 'Nobody is suppressed.')
+      await showNewest(call, '/api/suppressions', query, columns, 'No users are suppressed.')
       return EXIT.ok
     },
   },
   {
     name: 'suppressions add',
-    summary: 'Drops new messages of users from now on; what is stored stays',
-    arguments: [{ name: 'USER_ID', sentence: 'Users by their userId; - or @FILE reads them, one on a line.', many: true }],
-    flags: { source: { placeholder: 'SOURCE', sentence: 'Only of this source, by id or name.', many: true, usual: 'all sources' } },
+    summary: 'Drop new messages of users from now on (stored messages stay)',
+    arguments: [{ name: 'USER_ID', sentence: 'The userId of a user. Use - for stdin or @FILE to read several, one per line.', many: true }],
+    flags: {
+      source: { placeholder: 'SOURCE', sentence: 'Only messages of this source, by id or name.', many: true, usual: 'all sources' },
+    },
     async run(call) {
       const userIds = await userIdsOf(call)
       const sourceIds = await idsOf(call.api, 'source', call.flags('source'))
       const answer = await call.api.post('/api/suppressions', { userIds, ...(sourceIds.length > 0 ? { sourceIds } : {}) })
       if (call.json) call.out.json(answer)
-      else call.out.line(`New messages of ${userIds.length === 1 ? 'this user' : `these ${userIds.length} users`} are dropped.`)
+      else call.out.line(`New messages of ${userIds.length === 1 ? 'this user' : `these ${userIds.length} users`} are dropped from now on.`)
       return EXIT.ok
     },
   },
   {
     name: 'suppressions remove',
-    summary: 'Accepts the messages of a user again',
-    arguments: [{ name: 'USER_ID', sentence: 'The user, by userId.' }],
-    flags: { source: { placeholder: 'SOURCE', sentence: 'Only of this source, by id or name.', usual: 'all sources' } },
+    summary: 'Accept the messages of a user again',
+    arguments: [{ name: 'USER_ID', sentence: 'The userId of the user.' }],
+    flags: { source: { placeholder: 'SOURCE', sentence: 'Only for this source, by id or name.', usual: 'all sources' } },
     async run(call) {
       const sourceId = await optionalId(call.api, 'source', call.flag('source'))
       const answer = (await call.api.delete('/api/suppressions', { userId: call.arguments[0], sourceId })) ?? {}
       const removed = Number(answer['removed'])
       if (call.json) call.out.json(answer)
-      else call.out.line(removed === 0 ? 'This user was not suppressed.' : 'Messages of this user are taken again.')
+      else call.out.line(removed === 0 ? 'This user was not suppressed.' : 'Messages of this user are accepted again.')
       return removed === 0 ? EXIT.notFound : EXIT.ok
     },
   },
@@ -143,7 +145,7 @@ async function show(call: Call, deletion: JsonObject): Promise<ExitCode> {
     return EXIT.ok
   }
   const { id, userCount, sourceIds, suppress, purged, createdAt, targetCounts } = deletion
-  const told = Object.entries(targetCounts as Record<string, number>).filter(([, count]) => count > 0)
+  const notified = Object.entries(targetCounts as Record<string, number>).filter(([, count]) => count > 0)
   showFacts(call.out, [
     ['id', id],
     ['state', state(call, deletion['state'])],
@@ -151,17 +153,17 @@ async function show(call: Call, deletion: JsonObject): Promise<ExitCode> {
     ['sources', sourceIds],
     ['suppress', suppress],
     ['purged messages', purged],
-    ['told', told.map(([name, count]) => `${count} ${name}`)],
+    ['notifications', notified.map(([name, count]) => `${count} ${name}`)],
     ['created', time(createdAt)],
   ])
   call.out.line('')
   const query = { state: call.flag('state'), userId: call.flag('user-id') }
-  await showNewest(call, at`/api/deletions/${String(id)}/targets`, query, TARGET_COLUMNS, 'There is nobody to tell.')
+  await showNewest(call, at`/api/deletions/${String(id)}/targets`, query, TARGET_COLUMNS, 'There are no destinations to notify.')
   return EXIT.ok
 }
 
 async function follow(call: Call, deletion: JsonObject): Promise<ExitCode> {
-  const progress = call.out.progress('Told')
+  const progress = call.out.progress('Destinations notified')
   let now = deletion
   try {
     while (!DONE.has(String(now['state']))) {

@@ -1,5 +1,5 @@
-// The settings of a destination as flags, and the body that they make. The service judges the values; here only what a
-// command line adds is read: durations, where a secret is, and lists that keep what is not named.
+// The settings of a destination as flags, and the request body that they make. The service validates the values. Only what is specific to
+// the command line is handled here: durations, secrets read from elsewhere, and lists that keep the entries that are not given.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
@@ -8,31 +8,38 @@ import { idsOf } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
 
 const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
-const WHERE = '- for stdin, @FILE or env:NAME'
+const SECRET_PLACES = '- for stdin, @FILE or env:NAME'
 
 export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
-  source: { placeholder: 'SOURCE', sentence: 'Whose messages it gets, by id or name.', many: true },
-  header: { placeholder: 'NAME:VALUE', sentence: 'Added to every request; a value env:NAME is read from that variable.', many: true },
-  'shared-secret': { placeholder: 'WHERE', sentence: `Where the key of X-Signature is: ${WHERE}; none removes it.` },
-  'signing-secret': {
-    placeholder: 'WHERE',
-    sentence: `Where a key of Standard Webhooks signatures (whsec_…) is: ${WHERE}; none removes all.`,
+  source: { placeholder: 'SOURCE', sentence: 'A source whose messages it gets, by id or name.', many: true },
+  header: {
+    placeholder: 'NAME:VALUE',
+    sentence: 'A header to add to every request. The value env:NAME reads it from an environment variable.',
     many: true,
   },
-  'batch-size': { placeholder: 'NUMBER', sentence: 'Most messages in one request; 1 means one message each.' },
-  'batch-bytes': { placeholder: 'NUMBER', sentence: 'Most bytes of a request body.' },
-  'batch-linger': { placeholder: 'DURATION', sentence: 'How long a batch that is not full waits for more.' },
-  timeout: { placeholder: 'DURATION', sentence: 'For one attempt, at most 5s.' },
-  'retry-window': { placeholder: 'DURATION', sentence: 'How long retries go on, at most 4h.' },
-  'max-in-flight': { placeholder: 'NUMBER', sentence: 'Most requests under way at once.' },
-  historical: { placeholder: 'TRUTH', sentence: 'Whether messages older than 24 h are sent.', values: ['true', 'false'] },
-  'allow-type': { placeholder: 'TYPE', sentence: 'Sends only messages of these types.', many: true, values: TYPES },
-  'deny-type': { placeholder: 'TYPE', sentence: 'Sends no messages of these types.', many: true, values: TYPES },
-  'allow-event': { placeholder: 'EVENT', sentence: 'Of track messages sends only these events.', many: true },
-  'deny-event': { placeholder: 'EVENT', sentence: 'Of track messages does not send these events.', many: true },
+  'shared-secret': {
+    placeholder: 'WHERE',
+    sentence: `Where to read the secret for X-Signature: ${SECRET_PLACES}. Use none to remove the secret.`,
+  },
+  'signing-secret': {
+    placeholder: 'WHERE',
+    sentence: `Where to read a secret for Standard Webhooks signatures (whsec_…): ${SECRET_PLACES}. Use none to remove all.`,
+    many: true,
+  },
+  'batch-size': { placeholder: 'NUMBER', sentence: 'The maximum number of messages in one request; 1 turns batching off.' },
+  'batch-bytes': { placeholder: 'NUMBER', sentence: 'The maximum size of a request body in bytes.' },
+  'batch-linger': { placeholder: 'DURATION', sentence: 'How long to wait for more messages before sending a batch that is not full.' },
+  timeout: { placeholder: 'DURATION', sentence: 'The timeout of an attempt, at most 5s.' },
+  'retry-window': { placeholder: 'DURATION', sentence: 'How long to retry, at most 4h.' },
+  'max-in-flight': { placeholder: 'NUMBER', sentence: 'The maximum number of concurrent requests.' },
+  historical: { placeholder: 'BOOLEAN', sentence: 'Whether to send messages older than 24 h.', values: ['true', 'false'] },
+  'allow-type': { placeholder: 'TYPE', sentence: 'Send only messages of this type.', many: true, values: TYPES },
+  'deny-type': { placeholder: 'TYPE', sentence: 'Do not send messages of this type.', many: true, values: TYPES },
+  'allow-event': { placeholder: 'EVENT', sentence: 'Of track messages, send only those with this event.', many: true },
+  'deny-event': { placeholder: 'EVENT', sentence: 'Do not send track messages with this event.', many: true },
 }
 
-/** What the flags say, as the API takes it. `before`: the destination as it is, whose other headers and lists are kept. */
+/** Builds the request body from the flags. `before` is the current destination, whose other headers and lists are kept. */
 export async function destinationBody(call: Call, before?: JsonObject): Promise<Record<string, unknown>> {
   const { api, flags } = call
   const body: Record<string, unknown> = {}
@@ -65,10 +72,10 @@ function headersOf({ flags, env }: Call, before: JsonObject | undefined): { head
   if (given.length === 0 && removed.length === 0) return {}
   const named = given.map((text): [string, string] => {
     const [, name, value = ''] = /^([^:]+):(.*)$/s.exec(text) ?? []
-    if (name === undefined) throw new CommandProblem('--header must be a name and a value, such as X-Team:data.', EXIT.usage)
+    if (name === undefined) throw new CommandProblem('--header must have the form NAME:VALUE, such as X-Team:data.', EXIT.usage)
     const [, variable] = /^env:(\w+)$/.exec(value.trim()) ?? []
     const read = variable === undefined ? value.trim() : env[variable]
-    if (read === undefined) throw new CommandProblem(`--header ${name}: the variable ${variable} is not set.`, EXIT.usage)
+    if (read === undefined) throw new CommandProblem(`--header ${name}: the environment variable ${variable} is not set.`, EXIT.usage)
     return [name.trim(), read]
   })
   const replaced = new Set([...removed, ...named.map(([name]) => name.toLowerCase())])

@@ -1,4 +1,4 @@
-// `switchyard destinations`: webhooks, their test and their health.
+// `switchyard destinations`: manages webhooks, tests them, and shows their health.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { showAttempt } from '../history/message-timeline.ts'
@@ -22,16 +22,22 @@ const SAMPLE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', '
 export const DESTINATION_COMMANDS: readonly Command[] = [
   {
     name: 'destinations list',
-    summary: 'The destinations',
+    summary: 'List destinations',
     examples: ['switchyard destinations'],
     async run(call) {
-      await showAll(call, '/api/destinations', {}, COLUMNS, 'There is no destination. `switchyard destinations create NAME URL` makes one.')
+      await showAll(
+        call,
+        '/api/destinations',
+        {},
+        COLUMNS,
+        'There are no destinations. Create one with `switchyard destinations create NAME URL`.',
+      )
       return EXIT.ok
     },
   },
   {
     name: 'destinations show',
-    summary: 'One destination with all its settings; of secrets, whether there are any',
+    summary: 'Show a destination with all its settings (but not its secrets)',
     arguments: [DESTINATION],
     async run(call) {
       show(call, await call.api.get(await pathOf(call)))
@@ -40,23 +46,27 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   },
   {
     name: 'destinations create',
-    summary: 'Creates a webhook destination',
+    summary: 'Create a webhook destination',
     details:
-      'It gets the messages of the sources that are named; where there is only one source, of that one. Secrets are read from stdin, a file or a variable, never from the command line.',
+      'The destination gets the messages of the sources given with --source; if there is only one source, --source can be left out. Secrets are read from stdin, a file or an environment variable, never from the command line.',
     arguments: [
-      { name: 'NAME', sentence: "For people, and the key that a message's integrations object may name it by." },
-      { name: 'URL', sentence: 'Where messages are posted, up to five; one success is enough.', many: true },
+      { name: 'NAME', sentence: "The display name, and the key that selects it in a message's integrations object." },
+      {
+        name: 'URL',
+        sentence: 'The URL to send messages to. With several (up to five), a message counts as delivered when one of them accepts it.',
+        many: true,
+      },
     ],
     flags: {
       ...DESTINATION_FLAGS,
       source: {
         placeholder: 'SOURCE',
-        sentence: 'Whose messages it gets, by id or name.',
+        sentence: 'A source whose messages it gets, by id or name.',
         many: true,
-        usual: 'the source, where there is only one',
+        usual: 'the only source',
       },
-      disabled: { placeholder: null, sentence: 'Creates it disabled: messages skip it.' },
-      paused: { placeholder: null, sentence: 'Creates it paused: messages are kept for it and sent when it is resumed.' },
+      disabled: { placeholder: null, sentence: 'Create it disabled: messages skip it.' },
+      paused: { placeholder: null, sentence: 'Create it paused: messages are kept for it and sent when it is resumed.' },
     },
     examples: [
       "switchyard destinations create 'my webhook' http://127.0.0.1:9000/",
@@ -73,15 +83,15 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   },
   {
     name: 'destinations update',
-    summary: 'Changes what is given',
-    details: 'Headers and the lists of the filter that are not named stay as they are.',
+    summary: 'Change the given settings of a destination',
+    details: 'Headers and filter lists that are not given stay unchanged.',
     arguments: [DESTINATION],
     flags: {
-      name: { placeholder: 'NAME', sentence: 'Another name.' },
-      webhook: { placeholder: 'URL', sentence: 'Where messages are posted, instead of where they are now.', many: true },
+      name: { placeholder: 'NAME', sentence: 'The new name.' },
+      webhook: { placeholder: 'URL', sentence: 'A URL to send messages to. Replaces all current URLs.', many: true },
       ...DESTINATION_FLAGS,
-      'remove-header': { placeholder: 'NAME', sentence: 'A header that is no longer added.', many: true },
-      'no-filter': { placeholder: null, sentence: 'Sends every message again, but for what other filter flags say.' },
+      'remove-header': { placeholder: 'NAME', sentence: 'A header to remove.', many: true },
+      'no-filter': { placeholder: null, sentence: 'Remove the current filter before applying the other filter flags.' },
     },
     examples: [
       "switchyard destinations update orders --deny-event 'Cart Viewed' --retry-window 1h",
@@ -94,8 +104,12 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       const [name, urls] = [call.flag('name'), call.flags('webhook')]
       if (name !== undefined) body['name'] = name
       if (urls.length > 0) body['urls'] = urls
-      if (Object.keys(body).length === 0) throw new CommandProblem('Nothing to change was given.', EXIT.usage)
-      // Headers and the filter are sent as a whole, merged with what was read. That must not undo what somebody else has changed since.
+      if (Object.keys(body).length === 0)
+        throw new CommandProblem(
+          'Nothing to change: give at least one setting. Run `switchyard destinations update --help` for a list.',
+          EXIT.usage,
+        )
+      // Headers and the filter are replaced as a whole, merged with what was read, so the request must fail if they have changed since.
       const isMerged = body['headers'] !== undefined || body['filter'] !== undefined
       show(call, await call.api.patch(path, body, isMerged ? read : undefined))
       return EXIT.ok
@@ -103,62 +117,62 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   },
   {
     name: 'destinations pause',
-    summary: 'Sends nothing to it, and keeps for it what comes; nothing is lost',
+    summary: 'Stop sending to a destination, and keep new messages for it',
     arguments: [DESTINATION],
     run: (call) => change(call, { paused: true }, 'paused'),
   },
   {
     name: 'destinations resume',
-    summary: 'Sends to it again, first what was kept',
+    summary: 'Resume sending to a paused destination, beginning with the messages kept for it',
     arguments: [DESTINATION],
     run: (call) => change(call, { paused: false }, 'resumed'),
   },
   {
     name: 'destinations enable',
-    summary: 'Sends to it again, first what is still owed',
+    summary: 'Enable a disabled destination, and send its pending deliveries',
     arguments: [DESTINATION],
     run: (call) => change(call, { enabled: true }, 'enabled'),
   },
   {
     name: 'destinations disable',
-    summary: 'Has new messages skip it, and holds what is owed',
-    details: 'What comes while it is disabled is not sent to it later; `switchyard destinations pause` keeps that, too.',
+    summary: 'Disable a destination: new messages skip it, and its pending deliveries are held',
+    details: 'Messages that arrive while it is disabled are never sent to it. To keep them, use `switchyard destinations pause` instead.',
     arguments: [DESTINATION],
     run: (call) => change(call, { enabled: false }, 'disabled'),
   },
   {
     name: 'destinations delete',
-    summary: 'Deletes a destination; what it is still owed is cancelled',
+    summary: 'Delete a destination and cancel its pending deliveries',
     arguments: [DESTINATION],
     async run(call) {
       const id = await idOf(call.api, 'destination', call.arguments[0] as string)
       await call.api.delete(at`/api/destinations/${id}`)
       if (call.json) call.out.json({ id, deleted: true })
-      else call.out.line(`Destination ${id} is deleted.`)
+      else call.out.line(`Deleted destination ${id}.`)
       return EXIT.ok
     },
   },
   {
     name: 'destinations test',
-    summary: 'Sends one sample message now, and tells what came of it; exit code 1 when it failed',
+    summary: 'Send a sample message now and show the result (exit code 1 if it failed)',
     arguments: [DESTINATION],
-    flags: { type: { placeholder: 'TYPE', sentence: 'Of the sample message.', usual: 'track', values: SAMPLE_TYPES } },
+    flags: { type: { placeholder: 'TYPE', sentence: 'The type of the sample message.', usual: 'track', values: SAMPLE_TYPES } },
     examples: ["switchyard destinations test 'my webhook'"],
     async run(call) {
       const type = call.flag('type')
       const answer = await call.api.post(`${await pathOf(call)}/test`, type === undefined ? {} : { type })
-      const isTaken = answer['success'] === true
+      const isSuccess = answer['success'] === true
       if (call.json) call.out.json(answer)
       else {
         for (const attempt of answer['attempts'] as JsonObject[]) showAttempt(call.out, attempt)
-        call.out.line(isTaken ? call.out.paint('green', 'It was taken.') : call.out.paint('red', 'It was not taken.'))
+        call.out.line(isSuccess ? call.out.paint('green', 'Test passed.') : call.out.paint('red', 'Test failed: no URL answered 2xx.'))
       }
-      return isTaken ? EXIT.ok : EXIT.failed
+      return isSuccess ? EXIT.ok : EXIT.failed
     },
   },
   {
     name: 'destinations health',
-    summary: 'How a destination does now: breaker, what is owed, success and latency',
+    summary: 'Show the circuit breaker, backlog, success rate and latency of a destination',
     arguments: [DESTINATION],
     async run(call) {
       const health = await call.api.get(`${await pathOf(call)}/health`)
@@ -179,8 +193,8 @@ async function onlySource({ api }: Call): Promise<string> {
   if (ids.length === 1) return ids[0] as string
   throw new CommandProblem(
     ids.length === 0
-      ? 'There is no source that it could get messages of. `switchyard sources create NAME` makes one.'
-      : 'There are several sources: name those whose messages it gets with --source.',
+      ? 'There are no sources. Create one first with `switchyard sources create NAME`.'
+      : 'There are several sources. Choose one or more with --source.',
     EXIT.usage,
   )
 }
@@ -190,15 +204,17 @@ async function change(call: Call, to: { enabled: boolean } | { paused: boolean }
   if (call.json) call.out.json(destination)
   else
     call.out.line(
-      `Destination ${cell(destination['name'])} is ${done}.${done === 'enabled' || done === 'resumed' ? stillHeld(destination) : ''}`,
+      `Destination ${cell(destination['name'])} is ${done}.${done === 'enabled' || done === 'resumed' ? stillInactive(destination) : ''}`,
     )
   return EXIT.ok
 }
 
-/** That it is sent nothing for the other reason, too. */
-function stillHeld({ id, enabled, paused }: JsonObject): string {
-  if (enabled === false && paused === false) return ` It is disabled: \`switchyard destinations enable ${cell(id)}\` has messages go to it.`
-  if (enabled === true && paused === true) return ` It is paused: \`switchyard destinations resume ${cell(id)}\` sends what is kept for it.`
+/** A hint if nothing is sent because the destination is also disabled or paused. */
+function stillInactive({ id, enabled, paused }: JsonObject): string {
+  if (enabled === false && paused === false)
+    return ` It is still disabled: run \`switchyard destinations enable ${cell(id)}\` to send messages to it.`
+  if (enabled === true && paused === true)
+    return ` It is still paused: run \`switchyard destinations resume ${cell(id)}\` to send the messages kept for it.`
   return ''
 }
 
@@ -217,7 +233,7 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ['headers', Object.keys(headers as object)],
     ['shared secret', hasSharedSecret],
     ['signing secrets', signingSecretCount],
-    ['batch', size === 1 ? 'off' : `${size} messages, ${bytes} bytes, waits ${formatDuration(lingerMs)}`],
+    ['batch', size === 1 ? 'off' : `up to ${size} messages or ${bytes} bytes, waits up to ${formatDuration(lingerMs)}`],
     ['timeout', formatDuration(Number(timeoutMs))],
     ['retry window', formatDuration(Number(retryWindowMs))],
     ['max in flight', maxInFlight],
@@ -231,34 +247,36 @@ function filterFacts(filter: JsonObject | undefined): [string, unknown][] {
   const rows = (['types', 'events'] as const).flatMap((kind) => {
     const { allow = [], deny = [] } = (filter?.[kind] ?? {}) as { allow?: string[]; deny?: string[] }
     return [
-      [`only ${kind}`, allow],
-      [`not ${kind}`, deny],
+      [`allowed ${kind}`, allow],
+      [`denied ${kind}`, deny],
     ] as [string, string[]][]
   })
   const set = rows.filter(([, names]) => names.length > 0)
-  return set.length === 0 ? [['filter', 'every message']] : set
+  return set.length === 0 ? [['filter', 'none (all messages)']] : set
 }
 
 function showHealth(call: Call, health: JsonObject): void {
   const { out } = call
   const { breaker, openSince, inFlight, pending, oldestPendingAt, nextAttemptAt, ledger, success, latencyMs, urls } = health
   showFacts(out, [
-    ['breaker', state(call, breaker)],
+    ['circuit breaker', state(call, breaker)],
     ['open since', openSince == null ? undefined : time(openSince)],
     ['in flight', inFlight],
     ['pending', pending],
     ['oldest pending', oldestPendingAt === null ? undefined : time(oldestPendingAt)],
     ['next attempt', nextAttemptAt === null ? undefined : time(nextAttemptAt)],
-    ['recent success', percent(success)],
+    ['recent success rate', percent(success)],
     ['recent latency', latencyText(latencyMs)],
     ...Object.entries(ledger as JsonObject).filter(([name]) => name !== 'pending'),
   ])
   for (const url of urls as JsonObject[])
-    out.line(`${cell(url['url'])}: ${percent(url['success'])} taken, ${latencyText(url['latencyMs'])}, ${cell(url['inFlight'])} in flight`)
+    out.line(
+      `${cell(url['url'])}: ${percent(url['success'])} successful, ${latencyText(url['latencyMs'])}, ${cell(url['inFlight'])} in flight`,
+    )
 }
 
 function percent(share: unknown): string {
-  return typeof share === 'number' ? `${Math.round(share * 1_000) / 10}%` : 'no attempt yet'
+  return typeof share === 'number' ? `${Math.round(share * 1_000) / 10}%` : 'no attempts yet'
 }
 
 function latencyText(latency: unknown): string {

@@ -1,4 +1,4 @@
-// `switchyard oauth-apps`: applications that get access tokens for the tracking API, and their public keys.
+// `switchyard oauth-apps`: manages applications that request access tokens for the tracking API, and their public keys.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Argument, type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
@@ -7,7 +7,7 @@ import { type Column, cell, showAll, showFacts, time } from '../line/listing.ts'
 import { at, idOf, idsOf } from '../line/references.ts'
 
 const APP: Argument = { name: 'APP', sentence: "The application's id (its clientId) or name." }
-const KEY_SENTENCE = 'A file with the public key in PEM, or - for stdin. Never the private key.'
+const KEY_SENTENCE = 'A file with the public key in PEM format, or - for stdin. Never the private key.'
 
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
@@ -20,15 +20,21 @@ const COLUMNS: readonly Column[] = [
 export const OAUTH_APP_COMMANDS: readonly Command[] = [
   {
     name: 'oauth-apps list',
-    summary: 'OAuth applications and their keys',
+    summary: 'List OAuth applications and their keys',
     async run(call) {
-      await showAll(call, '/api/oauth-apps', {}, COLUMNS, 'There is no OAuth application. `switchyard oauth-apps create NAME` makes one.')
+      await showAll(
+        call,
+        '/api/oauth-apps',
+        {},
+        COLUMNS,
+        'There are no OAuth applications. Create one with `switchyard oauth-apps create NAME`.',
+      )
       return EXIT.ok
     },
   },
   {
     name: 'oauth-apps show',
-    summary: 'One OAuth application',
+    summary: 'Show an OAuth application',
     arguments: [APP],
     async run(call) {
       show(call, await call.api.get(await pathOf(call)))
@@ -37,18 +43,18 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
   },
   {
     name: 'oauth-apps create',
-    summary: 'Creates an OAuth application',
-    details: 'Its id is the clientId, and the id of a key the keyId of the clients that sign with it.',
-    arguments: [{ name: 'NAME', sentence: 'For people.' }],
+    summary: 'Create an OAuth application',
+    details: 'The id of the application is the clientId of its clients, and the id of a key is their keyId.',
+    arguments: [{ name: 'NAME', sentence: 'The display name.' }],
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'A source that its tokens may send to, by id or name.', many: true },
+      source: { placeholder: 'SOURCE', sentence: 'A source that its access tokens may send to, by id or name.', many: true },
       key: { placeholder: 'FILE', sentence: KEY_SENTENCE },
-      'key-id': { placeholder: 'ID', sentence: 'The id of the key.', usual: 'a new one' },
+      'key-id': { placeholder: 'ID', sentence: 'The id of the key.', usual: 'generated' },
     },
     examples: ["switchyard oauth-apps create 'web shop' --source default --key public.pem"],
     async run(call) {
       const [file, keyId] = [call.flag('key'), call.flag('key-id')]
-      if (file === undefined && keyId !== undefined) throw new CommandProblem('--key-id goes with --key.', EXIT.usage)
+      if (file === undefined && keyId !== undefined) throw new CommandProblem('--key-id can be used only with --key.', EXIT.usage)
       const keys = file === undefined ? [] : [{ ...(keyId === undefined ? {} : { id: keyId }), publicKeyPem: await readKey(file) }]
       const sourceIds = await idsOf(call.api, 'source', call.flags('source'))
       show(call, await call.api.post('/api/oauth-apps', { name: call.arguments[0], sourceIds, keys }))
@@ -57,11 +63,15 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
   },
   {
     name: 'oauth-apps update',
-    summary: 'Changes what is given',
+    summary: 'Change the name or the sources of an OAuth application',
     arguments: [APP],
     flags: {
-      name: { placeholder: 'NAME', sentence: 'Another name.' },
-      source: { placeholder: 'SOURCE', sentence: 'The sources that its tokens may send to, instead of those now.', many: true },
+      name: { placeholder: 'NAME', sentence: 'The new name.' },
+      source: {
+        placeholder: 'SOURCE',
+        sentence: 'A source that its access tokens may send to, by id or name. Replaces all current sources.',
+        many: true,
+      },
     },
     async run(call) {
       const [name, sources] = [call.flag('name'), call.flags('source')]
@@ -69,69 +79,69 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
         ...(name === undefined ? {} : { name }),
         ...(sources.length === 0 ? {} : { sourceIds: await idsOf(call.api, 'source', sources) }),
       }
-      if (Object.keys(body).length === 0) throw new CommandProblem('Nothing to change was given.', EXIT.usage)
+      if (Object.keys(body).length === 0) throw new CommandProblem('Nothing to change: use --name or --source.', EXIT.usage)
       show(call, await call.api.patch(await pathOf(call), body))
       return EXIT.ok
     },
   },
   {
     name: 'oauth-apps add-key',
-    summary: 'Adds a public key, so that keys can be changed without a pause',
+    summary: 'Add a public key, so that keys can be rotated without downtime',
     arguments: [APP, { name: 'FILE', sentence: KEY_SENTENCE }],
-    flags: { 'key-id': { placeholder: 'ID', sentence: 'The id of the key.', usual: 'a new one' } },
+    flags: { 'key-id': { placeholder: 'ID', sentence: 'The id of the key.', usual: 'generated' } },
     async run(call) {
       const keyId = call.flag('key-id')
       const body = { ...(keyId === undefined ? {} : { id: keyId }), publicKeyPem: await readKey(call.arguments[1] as string) }
       const app = await call.api.post(`${await pathOf(call)}/keys`, body)
       if (call.json) call.out.json(app)
-      else call.out.line(`The key is added. Its keyId is ${cell(app['keyId'])}.`)
+      else call.out.line(`Added the key. Its keyId is ${cell(app['keyId'])}.`)
       return EXIT.ok
     },
   },
   {
     name: 'oauth-apps remove-key',
-    summary: 'Removes a key; tokens that were issued for it are rejected from now on',
+    summary: 'Remove a key (tokens that were issued for it are rejected from now on)',
     arguments: [APP, { name: 'KEY_ID', sentence: 'The id of the key.' }],
     async run(call) {
       const keyId = call.arguments[1] as string
       const path = await pathOf(call)
       await call.api.delete(path + at`/keys/${keyId}`)
       if (call.json) call.out.json({ keyId, deleted: true })
-      else call.out.line(`The key ${keyId} is removed.`)
+      else call.out.line(`Removed the key ${keyId}.`)
       return EXIT.ok
     },
   },
   {
     name: 'oauth-apps revoke-tokens',
-    summary: 'Revokes all access tokens that an application has; it can get new ones',
+    summary: 'Revoke all access tokens of an application (it can request new ones)',
     arguments: [APP],
     async run(call) {
       const app = await call.api.post(`${await pathOf(call)}/revoke-tokens`)
       if (call.json) call.out.json(app)
-      else call.out.line(`The access tokens of ${cell(app['name'])} are revoked.`)
+      else call.out.line(`Revoked the access tokens of ${cell(app['name'])}.`)
       return EXIT.ok
     },
   },
   {
     name: 'oauth-apps delete',
-    summary: 'Deletes an OAuth application; its tokens are rejected from now on',
+    summary: 'Delete an OAuth application (its tokens are rejected from now on)',
     arguments: [APP],
     async run(call) {
       const id = await idOf(call.api, 'OAuth application', call.arguments[0] as string)
       await call.api.delete(at`/api/oauth-apps/${id}`)
       if (call.json) call.out.json({ id, deleted: true })
-      else call.out.line(`OAuth application ${id} is deleted.`)
+      else call.out.line(`Deleted OAuth application ${id}.`)
       return EXIT.ok
     },
   },
 ]
 
-/** A private key is refused here, before it leaves this machine. */
+/** Rejects a private key before it leaves this machine. */
 async function readKey(file: string): Promise<string> {
   const pem = file === '-' ? await readText('The key', '-') : readNamedFile('The key', file.replace(/^@/, ''))
   if (/PRIVATE KEY-----/.test(pem))
     throw new CommandProblem(
-      'This is a private key: keep it, and give the public one. `openssl pkey -in private.pem -pubout` prints it.',
+      'This is a private key. Keep it secret and give the public key instead; `openssl pkey -in private.pem -pubout` prints it.',
       EXIT.usage,
     )
   return pem
@@ -149,7 +159,7 @@ function show({ json, out }: Call, app: JsonObject): void {
     ['name', name],
     ['sources', sourceIds],
     ['keyIds', (keys as { id: string }[]).map(({ id }) => id)],
-    ['tokens revoked', tokensRevokedBefore == null ? undefined : `those from before ${time(tokensRevokedBefore)}`],
+    ['tokens revoked', tokensRevokedBefore == null ? undefined : `all issued before ${time(tokensRevokedBefore)}`],
     ['created', time(createdAt)],
   ])
 }

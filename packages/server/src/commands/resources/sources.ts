@@ -1,4 +1,4 @@
-// `switchyard sources`: where messages come from, and their write keys.
+// `switchyard sources`: manages sources and their write keys.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type Flag } from '../line/command.ts'
@@ -13,26 +13,30 @@ const COLUMNS: readonly Column[] = [
   ['oauth', ({ requireOAuth }) => (requireOAuth ? 'required' : 'no')],
   ['write keys', ({ writeKeys }) => writeKeys],
 ]
-const TRUTH = ['true', 'false'] as const
+const BOOLEANS = ['true', 'false'] as const
 const CHANGES: Readonly<Record<string, Flag>> = {
-  name: { placeholder: 'NAME', sentence: 'Another name.' },
-  enabled: { placeholder: 'TRUTH', sentence: 'Whether its messages are accepted.', values: TRUTH },
-  'require-oauth': { placeholder: 'TRUTH', sentence: 'Whether a write key alone is refused.', values: TRUTH },
+  name: { placeholder: 'NAME', sentence: 'The new name.' },
+  enabled: { placeholder: 'BOOLEAN', sentence: 'Whether to accept its messages.', values: BOOLEANS },
+  'require-oauth': {
+    placeholder: 'BOOLEAN',
+    sentence: 'Whether to require an OAuth access token; a write key alone is then rejected.',
+    values: BOOLEANS,
+  },
 }
 
 export const SOURCE_COMMANDS: readonly Command[] = [
   {
     name: 'sources list',
-    summary: 'The sources and their write keys',
+    summary: 'List sources and their write keys',
     examples: ['switchyard sources'],
     async run(call) {
-      await showAll(call, '/api/sources', {}, COLUMNS, 'There is no source. `switchyard sources create NAME` makes one.')
+      await showAll(call, '/api/sources', {}, COLUMNS, 'There are no sources. Create one with `switchyard sources create NAME`.')
       return EXIT.ok
     },
   },
   {
     name: 'sources show',
-    summary: 'One source',
+    summary: 'Show a source',
     arguments: [SOURCE],
     examples: ['switchyard sources show default'],
     async run(call) {
@@ -42,11 +46,16 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'sources create',
-    summary: 'Creates a source, with a write key of its own unless some are given',
-    arguments: [{ name: 'NAME', sentence: 'For people.' }],
+    summary: 'Create a source',
+    arguments: [{ name: 'NAME', sentence: 'The display name.' }],
     flags: {
-      'write-key': { placeholder: 'KEY', sentence: 'A key that it shall have, such as one that clients use already.', many: true },
-      'require-oauth': { placeholder: null, sentence: 'Refuses a write key alone.' },
+      'write-key': {
+        placeholder: 'KEY',
+        sentence: 'A write key to use, such as one that clients already have.',
+        many: true,
+        usual: 'a new one',
+      },
+      'require-oauth': { placeholder: null, sentence: 'Require an OAuth access token; a write key alone is rejected.' },
     },
     examples: ["switchyard sources create 'web shop'"],
     async run(call) {
@@ -58,7 +67,7 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'sources update',
-    summary: 'Changes what is given',
+    summary: 'Change the given settings of a source',
     arguments: [SOURCE],
     flags: CHANGES,
     examples: ['switchyard sources update default --require-oauth true'],
@@ -69,28 +78,29 @@ export const SOURCE_COMMANDS: readonly Command[] = [
         ...(enabled === undefined ? {} : { enabled: enabled === 'true' }),
         ...(requireOAuth === undefined ? {} : { requireOAuth: requireOAuth === 'true' }),
       }
-      if (Object.keys(body).length === 0) throw new CommandProblem('Nothing to change was given.', EXIT.usage)
+      if (Object.keys(body).length === 0)
+        throw new CommandProblem('Nothing to change: use --name, --enabled or --require-oauth.', EXIT.usage)
       show(call, await call.api.patch(await pathOf(call), body))
       return EXIT.ok
     },
   },
   {
     name: 'sources delete',
-    summary: 'Deletes a source; its write keys are rejected from now on',
+    summary: 'Delete a source (its write keys are rejected from now on)',
     arguments: [SOURCE],
     async run(call) {
       const id = await idOf(call.api, 'source', call.arguments[0] as string)
       await call.api.delete(at`/api/sources/${id}`)
-      done(call, { id, deleted: true }, `Source ${id} is deleted.`)
+      done(call, { id, deleted: true }, `Deleted source ${id}.`)
       return EXIT.ok
     },
   },
   {
     name: 'sources add-key',
-    summary: 'Adds a write key: a new one unless one is given',
+    summary: 'Add a write key to a source',
     details:
-      'A source may have several keys, so that one can be replaced without losing a message: add the new, move the clients, remove the old.',
-    arguments: [SOURCE, { name: 'KEY', sentence: 'The key to add.', optional: true }],
+      'A source can have several write keys, so that one can be replaced without losing messages: add the new key, switch the clients to it, and remove the old key.',
+    arguments: [SOURCE, { name: 'KEY', sentence: 'The key to add. Without it, a new one is generated.', optional: true }],
     examples: ['switchyard sources add-key default'],
     async run(call) {
       const key = call.arguments[1]
@@ -101,13 +111,13 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   },
   {
     name: 'sources remove-key',
-    summary: 'Removes a write key; the last one cannot be removed',
+    summary: 'Remove a write key from a source (but not its last one)',
     arguments: [SOURCE, { name: 'KEY', sentence: 'The key to remove.' }],
     async run(call) {
       const key = call.arguments[1] as string
       const path = await pathOf(call)
       await call.api.delete(path + at`/write-keys/${key}`)
-      done(call, { key, deleted: true }, 'The key is removed. Calls with it are refused from now on.')
+      done(call, { key, deleted: true }, 'Removed the write key. Requests with it are rejected from now on.')
       return EXIT.ok
     },
   },

@@ -1,4 +1,4 @@
-// `switchyard tokens`: who may use the control API.
+// `switchyard tokens`: manages control tokens, which give access to the control API.
 
 import { type Command, EXIT } from '../line/command.ts'
 import { type Column, cell, showAll, showFacts, time } from '../line/listing.ts'
@@ -15,20 +15,20 @@ const COLUMNS: readonly Column[] = [
 export const TOKEN_COMMANDS: readonly Command[] = [
   {
     name: 'tokens list',
-    summary: 'Control tokens, their roles, and when each was used last',
+    summary: 'List control tokens with their role and last use',
     async run(call) {
-      await showAll(call, '/api/tokens', {}, COLUMNS, 'There is no token but the first one.')
+      await showAll(call, '/api/tokens', {}, COLUMNS, 'There are no tokens except the admin token of the service.')
       return EXIT.ok
     },
   },
   {
     name: 'tokens create',
-    summary: 'Creates a control token; it is shown once, and kept only as a hash',
-    arguments: [{ name: 'NAME', sentence: 'For people: who or what uses it.' }],
+    summary: 'Create a control token (shown only once; only a hash is stored)',
+    arguments: [{ name: 'NAME', sentence: 'The display name, such as who or what uses it.' }],
     flags: {
       role: {
         placeholder: 'ROLE',
-        sentence: 'What it may do: an admin everything, a viewer read alone.',
+        sentence: 'What the token may do: admin allows everything, viewer allows only reading.',
         usual: 'viewer',
         values: ['admin', 'viewer'],
       },
@@ -44,20 +44,20 @@ export const TOKEN_COMMANDS: readonly Command[] = [
           ['role', token['role']],
           ['token', token['token']],
         ])
-        out.remark('The token is shown this once: keep it.')
+        out.remark('The token is shown only once: save it now.')
       }
       return EXIT.ok
     },
   },
   {
     name: 'tokens revoke',
-    summary: 'Revokes a control token: it is refused from now on',
+    summary: 'Revoke a control token (it is rejected from now on)',
     arguments: [{ name: 'TOKEN', sentence: "The token's id or name." }],
     async run({ api, arguments: [reference = ''], json, out }) {
       const id = await idOf(api, 'token', reference)
       await api.delete(at`/api/tokens/${id}`)
       if (json) out.json({ id, revoked: true })
-      else out.line(`Token ${cell(id)} is revoked.`)
+      else out.line(`Revoked token ${cell(id)}.`)
       return EXIT.ok
     },
   },

@@ -55,7 +55,7 @@ test('sends the token, the query and the body', async (t) => {
   ])
 })
 
-test('reads a list to its end, page by page', async (t) => {
+test('reads a whole list, page by page', async (t) => {
   const { api } = await startApi(t, ({ url = '' }, response) => {
     const cursor = new URL(url, 'http://x').searchParams.get('cursor')
     response.end(JSON.stringify(cursor === null ? { data: [{ id: 1 }, { id: 2 }], next: 'two' } : { data: [{ id: 3 }], next: null }))
@@ -65,7 +65,7 @@ test('reads a list to its end, page by page', async (t) => {
   assert.deepEqual(ids, [1, 2, 3])
 })
 
-const REFUSALS: [title: string, status: number, body: unknown, expected: { exit: number; message: RegExp }][] = [
+const ERRORS: [title: string, status: number, body: unknown, expected: { exit: number; message: RegExp }][] = [
   [
     'a bad request',
     400,
@@ -73,26 +73,26 @@ const REFUSALS: [title: string, status: number, body: unknown, expected: { exit:
     { exit: EXIT.usage, message: /^name must be text\. \(invalid_field\)$/ },
   ],
   [
-    'a token that is not known',
+    'an unknown token',
     401,
     refusal('unauthorized', 'x'),
-    { exit: EXIT.unreachable, message: /does not know this control token.*SWITCHYARD_TOKEN/ },
+    { exit: EXIT.unreachable, message: /rejected this control token.*SWITCHYARD_TOKEN/ },
   ],
+  ['an insufficient role', 403, refusal('forbidden', 'Only admins.'), { exit: EXIT.unreachable, message: /Only admins\. \(forbidden\)/ }],
+  ['a missing resource', 404, refusal('source_not_found', 'No source.'), { exit: EXIT.notFound, message: /source_not_found/ }],
   [
-    'a role that is too small',
-    403,
-    refusal('forbidden', 'Only admins.'),
-    { exit: EXIT.unreachable, message: /Only admins\. \(forbidden\)/ },
+    'an unknown path',
+    404,
+    refusal('not_found', 'x'),
+    { exit: EXIT.failed, message: /does not have \/api\/x\. It may be older than this command/ },
   ],
-  ['what is not there', 404, refusal('source_not_found', 'No source.'), { exit: EXIT.notFound, message: /source_not_found/ }],
-  ['a path that is not there', 404, refusal('not_found', 'x'), { exit: EXIT.failed, message: /has no \/api\/x: is it an older version/ }],
   ['a conflict', 409, refusal('last_write_key', 'Keep one.'), { exit: EXIT.failed, message: /last_write_key/ }],
-  ['the service’s own fault', 503, refusal('store_unavailable', 'Disk full.'), { exit: EXIT.failed, message: /Disk full/ }],
-  ['another program at that address', 200, 'hello', { exit: EXIT.unreachable, message: /not as a Switchyard service does/ }],
-  ['a proxy', 502, { error: 'bad gateway' }, { exit: EXIT.unreachable, message: /answered 502, and not as a Switchyard/ }],
+  ['an error of the service', 503, refusal('store_unavailable', 'Disk full.'), { exit: EXIT.failed, message: /Disk full/ }],
+  ['another program at that address', 200, 'hello', { exit: EXIT.unreachable, message: /not like a Switchyard service/ }],
+  ['a proxy', 502, { error: 'bad gateway' }, { exit: EXIT.unreachable, message: /answered 502, but not like a Switchyard/ }],
 ]
-for (const [title, status, body, expected] of REFUSALS) {
-  test(`tells ${title} in one sentence with the right exit code`, async (t) => {
+for (const [title, status, body, expected] of ERRORS) {
+  test(`reports ${title} in one line with the right exit code`, async (t) => {
     const { api } = await startApi(t, answer(status, body))
     await assert.rejects(api.get('/api/x'), (error: Error & { exit: number }) => {
       assert.equal(error.exit, expected.exit)
@@ -103,12 +103,15 @@ for (const [title, status, body, expected] of REFUSALS) {
   })
 }
 
-test('without a token it says how to give one', async (t) => {
+test('without a token, the error says how to set one', async (t) => {
   const { api } = await startApi(t, answer(401, refusal('unauthorized', 'x')), { token: null })
-  await assert.rejects(api.get('/api/x'), { exit: EXIT.unreachable, message: /wants a control token.*SWITCHYARD_TOKEN or --token/ })
+  await assert.rejects(api.get('/api/x'), {
+    exit: EXIT.unreachable,
+    message: /requires a control token\. Set SWITCHYARD_TOKEN or use --token/,
+  })
 })
 
-test('no service: how to start one', async (t) => {
+test('without a service, the error says how to start one', async (t) => {
   const { url } = await startApi(t, answer(200, {}))
   const port = Number(new URL(url).port)
   const gone = createServer()
@@ -119,16 +122,16 @@ test('no service: how to start one', async (t) => {
   const api = createApi({ url: `http://127.0.0.1:${free}`, token: null, signal: new AbortController().signal })
   await assert.rejects(api.get('/api/x'), {
     exit: EXIT.unreachable,
-    message: `No service answers at http://127.0.0.1:${free}. Is it running? Start it with \`switchyard serve\`, or name another with --url.`,
+    message: `Cannot reach a service at http://127.0.0.1:${free}. Start one with \`switchyard serve\`, or use --url to name another.`,
   })
 })
 
-test('a service that does not answer is given up at the deadline', async (t) => {
+test('a call to a service that does not respond ends at the deadline', async (t) => {
   const { api } = await startApi(t, () => {}, { deadlineMs: 50 })
-  await assert.rejects(api.get('/api/x'), { exit: EXIT.unreachable, message: /did not answer within 0\.05 s/ })
+  await assert.rejects(api.get('/api/x'), { exit: EXIT.unreachable, message: /did not respond within 0\.05 s/ })
 })
 
-test('events go on over a connection that breaks, and end with the signal', async (t) => {
+test('events continue after a lost connection, and end with the signal', async (t) => {
   let connections = 0
   const { api, abort } = await startApi(t, (_request, response) => {
     connections += 1
@@ -148,7 +151,7 @@ test('events go on over a connection that breaks, and end with the signal', asyn
   ])
 })
 
-test('events that are refused are told', async (t) => {
+test('a rejected event stream is an error', async (t) => {
   const { api, abort } = await startApi(t, answer(404, refusal('source_not_found', 'No source.')))
   const events = api.events('/api/live', {}, abort.signal)[Symbol.asyncIterator]()
   await assert.rejects(events.next(), /source_not_found/)

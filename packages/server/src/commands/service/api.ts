@@ -1,5 +1,5 @@
-// The control API of a running service, as commands call it: one place that knows how a call fails and how to tell a
-// person. A token never appears in what is told.
+// The client for the control API of a running service. It turns every failure into an error message for the user, which never contains
+// the token.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { Agent, request } from 'undici'
@@ -11,32 +11,32 @@ export type Query = Readonly<Record<string, string | number | boolean | undefine
 
 export interface Api {
   readonly url: string
-  /** `path` begins with /api. Rejects with a CommandProblem that says what the service answered, or that there is none. */
+  /** `path` begins with /api. Rejects with a CommandProblem if the service returns an error or cannot be reached. */
   get(path: string, query?: Query): Promise<JsonObject>
   post(path: string, body?: object, query?: Query): Promise<JsonObject>
-  /** `read`: the resource as it was read. If it was changed since, nothing is changed: `changed_since_read`. */
+  /** `read` is the resource as it was read. If it has changed since, the service changes nothing and answers `changed_since_read`. */
   patch(path: string, body: object, read?: JsonObject): Promise<JsonObject>
   delete(path: string, query?: Query, read?: JsonObject): Promise<JsonObject | undefined>
-  /** An answer that is a file's bytes. */
+  /** Downloads a file. */
   bytes(path: string): Promise<AsyncIterable<Uint8Array>>
-  /** Every entry of a list, page by page. */
+  /** Iterates over every entry of a list, page by page. */
   all(path: string, query?: Query): AsyncIterable<JsonObject>
-  /** Server-sent events, until the signal; connects again by itself. */
+  /** Yields server-sent events until the signal is aborted. Reconnects automatically. */
   events(path: string, query: Query, signal: AbortSignal): AsyncIterable<{ event: string; data: JsonObject }>
 }
 
 export interface ApiOptions {
   url: string
   token: string | null
-  /** Ends every call. */
+  /** Aborts every call. */
   signal: AbortSignal
-  /** For one call, from dialling to the end of its answer. */
+  /** The timeout of one call, from connecting to the end of the response. */
   deadlineMs?: number
-  /** Before an event stream that was lost is asked for again. */
+  /** The delay before a lost event stream is reconnected. */
   reconnectMs?: number
 }
 
-/** What the service refused, for whoever wants to know more than the sentence. */
+/** An error response of the service, with its status and code. */
 export class ApiProblem extends CommandProblem {
   override name = 'ApiProblem'
   readonly status: number
@@ -55,16 +55,16 @@ interface Answer {
   body: JsonObject | undefined
 }
 
-/** A recount of a large store takes its time. */
+/** Recounting the ledger of a large store takes long. */
 const DEADLINE_MS = 120_000
 const PAGE = 1_000
 const RECONNECT_MS = 1_000
-/** A stream shows a sign of life every 15 s; one that has been silent for so long is dead. */
+/** The service sends a keep-alive every 15 s, so a stream that is silent for this long is dead. */
 const SILENCE_MS = 60_000
 
 export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconnectMs = RECONNECT_MS }: ApiOptions): Api {
   let loading: Promise<{ agent: Agent; request: typeof request }> | undefined
-  // Loading it takes longer than most calls; a command that makes none does not wait for it.
+  // Loading undici takes longer than most calls, so it is loaded only for a command that makes one.
   const client = (): NonNullable<typeof loading> =>
     (loading ??= import('undici').then(({ Agent, request }) => ({ agent: new Agent({ connect: { timeout: 10_000 } }), request })))
   const headers = { accept: 'application/json', ...(token === null ? {} : { authorization: `Bearer ${token}` }) }
@@ -93,7 +93,7 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
     if (signal.aborted) return error instanceof Error ? error : new Error(String(error))
     const { name, code, message } = error as { name?: string; code?: string; message?: string }
     if (name === 'TimeoutError')
-      return new CommandProblem(`The service at ${url} did not answer within ${deadlineMs / 1_000} s.`, EXIT.unreachable, { cause: error })
+      return new CommandProblem(`The service at ${url} did not respond within ${deadlineMs / 1_000} s.`, EXIT.unreachable, { cause: error })
     if (
       code === 'ECONNREFUSED' ||
       code === 'ENOTFOUND' ||
@@ -102,39 +102,44 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
       code === 'EHOSTUNREACH'
     )
       return new CommandProblem(
-        `No service answers at ${url}. Is it running? Start it with \`switchyard serve\`, or name another with --url.`,
+        `Cannot reach a service at ${url}. Start one with \`switchyard serve\`, or use --url to name another.`,
         EXIT.unreachable,
         { cause: error },
       )
-    return new CommandProblem(`The call to ${url} failed: ${message || code || 'the connection broke'}.`, EXIT.unreachable, {
+    return new CommandProblem(`The request to ${url} failed: ${message || code || 'the connection was lost'}.`, EXIT.unreachable, {
       cause: error,
     })
   }
 
-  function refusal(path: string, { status, body }: Answer): ApiProblem {
+  function errorOf(path: string, { status, body }: Answer): ApiProblem {
     const code = typeof body?.['code'] === 'string' ? body['code'] : ''
-    const said = typeof body?.['message'] === 'string' ? body['message'] : ''
+    const text = typeof body?.['message'] === 'string' ? body['message'] : ''
     if (status === 401 && (code === 'unauthorized' || code === '')) {
       const sentence =
         token === null
-          ? `The service at ${url} wants a control token. Give it as SWITCHYARD_TOKEN or --token; the first start printed one.`
-          : `The service at ${url} does not know this control token. Give another as SWITCHYARD_TOKEN or --token.`
+          ? `The service at ${url} requires a control token. Set SWITCHYARD_TOKEN or use --token. The service printed an admin token at its first start.`
+          : `The service at ${url} rejected this control token. Set SWITCHYARD_TOKEN or --token to a valid one.`
       return new ApiProblem(sentence, EXIT.unreachable, status, code)
     }
     if (code === '') {
-      const sentence = `${url} answered ${status}, and not as a Switchyard service does. Is --url right?`
+      const sentence = `${url} answered ${status}, but not like a Switchyard service. Check --url or SWITCHYARD_URL.`
       return new ApiProblem(sentence, EXIT.unreachable, status, code)
     }
     if (code === 'not_found')
-      return new ApiProblem(`The service at ${url} has no ${path}: is it an older version than this command?`, EXIT.failed, status, code)
+      return new ApiProblem(
+        `The service at ${url} does not have ${path}. It may be older than this command: compare \`switchyard --version\` with \`switchyard doctor\`.`,
+        EXIT.failed,
+        status,
+        code,
+      )
     const exit =
       status === 401 || status === 403 ? EXIT.unreachable : status === 404 ? EXIT.notFound : status === 400 ? EXIT.usage : EXIT.failed
-    return new ApiProblem(`${said} (${code})`, exit, status, code)
+    return new ApiProblem(`${text} (${code})`, exit, status, code)
   }
 
   async function answered(method: Method, path: string, query?: Query, body?: object, read?: JsonObject): Promise<JsonObject | undefined> {
     const answer = await call(method, path, query, body, read)
-    if (answer.status < 200 || answer.status > 299 || (answer.body === undefined && answer.status !== 204)) throw refusal(path, answer)
+    if (answer.status < 200 || answer.status > 299 || (answer.body === undefined && answer.status !== 204)) throw errorOf(path, answer)
     return answer.body
   }
 
@@ -149,7 +154,7 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
         headersTimeout: deadlineMs,
         bodyTimeout: deadlineMs,
       })
-      if (response.statusCode !== 200) throw refusal(path, { status: response.statusCode, body: parseAnswer(await response.body.text()) })
+      if (response.statusCode !== 200) throw errorOf(path, { status: response.statusCode, body: parseAnswer(await response.body.text()) })
       return response.body as AsyncIterable<Uint8Array>
     } catch (error) {
       throw error instanceof CommandProblem ? error : unreachable(error)
@@ -182,8 +187,8 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
         })
         if (response.statusCode !== 200) {
           const answer = { status: response.statusCode, body: parseAnswer(await response.body.text()) }
-          // While the service stops or starts, it is waited for.
-          if (!(connected && answer.status === 503)) throw refusal(path, answer)
+          // A service that is stopping or starting answers 503, so try again.
+          if (!(connected && answer.status === 503)) throw errorOf(path, answer)
         } else {
           connected = true
           for await (const { id, event, data } of parseEvents(response.body)) {
@@ -194,7 +199,7 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
         }
       } catch (error) {
         if (either.aborted) return
-        // A stream that never was is a mistake to be told; one that broke off is asked for again.
+        // Report an error if the stream was never established; reconnect if it was lost.
         if (error instanceof CommandProblem) throw error
         if (!connected) throw unreachable(error)
       }

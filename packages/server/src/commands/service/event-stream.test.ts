@@ -11,14 +11,14 @@ async function parse(...chunks: (string | Uint8Array)[]): Promise<StreamEvent[]>
   return events
 }
 
-test('names, ids, several lines of data, comments', async () => {
+test('event names, ids, several lines of data, comments', async () => {
   assert.deepEqual(await parse(': hello\nretry: 5\n\nid: 7\nevent: accepted\ndata: {"a":\ndata:1}\n\ndata: x\n\n'), [
     { id: '7', event: 'accepted', data: '{"a":\n1}' },
     { id: '7', event: 'message', data: 'x' },
   ])
 })
 
-test('wherever the bytes are cut, within a character and a line end too', async () => {
+test('chunks may end anywhere, also within a character or a line ending', async () => {
   const text = 'event: é\r\ndata: ü\r\n\r\ndata: 2\r\n\r\n'
   const whole = await parse(text)
   assert.equal(whole.length, 2)
@@ -27,7 +27,7 @@ test('wherever the bytes are cut, within a character and a line end too', async 
     assert.deepEqual(await parse(bytes.subarray(0, at), bytes.subarray(at)), whole, `cut at ${at}`)
 })
 
-test('what is not ended is no event, and one without end is refused', async () => {
+test('an incomplete event is ignored, and an endless one is an error', async () => {
   assert.deepEqual(await parse('data: half\n'), [])
   await assert.rejects(parse(`data: ${'x'.repeat(5_000_000)}`), /too large/)
 })

@@ -1,4 +1,4 @@
-// Server-sent events out of bytes: https://html.spec.whatwg.org/multipage/server-sent-events.html
+// Parses server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 export interface StreamEvent {
   id: string | undefined
@@ -6,7 +6,7 @@ export interface StreamEvent {
   data: string
 }
 
-/** An event larger than this is none of ours. */
+/** The service never sends a larger event. */
 const MAX_EVENT_CHARS = 4 * 1024 * 1024
 
 export async function* parseEvents(bytes: AsyncIterable<Uint8Array>): AsyncIterable<StreamEvent> {
@@ -18,7 +18,7 @@ export async function* parseEvents(bytes: AsyncIterable<Uint8Array>): AsyncItera
   for await (const chunk of bytes) {
     rest += decoder.decode(chunk, { stream: true })
     if (rest.length > MAX_EVENT_CHARS) throw new Error('an event of the stream is too large')
-    // A CR at the very end may be half of a CRLF.
+    // A CR at the end may be the first half of a CRLF.
     const lines = rest.split(/\r\n|\n|\r(?!$)/)
     rest = lines.pop() as string
     for (const line of lines) {
