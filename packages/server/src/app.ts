@@ -83,7 +83,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     log,
     onState: (problem) => reportStoreState(problem, log, metrics),
     onCommit: metrics.committed,
-    onTrip: metrics.roundTrip,
+    onRoundTrip: metrics.roundTrip,
     stopping: parts.stopping,
   })
   const clock = (parts.clock ?? createClock)(store.scheduleStartMs)

@@ -45,7 +45,7 @@ export interface OpenOptions {
   onState: (problem: string | null) => void
   onCommit: (commitMs: number, commands: number) => void
   /** With PostgreSQL: called for every round trip. */
-  onTrip?: () => void
+  onRoundTrip?: () => void
   /** How long to wait for a database that does not respond at startup. */
   waitMs?: number
   /** Aborts the wait. */
@@ -97,12 +97,12 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
     import('../store/postgres/store.ts'),
     import('../store/postgres/schema/migrate.ts'),
   ])
-  const { onState, onCommit, onTrip = () => {} } = options
-  const onTrouble = (err: unknown): void => options.log.error({ err }, 'a background task failed and will be retried')
+  const { onState, onCommit, onRoundTrip = () => {} } = options
+  const onBackgroundError = (err: unknown): void => options.log.error({ err }, 'a background task failed and will be retried')
   const secretBox = createSecretBox(secretKey)
   const nodeName = nodeNameOf(port)
   const open = () =>
-    createPostgresStore({ url, secretBox, retentionDays, nodeName, version: VERSION, onState, onCommit, onTrip, onTrouble })
+    createPostgresStore({ url, secretBox, retentionDays, nodeName, version: VERSION, onState, onCommit, onRoundTrip, onBackgroundError })
   try {
     const store = await retryWhileUnavailable(open, place, options)
     return { store, path: null, place, keyPath: null, backups: null, nodeName }

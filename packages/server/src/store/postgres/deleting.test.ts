@@ -218,7 +218,7 @@ test('a node that comes back after its lease was over begins and stores nothing 
   proxy.release()
   await until(
     () =>
-      other.membership.beat().then(
+      other.membership.heartbeat().then(
         () => true,
         () => false,
       ),

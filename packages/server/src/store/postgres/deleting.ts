@@ -37,9 +37,9 @@ const KEPT_MS = RECENT_MS + 60_000
 const WAITED_FOR_MS = 2 * LEASE_MS
 /** By then, a node that has not confirmed a request has lost its lease. */
 const WAIT_MS = LEASE_MS + 5_000
-/** The first pause between two questions, and the longest: many requests beside a dead node must not fill the connections. */
-const ASK_AGAIN_MS = 20
-const ASK_AGAIN_AT_MOST_MS = 250
+/** The first pause between two checks, and the longest. While a node is dead, many waiting requests must not use up the connections. */
+const FIRST_CHECK_PAUSE_MS = 20
+const LONGEST_CHECK_PAUSE_MS = 250
 
 interface Written {
   num: string
@@ -57,8 +57,8 @@ export class Deleting extends Deletions<Change, Written, string> {
   readonly #learnedAt = new Map<string, number>()
   /** The configuration version that this node has, and the one that it has confirmed to the others. */
   #version = -1
-  #told = -1
-  #telling: Promise<void> | null = null
+  #confirmed = -1
+  #confirming: Promise<void> | null = null
 
   constructor(context: MessageContext, tools: Tools) {
     super({ ...context, change: (work) => tools.changes.change(work), secrets: tools.secrets, reads: readsOf(context) }, OLDEST)
@@ -104,7 +104,7 @@ export class Deleting extends Deletions<Change, Written, string> {
     return database.transaction((ask) => completeStep(deletionRows(ask, idMap), after, beforeMs, pseudonymKey))
   }
 
-  /** Takes up the purges that can go on. Once a second: whichever node began one may be no more. */
+  /** Continues the purges that can go on. Called once a second, because the node that began one may have died. */
   async resume(): Promise<void> {
     const open = await this.#purging.resume()
     const now = performance.now()
@@ -113,42 +113,42 @@ export class Deleting extends Deletions<Change, Written, string> {
       this.#learnedAt.delete(num)
       this.#tools.deleted.remove(num)
     }
-    await this.#tell()
+    await this.#confirm()
   }
 
-  // ── What all nodes know ──
+  // ── Confirmation by all nodes ──
 
-  /** Before anything is claimed. */
+  /** Must be called before anything is claimed. */
   load(): Promise<void> {
-    return this.#tell()
+    return this.#confirm()
   }
 
   /** This node has this version of the configuration now, and must learn of every request that was made before it. */
   follow(version: number): void {
     this.#version = version
-    this.#context.run(this.#tell())
+    this.#context.run(this.#confirm())
   }
 
   /** If it fails, the next heartbeat tries again. Runs one at a time, and repeats if the version has changed meanwhile. */
-  #tell(): Promise<void> {
-    this.#telling ??= this.#tellOnce().finally(() => {
-      this.#telling = null
+  #confirm(): Promise<void> {
+    this.#confirming ??= this.#confirmOnce().finally(() => {
+      this.#confirming = null
     })
-    return this.#telling
+    return this.#confirming
   }
 
-  async #tellOnce(): Promise<void> {
+  async #confirmOnce(): Promise<void> {
     const { accepting } = this.#tools
-    while (this.#told !== this.#version && !this.#context.isClosed()) {
+    while (this.#confirmed !== this.#version && !this.#context.isClosed()) {
       const version = this.#version
       await this.learn()
-      await accepting.settled()
+      await accepting.writesFinished()
       const since = performance.now() - WAITED_FOR_MS
-      await this.#context.membership.tellVersion(
+      await this.#context.membership.confirmVersion(
         version,
         [...this.#learnedAt.values()].some((at) => at > since),
       )
-      this.#told = version
+      this.#confirmed = version
     }
   }
 
@@ -168,14 +168,14 @@ export class Deleting extends Deletions<Change, Written, string> {
        WHERE (purge_cursor < purge_end OR num > $1) AND NOT pseudonyms AND num <> ALL ($2::bigint[]) ORDER BY num`,
       [rowIdAt(membership.serverMs() - RECENT_MS), [...this.#learnedAt.keys()]],
     )
-    // A source that was made since the configuration was read is not known by its name yet.
+    // A source that was created since the configuration was read is not in the map yet.
     const nums = rows.flatMap(({ sources }) => JSON.parse(sources) as string[])
-    const nameOf = await idMap.idsOf(database.ask, 'sources', nums)
+    const idOf = await idMap.idsOf(database.ask, 'sources', nums)
     for (const { num, suppress, every_source, user_ids, sources, purge_end } of rows) {
       const mark = suppress ? String(BigInt(purge_end) - TAIL) : purge_end
       this.#learnedAt.set(num, performance.now())
       deleted.add(num, {
-        sourceIds: every_source ? null : new Set((JSON.parse(sources) as string[]).map(nameOf)),
+        sourceIds: every_source ? null : new Set((JSON.parse(sources) as string[]).map(idOf)),
         userIds: new Set(JSON.parse(user_ids) as string[]),
         // After the mark, only messages of users who are still suppressed are purged: see purging.ts.
         covers: (segment, sourceId, { userId, previousId }) => {
@@ -190,11 +190,12 @@ export class Deleting extends Deletions<Change, Written, string> {
   /** Resolves when every live node has confirmed the version. */
   async #untilKnown(version: number): Promise<void> {
     const deadline = performance.now() + WAIT_MS
-    let pauseMs = ASK_AGAIN_MS
-    while (!(await this.#context.membership.isKnown(version)) && performance.now() < deadline) {
-      if (this.#context.isClosed()) throw new StoreUnavailable('the node is being stopped, and other nodes do not know of the deletion yet')
+    let pauseMs = FIRST_CHECK_PAUSE_MS
+    while (!(await this.#context.membership.isVersionConfirmed(version)) && performance.now() < deadline) {
+      if (this.#context.isClosed())
+        throw new StoreUnavailable('this node is stopping, and the other nodes have not confirmed the deletion yet')
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
-      pauseMs = Math.min(ASK_AGAIN_AT_MOST_MS, 2 * pauseMs)
+      pauseMs = Math.min(LONGEST_CHECK_PAUSE_MS, 2 * pauseMs)
     }
   }
 }

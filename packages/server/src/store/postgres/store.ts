@@ -1,4 +1,4 @@
-// The PostgreSQL store of one node among any number of equal nodes. Joins the parts that implement the port. Messages are accepted, claimed and
+// The PostgreSQL store of one node among any number of equal nodes. Connects the modules that implement the port. Messages are accepted, claimed and
 // settled in groups (see accepting.ts, claiming.ts and settling.ts in messages/). cluster/membership.ts knows which nodes are alive and
 // releases what dead ones held. No SQL here.
 
@@ -46,74 +46,74 @@ export interface PostgresStoreOptions {
   secretBox: SecretBox
   /** How long messages and attempts are kept. */
   retentionDays: number
-  /** What the node is called where people see it. */
+  /** The name of the node, shown to people. */
   nodeName?: string
   version?: string
-  /** What keeps the store from working, for the log; null when it works again. */
+  /** Called when the store stops working, with the problem for the log, and with null when it works again. */
   onState?: (problem: string | null) => void
-  /** Told of every commit of a group: how long it took, and how many shared it. */
+  /** Called for every group commit, with its duration and the number of items in the group. */
   onCommit?: (commitMs: number, commands: number) => void
-  /** What went wrong in work that nobody waits for, and is tried again. */
-  onTrouble?: (error: unknown) => void
-  /** Told of every statement that is sent to the server. */
-  onTrip?: () => void
-  /** How long a statement on the ways of messages may take. */
+  /** Called with errors of background work, which is retried. */
+  onBackgroundError?: (error: unknown) => void
+  /** Called for every statement that is sent to the server. */
+  onRoundTrip?: () => void
+  /** The timeout of statements that accept, claim and settle. */
   statementMs?: number
-  /** How long a node that does not answer keeps what it holds. For tests: all nodes must have the same. */
+  /** How long a node that sends no heartbeats keeps what it holds. For tests. Must be the same on all nodes. */
   leaseMs?: number
 }
 
 export interface PostgresStore extends Store {
-  /** Where schedule time stands for all nodes, whatever the clocks of their machines say: see clock.ts. */
+  /** The schedule time at the start, shared by all nodes whatever the clocks of their machines say: see clock.ts. */
   scheduleStartMs: number
-  /** Work that runs on by itself, such as purges, reads the time here. Given once, before anything else. */
+  /** Sets the clock for background work such as purges. Must be called once, before anything else. */
   useClock(clock: Clock): void
   membership: Membership
 }
 
-/** For questions and changes of people; the ways of messages have their own. */
+/** For the control API and background work. Accepting, claiming and settling have a separate pool. */
 const CONTROL_CONNECTIONS = 6
 const FAST_CONNECTIONS = 5
 const STATEMENT_MS = 5_000
 /**
- * Statements on the ways of messages are planned once and kept, perhaps when their tables were empty; what they look for lies in an index
- * in the order it is wanted. A plan that reads or sorts a whole table would be the right one for a moment and ruinous later.
+ * Statements that accept, claim and settle are planned once per connection, maybe while their tables are empty. Each has an index with the
+ * right order. A plan that scans or sorts a whole table would be best for a moment and very slow later.
  */
 const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'enable_sort=off']
-/** How soon what another node left in the store is seen: a node whose share of a destination is nothing leaves all of it. */
-const LOOK_MS = 200
-/** Alone, it is only for what a node that is no more has left: one look of so many is made. */
-const LOOKS_ALONE = 5
-/** Of its time, a node looks for no more than this part, but at least so often. */
-const LOOK_SHARE = 0.05
-const LOOK_AT_LEAST_MS = 1_000
-/** At the end, for what is being accepted and settled. */
+/** How often to poll for work that other nodes left in the store. A node whose share of a destination is zero leaves all of it. */
+const POLL_MS = 200
+/** A single node polls only for work that a dead node has left, so it polls every this many intervals. */
+const SINGLE_NODE_INTERVALS = 5
+/** A node spends at most this fraction of its time on polling, but pauses no longer than the limit below. */
+const POLL_TIME_FRACTION = 0.05
+const LONGEST_POLL_PAUSE_MS = 1_000
+/** The time that close() allows for accepting and settling to finish. */
 const FINISH_MS = 10_000
-/** After that, for what is under way in the background and for giving back what is held. */
+/** The time that close() then allows for background work to finish and for releasing what the node holds. */
 const LEAVE_MS = 6_000
-/** A beat that is not answered in this time is given up, and the next one begun. */
-const BEAT_MS = 4_000
+/** The timeout of a heartbeat, after which the next one is sent. */
+const HEARTBEAT_TIMEOUT_MS = 4_000
 
 export async function createPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const address = parsePostgresAddress(options.url)
-  const { onTrip } = options
-  const database = new Database({ address, connections: CONTROL_CONNECTIONS, statementMs: 30_000, onTrip })
+  const { onRoundTrip } = options
+  const database = new Database({ address, connections: CONTROL_CONNECTIONS, statementMs: 30_000, onRoundTrip })
   const fast = new Database({
     address,
     connections: FAST_CONNECTIONS,
     statementMs: options.statementMs ?? STATEMENT_MS,
     settings: BY_INDEX,
-    onTrip,
+    onRoundTrip,
   })
-  const beating = new Database({
+  const heartbeatDatabase = new Database({
     address,
     connections: 1,
-    connectMs: Math.min(address.connectMs ?? 2_000, BEAT_MS),
-    statementMs: BEAT_MS,
-    onTrip,
+    connectMs: Math.min(address.connectMs ?? 2_000, HEARTBEAT_TIMEOUT_MS),
+    statementMs: HEARTBEAT_TIMEOUT_MS,
+    onRoundTrip,
   })
   const close = (): void => {
-    for (const each of [database, fast, beating]) each.close()
+    for (const each of [database, fast, heartbeatDatabase]) each.close()
   }
   let membership: Membership | undefined
   try {
@@ -124,7 +124,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
       connection.destroy()
     }
     const { nodeName = 'node', version = '', leaseMs } = options
-    membership = await Membership.join({ database, beating, name: nodeName, version, leaseMs })
+    membership = await Membership.join({ database, heartbeatDatabase, name: nodeName, version, leaseMs })
     await refuseNewerSchema(database)
     await rejectUnfinishedMigration(database)
     const store = new Postgres(database, fast, membership, options, close)
@@ -163,10 +163,10 @@ class Postgres implements PostgresStore {
   readonly #background = new Set<Promise<unknown>>()
   #closed = false
   #closing: Promise<void> | undefined
-  #looks: NodeJS.Timeout | undefined
-  #looking: Promise<void> | null = null
-  #ticks = 0
-  #lookNotBefore = 0
+  #pollTimer: NodeJS.Timeout | undefined
+  #polling: Promise<void> | null = null
+  #pollIntervals = 0
+  #pollNotBefore = 0
 
   constructor(database: Database, fast: Database, membership: Membership, options: PostgresStoreOptions, closeAll: () => void) {
     this.membership = membership
@@ -174,9 +174,9 @@ class Postgres implements PostgresStore {
     this.serverFacts = () => serverFacts(database)
     this.#database = database
     this.#closeAll = closeAll
-    this.#onTrouble = options.onTrouble ?? (() => {})
+    this.#onTrouble = options.onBackgroundError ?? (() => {})
     const ids = new RowIds(membership.num, () => membership.serverMs())
-    membership.onNumber = (num) => ids.useNode(num)
+    membership.onNodeNumber = (num) => ids.useNode(num)
     const context: MessageContext = {
       database,
       fast,
@@ -252,16 +252,15 @@ class Postgres implements PostgresStore {
     await this.#shared.load()
     await this.deletions.load()
     this.membership.start({
-      // Once a second, whatever happens: what another node has changed, left behind or not finished.
-      beat: () => this.#beat(),
+      heartbeat: () => this.#heartbeat(),
       fenced: () => this.#claiming.fenced(),
-      lapse: async () => {
+      leaseExpired: async () => {
         await this.#shared.refresh()
         await this.deletions.learn()
       },
-      trouble: (error) => this.#trouble(error),
+      backgroundError: (error) => this.#reportError(error),
     })
-    this.#looks = setInterval(() => this.#lookForWork(), LOOK_MS).unref()
+    this.#pollTimer = setInterval(() => this.#pollForWork(), POLL_MS).unref()
     onShares(this.membership, () => this.delivery.consumer?.sharesChanged?.())
     this.#resume()
   }
@@ -296,16 +295,16 @@ class Postgres implements PostgresStore {
 
   async #close(): Promise<void> {
     this.#closed = true
-    clearInterval(this.#looks)
-    // A server that does not answer must not keep the process from ending. What is not done by then was never acknowledged, or is taken
-    // up by another node, or by the next start; what is held is given up by the others in its time.
+    clearInterval(this.#pollTimer)
+    // A server that does not respond must not keep the process from exiting. Unfinished work was never acknowledged, or is continued by
+    // another node or the next start. Other nodes take over what this one holds when its lease expires.
     await withTimeout(FINISH_MS, this.#finish())
     await withTimeout(LEAVE_MS, this.#leave())
     this.#closeAll()
   }
 
   async #finish(): Promise<void> {
-    await this.#looking
+    await this.#polling
     await this.ingest.close()
     await this.#settling.close()
   }
@@ -327,48 +326,48 @@ class Postgres implements PostgresStore {
     run: (work) => this.#run(work),
   })
 
-  /** Each by itself: what fails must not keep the others from being done. */
-  async #beat(): Promise<void> {
+  /** Finds what another node has changed, left behind or not finished. A failing task does not keep the others from running. */
+  async #heartbeat(): Promise<void> {
     const each = [
       () => this.#shared.refresh(),
-      async () => this.#cancelling.look(),
-      () => this.#claiming.tidy(),
+      async () => this.#cancelling.check(),
+      () => this.#claiming.releaseLost(),
       () => this.deletions.resume(),
       () => this.#deltaFolder.fold(),
     ]
-    for (const work of each) await work().catch((error: unknown) => this.#trouble(error))
+    for (const work of each) await work().catch((error: unknown) => this.#reportError(error))
   }
 
-  /** Alone, a node knows what it left in the store; of others' it hears by looking. */
-  #lookForWork(): void {
-    if (this.membership.count === 1 && ++this.#ticks % LOOKS_ALONE !== 0) return
+  /** A single node knows what it has left in the store; work of other nodes is found by polling. */
+  #pollForWork(): void {
+    if (this.membership.count === 1 && ++this.#pollIntervals % SINGLE_NODE_INTERVALS !== 0) return
     const started = performance.now()
-    if (started < this.#lookNotBefore) return
-    this.#looking ??= this.#claiming
-      .look()
-      .catch((error: unknown) => this.#trouble(error))
+    if (started < this.#pollNotBefore) return
+    this.#polling ??= this.#claiming
+      .poll()
+      .catch((error: unknown) => this.#reportError(error))
       .finally(() => {
-        this.#looking = null
-        // With many destinations a look takes longer, and is made less often.
+        this.#polling = null
+        // With many destinations a poll takes longer, so it runs less often.
         const now = performance.now()
-        this.#lookNotBefore = now + Math.min((now - started) / LOOK_SHARE, LOOK_AT_LEAST_MS)
+        this.#pollNotBefore = now + Math.min((now - started) / POLL_TIME_FRACTION, LONGEST_POLL_PAUSE_MS)
       })
   }
 
-  /** What was left in the middle: by this node before, or by one that is no more. */
+  /** Continues work that this node, or one that has died, left unfinished. */
   #resume(): void {
     this.#run(this.#cancelling.resume())
     this.#run(this.deletions.resume())
   }
 
-  /** Steps that go on until they are over; taken up again at the next start if they are not. */
+  /** Runs work in the background. Unfinished work is continued at the next start. */
   #run(work: Promise<void>): void {
-    const running: Promise<void> = work.catch((error: unknown) => this.#trouble(error)).finally(() => this.#background.delete(running))
+    const running: Promise<void> = work.catch((error: unknown) => this.#reportError(error)).finally(() => this.#background.delete(running))
     this.#background.add(running)
   }
 
-  /** A server that is away is said by whoever asks it something; anything else is a fault of ours. */
-  #trouble(error: unknown): void {
+  /** An unavailable server is reported elsewhere, by the requests that need it. Any other error is a bug. */
+  #reportError(error: unknown): void {
     if (!(error instanceof StoreUnavailable) && !this.#closed) this.#onTrouble(error)
   }
 }

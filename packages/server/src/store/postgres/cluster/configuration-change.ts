@@ -1,6 +1,6 @@
-// One change of the configuration, inside its transaction and under the lock that all changes take: whoever makes it sees what
-// the one before left, whichever node made that. What it writes carries the version that it makes; when it is over the
-// version is raised and all nodes are told. A change that wrote nothing is none.
+// One change of the configuration, inside its transaction and under the lock that all changes take, so that it sees the result of the
+// previous change, whichever node made it. The rows it writes carry the new version. At the end the version is increased and all
+// nodes are notified. If nothing was written, the version stays the same.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { ConfigurationChange } from '../../configuration/configuration-rows.ts'
@@ -15,7 +15,7 @@ import type { StoreContext } from '../session/store-context.ts'
 import { writeText } from '../session/text-columns.ts'
 import type { State } from './stored-configuration.ts'
 
-/** What nodes listen on. The payload is the version. */
+/** The notification channel. The payload is the version. */
 export const CHANNEL = 'switchyard_configuration'
 
 export class Change implements ConfigurationChange {
@@ -43,8 +43,8 @@ export class Change implements ConfigurationChange {
   create<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
     const columns = { num: this.#context.ids.next(), id: resource.id, ...this.#columns(kind, resource) }
     const names = Object.keys(columns)
-    const places = names.map((_, at) => `$${at + 1}`)
-    return this.#write(`INSERT INTO ${TABLES[kind]} (${names.join(', ')}) VALUES (${places.join(', ')})`, Object.values(columns))
+    const placeholders = names.map((_, at) => `$${at + 1}`)
+    return this.#write(`INSERT INTO ${TABLES[kind]} (${names.join(', ')}) VALUES (${placeholders.join(', ')})`, Object.values(columns))
   }
 
   update<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
@@ -57,7 +57,7 @@ export class Change implements ConfigurationChange {
     return this.#write(`DELETE FROM ${TABLES[kind]} WHERE id = $1`, [resource.id])
   }
 
-  /** For something that is not part of the configuration but that all nodes have to learn of. Returns the version at which they know it. */
+  /** For something that is not part of the configuration but that all nodes must learn of. Returns the version with which they know it. */
   announce(): number {
     this.#made = true
     return this.#version
@@ -101,14 +101,14 @@ export class Change implements ConfigurationChange {
     await writeAudit(this.ask, this.#context.ids, entry, this.#context.nowMs())
   }
 
-  /** False when nothing was changed. Nothing may be written after it. */
+  /** Returns false if nothing was changed. Nothing may be written afterwards. */
   async end(): Promise<boolean> {
     if (!this.#made) return false
     await this.ask('UPDATE configuration SET version = $1, unsuppressed = CASE WHEN $2 THEN $1 ELSE unsuppressed END', [
       this.#version,
       this.#unsuppressed,
     ])
-    // Told to the others when the transaction is committed, and not if it is not.
+    // PostgreSQL sends the notification only if the transaction commits.
     await this.ask('SELECT pg_notify($1, $2)', [CHANNEL, String(this.#version)])
     return true
   }

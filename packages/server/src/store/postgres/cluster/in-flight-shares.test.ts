@@ -4,8 +4,8 @@ import { onShares, shareOf } from './in-flight-shares.ts'
 import type { Membership } from './membership.ts'
 
 test('a node that is not sure of its lease has no share', () => {
-  assert.equal(shareOf('dst_1', 10, { count: 2, rank: 0, isAssured: true }), 5)
-  assert.equal(shareOf('dst_1', 10, { count: 2, rank: 0, isAssured: false }), 0)
+  assert.equal(shareOf('dst_1', 10, { count: 2, rank: 0, isLeaseValid: true }), 5)
+  assert.equal(shareOf('dst_1', 10, { count: 2, rank: 0, isLeaseValid: false }), 0)
 })
 
 test('shares are told to be others when a node comes or goes, and when this one is another', () => {

@@ -1,27 +1,26 @@
-// How many of a destination's requests each node may have under way, so that all together have no more than its limit: the
-// limit is dealt out one by one to the nodes that are alive (see shareOf in ../../port/nodes.ts). Nodes see for a moment different neighbours
-// when one comes or goes; then the sum is off by as much as they differ, never by more than the limit for each that is seen by
-// some and not by others.
+// How many requests to a destination each node may have in flight, so that all nodes together stay within its limit. The limit is divided
+// among the live nodes (see shareOf in ../../port/nodes.ts). When a node joins or leaves, the nodes briefly disagree on which ones are
+// alive. Then the sum can differ from the limit, but by at most one full limit for each node that only some of them see.
 
-import { shareOf as dealt } from '../../store.ts'
+import { shareOf as shareAmongNodes } from '../../store.ts'
 import { LEASE_MS, type Membership } from './membership.ts'
 
-export function shareOf(destinationId: string, maxInFlight: number, membership: Pick<Membership, 'count' | 'rank' | 'isAssured'>): number {
-  // Whether others have taken what this node holds is not known: nothing more is begun until it is.
-  return membership.isAssured ? dealt(destinationId, maxInFlight, membership) : 0
+export function shareOf(destinationId: string, maxInFlight: number, membership: Pick<Membership, 'count' | 'rank' | 'isLeaseValid'>): number {
+  // Without a valid lease, other nodes may have taken over this node's work, so it starts nothing new.
+  return membership.isLeaseValid ? shareAmongNodes(destinationId, maxInFlight, membership) : 0
 }
 
-/** Tells when the shares are others than before: a node came or went, or this one was not sure of its own for a while. */
+/** Calls `changed` when the shares may have changed: a node joined or left, or this node's lease was not valid for a while. */
 export function onShares(membership: Membership, changed: () => void): void {
   let known = ''
-  let sureUntil = 0
+  let validUntil = 0
   membership.onChange(() => {
-    const { holder, rank, count, isAssured } = membership
-    const seen = `${holder} ${rank}/${count} ${isAssured}`
+    const { holder, rank, count, isLeaseValid } = membership
+    const seen = `${holder} ${rank}/${count} ${isLeaseValid}`
     const now = performance.now()
-    const isSame = seen === known && now < sureUntil
+    const isSame = seen === known && now < validUntil
     known = seen
-    sureUntil = now + LEASE_MS / 2
+    validUntil = now + LEASE_MS / 2
     if (!isSame) changed()
   })
 }

@@ -38,11 +38,11 @@ async function node(name: string): Promise<PostgresStore> {
 /** As if the process had been stopped: it beats no more, and its time runs out. */
 async function freeze(store: PostgresStore): Promise<() => Promise<void>> {
   const { membership } = store
-  membership.beat = async () => {}
+  membership.heartbeat = async () => {}
   await database.query("UPDATE switchyard.nodes SET expires_at = now() - interval '1 second' WHERE num = $1", [membership.num])
   return async () => {
-    delete (membership as { beat?: unknown }).beat
-    await membership.beat()
+    delete (membership as { heartbeat?: unknown }).heartbeat
+    await membership.heartbeat()
   }
 }
 
@@ -55,8 +55,8 @@ test('nodes have numbers of their own and know each other by name', async () => 
   const [a, b] = [await node('a'), await node('b')]
   assert.notEqual(a.membership.num, b.membership.num)
   a.membership.announce('word', { from: 'a' })
-  await a.membership.beat()
-  await b.membership.beat()
+  await a.membership.heartbeat()
+  await b.membership.heartbeat()
   assert.deepEqual(
     b.membership.others().map(({ name, doc }) => [name, doc['word']]),
     [['a', { from: 'a' }]],
@@ -112,7 +112,7 @@ test('a node that was given up accepts under its new name, and what it wanted is
   await until(() => isGivenUp(num, holder), Boolean, 'it is given up')
   // The timer of the beat is not what finds it out here, but the statement that is refused.
   void thaw
-  delete (frozen.membership as { beat?: unknown }).beat
+  delete (frozen.membership as { heartbeat?: unknown }).heartbeat
   await accept(frozen, sourceId, tracks(1, 'new'), [destinationId])
   assert.notEqual(frozen.membership.holder, holder)
   const [claimed] = consumer.received
@@ -146,7 +146,7 @@ test('after an outage all have the time to come back: nobody is given up by one 
   // As after an outage: the other has just begun to beat again.
   await database.query("UPDATE switchyard.nodes SET expires_at = now() - interval '1 second'")
   const late = await node('late')
-  await late.membership.beat()
+  await late.membership.heartbeat()
   assert.equal(await isGivenUp(num, holder), false)
   await thaw()
   assert.equal(b.membership.holder, holder)

@@ -1,10 +1,11 @@
-// Who is alive. A node has a number, for the names it gives to rows, and a holder, under which it holds work; both are its own
-// as long as it beats. The server's clock decides: whoever has not beaten for LEASE_MS by that clock may be given up by any
-// other, and what it held is free again. What nodes have to tell each other (shares, breakers, rates) goes with the beat.
+// Tracks which nodes are alive. A node has a number, which is part of the row ids it creates, and a holder id, under which it holds work. It
+// owns both as long as it sends heartbeats. If a node has sent none for LEASE_MS by the server's clock, any other node may declare it dead
+// and release what it held. Notices between nodes (shares, breakers, rates) are sent with the heartbeat.
 //
-// Invariants: a holder is never used twice; a node that was given up finds out at its next beat and goes on as a new one; a node whose
-// lease was over is not waited for by others, so it begins nothing before it has read what they may have changed; a node gives up others only after it has itself been beating for a whole lease, so that after an outage of the server all have
-// had the time to come back.
+// Invariants: a holder id is never reused. A node that was declared dead finds out at its next heartbeat and joins again as a new one. Others
+// do not wait for a node whose lease has expired, so such a node starts nothing before it has read what they may have changed. A node
+// declares others dead only after it has itself sent heartbeats for a whole lease, so that after an outage of the server all nodes have
+// had time to come back.
 
 import type { Clock } from '../../../timing/clock.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
@@ -16,34 +17,34 @@ import type { Ask, Database } from '../session/database.ts'
 import { ServerClock } from '../session/server-clock.ts'
 
 export const LEASE_MS = 10_000
-const BEAT_MS = 1_000
-/** Where schedule time stands is written down so often. */
-const MARK_EVERY_MS = 5_000
+const HEARTBEAT_MS = 1_000
+/** How often the schedule time is saved. */
+const SAVE_SCHEDULE_EVERY_MS = 5_000
 const SCHEDULE_SETTING = 'schedule_ms'
-/** Work held by nobody that there is, which only a commit at the moment of its node's end can leave, is looked for after so many leases. */
-const ORPHANS_EVERY = 1.5
-/** The field of a heartbeat with the configuration version that the node has. */
+/** The number of leases between two checks for work held by a node that no longer exists. Only a commit at the moment its node is declared dead leaves any. */
+const ORPHAN_CHECK_LEASES = 1.5
+/** The field of a heartbeat that contains the configuration version of the node. */
 const KNOWN_VERSION = 'configuration'
 
 export interface MembershipOptions {
-  /** For everything but the beat. */
+  /** For everything except heartbeats. */
   database: Database
-  /** The beat's own connection: it must not wait for a question that takes long. */
-  beating: Database
+  /** A separate connection, so that a heartbeat does not wait for a slow query. */
+  heartbeatDatabase: Database
   name: string
   version: string
-  /** For tests. All nodes must have the same. */
+  /** For tests. Must be the same on all nodes. */
   leaseMs?: number | undefined
 }
 
 export interface MembershipListeners {
-  /** Called once a second, never twice at the same time. */
-  beat: () => Promise<void>
+  /** Called once a second. Calls do not overlap. */
+  heartbeat: () => Promise<void>
   /** Another node declared this one dead. */
   fenced: () => void
   /** Called after this node's lease had expired. Reads what other nodes may have changed meanwhile without waiting for this one. */
-  lapse: () => Promise<void>
-  trouble: (error: unknown) => void
+  leaseExpired: () => Promise<void>
+  backgroundError: (error: unknown) => void
 }
 
 interface NodeRow extends Omit<NodeSummary, 'seenAtMs' | 'isSelf'> {
@@ -53,42 +54,41 @@ interface NodeRow extends Omit<NodeSummary, 'seenAtMs' | 'isSelf'> {
 
 export class Membership {
   readonly #database: Database
-  readonly #beatingDatabase: Database
+  readonly #heartbeatDatabase: Database
   readonly #leaseMs: number
   readonly #name: string
   readonly #version: string
   #num = 0
   #holder = '0'
-  /** The server's clock, as far as this node can tell: what has to be added to the monotonic clock. */
   readonly #serverClock = new ServerClock()
-  /** By the monotonic clock: until then nobody can have given this node up. */
-  #assuredUntil = 0
-  /** Since when it has been beating without a gap. */
-  #assuredSince = 0
-  /** How often its lease was over before it was renewed, and after how many of these it has read what others changed meanwhile. */
-  #lapses = 0
-  #caughtUpWith = 0
+  /** Until this time of the monotonic clock, no other node can have declared this one dead. */
+  #leaseValidUntil = 0
+  /** Since when the lease has been renewed without a gap. */
+  #leaseValidSince = 0
+  /** How often the lease expired before it was renewed, and the value of that counter when this node last caught up with the others' changes. */
+  #leaseExpiries = 0
+  #caughtUpAt = 0
   #catchingUp: Promise<void> | null = null
   #nodes: NodeSummary[] = []
-  /** At first it says that this node knows no version of the configuration, so that requests wait for it. */
-  readonly #told = new Map<string, unknown>([[KNOWN_VERSION, -1]])
+  /** Sent to the other nodes with every heartbeat. At first it says that this node has no version of the configuration, so that deletion requests wait for it. */
+  readonly #notices = new Map<string, unknown>([[KNOWN_VERSION, -1]])
   readonly #listeners: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
   #working: Promise<void> | null = null
   #renewing: Promise<void> | null = null
   #left = false
-  #markedAt = 0
-  #lookedAt = 0
+  #scheduleSavedAt = 0
+  #orphansCheckedAt = 0
   #clock: Clock | null = null
   #scheduleMs = 0
-  #on: MembershipListeners = { beat: async () => {}, fenced: () => {}, lapse: async () => {}, trouble: () => {} }
-  /** Told when the number is another from now on. */
-  onNumber: ((num: number) => void) | null = null
+  #on: MembershipListeners = { heartbeat: async () => {}, fenced: () => {}, leaseExpired: async () => {}, backgroundError: () => {} }
+  /** Called when this node has joined again under another number. */
+  onNodeNumber: ((num: number) => void) | null = null
 
-  private constructor({ database, beating, name, version, leaseMs = LEASE_MS }: MembershipOptions) {
+  private constructor({ database, heartbeatDatabase, name, version, leaseMs = LEASE_MS }: MembershipOptions) {
     this.#leaseMs = leaseMs
     this.#database = database
-    this.#beatingDatabase = beating
+    this.#heartbeatDatabase = heartbeatDatabase
     this.#name = name
     this.#version = version
   }
@@ -107,22 +107,22 @@ export class Membership {
     return this.#holder
   }
 
-  /** Where schedule time stands, as of the start. */
+  /** The schedule time at the start. */
   get scheduleMs(): number {
     return this.#scheduleMs
   }
 
-  /** The server's clock. */
+  /** The time of the server's clock, as estimated here. */
   serverMs(): number {
     return this.#serverClock.nowMs()
   }
 
-  /** Whether what this node holds is certainly still its own, and nobody can have gone on without waiting for it to know of a change. */
-  get isAssured(): boolean {
-    return performance.now() < this.#assuredUntil && this.#caughtUpWith === this.#lapses
+  /** Whether this node certainly still holds its work, and no other node can have made a change without waiting for this one. */
+  get isLeaseValid(): boolean {
+    return performance.now() < this.#leaseValidUntil && this.#caughtUpAt === this.#leaseExpiries
   }
 
-  /** Every node that is alive, this one too, by number. */
+  /** All live nodes including this one, sorted by number. */
   get nodes(): readonly NodeSummary[] {
     return this.#nodes
   }
@@ -135,7 +135,7 @@ export class Membership {
     return Math.max(1, this.#nodes.length)
   }
 
-  /** This node's place among those that are alive, from 0. */
+  /** The position of this node among the live nodes, from 0. */
   get rank(): number {
     return Math.max(
       0,
@@ -143,23 +143,23 @@ export class Membership {
     )
   }
 
-  /** Told to the others with the next beat. */
+  /** Sends a value to the other nodes with the next heartbeat. */
   announce(key: string, value: unknown): void {
-    if (value === undefined) this.#told.delete(key)
-    else this.#told.set(key, value)
+    if (value === undefined) this.#notices.delete(key)
+    else this.#notices.set(key, value)
   }
 
   /** Confirms this version of the configuration to the other nodes: at once if they wait for it, otherwise with the next heartbeat. */
-  async tellVersion(version: number, atOnce: boolean): Promise<void> {
-    this.#told.set(KNOWN_VERSION, version)
+  async confirmVersion(version: number, atOnce: boolean): Promise<void> {
+    this.#notices.set(KNOWN_VERSION, version)
     if (!atOnce) return
-    // A heartbeat that is under way may have been sent without it.
+    // A heartbeat that is in flight may have been sent without it.
     await this.#renewing?.catch(() => {})
     await this.#renewOnce()
   }
 
   /** Whether every live node has confirmed this version or a later one. */
-  async isKnown(version: number): Promise<boolean> {
+  async isVersionConfirmed(version: number): Promise<boolean> {
     const { rows } = await this.#database.query<{ known: boolean }>(
       `SELECT NOT EXISTS (SELECT FROM nodes WHERE expires_at > now() AND (doc::json->>'${KNOWN_VERSION}')::bigint < $1) AS known`,
       [version],
@@ -167,7 +167,7 @@ export class Membership {
     return rows[0]?.known ?? false
   }
 
-  /** After every beat: who is alive, or what they told, may have changed. */
+  /** Calls the listener after every heartbeat: the live nodes or their notices may have changed. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener)
   }
@@ -178,55 +178,55 @@ export class Membership {
 
   start(listeners: MembershipListeners): void {
     this.#on = listeners
-    this.#timer = setInterval(() => void this.beat().catch(() => {}), BEAT_MS).unref()
+    this.#timer = setInterval(() => void this.heartbeat().catch(() => {}), HEARTBEAT_MS).unref()
   }
 
-  /** Rejects when the store cannot be written. */
+  /** Rejects if the database cannot be written to. */
   async check(): Promise<void> {
     await this.#renewOnce()
   }
 
-  /** Renews the lease, and catches up if it was over. Rejects when either fails. */
-  async assure(): Promise<void> {
+  /** Renews the lease and, if it had expired, catches up with the other nodes. Rejects if either fails. */
+  async ensureLease(): Promise<void> {
     await this.#renewOnce()
-    while (!this.#left && this.#caughtUpWith !== this.#lapses) await this.#catchUp()
+    while (!this.#left && this.#caughtUpAt !== this.#leaseExpiries) await this.#catchUp()
   }
 
-  /** Renews the lease, and sets going what is done at every beat: that may take longer, and no lease must wait for it. */
-  async beat(): Promise<void> {
+  /** Renews the lease and starts the work of this heartbeat. It does not wait for that work, which may outlast the lease. */
+  async heartbeat(): Promise<void> {
     if (this.#left) return
     await this.#renewOnce()
     this.#working ??= this.#work()
-      .catch((error: unknown) => this.#on.trouble(error))
+      .catch((error: unknown) => this.#on.backgroundError(error))
       .finally(() => {
         this.#working = null
       })
   }
 
-  /** Gives everything back. */
+  /** Releases everything that this node holds. */
   async leave(): Promise<void> {
     this.#left = true
     clearInterval(this.#timer)
     await this.#working
-    await this.#database.transaction((ask) => this.#giveUp(ask, this.#num, this.#holder)).catch(() => {})
+    await this.#database.transaction((ask) => this.#declareDead(ask, this.#num, this.#holder)).catch(() => {})
   }
 
   async #work(): Promise<void> {
-    await this.#giveUpOthers()
-    await this.#mark()
-    await this.#on.beat()
+    await this.#declareOthersDead()
+    await this.#saveScheduleTime()
+    await this.#on.heartbeat()
   }
 
   async #join(): Promise<void> {
     const started = performance.now()
-    const row = await this.#beatingDatabase.transaction(async (ask) => {
+    const row = await this.#heartbeatDatabase.transaction(async (ask) => {
       await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.membership])
       const { rows } = await ask<{ num: number; now_ms: number }>(
         `SELECT n AS num, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms FROM generate_series(0, ${NODE_NUMBERS - 1}) n
          WHERE n NOT IN (SELECT num FROM nodes) ORDER BY n LIMIT 1`,
       )
       const free = rows[0]
-      if (free === undefined) throw new Error(`there are ${NODE_NUMBERS} nodes already`)
+      if (free === undefined) throw new Error(`cannot join: the database already has ${NODE_NUMBERS} nodes, which is the maximum`)
       const holder = new RowIds(free.num, () => free.now_ms).next()
       await ask(`INSERT INTO nodes (num, holder, name, version, expires_at, doc) VALUES ($1, $2, $3, $4, ${leaseEnd('$5')}, $6)`, [
         free.num,
@@ -243,17 +243,17 @@ export class Membership {
     this.#holder = row.holder
     this.#serverClock.learn(row.now_ms, started, performance.now())
     this.#scheduleMs = row.scheduleMs
-    this.#assuredSince = started
-    this.#assuredUntil = started + this.#leaseMs
-    this.onNumber?.(row.num)
+    this.#leaseValidSince = started
+    this.#leaseValidUntil = started + this.#leaseMs
+    this.onNodeNumber?.(row.num)
     await this.#renew()
   }
 
   get #doc(): string {
-    return JSON.stringify(Object.fromEntries(this.#told))
+    return JSON.stringify(Object.fromEntries(this.#notices))
   }
 
-  /** One at a time, or a node that was given up would come back as several, and hold work under names that it does not renew. */
+  /** Runs one at a time. Otherwise a node that was declared dead could join several times, and hold work under ids that it does not renew. */
   #renewOnce(): Promise<void> {
     this.#renewing ??= this.#renew().finally(() => {
       this.#renewing = null
@@ -263,9 +263,9 @@ export class Membership {
 
   async #renew(): Promise<void> {
     const sent = performance.now()
-    const { rows } = await this.#beatingDatabase.query<{ alive: number; now_ms: number; nodes: NodeRow[] }>(
+    const { rows } = await this.#heartbeatDatabase.query<{ alive: number; now_ms: number; nodes: NodeRow[] }>(
       {
-        name: 'beat',
+        name: 'heartbeat',
         text: `WITH me AS (UPDATE nodes SET expires_at = ${leaseEnd('$4')}, doc = $3 WHERE num = $1 AND holder = $2 RETURNING num)
           SELECT (SELECT count(*)::integer FROM me) AS alive, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
             (SELECT coalesce(json_agg(n), '[]') FROM (SELECT num, holder::text AS holder, name, version,
@@ -279,18 +279,18 @@ export class Membership {
     if (row === undefined || this.#left) return
     const received = performance.now()
     if (row.alive === 0) {
-      this.#assuredUntil = 0
-      this.#lapses++
+      this.#leaseValidUntil = 0
+      this.#leaseExpiries++
       this.#on.fenced()
       await this.#join()
       return
     }
-    if (received > this.#assuredUntil) this.#lapses++
-    if (sent > this.#assuredUntil) this.#assuredSince = sent
-    this.#assuredUntil = sent + this.#leaseMs
+    if (received > this.#leaseValidUntil) this.#leaseExpiries++
+    if (sent > this.#leaseValidUntil) this.#leaseValidSince = sent
+    this.#leaseValidUntil = sent + this.#leaseMs
     this.#serverClock.learn(row.now_ms, sent, received)
     this.#nodes = row.nodes
-      // Of its own row the statement sees how it was before.
+      // The statement sees its own row as it was before the update.
       .filter(({ num, holder, expiresAtMs }) => expiresAtMs > row.now_ms || (num === this.#num && holder === this.#holder))
       .map(({ holder, expiresAtMs, ...node }) => {
         const isSelf = holder === this.#holder
@@ -298,11 +298,11 @@ export class Membership {
       })
     this.#expired = row.nodes.some(({ holder, expiresAtMs }) => holder !== this.#holder && expiresAtMs < row.now_ms)
     for (const listener of this.#listeners) listener()
-    if (this.#caughtUpWith !== this.#lapses) this.#catchUp().catch((error: unknown) => this.#on.trouble(error))
+    if (this.#caughtUpAt !== this.#leaseExpiries) this.#catchUp().catch((error: unknown) => this.#on.backgroundError(error))
   }
   #expired = false
 
-  /** Beside the beat, which must not wait for it. What fails is tried again after the next. */
+  /** Runs beside the heartbeat, which must not wait for it. If it fails, it is retried after the next heartbeat. */
   #catchUp(): Promise<void> {
     this.#catchingUp ??= this.#catchUpOnce().finally(() => {
       this.#catchingUp = null
@@ -311,43 +311,43 @@ export class Membership {
   }
 
   async #catchUpOnce(): Promise<void> {
-    const lapses = this.#lapses
-    await this.#on.lapse()
-    this.#caughtUpWith = lapses
-    if (lapses === this.#lapses) for (const listener of this.#listeners) listener()
+    const lapses = this.#leaseExpiries
+    await this.#on.leaseExpired()
+    this.#caughtUpAt = lapses
+    if (lapses === this.#leaseExpiries) for (const listener of this.#listeners) listener()
   }
 
-  async #giveUpOthers(): Promise<void> {
+  async #declareOthersDead(): Promise<void> {
     const now = performance.now()
-    if (now - this.#assuredSince < this.#leaseMs) return
+    if (now - this.#leaseValidSince < this.#leaseMs) return
     if (this.#expired) {
       await this.#database.transaction(async (ask) => {
         await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.membership])
         const { rows } = await ask<{ num: number; holder: string }>('SELECT num, holder FROM nodes WHERE expires_at < now() FOR UPDATE')
-        for (const { num, holder } of rows) await this.#giveUp(ask, num, holder)
+        for (const { num, holder } of rows) await this.#declareDead(ask, num, holder)
       })
     }
-    if (now - this.#lookedAt < ORPHANS_EVERY * this.#leaseMs) return
-    this.#lookedAt = now
-    await this.#giveUpOrphans()
+    if (now - this.#orphansCheckedAt < ORPHAN_CHECK_LEASES * this.#leaseMs) return
+    this.#orphansCheckedAt = now
+    await this.#releaseOrphans()
   }
 
-  async #giveUp(ask: Ask, num: number, holder: string): Promise<void> {
+  async #declareDead(ask: Ask, num: number, holder: string): Promise<void> {
     await ask('UPDATE shipments SET holder = 0 WHERE holder = $1', [holder])
     await ask('DELETE FROM nodes WHERE num = $1 AND holder = $2', [num, holder])
   }
 
-  async #giveUpOrphans(): Promise<void> {
+  async #releaseOrphans(): Promise<void> {
     const { rows } = await this.#database.query<{ holder: string }>(
       `${WITH_HOLDERS} SELECT holder FROM holders h WHERE holder IS NOT NULL AND NOT EXISTS (SELECT FROM nodes n WHERE n.holder = h.holder)`,
     )
     for (const { holder } of rows) await this.#database.query('UPDATE shipments SET holder = 0 WHERE holder = $1', [holder])
   }
 
-  async #mark(): Promise<void> {
+  async #saveScheduleTime(): Promise<void> {
     const now = performance.now()
-    if (this.#clock === null || now - this.#markedAt < MARK_EVERY_MS) return
-    this.#markedAt = now
+    if (this.#clock === null || now - this.#scheduleSavedAt < SAVE_SCHEDULE_EVERY_MS) return
+    this.#scheduleSavedAt = now
     await this.#database.query(
       `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
        WHERE settings.value::bigint < excluded.value::bigint`,

@@ -1,5 +1,5 @@
-// Word of changes that other nodes made to the configuration, on a connection of its own. It only makes them known sooner: what is
-// lost here is found by asking for the version once a second. A connection that breaks is opened again, with pauses.
+// Listens for notifications about configuration changes by other nodes, on a separate connection. Notifications only make changes known
+// sooner: a lost one is made up for by polling the version once a second. A broken connection is reopened with backoff.
 
 import type { Connection } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
@@ -10,11 +10,11 @@ const LONGEST_PAUSE_MS = 5_000
 
 export interface NotificationListenerOptions {
   database: Pick<Database, 'connect'>
-  /** There is a version of this number. */
+  /** Called when a node has announced this version. */
   onVersion: (version: number) => void
-  /** It listens no more. What is known may be wrong from now on: the server that comes back may be another. */
+  /** Called when the connection is lost. What this node knows may be wrong from then on, because the next server may be a different one. */
   onLost: () => void
-  /** It listens again after it did not: anything may have happened. */
+  /** Called when it listens again after a lost connection. Anything may have changed in between. */
   onReturn: () => void
 }
 
@@ -24,19 +24,19 @@ export class NotificationListener {
   #timer: NodeJS.Timeout | undefined
   #pauseMs = FIRST_PAUSE_MS
   #closed = false
-  /** What others want to hear of on the same connection. */
-  readonly #heeded = new Map<string, (word: string) => void>()
+  /** Listeners of additional channels on the same connection. */
+  readonly #payloadListeners = new Map<string, (payload: string) => void>()
 
   constructor(options: NotificationListenerOptions) {
     this.#options = options
   }
 
-  /** One more channel, before the start. */
-  heed(channel: string, onWord: (word: string) => void): void {
-    this.#heeded.set(channel, onWord)
+  /** Adds a channel. Must be called before start(). */
+  subscribe(channel: string, onPayload: (payload: string) => void): void {
+    this.#payloadListeners.set(channel, onPayload)
   }
 
-  /** Resolves when it listens, or could not and will try again. */
+  /** Resolves when it listens, or when the first attempt has failed and will be retried. */
   start(): Promise<void> {
     return this.#connect(false)
   }
@@ -53,12 +53,12 @@ export class NotificationListener {
       const connection = await database.connect()
       if (this.#closed) return connection.destroy()
       this.#connection = connection
-      connection.onNotification = (channel, word) => {
-        if (channel === CHANNEL) onVersion(Number(word))
-        else this.#heeded.get(channel)?.(word)
+      connection.onNotification = (channel, payload) => {
+        if (channel === CHANNEL) onVersion(Number(payload))
+        else this.#payloadListeners.get(channel)?.(payload)
       }
       connection.onGone = () => this.#lost(connection)
-      for (const channel of [CHANNEL, ...this.#heeded.keys()]) await connection.query(`LISTEN ${channel}`)
+      for (const channel of [CHANNEL, ...this.#payloadListeners.keys()]) await connection.query(`LISTEN ${channel}`)
       this.#pauseMs = FIRST_PAUSE_MS
       if (again && !this.#closed) onReturn()
     } catch {

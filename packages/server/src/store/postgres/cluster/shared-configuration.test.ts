@@ -213,7 +213,7 @@ suite('nodes that share a configuration', () => {
       async (_one, other) => {
         lost = true
         const writeKeys = [randomUUID()]
-        await assert.rejects(other.configuring.createSource(source({ writeKeys })), { doubtful: true })
+        await assert.rejects(other.configuring.createSource(source({ writeKeys })), { mayHaveCommitted: true })
         lost = false
         await other.shared.refresh()
         const found = [...other.shared.configuration.sources.values()].filter((each) => each.writeKeys.includes(writeKeys[0] as string))

@@ -17,14 +17,14 @@ import { lockMark, type Mark, readMark, readState, type State, UNREAD } from './
 
 export interface SharedOptions {
   secretBox: SecretBox
-  /** Called on every node that sees it: what the destination is still owed is to be cancelled. */
+  /** Called on every node that learns of the deletion, to cancel the destination's pending deliveries. */
   onDestinationDeleted: (id: string) => void
-  /** This node has this version now. */
+  /** Called when this node has read this version. */
   onVersion: (version: number) => void
 }
 
 interface Known extends State {
-  /** How often the connection that listens had been lost when all was read: what is known is not sure when it was lost since. */
+  /** How often the listening connection had been lost when the state was read. If it was lost since then, the state may be stale. */
   losses: number
 }
 
@@ -32,16 +32,16 @@ export class SharedConfiguration implements ConfigurationChanges {
   readonly #context: StoreContext
   readonly #known: InMemoryConfiguration
   readonly #onVersion: (version: number) => void
-  readonly #news: NotificationListener
+  readonly #listener: NotificationListener
   readonly #inTurn = createSerialQueue()
   #secretBox: SecretBox
   #state: Known = { ...UNREAD, losses: 0 }
-  /** The newest version that others told of. */
+  /** The newest version that a notification announced. */
   #heard = 0
-  /** How often the server may have become another, of which versions say nothing: see Known. */
+  /** How often the listening connection was lost, after which the server may be a different one and versions prove nothing: see Known. */
   #losses = 0
   #isReloading = false
-  /** The key that stored secrets are sealed with, as last seen. */
+  /** The id of the key that the stored secrets are encrypted with, as last read. */
   #secretKey: string | null = null
 
   constructor(context: StoreContext, { secretBox, onDestinationDeleted, onVersion }: SharedOptions) {
@@ -49,18 +49,18 @@ export class SharedConfiguration implements ConfigurationChanges {
     this.#secretBox = secretBox
     this.#known = new InMemoryConfiguration(onDestinationDeleted)
     this.#onVersion = onVersion
-    this.#news = new NotificationListener({
+    this.#listener = new NotificationListener({
       database: context.database,
       onVersion: (version) => {
         this.#heard = Math.max(this.#heard, version)
-        this.#soon()
+        this.#reloadSoon()
       },
       onLost: () => {
         this.#losses++
       },
       onReturn: () => {
         this.#losses++
-        this.#soon()
+        this.#reloadSoon()
       },
     })
   }
@@ -69,7 +69,7 @@ export class SharedConfiguration implements ConfigurationChanges {
     return this.#known.current
   }
 
-  /** Why this node cannot go by the configuration as it is, for check(). */
+  /** Why this node cannot use the stored configuration, for check(). */
   get problem(): string | null {
     if (this.#state.unopened !== null) return this.#state.unopened.message
     return this.#isOtherKey(this.#secretKey) ? OTHER_KEY : null
@@ -79,17 +79,17 @@ export class SharedConfiguration implements ConfigurationChanges {
     this.#known.listen(listener)
   }
 
-  /** Words on another channel, by the connection that listens here. Before the start. */
-  heed(channel: string, onWord: (word: string) => void): void {
-    this.#news.heed(channel, onWord)
+  /** Listens on another channel, on the same connection. Must be called before load(). */
+  subscribe(channel: string, onPayload: (payload: string) => void): void {
+    this.#listener.subscribe(channel, onPayload)
   }
 
-  /** Everything, at the start. Throws SecretBoxError for secrets that the key does not open. */
+  /** Reads everything, at the start. Throws SecretBoxError if the key cannot decrypt a stored secret. */
   async load(): Promise<void> {
-    // Before it is read, so that nothing falls in between.
-    await this.#news.start()
+    // Listens before reading, so that no change is missed in between.
+    await this.#listener.start()
     await this.#inTurn(() => this.#loadAll()).catch((error: unknown) => {
-      this.#news.close()
+      this.#listener.close()
       throw error
     })
   }
@@ -112,16 +112,16 @@ export class SharedConfiguration implements ConfigurationChanges {
     this.#become(state)
   }
 
-  /** Called once a second. Asks little when nothing changed. */
+  /** Called once a second. Costs one small query if nothing changed. */
   async refresh(): Promise<void> {
     const { version, secretKey } = await readMark(this.#context.database.ask)
     this.#secretKey = secretKey
-    if (version !== this.#state.version || this.#isUnsure) await this.#inTurn(() => this.#reload())
+    if (version !== this.#state.version || this.#isStale) await this.#inTurn(() => this.#reload())
   }
 
   async close(): Promise<void> {
-    this.#news.close()
-    // What is being changed is over before the connections go.
+    this.#listener.close()
+    // Waits for changes in progress before the connections are closed.
     await this.#inTurn(async () => {})
   }
 
@@ -136,7 +136,7 @@ export class SharedConfiguration implements ConfigurationChanges {
         const mark = await lockMark(ask)
         // The other nodes could not decrypt what this one encrypts.
         if (this.#isOtherKey(mark.secretKey)) throw new StoreUnavailable(OTHER_KEY)
-        // Another node may have made one that is not known here yet.
+        // Another node may have made a change that this node has not read yet.
         const before = await this.#read(ask, mark, this.#state)
         const change = new Change(this.#context, ask, before, this.#secretBox)
         const result = await work(change)
@@ -151,23 +151,23 @@ export class SharedConfiguration implements ConfigurationChanges {
     })
   }
 
-  // ── What is known here ──
+  // ── What this node has read ──
 
-  /** All that others wrote since. */
+  /** Reads what other nodes have written since. */
   async #reload(): Promise<void> {
     this.#become(
       await this.#context.database.transaction(async (ask) => this.#read(ask, await readMark(ask), this.#state), { readOnly: true }),
     )
   }
 
-  /** What fails is made good by the next refresh. */
-  #soon(): void {
+  /** If it fails, the next refresh makes up for it. */
+  #reloadSoon(): void {
     if (this.#isReloading || this.#context.isClosed()) return
     this.#isReloading = true
     const reloading = this.#inTurn(async () => {
       this.#isReloading = false
-      // Changes of this node are told of, too, and known here by now.
-      if (this.#heard > this.#state.version || this.#isUnsure) await this.#reload()
+      // This node is also notified of its own changes, which it has already read.
+      if (this.#heard > this.#state.version || this.#isStale) await this.#reload()
     })
     this.#context.run(reloading)
   }
@@ -179,7 +179,7 @@ export class SharedConfiguration implements ConfigurationChanges {
     return { ...(await readState(ask, mark, before, { idMap: this.#context.idMap, secretBox: this.#secretBox, whole })), losses }
   }
 
-  get #isUnsure(): boolean {
+  get #isStale(): boolean {
     return this.#state.losses !== this.#losses
   }
 
@@ -190,7 +190,7 @@ export class SharedConfiguration implements ConfigurationChanges {
     if (state.version !== version) this.#onVersion(state.version)
   }
 
-  /** It opens everything that is stored, so it is the key. */
+  /** Records the id of this node's key, which has decrypted everything that is stored. */
   async #adoptKey(): Promise<void> {
     const { keyId } = this.#secretBox
     const { count } = await this.#context.database.query(
@@ -205,4 +205,4 @@ export class SharedConfiguration implements ConfigurationChanges {
   }
 }
 
-const OTHER_KEY = 'Stored secrets were encrypted with another key while this node ran. Start it again with that key.'
+const OTHER_KEY = 'The stored secrets were re-encrypted with a different key while this node was running. Restart this node with that key.'

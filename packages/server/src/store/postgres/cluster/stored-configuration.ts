@@ -1,5 +1,5 @@
-// Reads the configuration from the tables: all of it, or what was written since a known version. Resources that did not change keep
-// their objects, because others compare by identity. Secrets are encrypted in the tables and in plain text in memory. For
+// Reads the configuration from the tables: all of it, or what was written since a known version. Unchanged sources,
+// destinations and so on keep their objects, because other modules compare by identity. Secrets are encrypted in the tables and in plain text in memory. For
 // writing see configuration-change.ts.
 
 import { isDeepStrictEqual } from 'node:util'
@@ -11,7 +11,7 @@ import type { IdMap } from '../schema/id-map.ts'
 import type { Ask } from '../session/database.ts'
 import { readText } from '../session/text-columns.ts'
 
-/** The one row that says how far the configuration has come. */
+/** The single row with the version of the configuration. */
 export interface Mark {
   version: number
   unsuppressed: number
@@ -21,11 +21,11 @@ export interface Mark {
 export interface State {
   version: number
   configuration: Configuration
-  /** A secret that the key did not open: what has it is as it was before. */
+  /** The first secret that could not be decrypted. The destination that has it keeps its previous settings. */
   unopened: SecretBoxError | null
 }
 
-/** Before anything was read. */
+/** The state before anything was read. */
 export const UNREAD: State = {
   version: -1,
   configuration: EMPTY_CONFIGURATION,
@@ -39,7 +39,7 @@ export async function readMark(ask: Ask): Promise<Mark> {
   return rows[0] as Mark
 }
 
-/** No other change is made before this transaction is over. */
+/** Locks the row, so that no other change can be made before this transaction ends. */
 export async function lockMark(ask: Ask): Promise<Mark> {
   const { rows } = await ask<Mark>(`${MARK} FOR UPDATE`)
   return rows[0] as Mark
@@ -48,13 +48,13 @@ export async function lockMark(ask: Ask): Promise<Mark> {
 export interface Reading {
   idMap: IdMap
   secretBox: SecretBox
-  /** Reads all of it again, whatever the versions say. */
+  /** Whether to read everything again, whatever the versions say. */
   whole?: boolean
 }
 
-/** What `before` becomes by all that was written since. The mark is of the same snapshot, or is locked. */
+/** Applies everything written since `before` to it. The mark must be from the same snapshot, or locked. */
 export async function readState(ask: Ask, { version, unsuppressed }: Mark, before: State, reading: Reading): Promise<State> {
-  // A version that went back is another database's: a backup was put in its place.
+  // A lower version means that the database was replaced, for example by a backup.
   const since = reading.whole || version < before.version ? -1 : before.version
   const { configuration } = before
   let unopened = since < 0 ? null : before.unopened
@@ -95,7 +95,7 @@ async function readThings<T>(
   )
   const resources = new Map(since < 0 ? [] : before)
   for (const { num, id, deleted, doc } of rows) {
-    // A name that a transaction takes back is never met again.
+    // If the transaction is rolled back, the entry does no harm: no row ever refers to that row id.
     idMap.add(table, id, num)
     const old = before.get(id)
     const resource = deleted ? undefined : parse(doc, old)

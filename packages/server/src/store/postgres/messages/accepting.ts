@@ -1,10 +1,10 @@
-// Accepting: batches that come at the same time are one statement, which is one round trip and one commit. In it, keys that are
-// new go in and those that are not make their messages duplicates; segments, shipments and books follow from that. What this
-// node will deliver itself is stored as held by it, and handed over after the commit with nothing read back.
+// Accepts messages. Batches that arrive at the same time are written by one statement, which is one round trip and one commit. The statement
+// inserts the new keys; messages whose key exists are duplicates. The segments, shipments and deltas are derived from that. Shipments that this
+// node will deliver itself are stored as held by it, and handed over after the commit without reading anything back.
 //
-// Duplicates are looked for in today's and yesterday's keys, so they are known for at least a day. Two nodes that accept the
-// same message at once meet at the key: one of them waits for the other's commit. Around midnight they might meet in
-// different days; so in the first minute of a day a key is put into the day before, too.
+// Today's and yesterday's keys are searched, so duplicates are recognized for at least a day. If two nodes accept the same message at
+// the same time, both insert the same key, and one of them waits for the other's commit. Around midnight they might insert it for
+// different days. So in the first minute of a day, each key is inserted for the previous day too.
 
 import { type Accepted, cancelReservations, handToDelivery, type PlannedHandOver } from '../../delivery/hand-to-delivery.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
@@ -22,11 +22,11 @@ import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
 import { addDelta, LEDGER, MARKER, SOURCE_COUNTS } from './ledger-deltas.ts'
 import { keyBytes } from './message-keys.ts'
-import { recordRepeats } from './repeats.ts'
+import { recordDuplicates } from './repeats.ts'
 
 interface Tools {
   claiming: Claiming
-  /** A destination that was planned for is gone: what is configured has to be looked at again. */
+  /** Reads the configuration again, after a destination of the plan turned out to be deleted. */
   refresh: () => Promise<void>
   onState: (problem: string | null) => void
   onCommit: (commitMs: number, batches: number) => void
@@ -36,15 +36,15 @@ interface Item {
   batch: AcceptBatch
   keys: Uint32Array
   wanted: PlannedHandOver[]
-  /** Whether the consumer was asked what it wants of it. */
+  /** Whether the consumer was asked which shipments it wants. */
   asked: boolean
-  /** What it was planned by, and the users were suppressed by. */
+  /** The configuration by which the batch was planned and suppressed users were dropped. */
   configuration: Configuration
 }
 
 interface PlannedSegment {
   seq: string
-  /** Its `num`. */
+  /** The source's `num`. */
   source: string
   item: Item
   routes: string
@@ -55,12 +55,12 @@ interface Planned {
   item: Item
   segment: string
   destinationId: string
-  /** Its `num`. */
+  /** The destination's `num`. */
   destination: string
   indexes: readonly number[] | null
   count: number
   own: boolean
-  /** The node that holds it from the start, or '0'. */
+  /** The holder id of the node that holds it from the start, or '0' for none. */
   holder: string
 }
 
@@ -68,8 +68,9 @@ const GROUP_BYTES = 4 * 1024 * 1024
 const GROUP_BATCHES = 500
 const WAITING_BYTES = 64 * 1024 * 1024
 const DAY_MS = 86_400_000
-const TURN_MS = 60_000
-const TALLY_AGAIN_MS = 1_000
+/** For this long after midnight, keys are inserted for the previous day too. */
+const AFTER_MIDNIGHT_MS = 60_000
+const TALLY_RETRY_MS = 1_000
 
 const KEYS = plainColumns({ key: 'uuid', segment: 'bigint', idx: 'integer' })
 
@@ -97,33 +98,36 @@ const SHIPMENTS = new Columns<Planned>({
   parts: ['text', ({ id, segment, indexes }) => `[["${id}","${segment}",${indexes === null ? 0 : `[${indexes.join(',')}]`}]]`],
 })
 
-const BOOKS = plainColumns({ id: 'bigint', subject: 'bigint' })
+const DELTAS = plainColumns({ id: 'bigint', subject: 'bigint' })
+
+/** Compared with the error that refuse() raises. */
+const DESTINATION_DELETED = 'a destination was deleted'
 
 const ACCEPT = statement({
   name: 'accept',
   parameters: {
     holder: 'value',
     day: 'value',
-    isTurning: 'value',
+    isAfterMidnight: 'value',
     keys: KEYS,
     segments: SEGMENTS,
     shipments: SHIPMENTS,
-    destinations: BOOKS,
-    sources: BOOKS,
+    destinations: DELTAS,
+    sources: DELTAS,
   },
-  text: ({ holder, day, isTurning, keys, segments, shipments, destinations, sources }) => `
+  text: ({ holder, day, isAfterMidnight, keys, segments, shipments, destinations, sources }) => `
 WITH k AS MATERIALIZED (
   SELECT * FROM ${keys.as('k')}
-), turning AS (
-  INSERT INTO message_keys (day, key, segment) SELECT ${day}::integer - 1, k.key, k.segment FROM k WHERE ${isTurning} AND k.key IS NOT NULL
+), day_before AS (
+  INSERT INTO message_keys (day, key, segment) SELECT ${day}::integer - 1, k.key, k.segment FROM k WHERE ${isAfterMidnight} AND k.key IS NOT NULL
   ORDER BY k.key ON CONFLICT DO NOTHING RETURNING key
 ), new AS (
   INSERT INTO message_keys (day, key, segment)
   SELECT ${day}, k.key, k.segment FROM k
-  -- Not as NOT EXISTS, which may be planned as one pass over all keys of a day.
+  -- Not written as NOT EXISTS, for which the planner may scan all keys of a day.
   WHERE k.key IS NOT NULL AND (SELECT y.segment FROM message_keys y WHERE y.key = k.key AND y.day = ${day} - 1 LIMIT 1) IS NULL
-    AND (NOT ${isTurning} OR EXISTS (SELECT FROM turning t WHERE t.key = k.key))
-  -- In one order everywhere, so that two nodes do not wait for each other in a ring.
+    AND (NOT ${isAfterMidnight} OR EXISTS (SELECT FROM day_before t WHERE t.key = k.key))
+  -- All nodes use the same order, to avoid deadlocks.
   ORDER BY k.key ON CONFLICT DO NOTHING RETURNING key
 ), dup AS MATERIALIZED (
   SELECT k.segment, array_agg(k.idx ORDER BY k.idx) AS absent FROM k LEFT JOIN new ON new.key = k.key WHERE new.key IS NULL GROUP BY k.segment
@@ -138,7 +142,7 @@ WITH k AS MATERIALIZED (
 ), ship AS (
   INSERT INTO shipments (holder, id, destination, claim, count, bytes, parts)
   SELECT holder, id, destination, CASE WHEN holder = 0 THEN 0 ELSE 1 END, count - gone, bytes, parts FROM p WHERE count > gone
-), books AS (
+), delta AS (
   INSERT INTO deltas (id, kind, subject, counts)
   SELECT b.id, ${LEDGER}, b.subject, ARRAY[o.owed, 0, o.owed, 0, 0, 0]
   FROM ${destinations.as('b')}
@@ -150,10 +154,8 @@ WITH k AS MATERIALIZED (
 )
 SELECT (SELECT json_agg(json_build_object('segment', segment::text, 'absent', absent)) FROM dup) AS dups,
   CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = ${holder}) THEN refuse('this node was declared dead')
-       WHEN EXISTS (SELECT FROM destinations WHERE num = ANY (${destinations.array('subject')}) AND deleted) THEN refuse('destination gone') END AS refused`,
+       WHEN EXISTS (SELECT FROM destinations WHERE num = ANY (${destinations.array('subject')}) AND deleted) THEN refuse('${DESTINATION_DELETED}') END AS refused`,
 })
-
-const DESTINATION_GONE = 'destination gone'
 
 export class Accepting implements IngestStore {
   readonly #context: MessageContext
@@ -205,8 +207,8 @@ export class Accepting implements IngestStore {
     return { segment: accepted.segment, duplicates: accepted.duplicates }
   }
 
-  /** Resolves when everything that was given before is committed, or has failed. */
-  async settled(): Promise<void> {
+  /** Resolves when all batches that were given before are committed or have failed. */
+  async writesFinished(): Promise<void> {
     await Promise.allSettled(this.#writing)
   }
 
@@ -218,12 +220,12 @@ export class Accepting implements IngestStore {
     await this.#tallies.flush()
   }
 
-  // ── A group ──
+  // ── Writing a group ──
 
   async #run(items: readonly Item[]): Promise<(Accepted | Error)[]> {
     const consumer = this.#context.consumer()
     for (const item of items) {
-      // Asked once, also when the group has to be made again: what was wanted is counted by whoever wants it.
+      // Asked only once, even if the group is retried, because the taker counts what it asked for.
       if (item.asked) continue
       item.asked = true
       for (const shipment of item.wanted) shipment.isReserved = consumer?.reserve(shipment.destinationId, item.batch.body.length) ?? false
@@ -238,40 +240,39 @@ export class Accepting implements IngestStore {
     for (let nth = 1; ; nth++) {
       let group: Group | undefined
       try {
-        if (!this.#context.membership.isAssured) await this.#assure(items)
+        if (!this.#context.membership.isLeaseValid) await this.#ensureLease(items)
         group = new Group(items, this.#context)
         const started = performance.now()
         const absent = await group.write()
         this.#tools.onCommit(performance.now() - started, items.length)
-        this.#told(null)
+        this.#reportState(null)
         const replies = group.replies(absent)
-        for (const { id } of replies.flatMap(({ claimed }) => claimed))
-          this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
-        if (absent.size > 0) await recordRepeats(this.#context.fast, group.repeats(absent)).catch(() => {})
+        for (const { id } of replies.flatMap(({ claimed }) => claimed)) this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
+        if (absent.size > 0) await recordDuplicates(this.#context.fast, group.duplicates(absent)).catch(() => {})
         return replies
       } catch (error) {
         if (error instanceof PostgresUnavailable) {
-          if (error.doubtful && group !== undefined) this.#tools.claiming.doubt(group.ownedIds)
-          this.#told(error.message)
+          if (error.mayHaveCommitted && group !== undefined) this.#tools.claiming.addUncertain(group.ownedIds)
+          this.#reportState(error.message)
           throw error
         }
         const { code, message } = error as { code?: string; message?: string }
         if (code !== 'SY001' || nth === 3) throw code === 'SY001' ? new StoreUnavailable(message) : error
-        if (message === DESTINATION_GONE) await this.#tools.refresh()
-        else await this.#assure(items)
+        if (message === DESTINATION_DELETED) await this.#tools.refresh()
+        else await this.#ensureLease(items)
       }
     }
   }
 
-  /** Others may have made a change without waiting for this node. What was planned before it must not be stored after it. */
-  async #assure(items: readonly Item[]): Promise<void> {
-    await this.#context.membership.assure()
+  /** While the lease was expired, other nodes may have made a change without waiting for this one. A batch that was planned before the change must not be stored after it. */
+  async #ensureLease(items: readonly Item[]): Promise<void> {
+    await this.#context.membership.ensureLease()
     if (items.some(({ configuration }) => configuration !== this.#context.configuration())) {
-      throw new StoreUnavailable('the configuration was changed while the lease of this node had expired')
+      throw new StoreUnavailable('the configuration changed while the lease of this node had expired')
     }
   }
 
-  #told(problem: string | null): void {
+  #reportState(problem: string | null): void {
     if (problem === this.#problem) return
     this.#problem = problem
     this.#tools.onState(problem)
@@ -286,19 +287,19 @@ export class Accepting implements IngestStore {
     return seed
   }
 
-  // ── Counts that nobody waits for ──
+  // ── Counts, written in the background ──
 
   async #tally({ rejections, suppressed }: CountBatch): Promise<void> {
     const { idMap, ids, database } = this.#context
     const num = (sourceId: string | null): string => (sourceId === null ? '0' : (idMap.num('sources', sourceId) ?? '0'))
-    // By which it is known to have been made, should the answer be lost.
-    const name = ids.next()
-    let isDoubtful = false
+    // Marks the transaction as committed, in case the answer is lost.
+    const marker = ids.next()
+    let mayBeCommitted = false
     for (;;) {
       try {
-        if (isDoubtful && (await database.query('SELECT 1 FROM deltas WHERE id = $1', [name])).count > 0) return
+        if (mayBeCommitted && (await database.query('SELECT 1 FROM deltas WHERE id = $1', [marker])).count > 0) return
         return await database.transaction(async (ask) => {
-          await addDelta(ask, name, MARKER, '0', [])
+          await addDelta(ask, marker, MARKER, '0', [])
           const sorted = [...rejections].sort((a, b) => (num(a.sourceId) + a.code < num(b.sourceId) + b.code ? -1 : 1))
           for (const { sourceId, code, count, sample, atMs } of sorted) {
             await ask(
@@ -315,14 +316,14 @@ export class Accepting implements IngestStore {
         })
       } catch (error) {
         if (!(error instanceof StoreUnavailable) || this.#context.isClosed()) throw error
-        isDoubtful ||= error instanceof PostgresUnavailable && error.doubtful
-        await new Promise((resolve) => setTimeout(resolve, TALLY_AGAIN_MS).unref())
+        mayBeCommitted ||= error instanceof PostgresUnavailable && error.mayHaveCommitted
+        await new Promise((resolve) => setTimeout(resolve, TALLY_RETRY_MS).unref())
       }
     }
   }
 }
 
-/** One statement's worth: the names that its rows get, its values, and what its answer means. */
+/** The batches of one statement: assigns their row ids, builds the values, and interprets the result. */
 class Group {
   readonly #context: MessageContext
   readonly #segments: PlannedSegment[] = []
@@ -331,15 +332,15 @@ class Group {
 
   constructor(items: readonly Item[], context: MessageContext) {
     this.#context = context
-    for (const item of items) this.#name(item)
+    for (const item of items) this.#assignIds(item)
   }
 
   bytesOf(id: string): number {
     return this.#planned.find((planned) => planned.id === id)?.item.batch.body.length ?? 0
   }
 
-  /** A segment's shipments are named right after it: see resolve-origins.ts. */
-  #name(item: Item): void {
+  /** The row ids of a segment's shipments follow right after that of the segment: see resolve-origins.ts. */
+  #assignIds(item: Item): void {
     const { ids, idMap, configuration } = this.#context
     const { plan, messageIds } = item.batch
     const segment = ids.next()
@@ -347,7 +348,7 @@ class Group {
     const skips: Skip[] = [...plan.skips]
     for (const [at, { destinationId, indexes }] of plan.shipments.entries()) {
       const num = idMap.num('destinations', destinationId)
-      // Planned with a configuration that a deletion has overtaken.
+      // The destination was deleted after the batch was planned.
       if (num === undefined || !configuration().destinations.has(destinationId)) {
         skips.push({ destinationId, reason: 'destination_deleted', indexes })
         continue
@@ -372,7 +373,7 @@ class Group {
     this.#segments.push({ seq: segment, source, item, routes: JSON.stringify(routes) })
   }
 
-  /** Resolves after the commit with the duplicates of each segment that has any. */
+  /** Resolves after the commit, with the indexes of the duplicates of each segment that has any. */
   async write(): Promise<Map<string, number[]>> {
     const { ids, fast, membership } = this.#context
     const keys: { key: Uint8Array | null; segment: string; idx: number }[] = []
@@ -381,22 +382,22 @@ class Group {
       for (let idx = 0; idx < item.batch.messageIds.length; idx++) {
         const bytes = keyBytes(item.keys, idx * KEY_WORDS)
         const text = bytes.toString('latin1')
-        // Null: its like comes earlier in this very statement.
+        // Null if the same key comes earlier in this statement.
         keys.push({ key: seen.has(text) ? null : bytes, segment: seq, idx })
         seen.add(text)
       }
     }
-    const booksOf = (nums: readonly string[]) => [...new Set(nums)].map((subject) => ({ id: ids.next(), subject }))
+    const deltasOf = (nums: readonly string[]) => [...new Set(nums)].map((subject) => ({ id: ids.next(), subject }))
     const serverMs = membership.serverMs()
     const values = ACCEPT.values({
       holder: membership.holder,
       day: Math.floor(serverMs / DAY_MS),
-      isTurning: serverMs % DAY_MS < TURN_MS,
+      isAfterMidnight: serverMs % DAY_MS < AFTER_MIDNIGHT_MS,
       keys,
       segments: this.#segments,
       shipments: this.#planned,
-      destinations: booksOf(this.#planned.map(({ destination }) => destination)),
-      sources: booksOf(this.#segments.map(({ source }) => source)),
+      destinations: deltasOf(this.#planned.map(({ destination }) => destination)),
+      sources: deltasOf(this.#segments.map(({ source }) => source)),
     })
     const { rows } = await fast.query<{ dups: { segment: string; absent: number[] }[] | null }>(ACCEPT, values)
     return new Map((rows[0]?.dups ?? []).map(({ segment, absent }) => [segment, absent]))
@@ -433,8 +434,8 @@ class Group {
     return replies
   }
 
-  /** Of each batch that had duplicates, the keys of those, and when it came. */
-  repeats(absent: ReadonlyMap<string, readonly number[]>): { keys: Uint32Array[]; atMs: number }[] {
+  /** For each batch with duplicates: their keys, and when the batch was received. */
+  duplicates(absent: ReadonlyMap<string, readonly number[]>): { keys: Uint32Array[]; atMs: number }[] {
     return this.#segments.flatMap(({ seq, item: { keys, batch } }) => {
       const indexes = absent.get(seq)
       if (indexes === undefined) return []

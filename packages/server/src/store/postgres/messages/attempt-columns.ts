@@ -8,7 +8,7 @@ import { writeText } from '../session/text-columns.ts'
 
 export interface AttemptRow {
   id: string
-  /** Its `num`. */
+  /** The destination's `num`. */
   destination: string
   record: RecordRow<string>
 }

@@ -1,6 +1,6 @@
-// What a deleted destination is still owed and nobody holds is cancelled, in steps, each a transaction. Any node may do it, also
-// several at once: each takes rows that no other has locked. What is held is settled or given back by its holder, and
-// cancelled after that; what a node still accepts before it hears of the deletion, when it hears, or by whoever looks next.
+// Cancels the pending deliveries of deleted destinations, in steps of one transaction each. Any node can do it, and several at the same
+// time: each skips rows that another has locked. Shipments that a node holds are first settled or released by that node, and cancelled
+// afterwards. Deliveries that a node accepts before it learns of the deletion are cancelled when it learns of it, or at the next check.
 
 import { recordRow } from '../../encoding/settlement.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
@@ -12,14 +12,14 @@ import type { StoreContext } from '../session/store-context.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
 import { addDelta, LEDGER } from './ledger-deltas.ts'
 
-/** Deliveries, each with a row of its own. */
+/** The number of deliveries, each of which gets its own row. */
 const CANCELLED_PER_STEP = 1_000
-const LOOK_EVERY_MS = 5_000
+const CHECK_EVERY_MS = 5_000
 
-/** Waiting rows have two indexes, each with an order of its own. */
-const WAITING = [
-  { rows: 'attempt = 0 AND id > $2', order: 'id', values: ({ id }: Place) => [id] },
-  { rows: 'attempt > 0 AND (due, id) > ($3, $2)', order: 'due, id', values: ({ id, due }: Place) => [id, due] },
+/** Pending rows that nobody holds have two indexes with different orders. */
+const PENDING = [
+  { rows: 'attempt = 0 AND id > $2', order: 'id', values: ({ id }: Cursor) => [id] },
+  { rows: 'attempt > 0 AND (due, id) > ($3, $2)', order: 'due, id', values: ({ id, due }: Cursor) => [id, due] },
 ]
 
 const APPEND = statement({
@@ -29,12 +29,12 @@ WITH att AS (INSERT INTO attempts (${attempts.names}) SELECT * FROM ${attempts.u
 INSERT INTO failures (${failures.names}) SELECT * FROM ${failures.unnest}`,
 })
 
-interface Place {
+interface Cursor {
   due: number
   id: string
 }
 
-interface TakenRow {
+interface DeletedRow {
   id: string
   attempt: number
   replay: boolean
@@ -44,27 +44,27 @@ interface TakenRow {
 export class Cancelling {
   readonly #context: StoreContext
   #resuming: Promise<void> | null = null
-  #lookAtMs = 0
+  #nextCheckAt = 0
 
   constructor(context: StoreContext) {
     this.#context = context
   }
 
-  /** Resolves when everything that waited was cancelled, or is being cancelled or taken by another. */
+  /** Resolves when all pending deliveries that nobody holds are cancelled, or are being cancelled or claimed by another node. */
   async cancel(destinationId: string): Promise<void> {
     const { database, idMap, isClosed } = this.#context
     const destination = await idMap.find(database.ask, 'destinations', destinationId)
     if (destination === undefined) return
-    for (const waiting of WAITING) {
-      let place: Place | undefined = { due: 0, id: '0' }
-      while (place !== undefined && !isClosed()) {
-        const from: Place = place
-        place = await database.transaction((ask) => this.#step(ask, destination, waiting, from))
+    for (const pending of PENDING) {
+      let cursor: Cursor | undefined = { due: 0, id: '0' }
+      while (cursor !== undefined && !isClosed()) {
+        const from: Cursor = cursor
+        cursor = await database.transaction((ask) => this.#step(ask, destination, pending, from))
       }
     }
   }
 
-  /** Whatever any deleted destination is still owed: also what a node that is no more has left. */
+  /** Cancels pending deliveries of all deleted destinations, including those that a dead node has left. */
   resume(): Promise<void> {
     this.#resuming ??= this.#resume().finally(() => {
       this.#resuming = null
@@ -72,11 +72,11 @@ export class Cancelling {
     return this.#resuming
   }
 
-  /** Called with every beat; looks now and then. */
-  look(): void {
+  /** Called with every heartbeat; checks every few seconds. */
+  check(): void {
     const now = performance.now()
-    if (now < this.#lookAtMs || this.#context.isClosed()) return
-    this.#lookAtMs = now + LOOK_EVERY_MS
+    if (now < this.#nextCheckAt || this.#context.isClosed()) return
+    this.#nextCheckAt = now + CHECK_EVERY_MS
     this.#context.run(this.resume())
   }
 
@@ -89,10 +89,10 @@ export class Cancelling {
     for (const { id } of rows) await this.cancel(id)
   }
 
-  /** Where the next step begins; undefined when nothing is left from there on. */
-  async #step(ask: Ask, destination: string, waiting: (typeof WAITING)[number], from: Place): Promise<Place | undefined> {
-    const { rows, order, values } = waiting
-    const { rows: found } = await ask<Place>(
+  /** Returns where the next step begins, or undefined if nothing is left. */
+  async #step(ask: Ask, destination: string, pending: (typeof PENDING)[number], from: Cursor): Promise<Cursor | undefined> {
+    const { rows, order, values } = pending
+    const { rows: found } = await ask<Cursor>(
       `SELECT id, due FROM (
          SELECT id, due, sum(count) OVER (ORDER BY ${order}) - count AS before FROM (
            SELECT id, due, count FROM shipments WHERE holder = 0 AND destination = $1 AND ${rows}
@@ -102,29 +102,29 @@ export class Cancelling {
     )
     const last = found.at(-1)
     if (last === undefined) return undefined
-    // What is locked is being taken, or cancelled by another node.
-    const { rows: taken } = await ask<TakenRow>(
+    // Locked rows are being claimed, or cancelled by another node.
+    const { rows: deleted } = await ask<DeletedRow>(
       `DELETE FROM shipments s USING (
          SELECT id FROM shipments WHERE holder = 0 AND id = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED) l
        WHERE s.holder = 0 AND s.id = l.id RETURNING s.id, s.attempt, s.replay, s.parts`,
       [int8s(found.map(({ id }) => id))],
     )
-    if (taken.length > 0) await this.#end(ask, destination, taken)
+    if (deleted.length > 0) await this.#recordCancelled(ask, destination, deleted)
     return last
   }
 
-  async #end(ask: Ask, destination: string, taken: readonly TakenRow[]): Promise<void> {
+  async #recordCancelled(ask: Ask, destination: string, deleted: readonly DeletedRow[]): Promise<void> {
     const atMs = Math.floor(this.#context.nowMs())
-    const stored = taken.map(({ parts }) => JSON.parse(parts) as StoredPart<string>[])
+    const stored = deleted.map(({ parts }) => JSON.parse(parts) as StoredPart<string>[])
     const { rows: segments } = await ask<{ seq: string; count: number; absent: number[] | null }>(
       'SELECT seq, count, absent FROM segments WHERE seq = ANY ($1::bigint[])',
       [int8s([...new Set(stored.flat().map(([, segment]) => segment))])],
     )
     const bySeq = new Map(segments.map((segment) => [segment.seq, segment]))
-    const records = taken.flatMap(({ id, attempt, replay }, at) =>
+    const records = deleted.flatMap(({ id, attempt, replay }, at) =>
       (stored[at] as StoredPart<string>[]).map(([origin, segment, of]) => {
         const found = bySeq.get(segment)
-        if (found === undefined && of === 0) throw new Error(`shipment ${id} refers to a segment that is not there`)
+        if (found === undefined && of === 0) throw new Error(`shipment ${id} refers to segment ${segment}, which does not exist`)
         const indexes = owedIndexes(of, found?.count ?? 0, found?.absent ?? null)
         const finals = [{ state: 'cancelled' as const, reason: 'destination_deleted', indexes }]
         return recordRow<string>({ origin, segment, attempt, atMs, replay, requests: [], finals })

@@ -13,7 +13,7 @@ after(() => database.drop())
 
 test('a shipment that cannot be read is said to be, and keeps no other from being claimed', async () => {
   const troubles: unknown[] = []
-  const store = await openAt(database.url, { onTrouble: (error) => troubles.push(error) })
+  const store = await openAt(database.url, { onBackgroundError: (error) => troubles.push(error) })
   try {
     const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, [track('good')], [destinationId])

@@ -1,6 +1,6 @@
-// Taking work from the store and giving it back. A claim looks at one destination's own rows, in their order, and passes over
-// what others are taking at the same moment. What this node holds is known here, with the number of the claim under
-// which it is held. Questions of one moment are asked together.
+// Claims shipments and releases them. A claim scans the rows of one destination in order, and skips rows that other
+// nodes are claiming at the same moment. Keeps in memory which shipments this node holds, and the claim number of
+// each. Claims of the same moment are sent in one statement.
 
 import type { HeldShipment } from '../../delivery/common-delivery-store.ts'
 import { unpackBody } from '../../encoding/body-bytes.ts'
@@ -31,10 +31,10 @@ interface ShipmentRow {
 interface ClaimRow {
   more: boolean[] | null
   next: (number | null)[] | null
-  taken: ShipmentRow[] | null
+  claimed: ShipmentRow[] | null
 }
 
-interface Answer {
+interface ClaimResult {
   rows: ShipmentRow[]
   moreFresh: boolean
   nextRetryAtMs: number | null
@@ -42,19 +42,19 @@ interface Answer {
 
 interface Held {
   claim: number
-  /** Of the segments, as stored. */
+  /** The stored size of its segments. */
   bytes: number
 }
 
 const MAX_CLAIMS = 64
-/** A statement whose end is not known may still be made by the server for as long as statements are allowed to take. */
-const DOUBT_MS = 60_000
-const RELEASE_AGAIN_MS = 250
+/** The server may still commit a statement whose connection was lost, for as long as statements may take. */
+const UNCERTAIN_MS = 60_000
+const RELEASE_RETRY_MS = 250
 const FREED_AT_ONCE = 5_000
-/** Longer than any statement is waited for: what was taken by one that is still under way is known here when this has passed. */
+/** Longer than the timeout of any statement, so that shipments claimed by a statement that is still in flight are known here by then. */
 const STRAYS_EVERY_MS = 15_000
 
-const QUESTIONS = plainColumns({
+const REQUESTS = plainColumns({
   ord: 'integer',
   destination: 'bigint',
   max_fresh: 'integer',
@@ -66,10 +66,10 @@ const QUESTIONS = plainColumns({
 
 const CLAIM = statement({
   name: 'claim',
-  parameters: { holder: 'value', questions: QUESTIONS },
-  text: ({ holder, questions }) => `
+  parameters: { holder: 'value', requests: REQUESTS },
+  text: ({ holder, requests }) => `
 WITH q AS MATERIALIZED (
-  SELECT * FROM ${questions.as('q')}
+  SELECT * FROM ${requests.as('q')}
 ), found AS MATERIALIZED (
   SELECT q.ord, q.max_bytes, 0 AS class, r.nth, r.id, r.due, r.bytes, r.nth > q.max_retries AS beyond FROM q CROSS JOIN LATERAL (
     SELECT id, due, bytes, row_number() OVER (ORDER BY due, id) AS nth FROM (
@@ -87,7 +87,7 @@ WITH q AS MATERIALIZED (
   FROM found
 ), picked AS MATERIALIZED (
   SELECT *, NOT beyond AND before <= max_bytes AS mine FROM weighed
-), taken AS (
+), claimed AS (
   UPDATE shipments s SET holder = ${holder}, claim = s.claim + 1
   WHERE s.holder = 0 AND s.id = ANY (ARRAY(SELECT id FROM picked WHERE mine))
   RETURNING s.id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts
@@ -99,12 +99,12 @@ SELECT
      ORDER BY q.ord) FROM q) AS next,
   (SELECT json_agg(json_build_object('ord', p.ord, 'id', t.id::text, 'claim', t.claim, 'attempt', t.attempt, 'first_attempt', t.first_attempt, 'due', t.due,
      'bytes', t.bytes, 'unit', t.unit, 'replay', t.replay, 'urls', t.urls, 'parts', t.parts) ORDER BY p.ord, p.class, p.nth)
-   FROM taken t JOIN picked p ON p.id = t.id) AS taken,
+   FROM claimed t JOIN picked p ON p.id = t.id) AS claimed,
   CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = ${holder}) THEN refuse('this node was declared dead') END AS refused`,
 })
 
-const LOOK = {
-  name: 'look',
+const POLL = {
+  name: 'poll',
   text: `
 SELECT d.destination,
   (SELECT s.id FROM shipments s WHERE s.holder < 1 AND s.attempt = 0 AND s.destination = d.destination AND s.id > d.after ORDER BY s.id LIMIT 1) AS fresh,
@@ -122,14 +122,14 @@ export class Claiming {
   readonly #context: MessageContext
   readonly #held = new Map<string, Held>()
   readonly #scanPositions: ScanPositions
-  readonly #grouping: Grouping<ClaimRequest, Answer>
-  /** Given back and not written yet; a claim waits for it. */
+  readonly #grouping: Grouping<ClaimRequest, ClaimResult>
+  /** Releases that are not written yet. A claim waits for them. */
   #releasing: Promise<void> = Promise.resolve()
-  /** Shipments of groups whose commit is not known: held by this node, if they are there, and by nobody in it. */
-  readonly #doubts = new Map<string, number>()
-  /** Rows that stood as held by this node at the last look for them, and were not known here: `ID CLAIM`. */
+  /** Shipments of groups that may have been committed: if they exist, this node holds them in the database, but not in memory. Until when to look for them. */
+  readonly #uncertain = new Map<string, number>()
+  /** Rows that the database showed as held by this node at the last check, but that were not in memory: `ID CLAIM`. */
   #strays = new Set<string>()
-  #straysLookedAt = 0
+  #straysCheckedAt = 0
 
   constructor(context: MessageContext) {
     this.#context = context
@@ -170,7 +170,7 @@ export class Claiming {
     return this.#filled(rows, destinationId)
   }
 
-  /** Resolves when it is written. Nothing for what is not held under this claim any more. */
+  /** Resolves when the release is written. Ignores shipments that are no longer held under this claim. */
   release(shipments: readonly HeldShipment[]): Promise<void> {
     const mine = shipments.filter(({ id, claim }) => this.holds(id as string, claim))
     for (const { id, destinationId } of mine) {
@@ -193,7 +193,7 @@ export class Claiming {
     for (const id of destinationIds) this.#scanPositions.forget(id)
   }
 
-  // ── What is held ──
+  // ── Shipments that this node holds ──
 
   hold(id: string, claim: number, bytes: number): void {
     this.#held.set(id, { claim, bytes })
@@ -207,35 +207,35 @@ export class Claiming {
     return this.#held.get(id)?.bytes ?? 0
   }
 
-  /** It was settled. */
+  /** The shipment was settled. */
   ended(id: string): void {
     this.#held.delete(id)
   }
 
-  /** Nobody in this process has them, whatever the server made of them. */
-  doubt(ids: readonly string[]): void {
-    for (const id of ids) this.#doubts.set(id, performance.now() + DOUBT_MS)
+  /** These shipments may have been committed as held by this node, but nothing in this process has them. */
+  addUncertain(ids: readonly string[]): void {
+    for (const id of ids) this.#uncertain.set(id, performance.now() + UNCERTAIN_MS)
   }
 
-  /** This node was given up: what it held is others' now. */
+  /** This node was declared dead, and other nodes may have taken over what it held. */
   fenced(): void {
     this.#held.clear()
     this.#scanPositions.clear()
-    this.#doubts.clear()
+    this.#uncertain.clear()
     this.#strays.clear()
     this.#context.consumer()?.claimsLost?.()
   }
 
-  // ── Work that came without word ──
+  // ── Polling ──
 
-  /** Now and then: what nobody in this node knows to be held by it. */
-  async tidy(): Promise<void> {
-    await this.#releaseDoubtful()
+  /** Called once a second. Releases rows that this node holds only in the database, not in memory. */
+  async releaseLost(): Promise<void> {
+    await this.#releaseUncertain()
     await this.#releaseStrays()
   }
 
-  /** Some times a second: what others left in the store, and what has become due. */
-  async look(): Promise<void> {
+  /** Called a few times a second. Finds work that other nodes have left in the store, and retries that have become due. */
+  async poll(): Promise<void> {
     const consumer = this.#context.consumer()
     const destinations = [...this.#context.configuration().destinations.values()].filter(({ enabled, paused }) => enabled && !paused)
     const nums = destinations.flatMap(({ id }) => this.#context.idMap.num('destinations', id) ?? [])
@@ -243,7 +243,7 @@ export class Claiming {
     const ids = nums.map((num) => this.#context.idMap.id('destinations', num) as string)
     const from = ids.map((id) => this.#scanPositions.from(id))
     const started = performance.now()
-    const { rows } = await this.#context.fast.query<{ destination: string; fresh: string | null; due: number | null }>(LOOK, [
+    const { rows } = await this.#context.fast.query<{ destination: string; fresh: string | null; due: number | null }>(POLL, [
       int8s(nums),
       int8s(from),
     ])
@@ -252,30 +252,30 @@ export class Claiming {
     const soonMs = this.#context.scheduleMs() + 1_000
     for (const [at, id] of ids.entries()) {
       const { fresh = null, due = null } = found.get(nums[at] as string) ?? {}
-      if (fresh === null) this.#scanPositions.looked(id, from[at] as string, null, tookMs)
-      // It lies where a claim would not look.
+      if (fresh === null) this.#scanPositions.scanned(id, from[at] as string, null, tookMs)
+      // A claim would not scan this row.
       else if (fresh <= this.#scanPositions.from(id)) this.#scanPositions.forget(id)
       if (fresh !== null || (due !== null && due <= soonMs)) consumer.wake(id)
     }
   }
 
-  async #releaseDoubtful(): Promise<void> {
-    if (this.#doubts.size === 0) return
+  async #releaseUncertain(): Promise<void> {
+    if (this.#uncertain.size === 0) return
     const now = performance.now()
-    const ids = [...this.#doubts.keys()].filter((id) => !this.#held.has(id))
+    const ids = [...this.#uncertain.keys()].filter((id) => !this.#held.has(id))
     const { rows } = await this.#context.fast.query<{ id: string }>(
       'UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[]) RETURNING id',
       [this.#context.membership.holder, int8s(ids)],
     )
-    for (const { id } of rows) this.#doubts.delete(id)
-    for (const [id, untilMs] of this.#doubts) if (untilMs < now) this.#doubts.delete(id)
+    for (const { id } of rows) this.#uncertain.delete(id)
+    for (const [id, untilMs] of this.#uncertain) if (untilMs < now) this.#uncertain.delete(id)
   }
 
-  /** A claim whose answer was lost names nothing that could be doubted. What it took is found by being held and not known, twice. */
+  /** If the answer to a claim is lost, this node does not know which rows it claimed. They are found as rows that two successive checks show as held by this node but not in memory. */
   async #releaseStrays(): Promise<void> {
     const now = performance.now()
-    if (now - this.#straysLookedAt < STRAYS_EVERY_MS) return
-    this.#straysLookedAt = now
+    if (now - this.#straysCheckedAt < STRAYS_EVERY_MS) return
+    this.#straysCheckedAt = now
     const { holder } = this.#context.membership
     const { rows } = await this.#context.fast.query<{ id: string; claim: number }>(
       { name: 'strays', text: 'SELECT id, claim FROM shipments WHERE holder = $1' },
@@ -290,7 +290,7 @@ export class Claiming {
     await this.#context.fast.query(RELEASE, [holder, int8s(strays.map(({ id }) => id)), int4s(strays.map(({ claim }) => claim))])
   }
 
-  /** Tried again while the store is away; over when this node's time is, for then everything it held is free. */
+  /** Retries while the database is unavailable. Stops if this node is declared dead, because then everything it held is released. */
   async #release(shipments: readonly HeldShipment[]): Promise<void> {
     const { holder } = this.#context.membership
     const ids = int8s(shipments.map(({ id }) => id as string))
@@ -301,35 +301,35 @@ export class Claiming {
         return
       } catch {
         if (this.#context.isClosed()) return
-        await new Promise((resolve) => setTimeout(resolve, RELEASE_AGAIN_MS).unref())
+        await new Promise((resolve) => setTimeout(resolve, RELEASE_RETRY_MS).unref())
       }
     }
   }
 
   // ── Claims ──
 
-  /** A statement does not pass over what it has itself taken, so it asks for no destination twice. */
-  async #claim(requests: readonly ClaimRequest[]): Promise<(Answer | Error)[]> {
-    const answers = new Map<ClaimRequest, Answer | Error>()
+  /** A statement does not skip rows that it has locked itself, so it contains each destination only once. */
+  async #claim(requests: readonly ClaimRequest[]): Promise<(ClaimResult | Error)[]> {
+    const answers = new Map<ClaimRequest, ClaimResult | Error>()
     for (let left = requests; left.length > 0; ) {
       const first = new Map(left.map((request) => [request.destinationId, request]))
       const asked = [...first.values()]
       try {
         for (const [at, answer] of (await this.#claimOnce(asked)).entries()) answers.set(asked[at] as ClaimRequest, answer)
       } catch (error) {
-        // What was taken before is told to whoever asked for it.
+        // Requests that were answered before the error still get their shipments.
         if (answers.size === 0) throw error
         for (const request of left) answers.set(request, error as Error)
         break
       }
       left = left.filter((request) => first.get(request.destinationId) !== request)
     }
-    return requests.map((request) => answers.get(request) as Answer | Error)
+    return requests.map((request) => answers.get(request) as ClaimResult | Error)
   }
 
-  async #claimOnce(requests: readonly ClaimRequest[]): Promise<Answer[]> {
+  async #claimOnce(requests: readonly ClaimRequest[]): Promise<ClaimResult[]> {
     const now = performance.now()
-    const questions = requests.map(({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }, ord) => ({
+    const parameters = requests.map(({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }, ord) => ({
       ord,
       destination: this.#context.idMap.num('destinations', destinationId) ?? '0',
       max_fresh: maxFresh,
@@ -338,18 +338,21 @@ export class Claiming {
       now: Math.floor(nowMs),
       max_bytes: Math.min(Math.floor(maxBytes), Number.MAX_SAFE_INTEGER),
     }))
-    const { rows } = await this.#context.fast.query<ClaimRow>(CLAIM, CLAIM.values({ holder: this.#context.membership.holder, questions }))
+    const { rows } = await this.#context.fast.query<ClaimRow>(
+      CLAIM,
+      CLAIM.values({ holder: this.#context.membership.holder, requests: parameters }),
+    )
     const tookMs = performance.now() - now
     const [row] = rows
-    const taken = row?.taken ?? []
-    for (const { id, claim, bytes } of taken) this.hold(id, claim, bytes)
+    const claimed = row?.claimed ?? []
+    for (const { id, claim, bytes } of claimed) this.hold(id, claim, bytes)
     return requests.map(({ destinationId, maxFresh }, ord) => {
-      const own = taken.filter((shipment) => shipment.ord === ord)
+      const own = claimed.filter((shipment) => shipment.ord === ord)
       const moreFresh = row?.more?.[ord] ?? false
       if (maxFresh > 0) {
         const last = own.reduce<string | null>((newest, { id, attempt }) => (attempt === 0 && id > (newest ?? '') ? id : newest), null)
-        // Without one, others may have them, or they are beyond what was asked for: that says nothing about where they lie.
-        if (last !== null) this.#scanPositions.looked(destinationId, (questions[ord] as { after: string }).after, last, tookMs)
+        // If nothing was claimed, other nodes may hold the rows, or they exceed the limits of the request. Neither says anything about the position.
+        if (last !== null) this.#scanPositions.scanned(destinationId, (parameters[ord] as { after: string }).after, last, tookMs)
       }
       return { rows: own, moreFresh, nextRetryAtMs: row?.next?.[ord] ?? null }
     })
@@ -367,7 +370,7 @@ export class Claiming {
       )
       for (const row of found.rows) segments.set(row.seq, row)
     } catch (error) {
-      // Taken, and nobody will hear of it.
+      // The shipments were claimed, but the caller will not get them.
       void this.release(rows.map((row, at) => shipmentOf(row, destinationId, stored[at] as StoredPart<string>[], segments, true)))
       throw error
     }
@@ -389,7 +392,7 @@ export class Claiming {
       try {
         return [fill(row, stored[at] as StoredPart<string>[])]
       } catch (error) {
-        // Held on to, so that it is not taken again and again; the others have nothing to do with it.
+        // The unreadable shipment stays held, so that it is not claimed again and again. The other shipments are returned.
         this.#context.run(Promise.reject(new Error(`shipment ${row.id} cannot be read`, { cause: error })))
         return []
       }
@@ -416,7 +419,8 @@ function shipmentOf(
     replay: row.replay,
     parts: parts.map(([origin, segment, indexes]) => {
       const found = segments.get(segment)
-      if (found === undefined && indexes === 0 && !unread) throw new Error(`shipment ${row.id} refers to a segment that is not there`)
+      if (found === undefined && indexes === 0 && !unread)
+        throw new Error(`shipment ${row.id} refers to segment ${segment}, which does not exist`)
       return { origin, segment, indexes: owedIndexes(indexes, found?.count ?? 0, found?.absent ?? null) }
     }),
   }

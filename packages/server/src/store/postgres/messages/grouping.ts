@@ -1,23 +1,23 @@
-// What is given while a group is under way waits and makes up the next one: under load many share a commit, and alone one does
-// not wait. Memory is bounded: beyond the limit of bytes that wait, more is refused as unavailable. What fails in a group because
-// of another in it is made again alone.
+// Group commit. Items that are pushed while a group is running wait and form the next group: under load many items share a commit, and a single
+// item does not wait. Memory is bounded: if too many bytes are waiting, further items are rejected as unavailable. If a group fails
+// because of one of its items, each item is retried alone.
 
 import { StoreUnavailable } from '../../store.ts'
 
 export interface GroupingOptions<Item, Reply> {
-  /** One transaction. Gives a reply for each, in order, or the error that concerns it alone. */
+  /** Runs one transaction. Returns for each item, in order, its reply or an error that concerns this item alone. */
   run: (items: readonly Item[]) => Promise<readonly (Reply | Error)[]>
-  /** Groups under way at once. */
+  /** The number of groups that may run at the same time. */
   depth: number
-  /** A group is begun beside another only when so many wait. */
+  /** While a group is running, another one starts only when at least this many items wait. */
   early: number
   maxItems: number
   /** If missing, neither groups nor waiting items are limited by bytes. */
   bytesOf?: (item: Item) => number
   maxBytes?: number
-  /** What may wait, in bytes. */
+  /** The most bytes that may wait. */
   waitingBytes?: number
-  /** How long the first may wait for others; 0: until the end of this turn of the event loop. */
+  /** How long the first item waits for others; 0 for the end of the current turn of the event loop. */
   lingerMs?: number
 }
 
@@ -32,7 +32,7 @@ export class Grouping<Item, Reply> {
   readonly #options: Required<GroupingOptions<Item, Reply>>
   #waiting: Waiting<Item, Reply>[] = []
   #waitingBytes = 0
-  #underway = 0
+  #running = 0
   #immediate: NodeJS.Immediate | undefined
   #timer: NodeJS.Timeout | undefined
   #closed = false
@@ -52,7 +52,7 @@ export class Grouping<Item, Reply> {
     if (this.#closed) return Promise.reject(new StoreUnavailable('the store is closed'))
     const bytes = this.#options.bytesOf(item)
     if (this.#waitingBytes > this.#options.waitingBytes) {
-      return Promise.reject(new StoreUnavailable('more waits to be written than fits in memory'))
+      return Promise.reject(new StoreUnavailable('too many messages are waiting to be written; retry later'))
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, bytes, resolve, reject })
@@ -61,10 +61,10 @@ export class Grouping<Item, Reply> {
     })
   }
 
-  /** Everything that was given before is made; nothing more is taken. */
+  /** Rejects new items, and resolves when all items that were pushed before have been processed. */
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#waiting.length === 0 && this.#underway === 0) return
+    if (this.#waiting.length === 0 && this.#running === 0) return
     const idle = new Promise<void>((resolve) => this.#idle.push(resolve))
     this.#begin()
     await idle
@@ -72,7 +72,7 @@ export class Grouping<Item, Reply> {
 
   #schedule(): void {
     const { depth, early, lingerMs, maxItems } = this.#options
-    if (this.#underway >= depth || (this.#underway > 0 && this.#waiting.length < early)) return
+    if (this.#running >= depth || (this.#running > 0 && this.#waiting.length < early)) return
     if (lingerMs === 0 || this.#waiting.length >= maxItems) this.#immediate ??= setImmediate(() => this.#begin())
     else this.#timer ??= setTimeout(() => this.#begin(), lingerMs)
   }
@@ -83,7 +83,7 @@ export class Grouping<Item, Reply> {
     this.#immediate = undefined
     this.#timer = undefined
     const { depth, maxItems, maxBytes } = this.#options
-    if (this.#waiting.length === 0 || this.#underway >= depth) return
+    if (this.#waiting.length === 0 || this.#running >= depth) return
     let count = 0
     let bytes = 0
     while (
@@ -95,14 +95,14 @@ export class Grouping<Item, Reply> {
     }
     const group = this.#waiting.splice(0, count)
     this.#waitingBytes -= bytes
-    this.#underway++
+    this.#running++
     void this.#run(group).finally(() => {
-      this.#underway--
+      this.#running--
       if (this.#waiting.length > 0) {
         if (this.#closed) this.#begin()
         else this.#schedule()
       }
-      if (this.#waiting.length === 0 && this.#underway === 0) for (const resolve of this.#idle.splice(0)) resolve()
+      if (this.#waiting.length === 0 && this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve()
     })
     if (this.#waiting.length > 0) this.#schedule()
   }

@@ -1,5 +1,5 @@
-// What stands for a messageId in message_keys: its fingerprint (encoding/fingerprint.ts) as a uuid, and the secret seed that
-// fingerprints are made with.
+// The keys of message_keys: fingerprints of messageIds (encoding/fingerprint.ts) stored as uuids, and the secret seed of the
+// fingerprints.
 
 import { randomBytes } from 'node:crypto'
 import { FINGERPRINT_WORDS, type Seed } from '../../encoding/fingerprint.ts'
@@ -8,7 +8,7 @@ import type { Database } from '../session/database.ts'
 
 export const SEED_SETTING = 'seed'
 
-/** The seed is read once, when it is first needed. */
+/** Reads the seed once, when it is first needed. */
 export function seedOf(database: Database): () => Promise<Seed> {
   let opening: Promise<Seed> | undefined
   return () => {
@@ -20,7 +20,7 @@ export function seedOf(database: Database): () => Promise<Seed> {
   }
 }
 
-/** Made by the first node there is; all use the same. */
+/** The first node creates the seed; all nodes use the same one. */
 async function openSeed(database: Database): Promise<Seed> {
   await database.query('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
     SEED_SETTING,
@@ -37,7 +37,7 @@ export function keyBytes(words: Uint32Array, at = 0): Buffer {
   return bytes
 }
 
-/** As PostgreSQL writes a uuid. */
+/** The key as PostgreSQL formats a uuid. */
 export function keyText(words: Uint32Array, at = 0): string {
   const hex = keyBytes(words, at).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`

@@ -1,6 +1,6 @@
-// Messages that came again and were dropped as duplicates: how often, and when last. A client that repeats a call repeats
-// all of it, so there is a row for each set of messages that came again together, under the segment that has them, and the
-// same call once more only counts it up. Written after the commit of what was new, in a statement of its own: it happens seldom.
+// Records messages that were received again and dropped as duplicates: how often, and when last. A client that repeats a call repeats
+// all of it, so there is one row for each set of messages that were received again together, with the segment that contains them. If the
+// same call is repeated once more, only its count increases. Duplicates are rare, so they are written in a separate statement after the commit of the new messages.
 
 import { digestOf, FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { uuids } from '../session/binary-arrays.ts'
@@ -16,19 +16,22 @@ const RECORD = statement({
     ON CONFLICT (segment, digest) DO UPDATE SET count = repeats.count + excluded.count, last_at = greatest(repeats.last_at, excluded.last_at)`,
 })
 
-/** `keys`: the fingerprints of one call's messages that were known already. */
-export async function recordRepeats(database: Database, calls: readonly { keys: readonly Uint32Array[]; atMs: number }[]): Promise<void> {
+/** `keys` has the fingerprints of the messages of one call that were duplicates. */
+export async function recordDuplicates(
+  database: Database,
+  calls: readonly { keys: readonly Uint32Array[]; atMs: number }[],
+): Promise<void> {
   const all = calls.flatMap(({ keys }) => keys)
   const { rows } = await database.query<{ key: string; segment: string }>(
     'SELECT key, max(segment) AS segment FROM message_keys WHERE key = ANY ($1::uuid[]) GROUP BY key',
     [uuids(all.map((words) => keyBytes(words)))],
   )
-  const holders = new Map(rows.map(({ key, segment }) => [key, segment]))
+  const segmentOf = new Map(rows.map(({ key, segment }) => [key, segment]))
   const found = new Map<string, { segment: string; digest: number; count: number; last_at: number; fingerprints: Uint8Array }>()
   for (const { keys, atMs } of calls) {
     const bySegment = new Map<string, Uint32Array[]>()
     for (const words of keys) {
-      const segment = holders.get(keyText(words))
+      const segment = segmentOf.get(keyText(words))
       if (segment === undefined) continue
       bySegment.set(segment, [...(bySegment.get(segment) ?? []), words])
     }
@@ -36,15 +39,15 @@ export async function recordRepeats(database: Database, calls: readonly { keys: 
       const words = new Uint32Array(own.length * FINGERPRINT_WORDS)
       for (const [at, one] of own.entries()) words.set(one, at * FINGERPRINT_WORDS)
       const digest = digestOf(words)
-      const name = `${segment} ${digest}`
-      const before = found.get(name)
+      const id = `${segment} ${digest}`
+      const before = found.get(id)
       if (before) {
         before.count++
         before.last_at = Math.max(before.last_at, atMs)
-      } else found.set(name, { segment, digest, count: 1, last_at: atMs, fingerprints: new Uint8Array(words.buffer) })
+      } else found.set(id, { segment, digest, count: 1, last_at: atMs, fingerprints: new Uint8Array(words.buffer) })
     }
   }
-  // In one order everywhere, so that two nodes do not wait for each other in a ring.
+  // All nodes use the same order, to avoid deadlocks.
   const sets = [...found.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, set]) => set)
   await database.query(RECORD, RECORD.values({ sets }))
 }

@@ -7,10 +7,10 @@ import type { Origin, ResolvedDelivery } from '../../history/delivery-ids.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns } from '../session/row-parameters.ts'
 
-/** A segment and its shipments are named in one go. */
-const NAMED_WITHIN = String(5_000n << 21n)
-/** Segments of the same node that may have come in between: of one group, of which a segment of no destination has none. */
-const LOOKED_AT = 64
+/** The largest difference between the row id of a segment and those of its shipments, which are created together. */
+const ID_RANGE = String(5_000n << 21n)
+/** The number of segments of the same node to check. Other segments of the same group may be in between if they have no shipments. */
+const SEGMENTS_CHECKED = 64
 
 /** The columns by which `replays` identifies a delivery. */
 export const DELIVERIES = new Columns<ResolvedDelivery<string>>({
@@ -20,28 +20,28 @@ export const DELIVERIES = new Columns<ResolvedDelivery<string>>({
   origin: ['bigint', ({ origin }) => origin],
 })
 
-export async function resolveOrigins(ask: Ask, names: readonly string[]): Promise<Map<string, Origin<string>>> {
+export async function resolveOrigins(ask: Ask, origins: readonly string[]): Promise<Map<string, Origin<string>>> {
   const found = new Map<string, Origin<string>>()
-  if (names.length === 0) return found
+  if (origins.length === 0) return found
   const { rows: replays } = await ask<{ origin: string; destination: string; segment: string; indexes: number[] }>(
     `SELECT r.origin, r.destination, r.segment, array_agg(r.idx) AS indexes FROM unnest($1::bigint[]) AS n (origin)
      JOIN replays r ON r.origin = n.origin GROUP BY r.origin, r.destination, r.segment`,
-    [names],
+    [origins],
   )
   for (const { origin, ...of } of replays) found.set(origin, { ...of, replay: true })
-  const others = names.filter((name) => !found.has(name))
+  const others = origins.filter((origin) => !found.has(origin))
   if (others.length === 0) return found
   const { rows: segments } = await ask<{ origin: string; seq: string; routes: string; count: number; absent: number[] | null }>(
     `SELECT n.origin, g.seq, g.routes, g.count, g.absent FROM unnest($1::bigint[]) AS n (origin) CROSS JOIN LATERAL (
        SELECT * FROM (
          SELECT seq, routes, count, absent FROM segments
-         WHERE seq < n.origin AND seq > n.origin - ${NAMED_WITHIN} AND (seq >> 12) & 511 = (n.origin >> 12) & 511
-         ORDER BY seq DESC LIMIT ${LOOKED_AT}) s
+         WHERE seq < n.origin AND seq > n.origin - ${ID_RANGE} AND (seq >> 12) & 511 = (n.origin >> 12) & 511
+         ORDER BY seq DESC LIMIT ${SEGMENTS_CHECKED}) s
        WHERE strpos(s.routes, '"' || n.origin || '"') > 0 LIMIT 1) g`,
     [others],
   )
   for (const { origin, seq, routes, count, absent } of segments) {
-    const route = (JSON.parse(routes) as Routes<string>).s.find(([, name]) => name === origin)
+    const route = (JSON.parse(routes) as Routes<string>).s.find(([, id]) => id === origin)
     if (!route) continue
     found.set(origin, { destination: route[0], segment: seq, indexes: owedIndexes(route[2], count, absent), replay: false })
   }

@@ -21,10 +21,10 @@ function rig(): { places: ScanPositions; later: (ms: number) => void } {
 test('a look begins where the last one ended, and after two seconds at the front', () => {
   const { places, later } = rig()
   assert.equal(places.from('a'), '0')
-  places.looked('a', '0', '500', 1)
+  places.scanned('a', '0', '500', 1)
   assert.equal(places.from('a'), '500')
   later(1_000)
-  places.looked('a', '500', '700', 1)
+  places.scanned('a', '500', '700', 1)
   assert.equal(places.from('a'), '700')
   later(1_001)
   assert.equal(places.from('a'), '0', 'counted from the last look at the front')
@@ -33,15 +33,15 @@ test('a look begins where the last one ended, and after two seconds at the front
 
 test('where nothing was found, only what comes from now on is looked for', () => {
   const { places } = rig()
-  places.looked('a', '0', null, 1)
+  places.scanned('a', '0', null, 1)
   assert.ok(places.from('a') > rowIdAt(SERVER_MS - 120_000) && places.from('a') < rowIdAt(SERVER_MS))
-  places.looked('a', '900', null, 1)
+  places.scanned('a', '900', null, 1)
   assert.equal(places.from('a'), '900')
 })
 
 test('the longer a look from the front took, the later the next', () => {
   const { places, later } = rig()
-  places.looked('a', '0', '500', 400)
+  places.scanned('a', '0', '500', 400)
   later(19_000)
   assert.equal(places.from('a'), '500')
   later(1_001)
@@ -50,16 +50,16 @@ test('the longer a look from the front took, the later the next', () => {
 
 test('a server that was slow once does not put off the next look from the front for minutes', () => {
   const { places, later } = rig()
-  places.looked('a', '0', '500', 10_000)
+  places.scanned('a', '0', '500', 10_000)
   later(30_001)
   assert.equal(places.from('a'), '0')
 })
 
 test('after something was given back, the next look begins at the front', () => {
   const { places } = rig()
-  places.looked('a', '0', '500', 1)
+  places.scanned('a', '0', '500', 1)
   places.forget('a')
   assert.equal(places.from('a'), '0')
-  places.looked('a', '500', null, 1)
+  places.scanned('a', '500', null, 1)
   assert.equal(places.from('a'), '0', 'also if a look that began before forget() ends after it')
 })

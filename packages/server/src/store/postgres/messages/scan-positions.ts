@@ -1,26 +1,26 @@
-// From where on a destination's waiting rows are looked at. The index of waiting rows begins with rows that were taken already until the
-// server has cleaned it, which it cannot while somebody looks at an old snapshot: passing over them again with every look would
-// take longer and longer. So a look begins where the last one ended, and now and then at the front, where what was given back lies;
-// the longer that took, the later again.
+// Remembers at which row the scan of a destination's pending shipments starts. The index still contains entries of rows that were already
+// claimed until the server has vacuumed them, which it cannot do while an old snapshot is open. Skipping these entries in every scan would
+// take longer and longer. So a scan starts where the last one ended, and only now and then at the front, where released rows
+// are. The longer a scan from the front took, the later the next one.
 
 import { rowIdAt } from '../schema/ids.ts'
 
 const FRONT = '0'
 const FRONT_EVERY_MS = 2_000
-/** Of the time that nodes have, no more than this part goes into looks from the front. */
-const FRONT_SHARE = 0.02
-/** But a look may take long because the server is slow, and what another node gave back is seen from the front alone. */
+/** The largest fraction of time that is spent on scans from the front. */
+const FRONT_TIME_FRACTION = 0.02
+/** The upper limit of that pause. A scan may take long just because the server is slow, and only a scan from the front finds what another node released. */
 const FRONT_AT_LEAST_EVERY_MS = 30_000
-/** What is new now is named later than this, whoever names it. */
+/** New rows have row ids later than the current time minus this, whichever node creates them. */
 const SKEW_MS = 60_000
 
-interface Place {
+interface ScanPosition {
   after: string
   frontAt: number
 }
 
 export class ScanPositions {
-  readonly #scanPositions = new Map<string, Place>()
+  readonly #positions = new Map<string, ScanPosition>()
   readonly #serverMs: () => number
   readonly #now: () => number
 
@@ -29,33 +29,33 @@ export class ScanPositions {
     this.#now = now
   }
 
-  /** Rows after this one are to be looked at; '0': all. */
+  /** The next scan covers the rows after this row id; '0' for all rows. */
   from(destinationId: string): string {
-    const place = this.#scanPositions.get(destinationId)
-    return place === undefined || place.frontAt <= this.#now() ? FRONT : place.after
+    const position = this.#positions.get(destinationId)
+    return position === undefined || position.frontAt <= this.#now() ? FRONT : position.after
   }
 
-  /** A look from `from` came as far as `last`; null: it found nothing. */
-  looked(destinationId: string, from: string, last: string | null, tookMs: number): void {
-    const before = this.#scanPositions.get(destinationId)
-    // forget() was called since this look began, so the look did not see the rows that were released.
+  /** Records that a scan from `from` reached the row `last`, or found nothing if it is null. */
+  scanned(destinationId: string, from: string, last: string | null, tookMs: number): void {
+    const before = this.#positions.get(destinationId)
+    // forget() was called since this scan began, so the scan did not see the rows that were released.
     if (before === undefined && from !== FRONT) return
-    // Nothing there: what comes from now on has a later name.
+    // If nothing was found, new rows have later row ids than this.
     const after = last ?? (from === FRONT ? rowIdAt(this.#serverMs() - SKEW_MS) : from)
     const frontAt = from === FRONT || before === undefined ? this.#now() + pauseAfter(tookMs) : before.frontAt
-    this.#scanPositions.set(destinationId, { after, frontAt })
+    this.#positions.set(destinationId, { after, frontAt })
   }
 
-  /** Something may have been given back: the next look begins at the front. */
+  /** Makes the next scan start at the front, because rows may have been released. */
   forget(destinationId: string): void {
-    this.#scanPositions.delete(destinationId)
+    this.#positions.delete(destinationId)
   }
 
   clear(): void {
-    this.#scanPositions.clear()
+    this.#positions.clear()
   }
 }
 
 function pauseAfter(tookMs: number): number {
-  return Math.min(FRONT_AT_LEAST_EVERY_MS, Math.max(FRONT_EVERY_MS, tookMs / FRONT_SHARE))
+  return Math.min(FRONT_AT_LEAST_EVERY_MS, Math.max(FRONT_EVERY_MS, tookMs / FRONT_TIME_FRACTION))
 }

@@ -68,7 +68,7 @@ test('settlements that are too much for one statement are made one by one', asyn
 })
 
 test('a settlement whose answer was lost is known to be made, however late and however often it was asked for', async () => {
-  const unavailable = (doubtful: boolean): Error => new PostgresUnavailable('away', doubtful)
+  const unavailable = (mayHaveCommitted: boolean): Error => new PostgresUnavailable('away', mayHaveCommitted)
   const refused = Object.assign(new Error('not held'), { code: 'SY001' })
   const settles = [unavailable(true), refused, refused]
   // Before it, it is not there yet; after the refusal it cannot be asked for at once, and then it is.

@@ -1,8 +1,8 @@
-// Settling: what ended at the same time is one statement. Claimed shipments go or are kept with what is left of them, what is
-// owed another attempt is added, and what happened is appended. The statement refuses itself as a whole when a shipment is not held under the claim that it is
-// settled with, or when the numbers of deliveries do not add up: conservation is checked here, at the last place that could
-// break it. Settlements are tried again until it is known what became of them, since what they tell has happened: a group
-// leaves its name in the books, so that one whose answer was lost is not made twice.
+// Settles shipments. Settlements of the same moment are written by one statement. It deletes the claimed shipments or updates them to what is
+// left of them, inserts shipments for deliveries that need another attempt, and appends the attempts. The whole statement fails if a shipment
+// is not held under the claim that it is settled with, or if the numbers of deliveries do not add up: this is the last place that could lose
+// a delivery, so it is checked here. A settlement records what has already happened, so it is retried until its outcome is known. Each group
+// inserts a marker, so that a group whose answer was lost is not applied twice.
 
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
@@ -31,23 +31,23 @@ interface Item {
 
 const GROUP_SETTLEMENTS = 500
 /**
- * Nobody waits for a settlement: what is delivered in this moment may be sent again after a crash, as what is in flight, and
- * many share a commit.
+ * Nothing waits for a settlement, so many can share a commit. Messages delivered in this interval may be sent again after a crash, like
+ * those in flight.
  */
 const LINGER_MS = 4
-const AGAIN_MS = 250
-/** What a row of `failures` takes in a statement, about: one settlement of a large batch has thousands. */
+const RETRY_MS = 250
+/** The approximate size of a row of `failures` in a statement. One settlement of a large batch can have thousands. */
 const FAILURE_BYTES = 100
-/** A group that the server could not make in its time, so often, is made in its parts. */
-const TRIES_TOGETHER = 2
-const TOOK_TOO_LONG = '57014'
+/** After this many statement timeouts, the settlements of a group are written one by one. */
+const GROUP_TRIES = 2
+const QUERY_CANCELED = '57014'
 
 interface RestRow {
   id: string
-  /** Its `num`. */
+  /** The destination's `num`. */
   destination: string
   draft: ShipmentDraft
-  /** Bytes of the segments that it refers to, as stored. */
+  /** The stored size of the segments that it refers to. */
   bytes: number
 }
 
@@ -64,7 +64,7 @@ const KEPT = new Columns<Settlement['kept'][number]>({
 const REST = new Columns<RestRow>({
   id: ['bigint', ({ id }) => id],
   destination: ['bigint', ({ destination }) => destination],
-  // Whole milliseconds, and never early: times with fractions come of backoff, and the columns hold integers.
+  // Rounded up, so that it is never early: backoff computes fractions of milliseconds, and the column holds integers.
   due: ['bigint', ({ draft }) => (draft.attempt > 0 ? Math.ceil(draft.dueAtMs) : 0)],
   first_attempt: ['bigint', ({ draft }) => (draft.firstAttemptAtMs === null ? null : Math.floor(draft.firstAttemptAtMs))],
   count: ['integer', ({ draft }) => countOf(draft)],
@@ -76,7 +76,7 @@ const REST = new Columns<RestRow>({
   parts: ['text', ({ draft }) => storedParts(draft.parts)],
 })
 
-const BOOKS = plainColumns({
+const DELTAS = plainColumns({
   id: 'bigint',
   subject: 'bigint',
   delivered: 'bigint',
@@ -96,11 +96,11 @@ const SETTLE = statement({
     rest: REST,
     attempts: ATTEMPTS,
     failures: FAILURES,
-    books: BOOKS,
-    name: 'value',
+    deltas: DELTAS,
+    marker: 'value',
     expected: EXPECTED,
   },
-  text: ({ holder, done, kept, rest, attempts, failures, books, name, expected }) => `
+  text: ({ holder, done, kept, rest, attempts, failures, deltas, marker, expected }) => `
 WITH d AS MATERIALIZED (
   SELECT * FROM ${done.as('d')}
 ), gone AS (
@@ -116,11 +116,11 @@ WITH d AS MATERIALIZED (
   INSERT INTO attempts (${attempts.names}) SELECT * FROM ${attempts.unnest}
 ), fail AS (
   INSERT INTO failures (${failures.names}) SELECT * FROM ${failures.unnest}
-), books AS (
+), delta AS (
   INSERT INTO deltas (id, kind, subject, counts)
   SELECT b.id, ${LEDGER}, b.subject, ARRAY[0, b.delivered, -(b.delivered + b.failed + b.expired + b.cancelled), b.failed, b.expired, b.cancelled]
-  FROM ${books.as('b')}
-  UNION ALL SELECT ${name}::bigint, ${MARKER}, 0, '{}'::bigint[]
+  FROM ${deltas.as('b')}
+  UNION ALL SELECT ${marker}::bigint, ${MARKER}, 0, '{}'::bigint[]
 )
 SELECT CASE WHEN (SELECT count(*) FROM gone) <> cardinality(${done.array('id')}) THEN refuse('not held')
   WHEN (SELECT count(*) FROM kept) <> cardinality(${kept.array('id')}) THEN refuse('not held')
@@ -162,7 +162,7 @@ export class Settling {
     try {
       await this.#grouping.push({ settlement, destination, records: settlement.records.map(recordRow<string>) })
     } catch (error) {
-      // Some of it may still be this node's, and nobody in it has it any more.
+      // This node may still hold some of these shipments, but nothing in this process will settle them.
       if (error instanceof ClaimLost) this.#context.run(this.#tools.claiming.release(held))
       throw error
     }
@@ -176,35 +176,35 @@ export class Settling {
   async #run(items: readonly Item[]): Promise<null[]> {
     const { membership, ids } = this.#context
     const { holder } = membership
-    const name = ids.next()
-    const values = this.#values(items, holder, name)
-    let isDoubtful = false
+    const marker = ids.next()
+    const values = this.#values(items, holder, marker)
+    let mayBeCommitted = false
     for (let nth = 1; ; nth++) {
       try {
-        if (isDoubtful && (await this.#isMade(name))) return items.map(() => null)
+        if (mayBeCommitted && (await this.#isCommitted(marker))) return items.map(() => null)
         const started = performance.now()
         await this.#write(items, values)
         this.#tools.onCommit(performance.now() - started, items.length)
         return items.map(() => null)
       } catch (error) {
         const refused = (error as { code?: string }).code === 'SY001'
-        // It may have been made between the question and the answer, by the statement whose answer was lost.
-        const isMade = refused && isDoubtful ? await this.#isMade(name).catch(() => null) : false
-        if (isMade === true) return items.map(() => null)
-        // Null: it could not be asked for, so it is not known to be refused either.
-        if (isMade === false && !(error instanceof StoreUnavailable)) throw refused ? refusal(error as Error, items) : error
-        if (items.length > 1 && nth >= TRIES_TOGETHER && !isDoubtful && tookTooLong(error)) throw (error as Error).cause
-        isDoubtful ||= error instanceof PostgresUnavailable && error.doubtful
-        // What it held under that name is others' by now, or will be.
+        // The statement whose answer was lost may have committed after this was last checked.
+        const isCommitted = refused && mayBeCommitted ? await this.#isCommitted(marker).catch(() => null) : false
+        if (isCommitted === true) return items.map(() => null)
+        // Null if the check itself failed, so the refusal is not certain either.
+        if (isCommitted === false && !(error instanceof StoreUnavailable)) throw refused ? refusal(error as Error, items) : error
+        if (items.length > 1 && nth >= GROUP_TRIES && !mayBeCommitted && isStatementTimeout(error)) throw (error as Error).cause
+        mayBeCommitted ||= error instanceof PostgresUnavailable && error.mayHaveCommitted
+        // Other nodes take over what this node held under the old holder id.
         if (holder !== membership.holder) throw new ClaimLost('this node was declared dead', { cause: error })
         if (this.#context.isClosed()) throw error
-        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS))
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     }
   }
 
-  async #isMade(name: string): Promise<boolean> {
-    const { count } = await this.#context.fast.query('SELECT 1 FROM deltas WHERE id = $1', [name])
+  async #isCommitted(marker: string): Promise<boolean> {
+    const { count } = await this.#context.fast.query('SELECT 1 FROM deltas WHERE id = $1', [marker])
     return count > 0
   }
 
@@ -221,7 +221,7 @@ export class Settling {
     })
   }
 
-  #values(items: readonly Item[], holder: string, name: string): Value[] {
+  #values(items: readonly Item[], holder: string, marker: string): Value[] {
     const { ids } = this.#context
     const done = items.flatMap(({ settlement }, ord) => settlement.done.map(({ id, claim }) => ({ id, claim, ord })))
     const kept = items.flatMap(({ settlement }) => settlement.kept)
@@ -230,14 +230,14 @@ export class Settling {
     )
     const attempts = items.flatMap(({ destination, records }) => attemptRows(destination, records, ids))
     const failures = failureRows(attempts, ids)
-    const books = new Map<string, { id: string; subject: string; delivered: number; failed: number; expired: number; cancelled: number }>()
+    const deltas = new Map<string, { id: string; subject: string; delivered: number; failed: number; expired: number; cancelled: number }>()
     for (const { destination, record } of attempts) {
-      const book = books.get(destination) ?? { id: ids.next(), subject: destination, delivered: 0, failed: 0, expired: 0, cancelled: 0 }
-      book.delivered += record.delivered
-      book.failed += record.failed
-      book.expired += record.expired
-      book.cancelled += record.cancelled
-      books.set(destination, book)
+      const delta = deltas.get(destination) ?? { id: ids.next(), subject: destination, delivered: 0, failed: 0, expired: 0, cancelled: 0 }
+      delta.delivered += record.delivered
+      delta.failed += record.failed
+      delta.expired += record.expired
+      delta.cancelled += record.cancelled
+      deltas.set(destination, delta)
     }
     return SETTLE.values({
       holder,
@@ -246,13 +246,13 @@ export class Settling {
       rest,
       attempts,
       failures,
-      books: [...books.values()].filter((book) => book.delivered + book.failed + book.expired + book.cancelled > 0),
-      name,
+      deltas: [...deltas.values()].filter(({ delivered, failed, expired, cancelled }) => delivered + failed + expired + cancelled > 0),
+      marker,
       expected: items.map((item, ord) => ({ ord, owed: owedOf(item) })),
     })
   }
 
-  /** What the segments of a draft weigh, as far as it is known from what was held: a shipment's weight is that of its segments. */
+  /** Estimates the size of a draft's segments from the sizes of the shipments that were held. */
   #bytesOf({ done, kept }: Settlement, draft: ShipmentDraft): number {
     const origins = new Set(draft.parts.map(({ origin }) => origin))
     let bytes = 0
@@ -264,11 +264,11 @@ export class Settling {
   }
 }
 
-function tookTooLong(error: unknown): boolean {
-  return ((error as Error).cause as { code?: string } | undefined)?.code === TOOK_TOO_LONG
+function isStatementTimeout(error: unknown): boolean {
+  return ((error as Error).cause as { code?: string } | undefined)?.code === QUERY_CANCELED
 }
 
-/** What the shipments that go must have held for the settlement to add up; what those that are kept lose is known. */
+/** How many deliveries the deleted shipments must have had for the settlement to add up. */
 function owedOf({ settlement, records }: Item): number {
   let left = 0
   for (const draft of settlement.remaining) left += countOf(draft)
@@ -279,6 +279,6 @@ function owedOf({ settlement, records }: Item): number {
 function refusal(error: Error, items: readonly Item[]): Error {
   const destinations = items.map(({ settlement }) => settlement.destinationId).join(', ')
   return error.message === 'not held'
-    ? new ClaimLost(`what is to be settled for ${destinations} is not held any more`, { cause: error })
-    : new Error(`a settlement for ${destinations} leaves deliveries without a state`, { cause: error })
+    ? new ClaimLost(`this node no longer holds the shipments of ${destinations} that it tried to settle`, { cause: error })
+    : new Error(`a settlement for ${destinations} does not add up: some deliveries would be left without a state`, { cause: error })
 }

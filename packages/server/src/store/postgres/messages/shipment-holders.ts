@@ -1,9 +1,9 @@
-// What nodes hold of the work that is owed. It lies by holder, apart from what nobody holds, and is little: no more than nodes
-// have in memory.
+// Finds the nodes that hold shipments. Held shipments are stored by holder, apart from those that nobody holds, and are few: no more
+// than the nodes have in memory.
 
 import type { Ask } from '../session/database.ts'
 
-/** The beginning of a statement, with all holders as `holders`. It finds each holder with one step along the index. The last row is null. */
+/** The beginning of a statement, with the ids of all holders as `holders`. Each takes one index lookup. The last row is null. */
 export const WITH_HOLDERS = `
   WITH RECURSIVE holders AS (
     (SELECT holder FROM shipments WHERE holder > 0 ORDER BY holder LIMIT 1)

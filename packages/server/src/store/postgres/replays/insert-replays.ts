@@ -1,5 +1,5 @@
-// Owes deliveries once more, inside the transaction that has found they can be: the replays, their shipments and what the books
-// are told, each in one statement however many there are. A delete message that is owed again opens its request again.
+// Inserts replays, inside the transaction that has checked that the deliveries can be replayed: the replays, their shipments and the deltas of
+// the ledger, each in one statement however many there are. Replaying a delete message reopens its deletion request.
 
 import { storedParts } from '../../encoding/stored-parts.ts'
 import type { OwedAgain } from '../../replays/replay-rows.ts'
@@ -30,13 +30,13 @@ export async function insertReplays(
   }
   await ask(INSERT_REPLAYS, INSERT_REPLAYS.values({ replays, atMs, job }))
   await ask(INSERT_SHIPMENTS, INSERT_SHIPMENTS.values({ shipments }))
-  const books = Array.from(owed, ([destination, count]) => ({ id: ids.next(), destination, count }))
-  await ask(INSERT_DELTAS, INSERT_DELTAS.values({ books }))
+  const deltas = Array.from(owed, ([destination, count]) => ({ id: ids.next(), destination, count }))
+  await ask(INSERT_DELTAS, INSERT_DELTAS.values({ deltas }))
   await followDeletions(ask, replays)
   return shipments.map(({ id }) => id)
 }
 
-/** The target of a delete message follows its newest replay, whichever delivery that repeats, unless it was delivered before. */
+/** Points the target of a delete message to its newest replay, whichever delivery that repeats, unless an earlier one was delivered. */
 async function followDeletions(ask: Ask, replays: readonly NewReplay[]): Promise<void> {
   // A delete message is alone in its segment.
   const first = replays.filter(({ idx }) => idx === 0)
@@ -77,7 +77,7 @@ const INSERT_SHIPMENTS = statement({
 
 const INSERT_DELTAS = statement({
   name: 'replay_insert_deltas',
-  parameters: { books: plainColumns({ id: 'bigint', destination: 'bigint', count: 'bigint' }) },
-  text: ({ books }) => `INSERT INTO deltas (id, kind, subject, counts)
-    SELECT n.id, ${LEDGER}, n.destination, ARRAY[n.count, 0, n.count, 0, 0, 0] FROM ${books.as('n')}`,
+  parameters: { deltas: plainColumns({ id: 'bigint', destination: 'bigint', count: 'bigint' }) },
+  text: ({ deltas }) => `INSERT INTO deltas (id, kind, subject, counts)
+    SELECT n.id, ${LEDGER}, n.destination, ARRAY[n.count, 0, n.count, 0, 0, 0] FROM ${deltas.as('n')}`,
 })

@@ -1,4 +1,4 @@
-// The rows of replay jobs, counting the deliveries that a new job would have, and the transactions in which deliveries are owed again. The
+// The rows of replay jobs, the counts of the deliveries that a new job would have, and the transactions that replay deliveries. The
 // counts of a job include outcomes that settling has appended and no step has added up yet, in one snapshot.
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
@@ -31,7 +31,7 @@ const SELECT_JOBS = `
 
 const hasLater = (condition: string): string =>
   `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination AND r.origin > d.origin AND ${condition})`
-/** Whether a delivery of the same message came after it and is pending or was delivered. */
+/** Whether a later delivery of the same message is pending or was delivered. */
 const REPLAYED = hasLater(PENDING_OR_DELIVERED)
 
 const NAMED = statement({
@@ -68,7 +68,7 @@ export function replayJobRows({ database, ids, idMap, nowMs }: StoreContext): Re
       return rows[0] ?? NONE
     },
 
-    /** Which messages an attempt delivered is in its doc, and that is read only where something of the segment was sent again. */
+    /** The doc of an attempt records which messages it delivered. It is read only if some message of the segment was replayed. */
     async countDelivered({ destinationId, first, last, limit }) {
       const destination = await idMap.find(database.ask, 'destinations', destinationId)
       if (destination === undefined) return NONE
@@ -155,14 +155,14 @@ export function replayJobRows({ database, ids, idMap, nowMs }: StoreContext): Re
       }),
 
     async step(step) {
-      // Asked without waiting for anybody: most who are refused are refused here.
+      // Checked first without a lock: most rejections happen here.
       const rejection = rejectionOf(await jobStanding(database.ask, step), step)
       return rejection ?? database.transaction((ask) => makeStep(replayRows(ask, ids), step, nowMs))
     },
   }
 }
 
-/** Drops some of the jobs that were over before `beforeMs`, and returns how many. The newest job is kept, as in the SQLite store. */
+/** Drops some of the jobs that finished before `beforeMs`, and returns how many. The newest job is kept, as in the SQLite store. */
 export async function dropReplays({ database, isClosed }: StoreContext, beforeMs: number): Promise<number> {
   const { rows } = await database.query<{ dropped: number }>(
     `WITH gone AS (
@@ -182,7 +182,7 @@ export async function dropReplays({ database, isClosed }: StoreContext, beforeMs
     if (isClosed()) break
     await database.transaction(async (ask) => {
       await ask('SELECT 1 FROM replay_jobs WHERE num = $1 FOR UPDATE', [job])
-      // Of a job that is gone, nothing is left but this.
+      // If the job was dropped, this only deletes its outcomes.
       await foldOutcomes(ask, job)
     })
   }

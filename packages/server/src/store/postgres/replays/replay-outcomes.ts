@@ -16,7 +16,7 @@ export async function writeOutcomes(ask: Ask, destination: string, records: read
   for (const { origin, attempt, doc, replay } of records) {
     if (!replay) continue
     const { r, f } = JSON.parse(doc) as AttemptDoc
-    // Later attempts find it marked.
+    // At later attempts it is already marked as retrying.
     if (attempt === 1) {
       for (const [, , , , , , indexes] of r) for (const idx of indexes) states.set(`${origin}-${idx}`, { origin, idx, state: 'retrying' })
     }
@@ -30,7 +30,7 @@ export async function writeOutcomes(ask: Ask, destination: string, records: read
 
 const count = (state: string): string => `count(*) FILTER (WHERE became = '${state}')`
 
-// Without a name, so that it is planned for as many rows as there are now: a plan from when a day was empty reads all of it.
+// Not a named statement, so that it is planned for the current number of rows: a plan from when a day was empty would read the whole day.
 const OUTCOMES = statement({
   parameters: { states: STATES, first: 'value', last: 'value', destination: 'value' },
   text: ({ states, first, last, destination }) => `
@@ -46,7 +46,7 @@ const OUTCOMES = statement({
   FROM was WHERE job IS NOT NULL AND (state IS NULL OR became <> 'retrying') GROUP BY job`,
 })
 
-/** Adds up what was appended. Whoever calls holds the job's row. */
+/** Adds up the appended outcomes. The caller must hold the lock on the job's row. */
 export async function foldOutcomes(ask: Ask, job: string): Promise<void> {
   await ask(FOLD, [job])
 }

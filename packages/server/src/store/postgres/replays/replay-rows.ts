@@ -1,4 +1,4 @@
-// The row port of owing deliveries again, within one transaction. Some methods lock the rows they read until the commit.
+// The row port for replaying deliveries, within one transaction. Some methods lock the rows they read until the commit.
 
 import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import type { FailedDelivery, JobStatus, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
@@ -31,10 +31,10 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
     order: POSTGRES_ROWS,
 
     async job(step) {
-      // Named statements are planned once, maybe when a day has no rows yet: the plan must be one for when it has many.
+      // Named statements are planned once, maybe while a day has no rows yet, but the plan must be good for many rows.
       await ask("SELECT pg_advisory_xact_lock($1), set_config('enable_seqscan', 'off', true)", [ADVISORY_LOCKS.replaySteps])
       await ask('SELECT 1 FROM replay_jobs WHERE id = $1 FOR UPDATE', [writeText(step.id)])
-      // A statement of its own, so that its clock is that of after the wait.
+      // A separate statement, so that it uses the time after the wait for the lock.
       return jobStanding<ReplayJobRow<string> & JobStatus>(ask, step, '*')
     },
 
@@ -77,7 +77,7 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
     },
     attempts: ({ destination, first, last, limit }) => all(ATTEMPTS, [destination, first, last, limit]),
     parseId: rowAndIndex,
-    origins: (ids) => resolveOrigins(ask, ids),
+    origins: (origins) => resolveOrigins(ask, origins),
 
     attemptDocs: (attempts) => all('SELECT id, doc FROM attempts WHERE id = ANY($1::bigint[])', [attempts]),
     async *docs(origins) {
@@ -156,8 +156,8 @@ const ATTEMPTS = {
          WHERE destination = $1 AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4`,
 }
 
-// A replay of a message comes after the message was accepted, which says in what days to look. Each is asked by index, one
-// candidate at a time: comparisons that no hash can make keep the planner from reading all replays there are.
+// A replay of a message is newer than the message, which limits the days to search. Each candidate is one index lookup: the inequality
+// rules out a hash join, so the planner does not read all replays.
 const SAME = `FROM replays r WHERE r.segment = c.segment AND r.idx = c.idx AND r.destination = c.destination AND r.origin > c.segment - ${SKEW}`
 
 const SAME_MESSAGES = statement({

@@ -12,7 +12,7 @@ export function auditRows(ask: Ask): AuditRows<string> {
   return {
     order: POSTGRES_ROWS,
     async newest(subject, first, last, limit) {
-      // Of the texts, which may be large, only how large they are.
+      // Reads only the sizes of the texts, which may be large.
       const { rows } = await ask<AuditRow<string>>(
         `SELECT id, at AS "atMs", actor AS "actorId", actor_name AS "actorName", action, subject,
            coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0) AS bytes

@@ -1,5 +1,5 @@
-// The rows of the books in the database. Every count is the sum of what is folded (see fold-deltas.ts) and what is not folded yet. recount.ts
-// counts the same from the rows of messages.
+// The row port of the ledger and the other counts, for PostgreSQL. Every count is the sum of the folded counts and the deltas that are not
+// folded yet (see fold-deltas.ts). recount.ts computes the same counts from the rows of messages.
 
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
@@ -8,7 +8,7 @@ import type { RejectionRow, SourceCounts } from '../../store.ts'
 import { SOURCE_COUNTS } from '../messages/ledger-deltas.ts'
 import { holders } from '../messages/shipment-holders.ts'
 import { msOfRowId } from '../schema/ids.ts'
-import { type Ask, byIndexes, rowsOf } from '../session/database.ts'
+import { type Ask, rowsOf, withIndexScansOnly } from '../session/database.ts'
 import type { StoreContext } from '../session/store-context.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 import { readLedger, recount } from './recount.ts'
@@ -21,7 +21,7 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
   return {
     destinations: () => [...configuration().destinations.keys()],
     ledger: () => readLedger(database.ask),
-    /** It reads every row: on a connection of its own, one at a time, and with more time than other questions have. */
+    /** Reads every row, so it uses a separate connection with a longer timeout, and only one runs at a time. */
     recount: () =>
       inTurn(async () => {
         const connection = await database.connect(RECOUNT_MS)
@@ -38,7 +38,7 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
         if (num !== undefined) nums.set(id, num)
       }
       if (nums.size === 0) return []
-      const oldest = await byIndexes(database, (ask) => oldestByNum(ask, [...nums.values()]))
+      const oldest = await withIndexScansOnly(database, (ask) => oldestByNum(ask, [...nums.values()]))
       return [...nums].flatMap(([destinationId, num]) => {
         const atMs = oldest.get(num)
         return atMs === undefined ? [] : [{ destinationId, atMs }]
@@ -71,7 +71,7 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
   }
 }
 
-/** When the oldest of what each destination is owed came to be owed; of those that are owed something. */
+/** Returns when the oldest pending delivery of each destination was created. Destinations without pending deliveries are left out. */
 async function oldestByNum(ask: Ask, destinations: readonly string[]): Promise<Map<string, number>> {
   const oldest = (holder: string): string =>
     `(SELECT parts FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt = 0 ORDER BY s.id LIMIT 1)
@@ -80,7 +80,7 @@ async function oldestByNum(ask: Ask, destinations: readonly string[]): Promise<M
   const { rows } = await ask<{ destination: string; parts: string }>(
     `SELECT d.num AS destination, o.parts FROM unnest($1::bigint[]) AS d(num) CROSS JOIN LATERAL (${oldest('holder = 0')}) o
      UNION ALL
-     -- Of what is held, both of all destinations in one look.
+     -- For held shipments, both of these for all destinations in one scan.
      (SELECT DISTINCT ON (destination, attempt > 0) destination, parts FROM shipments
       WHERE holder = ANY($2::bigint[]) AND destination = ANY($1::bigint[])
       ORDER BY destination, attempt > 0, coalesce(first_attempt, 0), id)`,

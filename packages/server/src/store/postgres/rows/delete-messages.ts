@@ -51,7 +51,7 @@ const SHIPMENTS = statement({
     INSERT INTO shipments (holder, id, destination, count, bytes, parts) SELECT ${holder}, origin, destination, 1, bytes, parts FROM sent`,
 })
 
-/** Returns the shipments that it created. */
+/** Returns the row ids of the shipments that it created. */
 export async function oweDeleteMessages(
   ask: Ask,
   ids: RowIds,

@@ -19,10 +19,10 @@ const TARGETS = `
          coalesce(sum(a.delivered), 0) AS delivered, coalesce(sum(a.failed + a.expired + a.cancelled), 0) AS failed
   FROM deletion_targets t LEFT JOIN attempts a ON a.origin = t.origin AND a.id > $1::bigint - ${SKEW}
   WHERE t.deletion = $1`
-/** By the key of deletion_targets, on which the other columns depend. */
+/** Groups by the key of deletion_targets, on which the other columns depend. */
 const EACH = 'GROUP BY t.deletion, t.user_digest, t.source, t.destination'
 
-/** By digest, as the key has them. */
+/** Compares digests, because the key contains the digest and not the user id. */
 const OF_USERS = 't.user_digest = ANY(ARRAY(SELECT digest_of(u) FROM unnest($2::text[]) AS u))'
 
 /**
@@ -32,7 +32,7 @@ const OF_USERS = 't.user_digest = ANY(ARRAY(SELECT digest_of(u) FROM unnest($2::
 const PREFIX = 'left(p.user_id, 200)'
 
 const TARGET = plainColumns({ user_id: 'text', source: 'bigint', destination: 'bigint', origin: 'bigint', final: 'text' })
-const PUT_BACK = statement({
+const INSERT_AGAIN = statement({
   parameters: { deletion: 'value', targets: TARGET },
   text: ({ deletion, targets }) =>
     `INSERT INTO deletion_targets (deletion, ${targets.names}) SELECT ${deletion}::bigint, * FROM ${targets.unnest}`,
@@ -65,7 +65,7 @@ export function deletionRows(ask: Ask, idMap: IdMap): DeletionRows<string> {
       const conditions = [`(p.source, ${PREFIX}, p.user_digest) >= ($2::bigint, left($3::text, 200), digest_of($3))`]
       const values: (string | number)[] = [limit, source, writeText(user)]
       if (sourceId !== undefined) conditions.push(`s.id = $${values.push(writeText(sourceId))}`)
-      // One user is looked up source by source: there is no index by user, and there are few sources. OFFSET keeps it so.
+      // One user is looked up source by source: there is no index by user, and there are few sources. OFFSET 0 keeps the planner from changing that.
       const from =
         userId === undefined
           ? 'sources s JOIN suppressions p ON p.source = s.num'
@@ -80,7 +80,7 @@ export function deletionRows(ask: Ask, idMap: IdMap): DeletionRows<string> {
     },
     hasUserIds: async () => (await ask('SELECT 1 FROM deletions WHERE NOT pseudonyms LIMIT 1')).rows.length > 0,
     async nextWithUserIds(after, beforeMs) {
-      // One that another node looks at now is left to it.
+      // Skips a request that another node is processing.
       const { rows } = await ask<DeletionRow<string>>(
         `${REQUESTS} WHERE NOT pseudonyms AND num > $1 AND (ended IS NULL OR created_at < $2) ORDER BY num LIMIT 1 FOR UPDATE SKIP LOCKED`,
         [after, beforeMs],
@@ -90,17 +90,17 @@ export function deletionRows(ask: Ask, idMap: IdMap): DeletionRows<string> {
     async end(deletion, ended) {
       await ask('UPDATE deletions SET ended = $2 WHERE num = $1', [deletion, ended])
     },
-    /** What the rows were before is in the server's files until it vacuums them, as with everything that is deleted there. */
+    /** The old row versions stay in the server's files until it vacuums them, as with every update or delete. */
     async replaceUserIds(deletion, userIds, pseudonyms) {
       await ask('UPDATE deletions SET user_ids = $2, pseudonyms = true WHERE num = $1', [deletion, JSON.stringify(pseudonyms)])
-      // Taken out and put back: a user may be called what another is from now on, and a row would stand in the other's way.
+      // Deletes the rows and inserts them again, because the pseudonym of one user may equal the id of another, and an UPDATE could violate the primary key.
       const { rows } = await ask<{ user_id: string; source: string; destination: string; origin: string; final: string | null }>(
         'DELETE FROM deletion_targets WHERE deletion = $1 RETURNING user_id, source, destination, origin, final',
         [deletion],
       )
       const renamed = new Map(userIds.map((userId, at) => [userId, pseudonyms[at] as string]))
       const targets = rows.map((row) => Object.assign(row, { user_id: renamed.get(readText(row.user_id)) ?? row.user_id }))
-      await ask(PUT_BACK, PUT_BACK.values({ deletion, targets }))
+      await ask(INSERT_AGAIN, INSERT_AGAIN.values({ deletion, targets }))
     },
   }
 }

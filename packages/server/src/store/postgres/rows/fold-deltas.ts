@@ -1,6 +1,6 @@
-// Folds the books. A transaction appends its changes as deltas (see messages/ledger-deltas.ts), so that nodes do not wait for each
-// other's lock on one row. Once a second each node adds some deltas up into the ledger and the counts of sources.
-// Invariant: in every snapshot, folded counts and deltas together give the right sum, because a delta is deleted in the transaction that adds it.
+// Adds deltas to the ledger and to the counts of sources ("folding"). A transaction appends its changes as deltas (see
+// messages/ledger-deltas.ts), so that nodes do not wait for each other's lock on one row. Once a second one of the nodes folds some of them.
+// Invariant: in every snapshot, folded counts plus deltas give the right sum, because a delta is deleted in the transaction that adds it.
 
 import { LEDGER, MARKER, SOURCE_COUNTS } from '../messages/ledger-deltas.ts'
 import { msOfRowId, OLDEST, rowIdAt, SKEW } from '../schema/ids.ts'
@@ -10,13 +10,13 @@ import type { StoreContext } from '../session/store-context.ts'
 const MARKERS_KEPT_MS = 15 * 60_000
 const FOLDED_PER_STEP = 5_000
 const STEPS_PER_FOLD = 4
-/** Folds between two that begin at the first row: what came later than its name says is found by those. */
-const FOLDS_PER_FULL_LOOK = 300
+/** Every so many folds, one starts at the first row. It finds deltas that were committed later than their row ids suggest. */
+const FOLDS_PER_FULL_SCAN = 300
 
 export class DeltaFolder {
   readonly #context: StoreContext
   #folds = 0
-  /** Every delta before was folded, or belongs to a transaction that took longer than any should. */
+  /** Every delta before this row id was folded, or belongs to a transaction that took unusually long. */
   #foldFrom = OLDEST
   #markersFrom = OLDEST
 
@@ -24,34 +24,34 @@ export class DeltaFolder {
     this.#context = context
   }
 
-  /** Called once a second by every node; one of them folds at a time, and the others need not. */
+  /** Called once a second by every node. One node folds at a time; the others return at once. */
   async fold(): Promise<void> {
-    // The server's time, as names carry it.
+    // The server's time, as in row ids.
     const nowMs = msOfRowId(this.#context.ids.next())
-    const isFullLook = this.#folds++ % FOLDS_PER_FULL_LOOK === 0
-    let from = isFullLook ? OLDEST : this.#foldFrom
+    const isFullScan = this.#folds++ % FOLDS_PER_FULL_SCAN === 0
+    let from = isFullScan ? OLDEST : this.#foldFrom
     for (let step = 0; step < STEPS_PER_FOLD; step++) {
       const { got, count, last } = await this.#foldSome(from)
       if (!got) return
       if (count < FOLDED_PER_STEP) {
-        // Begun here next time: rows that are gone stay in the index for as long as anyone has an old snapshot, and are passed over.
+        // The next fold starts here, because deleted rows stay in the index as long as an old snapshot is open, and would have to be skipped.
         this.#foldFrom = String(BigInt(rowIdAt(nowMs)) - BigInt(SKEW))
         break
       }
       from = last ?? from
     }
-    await this.#dropMarkers(rowIdAt(nowMs - MARKERS_KEPT_MS), isFullLook)
+    await this.#dropMarkers(rowIdAt(nowMs - MARKERS_KEPT_MS), isFullScan)
   }
 
-  /** One statement, so that what it takes and what it adds is one transaction in one round trip. Locked rows stay in their place. */
+  /** One statement, so that deleting and adding deltas is one transaction in one round trip. Skips locked rows. */
   async #foldSome(from: string): Promise<{ got: boolean; count: number; last: string | null }> {
     const { rows } = await this.#context.database.query<{ got: boolean; count: number; last: string | null }>(
       `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.books}) AS got),
        next AS MATERIALIZED (
-         SELECT ctid AS place FROM deltas WHERE (SELECT got FROM turn) AND id >= $1 AND kind < ${MARKER}
+         SELECT ctid AS tid FROM deltas WHERE (SELECT got FROM turn) AND id >= $1 AND kind < ${MARKER}
          ORDER BY id LIMIT ${FOLDED_PER_STEP} FOR UPDATE SKIP LOCKED
        ),
-       taken AS (DELETE FROM deltas WHERE ctid = ANY (ARRAY(SELECT place FROM next)) RETURNING id, kind, subject, counts),
+       taken AS (DELETE FROM deltas WHERE ctid = ANY (ARRAY(SELECT tid FROM next)) RETURNING id, kind, subject, counts),
        owed AS (
          INSERT INTO ledger AS l (destination, owed, delivered, pending, failed, expired, cancelled)
          SELECT subject, sum(counts[1]), sum(counts[2]), sum(counts[3]), sum(counts[4]), sum(counts[5]), sum(counts[6])
@@ -74,12 +74,12 @@ export class DeltaFolder {
     return rows[0] ?? { got: false, count: 0, last: null }
   }
 
-  async #dropMarkers(before: string, isFullLook: boolean): Promise<void> {
+  async #dropMarkers(before: string, isFullScan: boolean): Promise<void> {
     const { count } = await this.#context.database.query(
       `DELETE FROM deltas WHERE ctid = ANY (ARRAY(
          SELECT ctid FROM deltas WHERE kind = ${MARKER} AND id >= $1 AND id < $2 ORDER BY id LIMIT ${FOLDED_PER_STEP} FOR UPDATE SKIP LOCKED
        ))`,
-      [isFullLook ? OLDEST : this.#markersFrom, before],
+      [isFullScan ? OLDEST : this.#markersFrom, before],
     )
     if (count < FOLDED_PER_STEP) this.#markersFrom = String(BigInt(before) - BigInt(SKEW))
   }

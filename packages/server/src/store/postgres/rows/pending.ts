@@ -18,7 +18,7 @@ interface Shipment {
   parts: string
 }
 
-/** A place has four values: the part, and the destination, due time and row id of the shipment. */
+/** A position has four values: the part, and the destination, due time and row id of the shipment. */
 export function firstPending(destination: string | null, part = 0): PendingPlace {
   return [part, destination ?? OLDEST, 0, OLDEST]
 }
@@ -34,7 +34,7 @@ export async function* walkPending(
   }
 }
 
-/** The rows of one part, from a place on. */
+/** Yields the rows of one part, from a position on. */
 function rowsOf(
   ask: Ask,
   destination: string | null,
@@ -42,7 +42,7 @@ function rowsOf(
   from: PendingPlace,
 ): AsyncGenerator<readonly PendingRow<string>[]> {
   const isFresh = from[0] === 0
-  // One destination is an equation, or the walk would begin at its first row and not at the place.
+  // A single destination is compared with `=`; in a row comparison, the index scan would start at its first row and not at the position.
   const order = [...(destination === null ? ['destination'] : []), ...(isFresh ? [] : ['due']), 'id']
   const some = (holder: string): string =>
     `(SELECT destination, due, id, attempt, replay, parts FROM shipments

@@ -1,15 +1,15 @@
-// Purges: the messages of the users of deletion requests go from the segments that have them, in steps. Any node takes the next
-// step of any purge, under a lock on the request's row, so that each is made once and a node that ends in the middle leaves
-// nothing undone. The segments' keys are read, and only bodies that hold a message of a user are rewritten. A purged
-// message leaves its place empty, so that indexes keep their meaning; what was still owed of it is cancelled when its turn comes.
+// Purges the messages of the users of a deletion request from the segments that contain them, in steps. Any node can make the next
+// step of any purge, under a lock on the request's row. So each step is made once, and if a node dies in the middle, another node
+// continues. A step reads the keys of segments, and rewrites only bodies that contain a message of a user. A purged
+// message leaves an empty entry, so that indexes stay valid. Its pending deliveries are cancelled when they become due.
 //
-// How far a purge goes. Everything committed before the request lies before the request's `mark`, whichever node made it, and
-// is visible to every step. Without suppression the mark is the end: what comes later stays. With suppression nothing
-// of the users may come in any more, but other nodes go on accepting by the configuration they know, for a second at most, and what
-// they accepted so is committed a little later, under names from before and after the mark. So such a purge has a tail of TAIL_MS
-// after the mark. It goes through what there is at once, and once more, from TAIL_MS before the mark to the tail's end, when the tail is
-// over and no transaction that writes is left from it. In the tail only those go who are suppressed still: who was let in again
-// meanwhile came back by somebody's will.
+// The range of a purge. Everything committed before the request has a row id before the request's `mark`, whichever node wrote it, and
+// is visible to every step. Without suppression, the purge ends at the mark: later messages are kept. With suppression, no new messages
+// of the users may be accepted. But other nodes may accept some by their old configuration for up to a second, and commit them
+// a little later, with row ids before and after the mark. So such a purge has a tail of TAIL_MS after the mark. It scans
+// everything at once, and then scans again from TAIL_MS before the mark to the end of the tail, after the tail has passed and no writing
+// transaction from it is left. In the tail, only users who are still suppressed are purged: if a suppression was
+// removed meanwhile, somebody wanted these messages.
 
 import { type PurgedContent, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
@@ -20,45 +20,45 @@ import { Columns, statement } from '../session/row-parameters.ts'
 import type { StoreContext } from '../session/store-context.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 
-/** Longer than a configuration stays unknown to a node, and than what was accepted by it takes to be committed. */
+/** Longer than a node can take to learn of a new configuration, plus the time to commit messages that it accepted by the old one. */
 const TAIL_MS = 5_000
-/** As a difference of row names. */
+/** TAIL_MS as a difference of row ids. */
 export const TAIL = BigInt(TAIL_MS) << 21n
-/** A transaction that takes longer than this is not one that accepts. */
+/** Longer than any transaction that accepts messages. */
 const LONGEST_ACCEPT_MS = 60_000
 
 const SEGMENTS_PER_STEP = 1_000
 const MESSAGES_PER_STEP = 200_000
 const BODY_BYTES_PER_STEP = 8 * 1024 * 1024
-/** Bodies that are read and rewritten at once: between them the event loop goes on. */
+/** The size of bodies that are read and rewritten at once, so that the event loop is not blocked for long. */
 const BODY_BYTES_AT_ONCE = 512 * 1024
 const BODIES_AT_ONCE = 100
 
 const SERVER_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
-/** Of a row of deletions: whether its tail is over. */
+/** For a row of `deletions`: whether its tail has passed. */
 const TAIL_IS_OVER = `(NOT suppress OR (${SERVER_MS} > purge_end >> 21 AND (${SERVER_MS} > (purge_end >> 21) + ${LONGEST_ACCEPT_MS}
   OR NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
     AND backend_xid IS NOT NULL AND (extract(epoch FROM xact_start) * 1000)::bigint <= purge_end >> 21))))`
-/** Of a row of deletions: what there is has been gone through. */
+/** For a row of `deletions`: whether the first scan has finished. */
 const IS_AT_TAIL = `(suppress AND purge_cursor >= purge_end - ${2n * TAIL})`
 
-/** What is the same in all its steps. */
+/** The data that all steps of a purge share. */
 interface Purge {
   num: string
   end: string
   mark: string
-  /** Where it begins again when its tail is over. */
+  /** Where the second scan starts, after the tail has passed. */
   again: string
   userIds: readonly string[]
   sources: ReadonlyMap<string, string>
-  /** By source, the hashes that the keys of the users' messages carry: made when the first segment of a source is met. */
+  /** The hashes of the users in segment keys, per source. Computed when the first segment of a source is read. */
   hashes: Map<string, Set<number>>
-  /** Whether this is the time it is gone through to its end. */
+  /** Whether this is the last scan. */
   last: boolean
 }
 
 interface Step {
-  /** Up to where it went. */
+  /** The row id of the last segment that was scanned. */
   position: string
   over: boolean
 }
@@ -77,15 +77,15 @@ export class Purging {
     this.#context = context
   }
 
-  /** The end of a new request's purge. To be asked as late as can be in its transaction: the tail begins when others can know. */
+  /** Returns the end of a new request's purge. Must be called as late as possible in its transaction, because the tail begins when other nodes can learn of the request. */
   static async end(ask: Ask, now: string, suppress: boolean): Promise<string> {
-    // Clocks differ, and another node's last segment may have a later name than a request that came after it.
+    // Clocks differ: the last segment of another node may have a later row id than a request that came after it.
     const { rows } = await ask<{ mark: string }>('SELECT greatest($1::bigint, max(seq) + 1) AS mark FROM segments WHERE seq >= $1', [now])
     const mark = BigInt(rows[0]?.mark ?? now)
     return String(suppress ? mark + TAIL : mark)
   }
 
-  /** Continues purges that can go on; costs one small query if there are none. Returns those that are not over. */
+  /** Continues purges that can go on; costs one small query if there are none. Returns all unfinished purges. */
   async resume(): Promise<ReadonlySet<string>> {
     const { rows } = await this.#context.database.query<{ num: string; ready: boolean }>({
       name: 'open-purges',
@@ -107,7 +107,7 @@ export class Purging {
     if (purge === undefined) return
     for (let position = '0'; !this.#context.isClosed(); ) {
       const step = await this.#context.database.transaction((ask) => this.#step(ask, purge, position))
-      // Another node is at it, or it is over.
+      // Another node is making the step, or the purge has finished.
       if (step === null || step.over) return
       position = step.position
     }
@@ -128,7 +128,7 @@ export class Purging {
     )
     const [row] = rows
     if (row === undefined) return undefined
-    // What came by a source stays when the source is deleted, until it is as old as the rest.
+    // Messages of a deleted source are kept until retention drops them.
     const { rows: sources } = await database.query<{ num: string; id: string }>(
       'SELECT num, id FROM sources WHERE num = ANY($1::bigint[]) OR (deleted AND $2)',
       [JSON.parse(row.sources) as string[], row.every_source],
@@ -161,17 +161,17 @@ export class Purging {
     const within = found.filter(({ count }, at) => at === 0 || (messages += count) <= MESSAGES_PER_STEP)
     const possible = await this.#possible(ask, purge, within)
     let bytes = 0
-    const taken = possible.filter((segment, at) => (bytes += segment.bytes) <= BODY_BYTES_PER_STEP || at === 0)
-    const purged = await this.#rewrite(ask, purge, taken)
-    const isCut = taken.length < possible.length
+    const selected = possible.filter((segment, at) => (bytes += segment.bytes) <= BODY_BYTES_PER_STEP || at === 0)
+    const purged = await this.#rewrite(ask, purge, selected)
+    const isCut = selected.length < possible.length
     const over = found.length < SEGMENTS_PER_STEP && within.length === found.length && !isCut
-    const reached = over ? purge.end : ((isCut ? taken : within).at(-1)?.seq ?? purge.end)
+    const reached = over ? purge.end : ((isCut ? selected : within).at(-1)?.seq ?? purge.end)
     const cursor = purge.last ? reached : later(rows[0].cursor, reached < purge.again ? reached : purge.again)
     await ask('UPDATE deletions SET purge_cursor = $2, purged = purged + $3 WHERE num = $1', [purge.num, cursor, purged])
     return { position: reached, over }
   }
 
-  /** Those whose keys have a user's hash. */
+  /** Returns the segments whose keys contain the hash of a user. */
   async #possible(ask: Ask, purge: Purge, found: readonly Found[]): Promise<Found[]> {
     const bySeq = new Map(found.filter(({ source }) => purge.sources.has(source)).map((segment) => [segment.seq, segment]))
     if (bySeq.size === 0) return []
@@ -202,7 +202,7 @@ export class Purging {
         chunk.push(next)
       }
       const [first, last] = [(chunk[0] as Found).seq, (chunk.at(-1) as Found).seq]
-      // Another request's purge may be rewriting the same ones.
+      // Locks the rows, because the purge of another request may be rewriting them.
       const { rows } = await ask<{ seq: string; source: string; absent: number[] | null; keys: Buffer; body: Buffer }>(
         `SELECT seq, source, absent, keys, body FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq FOR UPDATE`,
         [int8s(chunk.map(({ seq }) => seq)), first, last],
@@ -233,7 +233,7 @@ export class Purging {
   }
 }
 
-/** What the rows were before is in the server's files until it vacuums them. */
+/** The old row versions stay in the server's files until it vacuums them. */
 const REWRITE = statement({
   parameters: {
     segments: new Columns<PurgedContent & { seq: string }>({
@@ -251,7 +251,7 @@ const REWRITE = statement({
     FROM ${segments.as('u')} WHERE s.seq = u.seq AND s.seq BETWEEN ${first} AND ${last}`,
 })
 
-/** By source, the request's users whose messages are dropped now. */
+/** Returns the users of the request who are suppressed at the moment, per source. */
 async function suppressedOf(ask: Ask, purge: Purge): Promise<Map<string, Set<string>>> {
   const { rows } = await ask<{ source: string; user_id: string }>(
     `SELECT source, user_id FROM suppressions WHERE source = ANY($1::bigint[])
@@ -266,7 +266,7 @@ async function suppressedOf(ask: Ask, purge: Purge): Promise<Map<string, Set<str
   return suppressed
 }
 
-/** Names are compared as texts, which have the same length but for 0. */
+/** Row ids are compared as text. All have the same length, except '0'. */
 function later(one: string, other: string): string {
   return one > other ? one : other
 }

@@ -1,6 +1,6 @@
-// The ledger, and the same counted from the rows: messages owed as they were accepted or replayed, shipments waiting, attempts
-// that ended, and what retention has dropped. Each is one statement, so of one snapshot; in one transaction they must agree.
-// Destinations whose counts are all zero are left out of both.
+// Reads the ledger, and counts the same from the rows: messages that were accepted or replayed, pending shipments, settled
+// deliveries, and the counts of rows that retention has dropped. Each is one statement, so one snapshot; in the same transaction both
+// must agree. Destinations whose counts are all zero are left out of both.
 
 import type { LedgerRow } from '../../store.ts'
 import { LEDGER } from '../messages/ledger-deltas.ts'
@@ -8,9 +8,9 @@ import type { Rows } from '../session/connection.ts'
 
 type AskRows = (text: string) => Promise<Rows<LedgerRow>>
 
-/** What rows count in the books: `from` is a table, or the rows of one that were deleted. */
+/** What the rows of a table add to the ledger. `from` is the table, or rows that were deleted from it. */
 export const COUNTS = {
-  // A route says how many messages were planned; where some of the segment were duplicates, those that it names are taken off.
+  // A route has the number of planned messages. Duplicates of the segment that the route includes are subtracted.
   segments: {
     columns: 'seq, absent, routes',
     select: (from: string): string =>

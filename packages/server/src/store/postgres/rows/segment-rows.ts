@@ -25,29 +25,29 @@ export function segmentRows(ask: Ask, idMap: IdMap, seed: Seed): SegmentRows<str
 }
 
 /** Reads a few segments at a time, so that memory is bounded however large they are. */
-async function* segments(all: AskRows, names: readonly string[]): AsyncGenerator<SegmentRow<string>> {
-  if (names.length === 0) return
+async function* segments(all: AskRows, seqs: readonly string[]): AsyncGenerator<SegmentRow<string>> {
+  if (seqs.length === 0) return
   const sizes = await all<{ seq: string; bytes: number }>(
     'SELECT seq, octet_length(body) AS bytes FROM segments WHERE seq = ANY($1::bigint[])',
-    [[...new Set(names)]],
+    [[...new Set(seqs)]],
   )
   const bytesOf = new Map(sizes.map(({ seq, bytes }) => [seq, bytes]))
-  const stored = names.filter((name) => bytesOf.has(name))
+  const stored = seqs.filter((seq) => bytesOf.has(seq))
   let longest = FIRST_READ
   for (let at = 0; at < stored.length; longest = Math.min(longest * 2, LONGEST_READ)) {
     const some: string[] = []
     for (let bytes = 0; at < stored.length && some.length < longest && bytes < BYTES_PER_READ; at++) {
-      const name = stored[at] as string
-      some.push(name)
-      bytes += bytesOf.get(name) as number
+      const seq = stored[at] as string
+      some.push(seq)
+      bytes += bytesOf.get(seq) as number
     }
     const rows = await all<SegmentRow<string>>(
       `SELECT ${CONTENT_COLUMNS}, g.keys, g.routes FROM ${SEGMENT_TABLES} WHERE g.seq = ANY($1::bigint[])`,
       [some],
     )
     const found = new Map(rows.map((row) => [row.seq, row]))
-    for (const name of some) {
-      const row = found.get(name)
+    for (const seq of some) {
+      const row = found.get(seq)
       if (row !== undefined) yield row
     }
   }

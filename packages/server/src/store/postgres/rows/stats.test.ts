@@ -62,7 +62,7 @@ suite('counts over time', () => {
   for (const committed of [true, false]) {
     test(`an addition that was ${committed ? '' : 'not '}committed before the connection was lost is added once`, async () => {
       const node = nodes[0] as BareNode
-      const subject = `doubtful ${committed}`
+      const subject = `mayHaveCommitted ${committed}`
       let isBroken = true
       const broken: Pick<Database, 'transaction' | 'query'> = {
         query: (...args) => node.context.database.query(...args),

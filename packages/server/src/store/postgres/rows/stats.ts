@@ -12,9 +12,9 @@ import { readText, writeText } from '../session/text-columns.ts'
 
 const DROPPED_PER_STEP = 1_000
 
-/** What is added in one transaction, and the name under which that is known to have been done. */
+/** Rows that are added in one transaction, and the id of the marker that proves its commit. */
 interface Batch {
-  name: string
+  marker: string
   rows: readonly StatRow[]
 }
 
@@ -26,29 +26,29 @@ export class Stats {
   }
 
   async add(rows: readonly StatRow[]): Promise<void> {
-    for (const batch of this.#unsure) await this.#write(batch)
+    for (const batch of this.#uncertain) await this.#write(batch)
     if (rows.length === 0) return
-    const batch = { name: this.#context.ids.next(), rows }
+    const batch = { marker: this.#context.ids.next(), rows }
     try {
       await this.#write(batch)
     } catch (error) {
-      // It may have been added all the same, and who is told that it was not brings it again: so it is kept here until that is known.
-      if (!(error instanceof PostgresUnavailable && error.doubtful)) throw error
-      this.#unsure.add(batch)
+      // It may have been added anyway, and the caller would add it again after an error. So it is kept here until the outcome is known.
+      if (!(error instanceof PostgresUnavailable && error.mayHaveCommitted)) throw error
+      this.#uncertain.add(batch)
     }
   }
-  readonly #unsure = new Set<Batch>()
+  readonly #uncertain = new Set<Batch>()
 
-  /** Once, however often it is called. */
+  /** Adds a batch only once, however often it is called. */
   async #write(batch: Batch): Promise<void> {
     await this.#context.database.transaction(async (ask) => {
-      // Waits for itself, where an earlier try is still about to be committed.
+      // If an earlier try of the same batch is about to commit, this waits for it.
       const { count } = await ask(`INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, ${MARKER}, 0, '{}') ON CONFLICT DO NOTHING`, [
-        batch.name,
+        batch.marker,
       ])
       if (count > 0) await addStats(statRows(ask), batch.rows)
     })
-    this.#unsure.delete(batch)
+    this.#uncertain.delete(batch)
   }
 
   /** Drops some of the counts from before these times, and returns how many. Skips rows that another node is dropping or adding to. */

@@ -1,4 +1,4 @@
-// Drops one partition. If its whole day is before the line, its rows are counted first, without a lock, because no rows are
+// Drops one partition. If its whole day is before the cutoff, its rows are counted first, without a lock, because no rows are
 // added to it any more. Then one transaction locks the parent table, moves the rows that must be kept to the table `…_rest`, adds the
 // counts to the archive, and drops the partition. Others wait for that transaction, so it must not read much. If many rows of
 // a day must be kept, or rows have no partition of their own, they are deleted row by row.
@@ -10,11 +10,11 @@ import { type Ask, transact } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 
-/** How long others may have to wait behind this for a lock that is not to be had. */
+/** How long other statements may have to queue behind a lock request that is not granted. */
 const LOCK_TIMEOUT_MS = 150
-/** Autovacuum lets go of a table after one second; nobody else waits for the lock that is asked for with this. */
+/** Autovacuum releases a table after one second. No other statement queues behind the lock that is requested with this timeout. */
 const VACUUM_TIMEOUT_MS = 3_000
-/** What is moved while others wait. */
+/** The most that is moved while other statements wait. */
 const MOVED_ROWS = 1_000
 const MOVED_BYTES = 16 * 2 ** 20
 const COUNTED_PER_STEP = 20_000
@@ -47,18 +47,18 @@ export class PartitionDropper {
   readonly #ask: Ask
   readonly #line: string
   readonly #since: string
-  /** What stays though it is old. */
-  readonly #stays: Record<PartitionedTable, string>
+  /** SQL conditions for old rows that must be kept. */
+  readonly #keep: Record<PartitionedTable, string>
 
-  /** `since`: whatever is owed anew and was not pinned yet has a later name. */
+  /** `since`: replays that were not pinned yet have later row ids than this. */
   constructor(ask: Ask, line: string, since: string) {
     this.#ask = ask
     this.#line = line
     this.#since = since
     const pinned = (column: string): string => `EXISTS (SELECT 1 FROM pinned WHERE pinned.segment = g.${column})`
-    // What was named by a node whose clock is behind may be of a segment after the line.
+    // A row that was created by a node whose clock is behind may belong to a segment after the cutoff.
     const byRow = `(g.segment >= ${line} OR ${pinned('segment')})`
-    this.#stays = {
+    this.#keep = {
       segments: pinned('seq'),
       attempts: byRow,
       failures: byRow,
@@ -68,7 +68,7 @@ export class PartitionDropper {
     }
   }
 
-  /** Counts the partition; what is given then drops it, and may be called again when it found a lock taken. */
+  /** Counts the rows of the partition. The returned function drops it; it can be called again after a lock timeout. */
   async dayOf(table: PartitionedTable, partition: string): Promise<() => Promise<boolean>> {
     const kept = await this.#kept(table, partition)
     if (kept === null) return this.rowsOf(table, partition, null)
@@ -83,7 +83,7 @@ export class PartitionDropper {
     }
   }
 
-  /** Drops some rows before a key, or all; true when there are no more. */
+  /** Returns a function that drops some of the rows before a key, or of all rows if `below` is null. It resolves to true when none are left. */
   rowsOf(table: PartitionedTable, partition: string, below: string | null): () => Promise<boolean> {
     const key = PARTITIONED[table]
     let from = '0'
@@ -92,7 +92,7 @@ export class PartitionDropper {
       if (range === null) return true
       if (table === 'message_keys') await this.#dropKeys(partition, range.below)
       else {
-        const goes = `g.${key} >= ${range.from} AND g.${key} < ${range.below} AND NOT ${this.#stays[table]}`
+        const goes = `g.${key} >= ${range.from} AND g.${key} < ${range.below} AND NOT ${this.#keep[table]}`
         const { rows } = await this.#ask(`SELECT 1 FROM ${partition} g WHERE ${goes} LIMIT 1`)
         if (rows.length > 0) await transact(this.#ask, () => this.#dropRows(table, partition, goes))
         from = range.below
@@ -105,7 +105,7 @@ export class PartitionDropper {
     if (table === 'segments') {
       await this.#makeVacuumYield(partition)
       await this.#ask(`LOCK TABLE ONLY ${partition} IN ACCESS EXCLUSIVE MODE`)
-      await this.#pinOwedAnew()
+      await this.#pinNewReplays()
     }
     if (table === 'attempts') await this.#keepFinals(partition, goes)
     const counted = COUNTED[table]
@@ -116,7 +116,7 @@ export class PartitionDropper {
       )
   }
 
-  /** False when too much has to be moved while others wait. */
+  /** Returns false if too many rows would have to be moved while other statements wait. */
   async #dropWhole(
     table: PartitionedTable,
     partition: string,
@@ -128,7 +128,7 @@ export class PartitionDropper {
     await ask(`LOCK TABLE ONLY ${table} IN ACCESS EXCLUSIVE MODE`)
     await ask(`LOCK TABLE ONLY ${partition}, ONLY ${table}_rest IN ACCESS EXCLUSIVE MODE`)
     let moved = kept
-    if (table === 'segments' && (await this.#pinOwedAnew())) {
+    if (table === 'segments' && (await this.#pinNewReplays())) {
       const now = await this.#kept(table, partition)
       if (now === null) return false
       moved = now
@@ -136,7 +136,7 @@ export class PartitionDropper {
     await ask(`ALTER TABLE ${table} DETACH PARTITION ${partition}`)
     const counted = COUNTED[table]
     if (moved.length > 0) {
-      const those = `(SELECT * FROM ${partition} g WHERE g.${PARTITIONED[table]} = ANY('{${moved.join()}}'::bigint[]) AND ${this.#stays[table]}) AS kept`
+      const those = `(SELECT * FROM ${partition} g WHERE g.${PARTITIONED[table]} = ANY('{${moved.join()}}'::bigint[]) AND ${this.#keep[table]}) AS kept`
       if (counted) {
         const { rows } = await ask<Counts>(counted.select(those))
         await this.#archive(sum(counts, rows, -1))
@@ -147,7 +147,7 @@ export class PartitionDropper {
     return true
   }
 
-  /** Nobody but autovacuum waits for this lock or holds it against this, and autovacuum lets go when it is waited for. */
+  /** Only autovacuum can hold a lock that conflicts with this one, and it stops when another session waits for it. */
   async #makeVacuumYield(...tables: string[]): Promise<void> {
     await this.#ask(`SET LOCAL lock_timeout = ${VACUUM_TIMEOUT_MS}`)
     await this.#ask(`LOCK TABLE ${tables.map((table) => `ONLY ${table}`).join()} IN SHARE UPDATE EXCLUSIVE MODE`)
@@ -155,10 +155,10 @@ export class PartitionDropper {
   }
 
   /**
-   * Whoever replays has read the segment in the same transaction: it is over by now, or will find the segment gone. Only what has
-   * come since all shipments were read is looked at, which takes no time. True when there was any.
+   * A transaction that creates a replay has locked the segment it reads: it has ended by now, or it will find the segment gone. Only replays
+   * created since all shipments were read are checked, which is fast. Returns true if there were any.
    */
-  async #pinOwedAnew(): Promise<boolean> {
+  async #pinNewReplays(): Promise<boolean> {
     const { count } = await this.#ask(
       `INSERT INTO pinned SELECT DISTINCT segment FROM replays
        WHERE origin > $1 AND segment < $2 AND (state IS NULL OR state = 'retrying') ON CONFLICT DO NOTHING`,
@@ -169,7 +169,7 @@ export class PartitionDropper {
   }
 
   /**
-   * Only a wrong clock draws a line this late. Segments with row ids before the line may have been committed after all shipments
+   * Only a wrong clock sets a cutoff this late. Segments with row ids before the cutoff may have been committed after all shipments
    * were read. Their shipments were committed with them, so they are read here; under the lock no such transaction is in progress.
    */
   async #pinYoung(): Promise<number> {
@@ -183,7 +183,7 @@ export class PartitionDropper {
     return count
   }
 
-  /** Keys of the rows that have to stay; null when they are too many to be moved. */
+  /** Returns the keys of the rows that must be kept, or null if they are too many to be moved. */
   async #kept(table: PartitionedTable, partition: string): Promise<string[] | null> {
     const key = PARTITIONED[table]
     const kept = new Set<string>()
@@ -199,7 +199,7 @@ export class PartitionDropper {
       const range = await this.#range(table, partition, from, null, COUNTED_PER_STEP)
       if (range === null) return [...kept]
       const { rows } = await this.#ask<{ key: string }>(
-        `SELECT ${key} AS key FROM ${partition} g WHERE ${key} >= ${range.from} AND ${key} < ${range.below} AND ${this.#stays[table]} LIMIT ${MOVED_ROWS + 1}`,
+        `SELECT ${key} AS key FROM ${partition} g WHERE ${key} >= ${range.from} AND ${key} < ${range.below} AND ${this.#keep[table]} LIMIT ${MOVED_ROWS + 1}`,
       )
       for (const row of rows) kept.add(row.key)
       if (rows.length > MOVED_ROWS || kept.size > MOVED_ROWS) return null
@@ -207,7 +207,7 @@ export class PartitionDropper {
     }
   }
 
-  /** In steps: a question that takes minutes would keep the server from clearing away what was settled meanwhile. */
+  /** Counts in steps, because a query that takes minutes would keep the server from vacuuming rows that were settled meanwhile. */
   async #count(table: PartitionedTable, partition: string): Promise<Map<string, Counts>> {
     const counted = COUNTED[table]
     let counts = new Map<string, Counts>()
@@ -222,7 +222,7 @@ export class PartitionDropper {
     }
   }
 
-  /** From a key to one some rows later, both as they are written in a statement; null when there are no more. */
+  /** Returns a range of keys with about `rows` rows, as SQL literals, or null if there are no more rows. */
   async #range(
     table: PartitionedTable,
     partition: string,
@@ -238,7 +238,7 @@ export class PartitionDropper {
       )
     const first = (await next(0)).rows[0]
     if (first === undefined) return null
-    // Of message_keys, all of a day have the same.
+    // In message_keys, all rows of a day have the same key.
     const later = table === 'message_keys' ? undefined : (await next(rows)).rows[0]
     return { from: String(first.key), below: later === undefined ? end : String(later.key) }
   }
@@ -249,7 +249,7 @@ export class PartitionDropper {
     )
   }
 
-  /** How a deletion ended must still be known when the attempts that say so are gone. Once too often does no harm. */
+  /** Copies the outcome of delete messages from the attempts before those are dropped. Doing it twice does no harm. */
   async #keepFinals(partition: string, goes: string | null): Promise<void> {
     const { rows } = await this.#ask('SELECT 1 FROM deletion_targets WHERE final IS NULL AND origin <> 0 LIMIT 1')
     if (rows.length === 0) return

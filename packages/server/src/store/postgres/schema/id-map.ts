@@ -1,5 +1,5 @@
-// Between the ids that the world knows and the names that rows refer to. All that there ever were, deleted ones too: there
-// are few. Filled with the configuration; what another node made since is looked up when it is met.
+// Maps the public ids of sources and destinations to the row ids (`num`) that other rows refer to, and back. It contains deleted ones too, because
+// there are few. It is filled when the configuration is read; one that another node created since then is looked up when needed.
 
 import type { Ask } from '../session/database.ts'
 
@@ -14,17 +14,17 @@ export class IdMap {
     this.#ids[table].set(num, id)
   }
 
-  /** Undefined when this node knows of none. */
+  /** Returns undefined if it is not in the map. */
   num(table: Table, id: string): string | undefined {
     return this.#nums[table].get(id)
   }
 
-  /** Undefined when this node knows of none. */
+  /** Returns undefined if it is not in the map. */
   id(table: Table, num: string): string | undefined {
     return this.#ids[table].get(num)
   }
 
-  /** The ids of those that rows refer to: all of them are known, deleted ones too. */
+  /** Returns a function from row id to public id, for row ids that rows refer to. Reads the missing ones from the database, where deleted ones remain. */
   async idsOf(ask: Ask, table: Table, nums: Iterable<string>): Promise<(num: string) => string> {
     const unknown = [...new Set(nums)].filter((num) => !this.#ids[table].has(num))
     if (unknown.length > 0) {
@@ -34,11 +34,11 @@ export class IdMap {
     return (num) => this.#ids[table].get(num) ?? num
   }
 
-  /** Undefined when there never was one. */
+  /** Returns undefined if it never existed. */
   async find(ask: Ask, table: Table, id: string): Promise<string | undefined> {
     const known = this.num(table, id)
     if (known !== undefined) return known
-    // Asked for by strangers, and refused by PostgreSQL as a text.
+    // The id comes from a request, and PostgreSQL rejects NUL in a text.
     if (id.includes('\0')) return undefined
     const { rows } = await ask<{ num: string }>(`SELECT num FROM ${table} WHERE id = $1`, [id])
     if (rows[0]) this.add(table, id, rows[0].num)

@@ -1,7 +1,7 @@
-// Row names that carry their time and the node that gave them: 42 bits of milliseconds, 9 of the node's number, 12 of a
-// counter. So rows lie in the order they came, a time is found by name, a day is a range, and no node asks anybody for one.
-// They are 64-bit integers in the database and their digits here, always 19 of them (from 1985 to 2109), so that as texts they compare as
-// they do as numbers.
+// Row ids that contain their time and the node that created them: 42 bits of milliseconds, 9 bits of node number and 12 bits of
+// counter. So rows are stored in the order of their creation, a time or a day is a range of ids, and nodes create ids without coordination.
+// In the database they are 64-bit integers. Here they are strings, always of 19 digits (from 1985 to 2109), so that they compare
+// as text like they do as numbers.
 
 import type { RowOrder } from '../../encoding/row-port.ts'
 
@@ -13,18 +13,18 @@ const LARGEST = 2n ** 63n - 1n
 /** In 2109. */
 const LAST_MS = 2 ** 42 - 1
 
-/** Numbers that nodes may have: 0 to this, exclusive. The last there is stands for rows that were moved here from SQLite. */
+/** Nodes are numbered from 0 to this, exclusive. The one number after that is for rows that were migrated from SQLite. */
 export const NODE_NUMBERS = 2 ** Number(NODE_BITS) - 1
 const MOVED_NODE = BigInt(NODE_NUMBERS)
-/** Before every row there can be. */
+/** Smaller than every possible row id. */
 export const OLDEST = rowIdAt(500_000_000_000)
-/** After every row there can be. */
+/** Larger than every possible row id. */
 export const NEWEST = String(LARGEST)
 
-/** Names that different nodes give at one time differ by what their clocks do; this much is allowed for, in SQL: `$1::bigint - ${SKEW}`. */
+/** The clock skew between nodes that queries allow for, as a difference of row ids: `$1::bigint - ${SKEW}`. */
 export const SKEW = String(60_000n << TIME_SHIFT)
 
-/** The first name of a millisecond. */
+/** The first row id of a millisecond. */
 export function rowIdAt(ms: number): string {
   return String(BigInt(Math.min(LAST_MS, Math.max(500_000_000_000, Math.floor(ms)))) << TIME_SHIFT)
 }
@@ -33,7 +33,7 @@ export function msOfRowId(id: string): number {
   return Number(BigInt(id) >> TIME_SHIFT)
 }
 
-/** The name right after. */
+/** The next row id. */
 export function afterRowId(id: string): string {
   return String(BigInt(id) + 1n)
 }
@@ -60,14 +60,14 @@ export class RowIds {
     this.#nowMs = nowMs
   }
 
-  /** A node that lost its number and was given another goes on with that. */
+  /** For a node that has joined again under another number. */
   useNode(node: number): void {
     this.#node = BigInt(node)
   }
 
   next(): string {
     const ms = Math.floor(this.#nowMs())
-    // A clock that goes back only makes them run ahead of it.
+    // If the clock goes back, the ids run ahead of it until it catches up.
     if (ms > this.#ms) {
       this.#ms = ms
       this.#counter = 0
@@ -79,29 +79,29 @@ export class RowIds {
   }
 }
 
-// ── What was moved here from SQLite: see store-migration ──
+// ── Rows migrated from SQLite: see store-migration ──
 
-/** A row number there: milliseconds × this, plus a counter. */
+/** A row number in SQLite is milliseconds × this, plus a counter. */
 const SQLITE_PER_MS = 2_048n
 const SQLITE_DIGITS = 16
 
-/** The name of a row that had this number there. Order is kept, and what was next to each other still is. */
+/** The row id for a row that had this number in SQLite. Keeps the order, and neighbouring rows stay neighbours. */
 export function movedRowId(number: number | string): string {
   const id = BigInt(number)
   return String(((id / SQLITE_PER_MS) << TIME_SHIFT) | (MOVED_NODE << COUNTER_BITS) | (id % SQLITE_PER_MS))
 }
 
-/** The `num` of a source or whatever else was numbered from 1 there. 0, which stands for none, stays. */
+/** The `num` of a source or anything else that SQLite numbered from 1. 0, which means none, stays 0. */
 export function movedNum(number: number): string {
   return number === 0 ? '0' : String((BigInt(500_000_000_000 + number) << TIME_SHIFT) | (MOVED_NODE << COUNTER_BITS))
 }
 
-/** Whether a text that came from outside could name a row. */
+/** Whether a text from outside could be a row id. */
 export function isRowId(text: string): boolean {
   return /^[1-9]\d{18}$/.test(text) && BigInt(text) <= LARGEST
 }
 
-/** Rows name deliveries by shipment and index, and messages by segment and index. A name from before a move is still known. */
+/** Parses the id of a delivery (shipment and index) or of a message (segment and index). Ids from before a migration from SQLite are still understood. */
 export function rowAndIndex(id: string): { row: string; index: number } | undefined {
   const match = /^([1-9]\d{15}(?:\d{3})?)-(0|[1-9]\d{0,3})$/.exec(id)
   if (match === null) return undefined

@@ -42,7 +42,7 @@ suite('a look at the whole database', () => {
     const set = (isValid: boolean) =>
       database.query("UPDATE pg_index SET indisvalid = $1 WHERE indexrelid = 'switchyard.audit_by_subject'::regclass", [isValid])
     await set(false)
-    assert.deepEqual(await problems(), ['the index "audit_by_subject" is not usable'])
+    assert.deepEqual(await problems(), ['the index "audit_by_subject" is invalid'])
     await set(true)
     assert.deepEqual(await problems(), [])
   })

@@ -1,6 +1,6 @@
-// A look at everything that is stored, in one snapshot on a connection of its own, so that it holds up no other question and ends
-// at its deadline. Whether the server's files are whole is the server's to know; what it says of them is passed on, with what of
-// the schema is missing or not usable. Nothing is written.
+// Inspects everything that is stored, in one snapshot on a separate connection, so that it delays no other query and can be ended
+// at its deadline. Only the server can check its own files; the checksum failures it reports are passed on, along with missing tables
+// and missing or invalid indexes. Nothing is written.
 
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
@@ -10,13 +10,13 @@ import { msOfRowId } from './ids.ts'
 import { MIGRATIONS, PARTITIONED } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, KEEP_PARTITIONS, partitionedDays, TABLES } from './partitions.ts'
 
-/** Undefined when it is not over by the deadline. */
+/** Returns undefined if it does not finish by the deadline. */
 export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: number): Promise<StoreInspection | undefined> {
   const endMs = performance.now() + deadlineMs
-  // To the server, no time at all means any.
+  // A statement timeout of 0 would mean no timeout.
   if (deadlineMs < 1) return undefined
   const connection = await database.connect(Math.ceil(deadlineMs))
-  // What is still under way then fails with the connection.
+  // A statement that is still running then fails with its connection.
   const timer = setTimeout(() => connection.destroy(), endMs - performance.now())
   try {
     const ask: Ask = (text, values) => connection.query(text, values)
@@ -65,14 +65,14 @@ async function problemsOf(ask: Ask): Promise<string[]> {
   )
   const failures = checksums[0]?.failures ?? 0
   return [
-    ...(failures > 0 ? [`PostgreSQL has found ${failures} of its pages damaged`] : []),
+    ...(failures > 0 ? [`PostgreSQL has detected ${failures} checksum ${failures === 1 ? 'failure' : 'failures'} in its data pages`] : []),
     ...missing.map((name) => `"${name}" is missing from the schema`),
-    ...broken.map(({ name }) => `the index "${name}" is not usable`),
+    ...broken.map(({ name }) => `the index "${name}" is invalid`),
     ...(missing.length > 0 ? [] : await partitionProblems(ask)),
   ]
 }
 
-/** Tables and indexes, as the schema's steps name them. */
+/** The tables and indexes that the steps of the schema create. */
 function expected(): string[] {
   const sql = MIGRATIONS.map((step) => step.sql).join('\n')
   const created = [...sql.matchAll(/CREATE (?:TABLE|INDEX|UNIQUE INDEX) (\w+)/g)].map(([, name]) => name as string)
@@ -80,7 +80,7 @@ function expected(): string[] {
   return created.filter((name) => !dropped.has(name))
 }
 
-/** Without a partition of its own, a day's rows come to lie where they can only be dropped one by one. Where they do already, that is no fault. */
+/** Rows of a day without a partition go to the `_rest` table, from which they can only be dropped one by one. If the day already has rows there, that is not reported. */
 async function partitionProblems(ask: Ask): Promise<string[]> {
   const { rows } = await ask<{ now_ms: number }>('SELECT (extract(epoch FROM now()) * 1000)::bigint AS now_ms')
   const today = dayOf(rows[0]?.now_ms ?? 0)

@@ -1,23 +1,23 @@
-// The schema as numbered steps, applied in order, each in one transaction with its number. A step that was released is
-// never changed. Nodes of the version before go on while the next one's step is applied: see migrate.ts. Everything that
-// is old enough to be dropped lies in daily partitions: see partitions.ts. Rows refer to sources and destinations by `num`, a
-// row name given by a node; nothing here is numbered by the server.
+// The schema as numbered steps. They are applied in order, each in one transaction that also records its number. A released step is
+// never changed. Nodes of the previous version keep running while a step is applied: see migrate.ts. Tables from which
+// retention drops rows have daily partitions: see partitions.ts. Rows refer to sources and destinations by `num`, a
+// row id that a node created; the server generates no ids.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { Ask } from '../session/database.ts'
 import { encryptCredentials } from './encrypt-credentials.ts'
 
 export interface Migration {
-  /** The lowest step whose code can go on working when this one has been applied: itself, where nothing older can. */
+  /** The lowest step whose code still works after this one was applied; the step itself if no older code works. */
   worksFrom: number
   /** The step is run only when no node is running: nodes of the previous version cannot work with its result. */
   alone?: true
   sql: string
-  /** What SQL cannot do, after it and in the same transaction. */
+  /** Changes that SQL cannot make. Runs after the SQL, in the same transaction. */
   work?: (ask: Ask, box: SecretBox) => Promise<void>
 }
 
-/** Tables in daily partitions, and the column whose range they are cut by. */
+/** The tables with daily partitions, and the column that they are partitioned by. */
 export const PARTITIONED = {
   segments: 'seq',
   message_keys: 'day',
@@ -35,8 +35,8 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: `
   CREATE TABLE settings (name text PRIMARY KEY, value text NOT NULL);
 
-  -- The nodes that run. A node is alive as long as the server's clock has not passed expires_at. What a node holds, it holds under
-  -- 'holder', which no other node and no later life of the same node has. Its doc is what it tells the others: see membership.ts.
+  -- The running nodes. A node is alive until the server's clock passes expires_at. A node holds work under the id 'holder', which no other
+  -- node has, nor the same node after it has joined again. The doc has the notices for other nodes: see membership.ts.
   CREATE TABLE nodes (
     num integer PRIMARY KEY,
     holder bigint NOT NULL UNIQUE,
@@ -47,19 +47,19 @@ export const MIGRATIONS: readonly Migration[] = [
     doc text NOT NULL DEFAULT '{}'
   ) WITH (fillfactor = 50);
 
-  -- One row. Its version grows with every change of the configuration, in the change's transaction, and whoever makes one holds it.
-  -- What a change writes carries the version that it makes, so that a node reads no more than what it has not seen.
+  -- One row. Every change of the configuration locks it and increases its version in the same transaction.
+  -- The rows that a change writes carry the new version, so that a node reads only what it has not seen.
   CREATE TABLE configuration (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
     version bigint NOT NULL DEFAULT 1,
-    -- The version that last took suppressions away: whoever has not seen it reads all of them.
+    -- The last version that removed suppressions. A node that has not seen it reads all suppressions again.
     unsuppressed bigint NOT NULL DEFAULT 1,
     -- The id of the key that stored secrets are encrypted with: see secret-box.ts.
     secret_key text
   );
   INSERT INTO configuration DEFAULT VALUES;
 
-  -- Those that were deleted stay, for what still refers to them. Docs are JSON, as text because JSON may hold what jsonb refuses.
+  -- Deleted ones are kept, because other rows still refer to them. Docs are JSON stored as text, because jsonb rejects some valid JSON.
   CREATE TABLE sources (
     num bigint PRIMARY KEY,
     id text NOT NULL UNIQUE,
@@ -84,8 +84,8 @@ export const MIGRATIONS: readonly Migration[] = [
     created_at bigint NOT NULL,
     last_used_at bigint
   );
-  -- An index holds no text of more than some 2,700 bytes, and a stranger's may be longer: its digest stands for it there. What makes
-  -- bytes of a text is not IMMUTABLE to the server only because encodings can be made by its users: UTF8 cannot.
+  -- An index entry is limited to about 2,700 bytes, and a user id may be longer, so its digest is indexed. PostgreSQL does not declare
+  -- convert_to IMMUTABLE, because users can define conversions; the conversion to UTF8 cannot change.
   CREATE FUNCTION digest_of(text) RETURNS bytea LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$ SELECT sha256(convert_to($1, 'UTF8')) $$;
 
   -- User ids are encoded as in session/text-columns.ts, so that any text can be stored unchanged.
@@ -101,8 +101,8 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX suppressions_in_order ON suppressions (source, left(user_id, 200), user_digest);
   CREATE INDEX suppressions_by_version ON suppressions (version);
 
-  -- Messages accepted together. Shipments planned for what turned out to be duplicates are in the routes, too: whoever reads
-  -- leaves the absent out.
+  -- Messages accepted together. The routes also include messages that turned out to be duplicates; readers
+  -- leave out the indexes in 'absent'.
   CREATE TABLE segments (
     seq bigint NOT NULL PRIMARY KEY,
     source bigint NOT NULL,
@@ -116,14 +116,14 @@ export const MIGRATIONS: readonly Migration[] = [
     keys bytea NOT NULL,
     body bytea NOT NULL
   ) PARTITION BY RANGE (seq);
-  -- Large bodies are compressed before they come here.
+  -- Large bodies are already compressed.
   ALTER TABLE segments ALTER COLUMN body SET STORAGE EXTERNAL, ALTER COLUMN keys SET STORAGE EXTERNAL;
 
-  -- What duplicates share, and where the message is. Looked for in two days, so that it holds for at least one.
+  -- The deduplication keys, with the segment of the message. Two days are searched, so that duplicates are recognized for at least one day.
   CREATE TABLE message_keys (day integer NOT NULL, key uuid NOT NULL, segment bigint NOT NULL, PRIMARY KEY (key, day)) PARTITION BY RANGE (day);
 
-  -- The work owed, and nothing else: a row is the queue. Who holds it (0: nobody) comes first in the key, so that what is accepted
-  -- and delivered at once touches one index, what a node that died has held lies together, and a row cannot be settled by another than its holder.
+  -- The queue of pending work, and nothing else. The holder (0 for none) comes first in the key, so that work that is accepted and delivered
+  -- at once touches only one index, the rows of a dead node are stored together, and only its holder can settle a row.
   CREATE TABLE shipments (
     holder bigint NOT NULL DEFAULT 0,
     id bigint NOT NULL,
@@ -140,13 +140,13 @@ export const MIGRATIONS: readonly Migration[] = [
     parts text NOT NULL,
     PRIMARY KEY (holder, id)
   ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
-  -- One destination's own rows, in the order in which they are taken. 'holder < 1' means 'holder = 0', and keeps a statement that says it
-  -- so from being planned by the primary key, which has the same order and everybody's rows in it.
+  -- The rows of one destination, in the order in which they are claimed. 'holder < 1' means 'holder = 0', and keeps the planner from using
+  -- the primary key, which has the same order but contains the rows of all destinations.
   CREATE INDEX shipments_fresh ON shipments (destination, id) WHERE holder < 1 AND attempt = 0;
   CREATE INDEX shipments_retries ON shipments (destination, due, id) WHERE holder < 1 AND attempt > 0;
   CREATE INDEX shipments_by_first_attempt ON shipments (destination, first_attempt) WHERE holder < 1 AND attempt > 0;
 
-  -- What happened, appended: the requests of one attempt at the messages of one part, and which of them it ended.
+  -- Append-only: the requests of one attempt to deliver the messages of one part, and which of these messages it settled.
   CREATE TABLE attempts (
     id bigint NOT NULL PRIMARY KEY,
     origin bigint NOT NULL,
@@ -179,7 +179,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ) PARTITION BY RANGE (id);
   CREATE INDEX failures_by_state ON failures (destination, state, id);
 
-  -- Deliveries owed once more. Those of one segment that a job replays together share an origin, as accepted ones do.
+  -- Replayed deliveries. Those of one segment that a job replays together share an origin, as accepted ones do.
   CREATE TABLE replays (
     origin bigint NOT NULL,
     idx integer NOT NULL,
@@ -188,7 +188,7 @@ export const MIGRATIONS: readonly Migration[] = [
     replay_of text NOT NULL,
     at bigint NOT NULL,
     job bigint,
-    -- NULL before the first attempt, then 'retrying', then how it ended.
+    -- NULL before the first attempt, then 'retrying', then the final state.
     state text,
     PRIMARY KEY (origin, idx)
   ) PARTITION BY RANGE (origin);
@@ -196,7 +196,7 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX replays_that_stand ON replays (segment, idx, destination, origin)
     WHERE state IS NULL OR state IN ('retrying', 'delivered');
 
-  -- Messages that came again, as fingerprints, under the segment that has them.
+  -- Fingerprints of messages that were received again, with the segment that contains them.
   CREATE TABLE repeats (
     segment bigint NOT NULL,
     digest bigint NOT NULL,
@@ -206,9 +206,9 @@ export const MIGRATIONS: readonly Migration[] = [
     PRIMARY KEY (segment, digest)
   ) PARTITION BY RANGE (segment);
 
-  -- The books. A transaction appends what it changes, and what was appended is added up now and then: nodes do not wait for each other
-  -- at one row. See books.ts. Kind 0: a destination's ledger (owed, delivered, pending, failed, expired, cancelled); kind 1: a source's counts
-  -- (accepted, duplicates, rejected, suppressed); kind 2: nothing but that the group of this name was committed.
+  -- Changes of counts. A transaction appends its changes, and they are added up once a second, so that nodes do not wait for each
+  -- other's lock on one row. See fold-deltas.ts. Kind 0: a destination's ledger (owed, delivered, pending, failed, expired, cancelled); kind 1:
+  -- a source's counts (accepted, duplicates, rejected, suppressed); kind 2: no counts, only a marker that the group with this id was committed.
   CREATE TABLE deltas (
     id bigint PRIMARY KEY,
     kind smallint NOT NULL,
@@ -224,7 +224,7 @@ export const MIGRATIONS: readonly Migration[] = [
     expired bigint NOT NULL DEFAULT 0,
     cancelled bigint NOT NULL DEFAULT 0
   ) WITH (fillfactor = 50);
-  -- What the rows dropped by retention added up to, so that the ledger can still be counted from rows.
+  -- The counts of the rows that retention has dropped, so that the ledger can still be recounted from rows.
   CREATE TABLE ledger_archive (
     destination bigint PRIMARY KEY,
     owed bigint NOT NULL DEFAULT 0,
@@ -233,7 +233,7 @@ export const MIGRATIONS: readonly Migration[] = [
     expired bigint NOT NULL DEFAULT 0,
     cancelled bigint NOT NULL DEFAULT 0
   );
-  -- The segments that retention must leave, while it runs: old, and still owed. Of use to nobody else, and made anew each time.
+  -- The old segments with pending deliveries, which retention must keep. Used only while retention runs, and refilled each time.
   CREATE UNLOGGED TABLE pinned (segment bigint PRIMARY KEY);
   CREATE TABLE source_counts (
     source bigint PRIMARY KEY,
@@ -257,16 +257,16 @@ export const MIGRATIONS: readonly Migration[] = [
     id text NOT NULL UNIQUE,
     created_at bigint NOT NULL,
     suppress boolean NOT NULL,
-    -- Asked for without naming sources: what came by sources that were deleted is purged too.
+    -- Whether the request named no sources. Then messages of deleted sources are purged too.
     every_source boolean NOT NULL,
-    -- JSON arrays, of ids and of nums.
+    -- JSON arrays: user ids, and the 'num' of each source.
     user_ids text NOT NULL,
     sources text NOT NULL,
     purged integer NOT NULL DEFAULT 0,
-    -- The purge has read all segments up to here; it is over when this reaches the end.
+    -- The purge has read all segments up to here, and has finished when this reaches purge_end.
     purge_cursor bigint NOT NULL DEFAULT 0,
     purge_end bigint NOT NULL,
-    -- How it ended, once it has; and whether its users stand in it by pseudonym.
+    -- The outcome, once it has ended; and whether its user ids were replaced by pseudonyms.
     ended text,
     pseudonyms boolean NOT NULL DEFAULT false
   );
@@ -277,16 +277,16 @@ export const MIGRATIONS: readonly Migration[] = [
     user_id text COLLATE "C" NOT NULL,
     user_digest bytea NOT NULL GENERATED ALWAYS AS (digest_of(user_id)) STORED,
     source bigint NOT NULL,
-    -- 0: there is only the purge.
+    -- 0 if there is only the purge.
     destination bigint NOT NULL,
     origin bigint NOT NULL,
-    -- How its delivery ended, filled in when retention drops the attempts that say so.
+    -- The outcome of its delivery, filled in when retention drops the attempts that record it.
     final text,
     PRIMARY KEY (deletion, user_digest, source, destination)
   );
   CREATE INDEX deletion_targets_by_origin ON deletion_targets (origin);
 
-  -- Who did what: appended in the transaction of what was done.
+  -- The audit log. An entry is appended in the transaction of the change.
   CREATE TABLE audit (
     id bigint PRIMARY KEY,
     at bigint NOT NULL,
@@ -299,11 +299,11 @@ export const MIGRATIONS: readonly Migration[] = [
   );
   CREATE INDEX audit_by_subject ON audit (subject, id);
 
-  -- Assertions that were used, until they would be refused for their age.
+  -- Used assertions, kept until they would be rejected as expired.
   CREATE TABLE oauth_assertions (app text NOT NULL, jti text NOT NULL, expires_at bigint NOT NULL, PRIMARY KEY (app, jti));
   CREATE INDEX oauth_assertions_by_expiry ON oauth_assertions (expires_at);
 
-  -- Replays of many deliveries, how far each has come, and what became of what it replayed.
+  -- Replay jobs, with the progress of each and the outcomes of its replays.
   CREATE TABLE replay_jobs (
     num bigint PRIMARY KEY,
     id text NOT NULL UNIQUE,
@@ -312,7 +312,7 @@ export const MIGRATIONS: readonly Migration[] = [
     state text NOT NULL,
     rate integer,
     doc text NOT NULL,
-    -- Rows from here on, in time, are not part of it.
+    -- Rows from this row id on are not part of the job.
     bound bigint NOT NULL,
     total bigint NOT NULL,
     position bigint NOT NULL DEFAULT 0,
@@ -322,28 +322,28 @@ export const MIGRATIONS: readonly Migration[] = [
     failed bigint NOT NULL DEFAULT 0,
     expired bigint NOT NULL DEFAULT 0,
     cancelled bigint NOT NULL DEFAULT 0,
-    -- Whose runner makes the steps, until when: see replay-steps.ts.
+    -- The runner that makes the steps, and the end of its lease: see replay-steps.ts.
     leader text,
     leader_until timestamptz
   ) WITH (fillfactor = 50);
   CREATE INDEX replay_jobs_by_state ON replay_jobs (state, num);
-  -- Per destination, so that one that takes nothing does not hold the others up; destination 0 for a list of deliveries.
+  -- One row per destination, so that a destination that accepts nothing does not hold up the others; destination 0 for a list of deliveries.
   CREATE TABLE replay_parts (
     job bigint NOT NULL,
     destination bigint NOT NULL,
-    -- Which of the job's states, from which row, and from which place in it.
+    -- The cursor: which of the job's states, the next row, and the position in that row.
     state integer NOT NULL DEFAULT 0,
     next bigint NOT NULL DEFAULT 0,
     place integer NOT NULL DEFAULT 0,
     over boolean NOT NULL DEFAULT false,
-    -- Replayed and not attempted yet.
+    -- The number of replays that were not attempted yet.
     waiting bigint NOT NULL DEFAULT 0,
     -- The position of the job when it last had its turn.
     turn bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (job, destination)
   ) WITH (fillfactor = 50);
-  -- What became of replays, appended by the transactions that settle them and added to the two tables above by the job's next step:
-  -- whoever settles waits for no step and for no other node.
+  -- The outcomes of replays, appended by the transactions that settle them and added to the two tables above by the job's next step, so
+  -- that settling waits for no step and for no other node.
   CREATE TABLE replay_outcomes (
     job bigint NOT NULL,
     destination bigint NOT NULL,
@@ -355,7 +355,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
   CREATE INDEX replay_outcomes_by_job ON replay_outcomes (job);
 
-  -- Counts per minute and per hour (step, in milliseconds): of sources, of destinations, and of all together.
+  -- Counts per minute and per hour (step, in milliseconds) of each source, of each destination, and in total.
   CREATE TABLE stats (
     kind text NOT NULL,
     subject text NOT NULL,
@@ -366,11 +366,11 @@ export const MIGRATIONS: readonly Migration[] = [
   );
   CREATE INDEX stats_by_age ON stats (step, at);
 
-  -- Called by a statement that finds, in its middle, that it must not be made.
+  -- Called inside a statement to abort it.
   CREATE FUNCTION refuse(reason text) RETURNS integer LANGUAGE plpgsql AS $$
     BEGIN RAISE EXCEPTION USING ERRCODE = 'SY001', MESSAGE = reason; END $$;
 
-  -- Rows of days that have no partition of their own: the clock jumped, or a day was dropped around what is still owed.
+  -- Rows of days without a partition: the clock jumped, or the day's partition was dropped and these rows were still needed.
   CREATE TABLE segments_rest PARTITION OF segments DEFAULT;
   CREATE TABLE message_keys_rest PARTITION OF message_keys DEFAULT;
   CREATE TABLE attempts_rest PARTITION OF attempts DEFAULT;
@@ -380,8 +380,8 @@ export const MIGRATIONS: readonly Migration[] = [
   `,
   },
   {
-    // Nothing in the tables changes its shape. What was plain in them is sealed: URLs and headers of destinations, in docs that code of
-    // the version before cannot read, and would write plain again.
+    // No table changes its columns. URLs and headers of destinations, which were stored in plain text, are encrypted. Code of the previous
+    // version cannot read these docs, and would write plain text again.
     worksFrom: 2,
     alone: true,
     sql: '',

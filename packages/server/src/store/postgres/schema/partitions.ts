@@ -1,6 +1,6 @@
-// The daily partitions of what is dropped by age: which there are, and those of the days to come, made ahead by any node.
-// Invariant: a day without a partition is no fault: its rows lie in `<table>_rest`, and a day that has rows there gets no
-// partition any more. Nothing here drops anything: see retention.ts.
+// The daily partitions of the tables that retention drops by age: lists them, and creates those of the next days ahead of time, on any node.
+// Invariant: a day may lack a partition. Its rows are then in `<table>_rest`, and a day with rows there never gets a
+// partition. Nothing is dropped here: see retention.ts.
 
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { SCHEMA } from '../session/connection.ts'
@@ -12,19 +12,19 @@ import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 export const DAY_MS = 86_400_000
 export const TABLES = Object.keys(PARTITIONED) as PartitionedTable[]
 const DAYS_AHEAD = 7
-/** How long others may have to wait for what this waits for. */
+/** How long other statements may have to queue behind a lock request of this file. */
 const LOCK_TIMEOUT_MS = 200
 const TRIES = 20
 const PAUSE_MS = 250
 const ROW_OF_ANOTHER_PARTITION = '23514'
 
 /**
- * For a snapshot over several statements in which rows are counted, right after its BEGIN. A partition that is dropped is gone for older
- * snapshots, too, while what it counted is not in their archive: so nothing may be dropped between the snapshot and its end.
+ * Run right after the BEGIN of a snapshot in which several statements count rows. A dropped partition disappears from older
+ * snapshots too, while they do not see its counts in the archive. So no partition may be dropped while the snapshot is in use.
  */
 export const KEEP_PARTITIONS = 'LOCK TABLE segments, attempts, replays IN ACCESS SHARE MODE'
 
-/** As `message_keys.day` has it: days since 1970, in UTC. */
+/** The day as stored in `message_keys.day`: days since 1970, in UTC. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
@@ -33,7 +33,7 @@ export function partitionName(table: PartitionedTable, day: number): string {
   return `${table}_${new Date(day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`
 }
 
-/** The first key of a day. Those of a partition lie from this one up to the next day's. */
+/** The first key of a day. A partition has the keys from this one up to the first key of the next day, exclusive. */
 export function firstKey(table: PartitionedTable, day: number): string {
   return table === 'message_keys' ? String(day) : rowIdAt(day * DAY_MS)
 }
@@ -47,7 +47,7 @@ export async function partitionedDays(ask: Ask, table: PartitionedTable): Promis
   return rows.flatMap(({ name }) => dayOfName(name) ?? [])
 }
 
-/** Yesterday, today and the days to come, by the server's date. One statement when all are there. */
+/** Creates the partitions of yesterday, today and the next days, by the server's date. Runs one statement if all exist. */
 export async function preparePartitions(database: Database): Promise<void> {
   const { rows } = await database.query<{ now_ms: number; names: string[] }>(
     `SELECT (extract(epoch FROM now()) * 1000)::bigint AS now_ms,
@@ -60,13 +60,13 @@ export async function preparePartitions(database: Database): Promise<void> {
   const days = Array.from({ length: DAYS_AHEAD + 2 }, (_, at) => today - 1 + at)
   for (const table of TABLES) {
     const missing = days.filter((day) => !there.has(partitionName(table, day)))
-    // What is needed only in some days can be made some other time, too.
+    // Partitions that are needed only in a few days can be created later.
     const tries = missing.some((day) => day <= today + 1) ? TRIES : 1
     if (missing.length > 0) await createPartitions(database, table, missing, tries)
   }
 }
 
-/** Those that cannot be made for now, because somebody holds a lock for long, are left to the next time. */
+/** Partitions that cannot be created now, because a lock is held for long, are left to the next call. */
 export async function createPartitions(database: Database, table: PartitionedTable, days: readonly number[], tries = TRIES): Promise<void> {
   for (let left = tries; left > 0; left--) {
     if (left < tries) await pause(PAUSE_MS)
@@ -74,13 +74,13 @@ export async function createPartitions(database: Database, table: PartitionedTab
       await database.transaction((ask) => attach(ask, table, days))
       return
     } catch (error) {
-      // The first row of such a day may come to lie in the rest in the very moment: the next time it is seen.
+      // The first row of such a day may be inserted into the `_rest` table at this moment; the next try sees it.
       if (!isLockTimeout(error) && (error as { code?: string }).code !== ROW_OF_ANOTHER_PARTITION) throw error
     }
   }
 }
 
-/** A table that is made apart and then attached: its parent goes on being written to and read. */
+/** Creates the tables separately and then attaches them, so that the parent can be read and written meanwhile. */
 async function attach(ask: Ask, table: PartitionedTable, days: readonly number[]): Promise<void> {
   await ask(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`)
   await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.partitions])

@@ -83,7 +83,7 @@ async function round(): Promise<Record<string, number>> {
       'expired',
     ),
   )
-  await time('beat', store.membership.beat())
+  await time('beat', store.membership.heartbeat())
   return took
 }
 

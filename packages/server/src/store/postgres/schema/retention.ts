@@ -1,7 +1,7 @@
-// Dropping what is older than a line: partitions whole, and by rows only what has none of its own. What is still owed is
-// never dropped, however old: the segments that pending shipments refer to are pinned, and stay with everything that says
-// how the rest of their messages ended. Segments go first: once they are gone, nothing old can be owed anew, and what else
-// is old can be looked through without a lock. One node at a time; how one partition goes is in drop-partition.ts.
+// Drops data that is older than a cutoff: whole partitions, and single rows only where a day has no partition. Pending
+// messages are never dropped, however old: the segments that pending shipments refer to are pinned, and kept with all rows that record
+// the outcomes of their other messages. Segments are dropped first: once they are gone, no old message can be replayed, and the other
+// tables can be scanned without a lock. One node does this at a time. drop-partition.ts drops a single partition.
 
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Connection } from '../session/connection.ts'
@@ -14,17 +14,17 @@ import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, partitionedDays, partitionName, preparePartitions } from './partitions.ts'
 
 const STATEMENT_MS = 120_000
-/** In this order: see above. */
+/** In the order in which they are dropped: see above. */
 const TABLES = ['segments', 'attempts', 'failures', 'replays', 'repeats', 'message_keys'] as const satisfies readonly PartitionedTable[]
-/** No row of a day comes this late, so that a day that is over for so long can be counted before it is locked. */
+/** No row is added to a day this long after its end, so its rows can be counted before it is locked. */
 const SETTLED_MS = 6 * 3_600_000
-/** No transaction that owes something anew takes as long. */
+/** Longer than any transaction that creates replays. */
 const TRANSACTION_MS = 600_000
 const TRIES = 30
-/** Long against the time for which others may have to wait while a lock is waited for. */
+/** Much longer than the time that other statements may have to queue behind a lock request. */
 const PAUSE_MS = 1_000
 
-/** Returns at once when another node is at it; and before its end when others do not let it, for the next time to go on. */
+/** Returns at once if another node is doing it. Stops early if it cannot get a lock; the next call continues. */
 export async function dropMessages(context: StoreContext, lineMs: number): Promise<void> {
   await preparePartitions(context.database)
   const connection = await context.database.connect(STATEMENT_MS)
@@ -32,7 +32,7 @@ export async function dropMessages(context: StoreContext, lineMs: number): Promi
     const { rows } = await connection.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1) AS mine', [ADVISORY_LOCKS.retention])
     if (!rows[0]?.mine) return
     await dropWith(connection, context, lineMs)
-    // The server may take its time to notice that a connection was closed.
+    // Unlocks explicitly, because the server may notice a closed connection late.
     await connection.query('SELECT pg_advisory_unlock($1)', [ADVISORY_LOCKS.retention])
   } finally {
     connection.destroy()
@@ -41,28 +41,28 @@ export async function dropMessages(context: StoreContext, lineMs: number): Promi
 
 async function dropWith(connection: Connection, { ids, isClosed }: StoreContext, lineMs: number): Promise<void> {
   const ask: Ask = (text, values) => connection.query(text, values)
-  // Never ahead of what was given out, so that what is accepted from now on lies after it, whatever the clock says.
+  // The cutoff is never later than the newest row id, so that messages accepted from now on are after it, whatever the clock says.
   const newest = ids.next()
   const asked = rowIdAt(lineMs)
   const line = asked < newest ? asked : newest
   const nowMs = msOfRowId(newest)
   if (!(await isAnyBefore(ask, line))) return
   await pin(ask, line)
-  const expiring = new PartitionDropper(ask, line, rowIdAt(nowMs - TRANSACTION_MS))
+  const dropper = new PartitionDropper(ask, line, rowIdAt(nowMs - TRANSACTION_MS))
   for (const table of TABLES) {
     const lineKey = keyOf(table, line)
     for (const day of await partitionedDays(ask, table)) {
       if (BigInt(firstKey(table, day)) >= BigInt(lineKey)) continue
       const isWhole = BigInt(firstKey(table, day + 1)) <= BigInt(lineKey) && (day + 1) * DAY_MS + SETTLED_MS <= nowMs
       const name = partitionName(table, day)
-      const goes = isWhole ? await expiring.dayOf(table, name) : expiring.rowsOf(table, name, lineKey)
+      const goes = isWhole ? await dropper.dayOf(table, name) : dropper.rowsOf(table, name, lineKey)
       if (!(await untilDone(goes, isClosed))) return
     }
-    if (!(await untilDone(expiring.rowsOf(table, `${table}_rest`, lineKey), isClosed))) return
+    if (!(await untilDone(dropper.rowsOf(table, `${table}_rest`, lineKey), isClosed))) return
   }
 }
 
-/** False when it has to be left to the next time. */
+/** Returns false if the work has to be left to the next run. */
 async function untilDone(step: () => Promise<boolean>, isClosed: () => boolean): Promise<boolean> {
   for (let nth = 1; nth <= TRIES && !isClosed(); ) {
     try {
@@ -77,12 +77,12 @@ async function untilDone(step: () => Promise<boolean>, isClosed: () => boolean):
   return false
 }
 
-/** The key in `table` that corresponds to the line. */
+/** The key in `table` that corresponds to the cutoff. */
 function keyOf(table: PartitionedTable, line: string): string {
   return table === 'message_keys' ? String(dayOf(msOfRowId(line))) : line
 }
 
-/** Nothing is, at nearly every asking: then what may be a million shipments need not be read. */
+/** Nearly always false. Then there is no need to read the shipments, of which there may be a million. */
 async function isAnyBefore(ask: Ask, line: string): Promise<boolean> {
   for (const table of TABLES) {
     const lineKey = keyOf(table, line)
@@ -93,7 +93,7 @@ async function isAnyBefore(ask: Ask, line: string): Promise<boolean> {
   return false
 }
 
-/** The segments before the line that are owed by now. Those that are owed anew while segments are dropped are added under the lock. */
+/** Pins the segments before the cutoff that pending shipments refer to. Segments that are replayed while segments are dropped are added under the lock. */
 async function pin(ask: Ask, line: string): Promise<void> {
   await ask('DELETE FROM pinned')
   await ask(

@@ -1,5 +1,5 @@
-// The address of a PostgreSQL store, as libpq writes it: several hosts, which database, how to connect. The hosts are tried
-// in their order until one is found that fits target_session_attrs. A password is never quoted in a problem.
+// Parses the URL of a PostgreSQL store in libpq's format, which allows several hosts. The hosts are tried in order until one accepts
+// writes. Error messages never contain the password.
 
 import { readFileSync } from 'node:fs'
 
@@ -8,10 +8,10 @@ export interface PostgresAddress {
   database: string
   user: string | undefined
   password: string | undefined
-  /** False: no encryption. Otherwise what node:tls is given. */
+  /** False for no encryption, otherwise options for node:tls. */
   ssl: false | { rejectUnauthorized: boolean; ca?: string }
   applicationName: string
-  /** How long each host is tried; undefined: as long as is usual. */
+  /** The connect timeout per host; undefined for the default. */
   connectMs: number | undefined
 }
 
@@ -20,10 +20,10 @@ export class AddressProblem extends Error {
 }
 
 const DEFAULT_PORT = 5432
-/** Every wait has an end: libpq's 0, for ever, is not taken. */
+/** Every wait must have a timeout, so libpq's 0 (wait forever) is rejected. */
 const LONGEST_CONNECT_S = 60
 
-/** Parameters that are understood; another is refused, for what was meant by it would silently not be done. */
+/** Supported parameters. Others are rejected, because they would silently have no effect. */
 const PARAMETERS = new Set([
   'host',
   'port',
@@ -41,17 +41,18 @@ const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify
 
 export function parsePostgresAddress(text: string): PostgresAddress {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(text)
-  if (match === null) throw new AddressProblem('The address of PostgreSQL must look like postgres://USER:PASSWORD@HOST:PORT/DATABASE.')
+  if (match === null) throw new AddressProblem('The PostgreSQL URL must have the form postgres://USER:PASSWORD@HOST:PORT/DATABASE.')
   const [, login = '', hostList = '', path = '', query = ''] = match
-  // What was meant as part of a password would be taken for something else, and be shown.
+  // Part of an unescaped password would be parsed as something else, and shown in logs.
   if (path.includes('@') || query.includes('@')) {
     throw new AddressProblem(
-      'The address of PostgreSQL has an @ after a / or a ?: in the user and the password, write / as %2F, ? as %3F, # as %23 and @ as %40.',
+      'The PostgreSQL URL has an @ after a / or a ?. In the user and the password, write / as %2F, ? as %3F, # as %23 and @ as %40.',
     )
   }
   const parameters = new URLSearchParams(query)
   for (const name of parameters.keys()) {
-    if (!PARAMETERS.has(name)) throw new AddressProblem(`The address of PostgreSQL has a parameter that is not known: ${name}.`)
+    if (!PARAMETERS.has(name))
+      throw new AddressProblem(`The PostgreSQL URL has an unknown parameter: ${name}. Supported are ${[...PARAMETERS].join(', ')}.`)
   }
   const [user, password] = splitOnce(login, ':')
   const ports = parameters.get('port')?.split(',')
@@ -61,13 +62,17 @@ export function parsePostgresAddress(text: string): PostgresAddress {
     const host = decoded(bracketed ?? plain, 'host')
     const number = Number(port ?? ports?.[at] ?? ports?.[0] ?? DEFAULT_PORT)
     if (host === '' || !Number.isInteger(number) || number < 1 || number > 65_535) {
-      throw new AddressProblem('The address of PostgreSQL has a host or port that cannot be read: write HOST:PORT,HOST:PORT.')
+      throw new AddressProblem(
+        'The PostgreSQL URL has an invalid host or port. Write HOST:PORT, or HOST:PORT,HOST:PORT for several servers.',
+      )
     }
     return { host, port: number }
   })
   const attributes = parameters.get('target_session_attrs') ?? 'read-write'
   if (!['any', 'read-write', 'primary'].includes(attributes)) {
-    throw new AddressProblem('target_session_attrs must be read-write, primary or any: the store is written to.')
+    throw new AddressProblem(
+      'target_session_attrs in the PostgreSQL URL must be read-write, primary or any, because the store needs write access.',
+    )
   }
   return {
     hosts,
@@ -80,16 +85,16 @@ export function parsePostgresAddress(text: string): PostgresAddress {
   }
 }
 
-/** For logs and for people: where, and not who. */
+/** For logs and for people: hosts and database, without user and password. */
 export function describeAddress({ hosts, database }: PostgresAddress): string {
   return `${hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',')}/${database}`
 }
 
 function sslOf(parameters: URLSearchParams): PostgresAddress['ssl'] {
   const mode = parameters.get('sslmode') ?? 'prefer'
-  if (!SSL_MODES.includes(mode)) throw new AddressProblem(`sslmode must be one of ${SSL_MODES.join(', ')}.`)
+  if (!SSL_MODES.includes(mode)) throw new AddressProblem(`sslmode in the PostgreSQL URL must be one of ${SSL_MODES.join(', ')}.`)
   const root = parameters.get('sslrootcert')
-  // Without a word about it there is no encryption: a server on the same machine or network seldom has any.
+  // The default is no encryption, because a server on the same machine or network seldom has a certificate.
   if (mode === 'disable' || mode === 'allow' || mode === 'prefer') return false
   const ca = root === null || root === 'system' ? undefined : certificate(root)
   return { rejectUnauthorized: mode.startsWith('verify') || ca !== undefined, ...(ca === undefined ? {} : { ca }) }
@@ -100,7 +105,7 @@ function connectMsOf(parameters: URLSearchParams): number | undefined {
   if (text === null) return undefined
   const seconds = /^\d{1,2}$/.test(text) ? Number(text) : 0
   if (seconds < 1 || seconds > LONGEST_CONNECT_S)
-    throw new AddressProblem(`connect_timeout must be a whole number of seconds from 1 to ${LONGEST_CONNECT_S}.`)
+    throw new AddressProblem(`connect_timeout in the PostgreSQL URL must be a whole number of seconds from 1 to ${LONGEST_CONNECT_S}.`)
   return seconds * 1_000
 }
 
@@ -108,7 +113,10 @@ function certificate(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new AddressProblem(`sslrootcert cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}.`, { cause: error })
+    throw new AddressProblem(
+      `The file of sslrootcert in the PostgreSQL URL cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}.`,
+      { cause: error },
+    )
   }
 }
 
@@ -121,6 +129,6 @@ function decoded(text: string, what: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new AddressProblem(`The ${what} in the address of PostgreSQL is not encoded as in a URL: write % as %25.`)
+    throw new AddressProblem(`The ${what} in the PostgreSQL URL is not URL-encoded correctly: write % as %25.`)
   }
 }

@@ -9,9 +9,9 @@ export const ADVISORY_LOCKS = {
   membership: '7311994520118',
   /** Creating partitions. */
   partitions: '7311994520119',
-  /** Dropping what is older than the retention. */
+  /** Dropping data that is older than the retention period. */
   retention: '7311994520120',
-  /** Adding up the ledger. */
+  /** Adding the appended changes to the ledger. */
   books: '7311994520121',
   /** Steps of replay jobs. */
   replaySteps: '7311994520130',

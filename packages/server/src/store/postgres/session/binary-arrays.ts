@@ -1,5 +1,5 @@
-// Arrays as PostgreSQL sends them over the wire in binary: a group of batches is a handful of arrays, and as text the bodies
-// would be twice their size and take longer to write than to store. A Buffer is sent as it is, so these are whole parameters.
+// Encodes arrays in PostgreSQL's binary wire format. A group of batches is sent as a few arrays; as text, the bodies would be twice
+// their size and take longer to encode than to store. node-postgres sends a Buffer as it is, so each result is a complete parameter.
 
 import { Buffer } from 'node:buffer'
 
@@ -13,7 +13,7 @@ function header(oid: number, count: number, bytes: number, hasNulls: boolean): B
   buffer.writeInt32BE(oid, 8)
   buffer.writeInt32BE(count, 12)
   buffer.writeInt32BE(1, 16)
-  // An array of nothing has no dimensions at all.
+  // An empty array has no dimensions.
   return count === 0 ? buffer.subarray(0, 12) : buffer
 }
 
@@ -84,7 +84,7 @@ export function byteas(values: readonly Uint8Array[]): Buffer {
   return buffer
 }
 
-/** Of 16 bytes each, or null. */
+/** Each value has 16 bytes or is null. */
 export function uuids(values: readonly (Uint8Array | null)[]): Buffer {
   const nulls = values.reduce((sum: number, value) => sum + (value === null ? 1 : 0), 0)
   const buffer = header(OID.uuid, values.length, values.length * 20 - nulls * 16, nulls > 0)

@@ -35,7 +35,7 @@ test('a network that swallows everything does not keep the store from closing', 
     swallows = true
     const settled = store.delivery.settle(settlementOf([shipment], 'delivered')).catch(() => {})
     const accepted = accept(store, sourceId, tracks(1), [destinationId]).catch(() => {})
-    await store.membership.beat().catch(() => {})
+    await store.membership.heartbeat().catch(() => {})
     const started = performance.now()
     await store.close()
     await Promise.all([settled, accepted])

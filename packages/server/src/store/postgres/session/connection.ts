@@ -1,5 +1,5 @@
-// One connection to the server that may be written to. Every wait on it has an end: a network that swallows packets
-// neither answers nor refuses, so the connection is given up from this side, and what was asked on it counts as not known.
+// One connection to the server that accepts writes. Every wait on it has a timeout: if the network drops packets, neither an answer nor an
+// error arrives, so this side closes the connection and treats the outcome of its statement as unknown.
 // No retries and no pooling here: see database.ts.
 
 import { Socket } from 'node:net'
@@ -9,7 +9,7 @@ import type { PostgresAddress } from './address.ts'
 
 export const SCHEMA = 'switchyard'
 
-/** What a statement is asked with: by name, it is parsed and planned once per connection. */
+/** A statement with a name is parsed and planned once per connection. */
 export interface Statement {
   name?: string
   text: string
@@ -19,33 +19,33 @@ export type Value = string | number | boolean | null | Buffer | bigint | readonl
 
 export interface Rows<T> {
   rows: T[]
-  /** Rows that were changed, or given. */
+  /** The number of rows that were changed or returned. */
   count: number
 }
 
-/** The store cannot be used now. */
+/** The database cannot be used at the moment. */
 export class PostgresUnavailable extends StoreUnavailable {
-  /** The server may have done it all the same: the connection was lost before it said. */
-  readonly doubtful: boolean
+  /** Whether the statement may have been committed anyway: the connection was lost before the server answered. */
+  readonly mayHaveCommitted: boolean
 
-  constructor(message: string, doubtful: boolean, options?: ErrorOptions) {
+  constructor(message: string, mayHaveCommitted: boolean, options?: ErrorOptions) {
     super(message, options)
-    this.doubtful = doubtful
+    this.mayHaveCommitted = mayHaveCommitted
   }
 }
 
-/** Classes and codes of SQLSTATE that say something about the server and nothing about the statement. */
+/** SQLSTATE classes and codes that describe the state of the server, not an error in the statement. */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58', 'F0'])
 const UNAVAILABLE_CODES = new Set([
-  '25006', // read-only: this was the primary
-  '55P03', // a lock was not to be had in time
+  '25006', // read-only: the server is no longer the primary
+  '55P03', // lock timeout
   '28000',
-  '28P01', // the password is not taken any more
+  '28P01', // the password is no longer accepted
   '3D000', // the database is gone
 ])
-const AGAIN_CODES = new Set(['40001', '40P01'])
+const CONFLICT_CODES = new Set(['40001', '40P01'])
 
-/** Integers of 64 bits: names of rows are larger than a double holds and stay text, everything else is a number. */
+/** Parses a 64-bit integer. Row ids exceed the safe integers of JavaScript and stay text; everything else becomes a number. */
 function parseInt8(text: string): number | string {
   const number = Number(text)
   return Number.isSafeInteger(number) ? number : text
@@ -62,9 +62,9 @@ const SETTINGS = [`search_path=${SCHEMA}`, 'jit=off', 'synchronous_commit=on', '
 export interface ConnectOptions {
   address: PostgresAddress
   connectMs: number
-  /** How long a statement may take on the server. */
+  /** The statement timeout on the server. */
   statementMs: number
-  /** More settings of the session. */
+  /** Additional session settings. */
   settings?: readonly string[]
 }
 
@@ -73,7 +73,7 @@ export class Connection {
   readonly #socket: Socket
   readonly #statementMs: number
   #gone: string | null = null
-  /** A commit that the standby was not waited for. */
+  /** Whether the current statement committed without the confirmation of the synchronous standby. */
   #unreplicated = false
   onNotification: ((channel: string, payload: string) => void) | null = null
   onGone: (() => void) | null = null
@@ -85,14 +85,14 @@ export class Connection {
     client.on('error', (error) => this.#end(error.message))
     client.on('end', () => this.#end('the connection was closed'))
     client.on('notice', ({ message, routine }) => {
-      // Somebody cancelled the wait for the standby: the transaction is here, and may not survive this server. The message may be
-      // in another language.
+      // The wait for the standby was cancelled: the transaction is committed here, but would be lost with this server. The message may be
+      // localized, so the routine is checked too.
       if (routine === 'SyncRepWaitForLSN' || message?.includes('synchronous replication')) this.#unreplicated = true
     })
     client.on('notification', ({ channel, payload = '' }) => this.onNotification?.(channel, payload))
   }
 
-  /** The first of the hosts, in their order, that can be written to. */
+  /** Connects to the first host in the list that accepts writes. */
   static async open(options: ConnectOptions): Promise<Connection> {
     const problems: string[] = []
     const errors: unknown[] = []
@@ -104,7 +104,7 @@ export class Connection {
         problems.push(`${host}:${port}: ${(error as Error).message || ((error as { code?: string }).code ?? 'no answer')}`)
       }
     }
-    throw new PostgresUnavailable(`PostgreSQL is not to be reached (${problems.join('; ')})`, false, { cause: new AggregateError(errors) })
+    throw new PostgresUnavailable(`Cannot connect to PostgreSQL (${problems.join('; ')})`, false, { cause: new AggregateError(errors) })
   }
 
   static async #openOne(
@@ -142,8 +142,8 @@ export class Connection {
         [],
         connectMs,
       )
-      if (rows[0]?.standby) throw new Error('it can only be read')
-      // A server that stops may say so in the packet that has the answer.
+      if (rows[0]?.standby) throw new Error('server is read-only (a standby, or default_transaction_read_only is on)')
+      // A server that is shutting down may say so in the same packet as the answer.
       if (connection.#gone !== null) throw new Error(connection.#gone)
       return connection
     } catch (error) {
@@ -158,7 +158,7 @@ export class Connection {
     return this.#gone !== null
   }
 
-  /** Rejects with PostgresUnavailable for what the server or the network is to blame for, otherwise with the server's error. */
+  /** Rejects with PostgresUnavailable if the server or the network is at fault, otherwise with the server's error. */
   async query<T>(statement: string | Statement, values: readonly Value[] = [], deadlineMs = this.#statementMs + 2_000): Promise<Rows<T>> {
     if (this.#gone !== null) throw new PostgresUnavailable(this.#gone, false)
     this.#unreplicated = false
@@ -173,10 +173,10 @@ export class Connection {
     try {
       const asked = typeof statement === 'string' ? { text: statement } : statement
       const result = await Promise.race([this.#client.query({ ...asked, values: values as unknown[] }), late])
-      if (this.#unreplicated) throw new PostgresUnavailable('a commit was not confirmed by the standby', true)
+      if (this.#unreplicated) throw new PostgresUnavailable('the synchronous standby did not confirm a commit', true)
       return { rows: result.rows as T[], count: result.rowCount ?? 0 }
     } catch (error) {
-      throw this.#told(error as Error & { code?: string; severity?: string })
+      throw this.#translate(error as Error & { code?: string; severity?: string })
     } finally {
       clearTimeout(timer)
     }
@@ -186,18 +186,18 @@ export class Connection {
     this.#end('the connection was closed')
   }
 
-  #told(error: Error & { code?: string; severity?: string }): Error {
+  #translate(error: Error & { code?: string; severity?: string }): Error {
     if (error instanceof PostgresUnavailable) return error
-    // An error of the server has a severity; without one, the connection broke.
+    // Errors that the server sends have a severity; without one, the connection broke.
     if (error.severity === undefined) {
       this.#end(error.message)
       return new PostgresUnavailable(error.message || 'the connection was lost', true, { cause: error })
     }
     const code = error.code ?? ''
-    // A server that stops says so in the middle of a commit, too. Whatever its code, after it there is no connection any more.
+    // A server that shuts down may report that in the middle of a commit. Whatever the code, a fatal error closes the connection.
     const isFatal = error.severity === 'FATAL' || error.severity === 'PANIC'
     if (!isFatal && !UNAVAILABLE_CLASSES.has(code.slice(0, 2)) && !UNAVAILABLE_CODES.has(code)) return error
-    // What was the primary is not asked again.
+    // 25006: the server is no longer the primary, so the connection is not reused.
     if (isFatal || code === '25006') this.#end(error.message)
     return new PostgresUnavailable(error.message, isFatal, { cause: error })
   }
@@ -206,13 +206,13 @@ export class Connection {
     if (this.#gone !== null) return
     this.#gone = problem
     this.#socket.destroy()
-    // Its own queue would wait for ever.
+    // Otherwise queries in the client's own queue would wait forever.
     void this.#client.end().catch(() => {})
     this.onGone?.()
   }
 }
 
-/** Two transactions stood in each other's way, and one of them has to be made again. */
-export function isWorthAgain(error: unknown): boolean {
-  return AGAIN_CODES.has((error as { code?: string }).code ?? '')
+/** Whether the error is a serialization conflict or a deadlock, after which the transaction must be retried. */
+export function isConflict(error: unknown): boolean {
+  return CONFLICT_CODES.has((error as { code?: string }).code ?? '')
 }

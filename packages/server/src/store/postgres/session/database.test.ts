@@ -116,7 +116,7 @@ test('whatever ends the connection is the server’s doing, and what was asked m
   }
   const database = open(1)
   try {
-    await assert.rejects(database.query('SELECT 1'), (error) => error instanceof PostgresUnavailable && error.doubtful)
+    await assert.rejects(database.query('SELECT 1'), (error) => error instanceof PostgresUnavailable && error.mayHaveCommitted)
   } finally {
     database.close()
   }

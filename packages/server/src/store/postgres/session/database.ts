@@ -1,21 +1,21 @@
-// The connections of one node: a few, opened when needed, kept, and replaced when they break. A question waits for one no
-// longer than its deadline. A transaction that stood in another's way is made again from its beginning.
+// A connection pool. Connections are opened when needed, kept, and replaced when they break. Waiting for one has a
+// timeout. A transaction that hits a serialization conflict or a deadlock is retried from the beginning.
 
 import type { PostgresAddress } from './address.ts'
-import { Connection, isWorthAgain, PostgresUnavailable, type Rows, type Statement, type Value } from './connection.ts'
+import { Connection, isConflict, PostgresUnavailable, type Rows, type Statement, type Value } from './connection.ts'
 
 export interface DatabaseOptions {
   address: PostgresAddress
   connections: number
   connectMs?: number
   statementMs?: number
-  /** More settings of the sessions. */
+  /** Additional session settings. */
   settings?: readonly string[]
-  /** Told of every statement: what a node's round trips are counted with. */
-  onTrip?: (() => void) | undefined
+  /** Called for every statement, to count round trips. */
+  onRoundTrip?: (() => void) | undefined
 }
 
-/** What a transaction's work asks with. */
+/** Runs a statement, usually inside a transaction. */
 export type Ask = <T = Record<string, unknown>>(text: string | Statement, values?: readonly Value[]) => Promise<Rows<T>>
 
 /** Like Ask, but returns only the rows. */
@@ -26,10 +26,10 @@ export function rowsOf(ask: Ask): AskRows {
 }
 
 /**
- * Questions that have to be answered by their indexes. What the server believes of how many rows there are lags behind a table that
- * fills and empties within minutes, and a plan made of it reads a million rows to answer with one page.
+ * Runs queries that must be answered from an index. The server's statistics lag behind a table that fills and empties within
+ * minutes, and a plan based on them may read a million rows to return one page.
  */
-export function byIndexes<T>(database: Database, work: (ask: Ask) => Promise<T>): Promise<T> {
+export function withIndexScansOnly<T>(database: Database, work: (ask: Ask) => Promise<T>): Promise<T> {
   return database.transaction(
     async (ask) => {
       await ask("SELECT set_config(name, 'off', true) FROM unnest('{enable_seqscan,enable_bitmapscan,enable_sort}'::text[]) AS name")
@@ -60,7 +60,7 @@ const CONNECT_MS = 3_000
 const STATEMENT_MS = 10_000
 const TRANSACTION_TRIES = 10
 const TOO_MANY_CONNECTIONS = '53300'
-/** A server that has as many connections as it takes is asked for one more after so long. */
+/** After the server has rejected a connection because it has too many, wait this long before opening another. */
 const FULL_MS = 1_000
 
 interface Waiting {
@@ -70,7 +70,7 @@ interface Waiting {
 }
 
 export class Database {
-  readonly #options: Required<Omit<DatabaseOptions, 'onTrip'>>
+  readonly #options: Required<Omit<DatabaseOptions, 'onRoundTrip'>>
   readonly #onTrip: () => void
   readonly #idle: Connection[] = []
   #open = 0
@@ -78,38 +78,39 @@ export class Database {
   readonly #waiting: Waiting[] = []
   #closed = false
   #fullUntil = 0
-  /** Those in use, to be ended when it is closed. */
+  /** All open connections, to be destroyed by close(). */
   readonly #all = new Set<Connection>()
 
-  /** Statements asked so far. */
+  /** The number of statements sent so far. */
   roundTrips = 0
 
-  constructor({ onTrip = () => {}, ...options }: DatabaseOptions) {
-    this.#onTrip = onTrip
+  constructor({ onRoundTrip = () => {}, ...options }: DatabaseOptions) {
+    this.#onTrip = onRoundTrip
     this.#options = { connectMs: options.address.connectMs ?? CONNECT_MS, statementMs: STATEMENT_MS, settings: [], ...options }
   }
 
   /** `query` as an Ask, for functions that can run inside or outside of a transaction. */
   readonly ask: Ask = (text, values) => this.query(text, values)
 
-  /** One statement, which is a transaction of its own. */
+  /** Runs one statement as its own transaction. */
   query<T = Record<string, unknown>>(text: string | Statement, values: readonly Value[] = [], deadlineMs?: number): Promise<Rows<T>> {
     return this.#with((connection) => this.#ask<T>(connection, text, values, deadlineMs))
   }
 
-  /** All or nothing, made again when another stood in its way. The work must not act outside the database. */
+  /** Runs `work` in a transaction and retries it after a conflict, so `work` must have no effects outside the database. */
   async transaction<T>(work: (ask: Ask) => Promise<T>, { readOnly = false }: { readOnly?: boolean } = {}): Promise<T> {
     for (let nth = 1; ; nth++) {
       try {
         return await this.#with((connection) => this.#transact(connection, work, readOnly))
       } catch (error) {
-        if (!isWorthAgain(error)) throw error
-        if (nth === TRANSACTION_TRIES) throw new PostgresUnavailable('transactions stood in each other’s way', false, { cause: error })
+        if (!isConflict(error)) throw error
+        if (nth === TRANSACTION_TRIES)
+          throw new PostgresUnavailable(`gave up after ${TRANSACTION_TRIES} serialization conflicts or deadlocks`, false, { cause: error })
       }
     }
   }
 
-  /** A connection of one's own, to listen or to lock with. It is the caller's to destroy. */
+  /** Opens a separate connection, for example to LISTEN or to hold a lock. The caller must destroy it. */
   connect(statementMs = this.#options.statementMs): Promise<Connection> {
     return Connection.open({ ...this.#options, statementMs })
   }
@@ -128,7 +129,7 @@ export class Database {
     const ask: Ask = (text, values = []) => this.#ask(connection, text, values)
     return transact(ask, () => work(ask), {
       begin: readOnly ? 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' : 'BEGIN',
-      // Whatever the matter was, it must not be in the middle of something for whoever has the connection next.
+      // The next user of the connection must not find it inside a transaction.
       onStuck: () => connection.destroy(),
     })
   }
@@ -161,7 +162,7 @@ export class Database {
         timer: setTimeout(() => {
           const at = this.#waiting.indexOf(waiting)
           if (at !== -1) this.#waiting.splice(at, 1)
-          reject(new PostgresUnavailable('no connection to PostgreSQL was free in time', false))
+          reject(new PostgresUnavailable(`no PostgreSQL connection became free within ${connectMs + statementMs} ms`, false))
         }, connectMs + statementMs),
       }
       this.#waiting.push(waiting)
@@ -184,7 +185,7 @@ export class Database {
           this.#open--
           this.#openIfNeeded()
         }
-        // It may have gone before anybody could be told.
+        // It may have been lost before onGone was set.
         if (connection.isGone) connection.onGone()
         else this.#give(connection)
       },
@@ -192,9 +193,9 @@ export class Database {
         this.#opening--
         this.#open--
         if (isFull(error)) this.#fullUntil = performance.now() + FULL_MS
-        // There are others, and each will be free some time, or gone.
+        // Other connections are open, and one of them will become free or break.
         if (isFull(error) && this.#open > 0) return
-        // What could not be opened for one cannot be opened for another either: they need not wait for their time to be over.
+        // The other waiting callers would fail in the same way, so they are rejected now instead of waiting for their timeouts.
         for (const { reject, timer } of this.#waiting.splice(0)) {
           clearTimeout(timer)
           reject(error)

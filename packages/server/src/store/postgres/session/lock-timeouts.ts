@@ -1,5 +1,5 @@
-// Locks that everybody would have to wait behind are asked for with a short timeout and, if they are not to be had, again
-// later: whoever reads for long, such as a backup, must not stop what is accepted meanwhile.
+// A lock for which every other statement would have to queue is requested with a short timeout and retried later. Otherwise a long read,
+// such as a backup, would block accepting while the lock request waits.
 
 const LOCK_NOT_AVAILABLE = '55P03'
 

@@ -1,6 +1,6 @@
-// Rows as parameters of a statement, one array per column. A table of columns has the name, the type and the value of each. The
-// text of the statement and its parameters are both made from it, so nobody has to match them by counting. The text
-// is made once, when the module is loaded, because a prepared statement must always have the same text.
+// Passes rows as parameters of a statement, one array per column. A table of columns has the name, type and value of each column. The
+// text of the statement and its parameters are both built from that table, so nobody has to match them by counting. The text
+// is built once, when the module is loaded, because a prepared statement must always have the same text.
 
 import type { Buffer } from 'node:buffer'
 import { bools, byteas, int4s, int8s, texts, uuids } from './binary-arrays.ts'

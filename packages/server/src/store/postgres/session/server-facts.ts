@@ -1,5 +1,5 @@
-// What the server says of itself, for diagnostics: its version, its clock, how many connections it has left, and the standbys.
-// Only read. What it hides from this login is left out.
+// Facts about the PostgreSQL server for diagnostics: version, clock, connections in use, and standbys. Read-only. What this
+// login has no permission to see is left out.
 
 import type { ServerFacts } from '../../store.ts'
 import type { Database } from './database.ts'

@@ -1,4 +1,4 @@
-// The objects that all parts of the PostgreSQL store share. store.ts creates them.
+// The objects that all modules of the PostgreSQL store share. store.ts creates them.
 
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { Configuration, ShipmentConsumer } from '../../store.ts'
@@ -8,26 +8,26 @@ import type { RowIds } from '../schema/ids.ts'
 import type { Database } from './database.ts'
 
 export interface StoreContext {
-  /** For everything but the ways of messages, which have connections of their own. */
+  /** For everything except accepting, claiming and settling messages, which use a separate pool. */
   database: Database
   ids: RowIds
   idMap: IdMap
-  /** The seed of fingerprints. */
+  /** Reads the seed of the fingerprints. */
   seed: () => Promise<Seed>
-  /** Wall time, for what people read. */
+  /** Wall-clock time, for timestamps that people read. */
   nowMs: () => number
-  /** Schedule time, for what is due. */
+  /** Schedule time, which decides what is due. */
   scheduleMs: () => number
   configuration: () => Configuration
   consumer: () => ShipmentConsumer | null
-  /** Work that goes on after the answer, in steps that another node or the next start would take up. */
+  /** Runs work in the background, after the request was answered. It consists of steps that another node or the next start can continue. */
   run: (work: Promise<void>) => void
   isClosed: () => boolean
 }
 
-/** The parts that accepting, claiming and settling need in addition. */
+/** What accepting, claiming and settling need in addition. */
 export interface MessageContext extends StoreContext {
-  /** A separate connection pool, with settings for statements that are planned once. */
+  /** A separate connection pool, with settings for statements that are planned once per connection. */
   fast: Database
   membership: Membership
 }

@@ -1,11 +1,11 @@
-// Texts of strangers in columns. PostgreSQL refuses the character NUL, and half of a surrogate pair has no form in UTF-8: both
-// are written as in a JSON string, so that every text fits, none is changed, and no two become one.
+// Encodes arbitrary text from clients for text columns. PostgreSQL rejects the character NUL, and a lone surrogate has no UTF-8 encoding.
+// Both are escaped as in a JSON string, so that every text can be stored and read back unchanged, and different texts stay different.
 
-const HALF_A_PAIR = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
+const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
 
 export function writeText(text: string): string {
-  if (!text.includes('\0') && !text.includes('\\') && !HALF_A_PAIR.test(text)) return text
-  // A text that is written carries a backslash, and one with a backslash is always written: so it can be told which was.
+  if (!text.includes('\0') && !text.includes('\\') && !LONE_SURROGATE.test(text)) return text
+  // An escaped text starts with a backslash, and a text that contains a backslash is always escaped, so the two cannot be confused.
   return `\\${JSON.stringify(text).slice(1, -1)}`
 }
 
