@@ -78,15 +78,15 @@ test('the address of a database is checked with the settings, in words and witho
   const address = 'postgres://me:SECRET@db1.example.com,db2.example.com:5433/switchyard?target_session_attrs=read-write'
   assert.deepEqual(config({ SWITCHYARD_STORE: address }).store, { kind: 'postgres', url: address })
   const wrong: [address: string, says: RegExp][] = [
-    ['postgres://me:SECRET@db:port/x', /host or port that cannot be read/],
-    ['postgres://me:SECRET@db/x?sslmode=perhaps', /sslmode must be one of/],
-    ['postgres://me:SECRET@db/x?pool=5', /parameter that is not known: pool/],
-    ['postgres://me:SECRET@db/x?target_session_attrs=standby', /target_session_attrs must be/],
-    ['postgres://me:SECRET%@db/x', /not encoded as in a URL/],
+    ['postgres://me:SECRET@db:port/x', /invalid host or port/],
+    ['postgres://me:SECRET@db/x?sslmode=perhaps', /sslmode in the PostgreSQL URL must be one of/],
+    ['postgres://me:SECRET@db/x?pool=5', /unknown parameter: pool/],
+    ['postgres://me:SECRET@db/x?target_session_attrs=standby', /target_session_attrs in the PostgreSQL URL must be/],
+    ['postgres://me:SECRET%@db/x', /not URL-encoded correctly/],
     ['postgres://me:5/SECRET@db/x', /write \/ as %2F/],
     ['postgres://me:5?SECRET@db/x', /write \/ as %2F/],
     ['postgres://me:5?SECRET&more=SECRET@db/x', /write \/ as %2F/],
-    ['postgres://me:SECRET#@db/x', /must look like/],
+    ['postgres://me:SECRET#@db/x', /must have the form/],
   ]
   for (const [text, says] of wrong) {
     const [message = '', ...others] = problems({ SWITCHYARD_STORE: text })

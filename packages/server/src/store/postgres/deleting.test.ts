@@ -1,5 +1,5 @@
-// Deletion requests where there are several nodes: what one was asked to delete another does not send, a purge outlives its node, and what
-// a node accepts before it hears of a suppression is purged too.
+// Deletion requests with several nodes: no node sends messages that another was asked to delete, a purge is finished if its node dies, and
+// messages that a node accepts before it learns of a suppression are purged too.
 
 import assert from 'node:assert/strict'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -26,7 +26,7 @@ import type { PostgresStore, PostgresStoreOptions } from './store.ts'
 interface Nodes {
   database: TestDatabase
   open: () => Promise<PostgresStore>
-  /** At another address of the same database. */
+  /** Opens a node on the same database under another URL, for example that of a proxy. */
   openThrough: (url: string, more?: Partial<PostgresStoreOptions>) => Promise<PostgresStore>
 }
 
@@ -52,7 +52,7 @@ function taking(store: Store, wanted: boolean): RecordingConsumer {
   return consumer
 }
 
-/** Resolves when the node knows of the source, or of its destination. */
+/** Resolves when the node knows the source, or its destination. */
 function knows(store: Store, id: string): Promise<void> {
   return new Promise((resolve) => {
     const look = (): void => {
@@ -64,7 +64,7 @@ function knows(store: Store, id: string): Promise<void> {
   })
 }
 
-/** A purge has a tail of seconds, and its end is found at a beat. */
+/** A purge has a tail of a few seconds, and its end is noticed at a heartbeat. */
 const PATIENCE_MS = 60_000
 
 async function reached(store: Store, id: string, state: DeletionSummary['state']): Promise<DeletionDetail> {
@@ -81,7 +81,7 @@ async function messageIds(store: Store, sourceId: string): Promise<unknown[]> {
   return all.map(({ content, index }) => content.items[index]?.['messageId']).filter((messageId) => messageId !== undefined)
 }
 
-/** Between a node and the server. What the server says can be kept from the node for a while. */
+/** A proxy between a node and the server that can hold back the server's answers for a while. */
 async function startProxy(t: TestContext, url: string): Promise<{ url: string; hold(): void; release(): void }> {
   const target = new URL(url)
   const fromServer = new Set<Socket>()
@@ -150,11 +150,11 @@ test('a request is not answered, and its delete message cannot be claimed, befor
   assert.equal((await claim(one, destinationId)).shipments.length, 1, 'the delete message')
 })
 
-test('a node that is stopped meanwhile does not answer a request before every node goes by it', async (t) => {
+test('a node that is stopping does not answer a request before every node has confirmed it', async (t) => {
   const { database, open } = await start(t)
   const store = await open()
   const { id: sourceId } = await newSource(store)
-  // What has the same key waits for this transaction.
+  // A message with the same key waits for this transaction.
   await accept(store, sourceId, [track('same')])
   const holder = new pg.Client({ connectionString: database.url })
   await holder.connect()
@@ -166,7 +166,7 @@ test('a node that is stopped meanwhile does not answer a request before every no
   await until(
     () => database.query('SELECT FROM switchyard.deletions'),
     ({ length }) => length === 1,
-    'the request is made',
+    'the request is stored',
   )
   const closing = store.close()
   await refused
@@ -175,7 +175,7 @@ test('a node that is stopped meanwhile does not answer a request before every no
   await Promise.all([accepting, closing])
 })
 
-test('a node that was killed is not waited for longer than its lease', async (t) => {
+test('a request waits for a killed node no longer than its lease', async (t) => {
   const { database, open } = await start(t)
   const store = await open()
   const { sourceId, destinationId } = await newSourceAndDestination(store)
@@ -189,7 +189,7 @@ test('a node that was killed is not waited for longer than its lease', async (t)
   assert.notEqual(node?.over, false)
 })
 
-test('a node that comes back after its lease was over begins and stores nothing before it knows of the deletions made meanwhile', async (t) => {
+test('a node that comes back after its lease has expired sends and stores nothing before it knows the deletions made meanwhile', async (t) => {
   const { database, openThrough } = await start(t)
   const leaseMs = 1_000
   const one = await openThrough(database.url, { leaseMs })
@@ -239,7 +239,7 @@ test('a node that comes back after its lease was over begins and stores nothing 
   assert.deepEqual(await messageIds(one, sourceId), [])
 })
 
-test('a deletion that names a source made a moment before is about that source on every node', async (t) => {
+test('a deletion for a source that was created a moment before applies to that source on every node', async (t) => {
   const { database, open } = await start(t)
   const store = await open()
   const consumer = taking(store, false)
@@ -284,7 +284,7 @@ test('after the answer no message of the user can be claimed, even if its purge 
   await holder.query('SELECT FROM switchyard.segments WHERE seq = $1 FOR UPDATE', [segment])
   const { id } = await one.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
   const { shipments } = await claim(other, destinationId)
-  assert.deepEqual(shipments.map(messageIdsOf), [[null, 'b'], [null]], 'the second is the delete message')
+  assert.deepEqual(shipments.map(messageIdsOf), [[null, 'b'], [null]], 'the second shipment is the delete message')
   assert.equal((await one.deletions.one(id))?.purged, 0)
   await holder.query('ROLLBACK')
   await holder.end()
@@ -300,7 +300,7 @@ test('with suppression, the answer waits for what another node is accepting, whi
   const [one, other] = [await open(), await open()]
   const { id: sourceId } = await newSource(one)
   await knows(other, sourceId)
-  // What has the same key waits for this transaction.
+  // A message with the same key waits for this transaction.
   await accept(other, sourceId, [track('same')])
   const holder = new pg.Client({ connectionString: database.url })
   await holder.connect()
@@ -322,7 +322,7 @@ test('with suppression, the answer waits for what another node is accepting, whi
     (isSuppressed) => isSuppressed === true,
     'the other node drops new messages of the user',
   )
-  // The purge has gone through what there is, and there is nothing else to wait for.
+  // The purge has finished its first scan, and there is nothing else to wait for.
   await until(
     () => database.query<{ cursor: string }>('SELECT purge_cursor AS cursor FROM switchyard.deletions'),
     ([deletion]) => deletion?.cursor !== '0',
@@ -338,7 +338,7 @@ test('with suppression, the answer waits for what another node is accepting, whi
   assert.deepEqual(new Set(await messageIds(one, sourceId)), new Set(['same']))
 })
 
-test('a purge whose node is closed in the middle is finished by another, and nothing is counted twice', async (t) => {
+test('if a node is closed in the middle of a purge, another node finishes it, and nothing is counted twice', async (t) => {
   const { database, open } = await start(t)
   const first = await open()
   const { id: sourceId } = await newSource(first)
@@ -346,7 +346,7 @@ test('a purge whose node is closed in the middle is finished by another, and not
   await Promise.all(
     Array.from({ length: count }, (_, at) => accept(first, sourceId, [track(`m-${at}`, { userId: at % 3 === 0 ? 'gone' : 'stays' })])),
   )
-  // The second step cannot be over before this lets go.
+  // The second step cannot finish before this releases its locks.
   const [row] = await database.query<{ seq: string }>('SELECT seq FROM switchyard.segments ORDER BY seq OFFSET 1500 LIMIT 3')
   const holder = new pg.Client({ connectionString: database.url })
   await holder.connect()
@@ -367,14 +367,14 @@ test('a purge whose node is closed in the middle is finished by another, and not
   await holder.end()
   await closing
   const [left] = await database.query<{ open: boolean }>('SELECT purge_cursor < purge_end AS open FROM switchyard.deletions')
-  assert.equal(left?.open, true, 'it is not over')
+  assert.equal(left?.open, true, 'the purge has not finished')
   const [second, third] = [await open(), await open()]
   const { purged } = await reached(second, id, 'finished')
   assert.equal(purged, count / 3)
   assert.equal((await messageIds(third, sourceId)).length, count - count / 3)
 })
 
-test('purges of several requests that share segments take nothing back from each other', async (t) => {
+test('purges of several requests that share segments do not undo each other', async (t) => {
   const { open } = await start(t)
   const [one, other] = [await open(), await open()]
   const { id: sourceId } = await newSource(one)
@@ -396,7 +396,7 @@ test('purges of several requests that share segments take nothing back from each
   assert.deepEqual(new Set(await messageIds(one, sourceId)), new Set(Array.from({ length: 60 }, (_, at) => `u-0-${at}`)))
 })
 
-test('with suppression, what another node accepts before it hears of it is purged; who is let in again stays', async (t) => {
+test('with suppression, messages that another node accepts before it learns of it are purged, unless the user is no longer suppressed', async (t) => {
   const { open } = await start(t)
   const [one, other] = [await open(), await open()]
   const { id: sourceId } = await newSource(one)
@@ -409,15 +409,15 @@ test('with suppression, what another node accepts before it hears of it is purge
   await until(
     () => one.history.message('before'),
     (message) => message === undefined,
-    'what there was is purged at once',
+    'existing messages are purged at once',
   )
   const early = await one.deletions.one(id)
-  assert.equal(early?.state, 'running', 'and the request is not over')
+  assert.equal(early?.state, 'running', 'the request has not finished')
   assert.equal((await reached(one, id, 'finished')).purged, 2)
   assert.deepEqual(new Set(await messageIds(one, sourceId)), new Set(['again', 'kept', 'kept too']))
 })
 
-test('user ids of any characters are deleted, suppressed, listed and pseudonymized as they are', async (t) => {
+test('user ids with any characters can be deleted, suppressed, listed and pseudonymized', async (t) => {
   const { database, open } = await start(t)
   const store = await open()
   const { sourceId, destinationId } = await newSourceAndDestination(store)
@@ -434,7 +434,7 @@ test('user ids of any characters are deleted, suppressed, listed and pseudonymiz
     "'; DROP TABLE deletions; --",
     '__proto__',
   ]
-  // Named as another of the request will be.
+  // Equals the pseudonym that another user of the request will get.
   userIds.push(await store.deletions.pseudonym('\\'))
   await accept(
     store,
@@ -486,7 +486,7 @@ test('user ids of any characters are deleted, suppressed, listed and pseudonymiz
   await found()
 })
 
-test('cursors that no list gave out are refused, and names that cannot be are not found', async (t) => {
+test('cursors that no list returned are rejected, and impossible ids are not found', async (t) => {
   const { open } = await start(t)
   const store = await open()
   const { id: sourceId } = await newSource(store)

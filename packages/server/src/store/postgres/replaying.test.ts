@@ -60,7 +60,7 @@ suite('nodes that replay together', () => {
     await database.drop()
   })
 
-  /** What the steps of the runners came to; and the job's end. */
+  /** The results of the runners' steps, and the end of the job. */
   const watch = (): { told: (result: ReplayStepResult) => void; refused: string[]; over: Promise<ReplayJob>; led: Promise<void> } => {
     let finish: (job: ReplayJob) => void = () => {}
     let isLed = (): void => {}
@@ -94,7 +94,7 @@ suite('nodes that replay together', () => {
     runner.start()
   }
 
-  /** So many failed deliveries of a destination of their own, in calls of ten. */
+  /** Creates a destination with this many failed deliveries, in calls of ten. */
   const failed = async (count: number): Promise<{ sourceId: string; destinationId: string }> => {
     const way = await newSourceAndDestination(a)
     for (let at = 0; at < count; at += 10) await accept(a, way.sourceId, tracks(Math.min(10, count - at)), [way.destinationId])
@@ -120,7 +120,7 @@ suite('nodes that replay together', () => {
     assert.deepEqual(await ledgerOf(a, destinationId), counts({ owed: 2 * count, failed: count, pending: count }))
   }
 
-  test('with a runner each, every delivery is owed again once, and the rate holds for both together', async () => {
+  test('with a runner on each node, every delivery is replayed once, and the rate limit applies to both together', async () => {
     const { destinationId } = await failed(120)
     const { told, refused, over } = watch()
     const job = await createJob(a, matching({ destinationId }), { ratePerSecond: 40 })
@@ -133,10 +133,12 @@ suite('nodes that replay together', () => {
     assert.ok(mostInASecond(times) <= 44, `${mostInASecond(times)} in one second`)
     const lastedMs = (times.at(-1) as number) - (times[0] as number)
     assert.ok(lastedMs > 2_300, `${lastedMs} ms`)
-    assert.ok(refused.length < 20, `${refused.length} refusals: nobody asks all the time`)
+    assert.ok(refused.length < 20, `${refused.length} refused steps: the runners do not ask all the time`)
   })
 
-  test('killed, the node that leads a job is followed by another, and nothing is sent twice or left out', { timeout: 60_000 }, async () => {
+  test('if the node that leads a job is killed, another continues, and nothing is sent twice or left out', {
+    timeout: 60_000,
+  }, async () => {
     const { destinationId } = await failed(300)
     const job = await createJob(a, matching({ destinationId }), { ratePerSecond: 100 })
     child = spawn(process.execPath, [KILLED_NODE, database.url], { stdio: ['ignore', 'ignore', 'inherit'] })
@@ -160,7 +162,7 @@ suite('nodes that replay together', () => {
     assert.ok(mostInASecond(times) <= 110, `${mostInASecond(times)} in one second`)
     const [before, later] = [times.filter((at) => at <= killedAtMs), times.filter((at) => at > killedAtMs + LEAD_MS / 2)]
     const gapMs = (later[0] as number) - (before.at(-1) as number)
-    assert.ok(gapMs < LEAD_MS + 4_000, `${gapMs} ms until the other went on`)
+    assert.ok(gapMs < LEAD_MS + 4_000, `${gapMs} ms until the other node continued`)
   })
 
   test('two jobs for the same deliveries, stepped by two nodes at once, send each message once', async () => {
@@ -178,7 +180,7 @@ suite('nodes that replay together', () => {
     await isOwedOnce(destinationId, 200)
   })
 
-  test('who settles replays waits neither for a step nor for another node, and what they came to is counted', async () => {
+  test('settling replays waits neither for a step nor for another node, and their outcomes are counted', async () => {
     const { destinationId } = await failed(40)
     const job = await createJob(a, matching({ destinationId }))
     await finish(a, job)
@@ -207,7 +209,7 @@ suite('nodes that replay together', () => {
     assert.deepEqual(await database.query('SELECT * FROM switchyard.replay_outcomes'), [], 'added up')
   })
 
-  test('what was being committed when the job was made belongs to it if it is come upon, and the total says so', async () => {
+  test('deliveries that were being committed when the job was created belong to it if a step finds them, and the total includes them', async () => {
     const { destinationId } = await failed(20)
     const late = await database.query<Record<string, unknown>>(
       `DELETE FROM switchyard.failures WHERE id = (SELECT max(id) FROM switchyard.failures
@@ -227,7 +229,7 @@ suite('nodes that replay together', () => {
     await isOwedOnce(destinationId, 20)
   })
 
-  test('what retention drops at the same time is not owed again, and what is owed again is not dropped', async () => {
+  test('a message that retention drops at the same time is not replayed, and a replayed one is not dropped', async () => {
     for (let times = 0; times < 3; times++) {
       const { destinationId } = await failed(300)
       const job = await createJob(a, matching({ destinationId }))
@@ -237,11 +239,11 @@ suite('nodes that replay together', () => {
       const { shipments } = await claim(b, destinationId)
       const messages = shipments.flatMap(messageIdsOf)
       assert.equal(messages.length, done.replayed)
-      assert.ok(!messages.includes(null), 'each of them is there to be sent')
+      assert.ok(!messages.includes(null), 'each message still exists')
     }
   })
 
-  test('a destination that is deleted on one node while another owes it more is left with nothing pending', async () => {
+  test('a destination that is deleted on one node while another replays to it ends with nothing pending', async () => {
     const { destinationId } = await failed(60)
     const job = await createJob(a, matching({ destinationId }))
     const isWaiting = (what: string) =>
@@ -251,7 +253,7 @@ suite('nodes that replay together', () => {
         'somebody waits',
       )
     let isDeleted = false
-    // A step that has found the destination there, and has not yet committed what it owes it.
+    // A step that has found the destination, and has not committed its replays yet.
     await database.query('BEGIN; LOCK TABLE switchyard.replays IN SHARE MODE')
     const stepping = step(b, job, 20)
     await isWaiting("relation = 'switchyard.replays'::regclass")
@@ -265,12 +267,12 @@ suite('nodes that replay together', () => {
     await until(
       () => a.replays.one(job.id),
       (now) => now?.ended.cancelled === 20,
-      'what it was owed is cancelled',
+      'its pending deliveries are cancelled',
     )
     assert.deepEqual(await ledgerOf(a, destinationId), counts({ owed: 80, failed: 60, cancelled: 20 }))
   })
 
-  test('a step asks few questions, however many deliveries it owes again', async (t) => {
+  test('a step needs few queries, however many deliveries it replays', async (t) => {
     const { destinationId } = await failed(250)
     const node = await openBareNode(database.url, 400)
     t.after(() => node.close())
@@ -283,7 +285,7 @@ suite('nodes that replay together', () => {
     assert.ok(asked <= 25, `${asked} questions`)
   })
 
-  test('ids, cursors and reasons of strangers find nothing, and break nothing', async () => {
+  test('arbitrary ids, cursors and reasons find nothing, and break nothing', async () => {
     const { destinationId } = await failed(1)
     const strange = [
       '\0',

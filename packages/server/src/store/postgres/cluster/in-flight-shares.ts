@@ -5,7 +5,11 @@
 import { shareOf as shareAmongNodes } from '../../store.ts'
 import { LEASE_MS, type Membership } from './membership.ts'
 
-export function shareOf(destinationId: string, maxInFlight: number, membership: Pick<Membership, 'count' | 'rank' | 'isLeaseValid'>): number {
+export function shareOf(
+  destinationId: string,
+  maxInFlight: number,
+  membership: Pick<Membership, 'count' | 'rank' | 'isLeaseValid'>,
+): number {
   // Without a valid lease, other nodes may have taken over this node's work, so it starts nothing new.
   return membership.isLeaseValid ? shareAmongNodes(destinationId, maxInFlight, membership) : 0
 }

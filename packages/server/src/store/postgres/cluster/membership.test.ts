@@ -35,7 +35,7 @@ async function node(name: string): Promise<PostgresStore> {
   return store
 }
 
-/** As if the process had been stopped: it beats no more, and its time runs out. */
+/** Simulates a frozen process: it sends no heartbeats, and its lease expires. */
 async function freeze(store: PostgresStore): Promise<() => Promise<void>> {
   const { membership } = store
   membership.heartbeat = async () => {}
@@ -46,12 +46,12 @@ async function freeze(store: PostgresStore): Promise<() => Promise<void>> {
   }
 }
 
-async function isGivenUp(num: number, holder: string): Promise<boolean> {
+async function isDeclaredDead(num: number, holder: string): Promise<boolean> {
   const rows = await database.query('SELECT 1 FROM switchyard.nodes WHERE num = $1 AND holder = $2', [num, holder])
   return rows.length === 0
 }
 
-test('nodes have numbers of their own and know each other by name', async () => {
+test('nodes have different numbers and know each other by name', async () => {
   const [a, b] = [await node('a'), await node('b')]
   assert.notEqual(a.membership.num, b.membership.num)
   a.membership.announce('word', { from: 'a' })
@@ -65,7 +65,7 @@ test('nodes have numbers of their own and know each other by name', async () => 
   assert.deepEqual(await database.query('SELECT * FROM switchyard.nodes'), [])
 })
 
-test('what a node held is free when its time is over, and it cannot settle or give back what another took', async () => {
+test('what a node held is released when its lease expires, and the node cannot settle or release what another has claimed', async () => {
   const [frozen, other] = [await node('frozen'), await node('other')]
   const { sourceId, destinationId } = await newSourceAndDestination(frozen)
   await until(
@@ -80,8 +80,8 @@ test('what a node held is free when its time is over, and it cannot settle or gi
   assert.ok(held)
   const { num, holder } = frozen.membership
   const thaw = await freeze(frozen)
-  assert.deepEqual((await claim(other, destinationId)).shipments, [], 'nobody else can have it before')
-  await until(() => isGivenUp(num, holder), Boolean, 'it is given up')
+  assert.deepEqual((await claim(other, destinationId)).shipments, [], 'no other node can claim it before')
+  await until(() => isDeclaredDead(num, holder), Boolean, 'the node is declared dead')
   const taken = await claimOne(other, destinationId)
   assert.deepEqual(taken.shipment.parts, held.shipment.parts)
 
@@ -93,7 +93,7 @@ test('what a node held is free when its time is over, and it cannot settle or gi
   await other.delivery.settle(settlementOf([taken.shipment], 'delivered'))
   assert.equal((await ledgerOf(other, destinationId)).delivered, 3)
 
-  // And it goes on as a new one.
+  // It joins again as a new node.
   await accept(frozen, sourceId, tracks(1, 'after'), [destinationId])
   const again = consumer.received.at(-1)
   assert.ok(again && again !== held)
@@ -102,15 +102,15 @@ test('what a node held is free when its time is over, and it cannot settle or gi
   await Promise.all([frozen.close(), other.close()])
 })
 
-test('a node that was given up accepts under its new name, and what it wanted is its own', async () => {
+test('a node that was declared dead accepts under its new holder id, and holds the shipments it asked for', async () => {
   const [frozen, other] = [await node('frozen'), await node('other')]
   const { sourceId, destinationId } = await newSourceAndDestination(frozen)
   const consumer = new RecordingConsumer()
   frozen.delivery.attach(consumer)
   const { num, holder } = frozen.membership
   const thaw = await freeze(frozen)
-  await until(() => isGivenUp(num, holder), Boolean, 'it is given up')
-  // The timer of the beat is not what finds it out here, but the statement that is refused.
+  await until(() => isDeclaredDead(num, holder), Boolean, 'the node is declared dead')
+  // The node finds out by the statement that fails, not by the heartbeat timer.
   void thaw
   delete (frozen.membership as { heartbeat?: unknown }).heartbeat
   await accept(frozen, sourceId, tracks(1, 'new'), [destinationId])
@@ -122,7 +122,7 @@ test('a node that was given up accepts under its new name, and what it wanted is
   await Promise.all([frozen.close(), other.close()])
 })
 
-test('work that a commit left to a node that is no more is found', async () => {
+test('work that a late commit left to a dead node is found', async () => {
   const one = await node('one')
   const { sourceId, destinationId } = await newSourceAndDestination(one)
   const idle = new RecordingConsumer()
@@ -134,20 +134,20 @@ test('work that a commit left to a node that is no more is found', async () => {
   await until(
     () => claim(one, destinationId),
     ({ shipments }) => shipments.length === 1,
-    'it is free',
+    'it is released',
   )
   await one.close()
 })
 
-test('after an outage all have the time to come back: nobody is given up by one that came back first', async () => {
+test('after an outage all nodes have time to come back: the first one does not declare the others dead', async () => {
   const [a, b] = [await node('a'), await node('b')]
   const { num, holder } = b.membership
   const thaw = await freeze(b)
-  // As after an outage: the other has just begun to beat again.
+  // As after an outage: the other node has just started to send heartbeats again.
   await database.query("UPDATE switchyard.nodes SET expires_at = now() - interval '1 second'")
   const late = await node('late')
   await late.membership.heartbeat()
-  assert.equal(await isGivenUp(num, holder), false)
+  assert.equal(await isDeclaredDead(num, holder), false)
   await thaw()
   assert.equal(b.membership.holder, holder)
   await Promise.all([a.close(), b.close(), late.close()])

@@ -65,7 +65,7 @@ suite('nodes that share a configuration', () => {
   }
   const listening = async (): Promise<number[]> => (await database.query<{ pid: number }>(`SELECT pid ${LISTENERS}`)).map(({ pid }) => pid)
 
-  test('a change is seen by the other node, and what did not change keeps its object', () =>
+  test('the other node sees a change, and unchanged objects keep their identity', () =>
     twoNodes(async (one, other) => {
       const kept = await one.configuring.createDestination(destinationOf({ sharedSecret: 'a secret' }))
       const made = await one.configuring.createSource(source())
@@ -96,7 +96,7 @@ suite('nodes that share a configuration', () => {
       await one.sees(({ sources }) => !sources.has(made.id))
     }))
 
-  test('a node that does not hear of changes sees them when it asks', () =>
+  test('a node that misses notifications sees changes when it polls', () =>
     twoNodes(async (one, other) => {
       const before = other.shared.configuration
       await database.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`)
@@ -109,7 +109,7 @@ suite('nodes that share a configuration', () => {
       assert.equal(other.shared.configuration, now, 'nothing changed since')
     }))
 
-  test('a node whose listening connection was ended listens again, and hears what it missed', () =>
+  test('a node whose listening connection was terminated listens again, and reads what it missed', () =>
     twoNodes(async (one, other) => {
       const before = await until(listening, (pids) => pids.length === 2, 'both nodes listen')
       await database.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`)
@@ -120,11 +120,11 @@ suite('nodes that share a configuration', () => {
       await one.sees(({ sources }) => sources.has(heard.id))
     }))
 
-  test('after its connection was lost a node reads everything: the server may be another, with other things of the same version', () =>
+  test('after a lost connection a node reads everything: the server may be a different one, with other data of the same version', () =>
     twoNodes(async (one, other) => {
       const made = await one.configuring.createSource(source())
       await other.sees(({ sources }) => sources.has(made.id))
-      // As on a standby that took over without the last commits, and was changed since.
+      // As after a failover to a standby that lacks the last commits and was changed since.
       await database.query('UPDATE switchyard.sources SET doc = $2, version = 1 WHERE id = $1', [
         made.id,
         JSON.stringify({ ...made, name: 'another' }),
@@ -133,14 +133,14 @@ suite('nodes that share a configuration', () => {
       for (const node of [one, other]) await node.sees(({ sources }) => sources.get(made.id)?.name === 'another')
     }))
 
-  test('a node that is closed listens no more', async () => {
+  test('a closed node stops listening', async () => {
     await twoNodes(async () => {
       assert.equal((await listening()).length, 2)
     })
     await until(listening, (pids) => pids.length === 0, 'nobody listens')
   })
 
-  test('a write key goes to one of two nodes that ask at the same moment', () =>
+  test('if two nodes use the same write key for a new source at the same moment, one of them succeeds', () =>
     twoNodes(async (one, other) => {
       for (let round = 0; round < 10; round++) {
         const writeKeys = [randomUUID()]
@@ -151,7 +151,7 @@ suite('nodes that share a configuration', () => {
       }
     }))
 
-  test('a change given as a function sees what another node stored, before this node has heard of it', () =>
+  test('a change given as a function sees what another node stored, before this node has read it', () =>
     twoNodes(async (one, other) => {
       const { id } = await one.configuring.createSource(source({ writeKeys: ['first'] }))
       const seen: (readonly string[])[] = []
@@ -165,7 +165,7 @@ suite('nodes that share a configuration', () => {
       await other.sees(({ sources }) => sources.get(id)?.writeKeys.length === 5)
     }))
 
-  test('changes of two fields of one destination by two nodes both hold, and every listener ends with both', () =>
+  test('changes of two fields of one destination by two nodes are both kept, and every listener ends with both', () =>
     twoNodes(async (one, other) => {
       const { id } = await one.configuring.createDestination(destinationOf({ sharedSecret: 'a secret' }))
       await other.sees(({ destinations }) => destinations.has(id))
@@ -185,7 +185,7 @@ suite('nodes that share a configuration', () => {
       }
     }))
 
-  test('changes that two nodes make at once all reach both, and what changes nothing is no change', () =>
+  test('concurrent changes of two nodes reach both, and a change that changes nothing does not increase the version', () =>
     twoNodes(async (one, other) => {
       const made = await Promise.all(Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? one : other).configuring.createSource(source())))
       for (const node of [one, other]) await node.sees(({ sources }) => made.every((each) => sources.has(each.id)))
@@ -195,7 +195,7 @@ suite('nodes that share a configuration', () => {
       assert.deepEqual(await database.query('SELECT version FROM switchyard.configuration'), [{ version }])
     }))
 
-  test('a change whose commit is not known is seen after the next refresh', async () => {
+  test('a change whose commit is uncertain is seen after the next refresh', async () => {
     let lost = false
     const wrap = (real: Database): Database =>
       new Proxy(real, {
@@ -224,7 +224,7 @@ suite('nodes that share a configuration', () => {
     )
   })
 
-  test('a database that was put back to an earlier state is read anew', () =>
+  test('a database that was restored to an earlier state is read again completely', () =>
     twoNodes(async (one, other) => {
       const made = await one.configuring.createSource(source())
       await other.sees(({ sources }) => sources.has(made.id))
@@ -234,7 +234,7 @@ suite('nodes that share a configuration', () => {
       assert.equal(other.shared.configuration.sources.has(made.id), false)
     }))
 
-  test('every node is told of a deleted destination, and knows the names of deleted ones after its start', () =>
+  test('every node learns of a deleted destination, and knows the row ids of deleted ones after its start', () =>
     twoNodes(async (one, other) => {
       const { id } = await one.configuring.createDestination(destinationOf({ signingSecrets: ['a secret'] }))
       await other.sees(({ destinations }) => destinations.has(id))
@@ -249,7 +249,7 @@ suite('nodes that share a configuration', () => {
       assert.deepEqual((JSON.parse(row?.doc ?? '') as { signingSecrets: string[] }).signingSecrets, [])
     }))
 
-  test('a pause reaches the other node; what a version before it stored has none', () =>
+  test('a pause reaches the other node, and a destination stored by an earlier version is not paused', () =>
     twoNodes(async (one, other) => {
       const { id } = await one.configuring.createDestination(destinationOf())
       await one.configuring.updateDestination(id, { paused: true })
@@ -262,7 +262,7 @@ suite('nodes that share a configuration', () => {
 
   // ── Suppressions ──
 
-  test('suppressions reach the other node, and those of another source stay as they are', () =>
+  test('suppressions reach the other node, and those of another source are unchanged', () =>
     twoNodes(async (one, other) => {
       const [first, second] = [await one.configuring.createSource(source()), await one.configuring.createSource(source())]
       const odd = ['u\0', '\ud800', 'back\\slash', '\\u0000', 'plain']
@@ -290,7 +290,7 @@ suite('nodes that share a configuration', () => {
       const users = Array.from({ length: 100_000 }, (_, at) => `user-${at}`)
       assert.equal(await one.shared.change((change) => suppress(change, [id], users, 1)), users.length)
       await other.sees(({ suppressions }) => suppressions.get(id)?.size === users.length)
-      // Read again, the list would lack them.
+      // If the list were read again, it would lack them.
       await database.query('DELETE FROM switchyard.suppressions WHERE source = $1', [num])
       const made = await one.configuring.createSource(source())
       await other.sees(({ sources }) => sources.has(made.id))
@@ -301,7 +301,7 @@ suite('nodes that share a configuration', () => {
 
   // ── Secrets and assertions ──
 
-  test('a secret and an assertion go to one of two nodes that ask at the same moment', () =>
+  test('if two nodes store the same secret or use the same assertion at the same moment, one of them succeeds', () =>
     twoNodes(async (one, other) => {
       for (const name of Object.keys(STORED_SECRETS) as StoredSecret[]) {
         const secrets = await Promise.all([one, other].map((node, at) => node.configuring.getOrCreate(name, `secret ${at}`)))
@@ -312,7 +312,7 @@ suite('nodes that share a configuration', () => {
       }
     }))
 
-  test('a node with the key from before goes on with what it knows, changes nothing, and says why', async () => {
+  test('a node with the previous key keeps using what it has read, rejects changes, and reports why', async () => {
     const own = await createDatabase()
     const [one, other] = [await openBareNode(own.url, 1), await openBareNode(own.url, 2)]
     try {
@@ -336,7 +336,7 @@ suite('nodes that share a configuration', () => {
       await until(
         () => own.query<{ pid: number }>(`SELECT pid ${LISTENERS}`),
         (rows) => rows.length === 2,
-        'a refused node is gone',
+        'the rejected node has left',
       )
     } finally {
       await one.close()
@@ -353,7 +353,7 @@ suite('stores that share a configuration', () => {
       store.onConfiguration((configuration) => wanted(configuration) && resolve())
     })
 
-  test('what one node accepts while another deletes the destination ends cancelled, and the books agree', async () => {
+  test('what one node accepts while another deletes the destination is cancelled, and the ledger matches its recount', async () => {
     const database = await createDatabase()
     const stores = [await openAt(database.url), await openAt(database.url)] as const
     const [one, other] = stores
@@ -363,7 +363,7 @@ suite('stores that share a configuration', () => {
       const consumer = new RecordingConsumer()
       other.delivery.attach(consumer)
       await sees(other, ({ destinations }) => destinations.has(destinationId))
-      // Half of it is held by the node that accepts, as what is delivered at once is.
+      // The accepting node holds half of the shipments, like those that it would deliver at once.
       const accepting = Array.from({ length: 60 }, (_, at) => {
         consumer.reserves = at % 2 === 0
         return accept(other, sourceId, tracks(5), [destinationId])
@@ -391,7 +391,7 @@ suite('stores that share a configuration', () => {
     }
   })
 
-  test('a store hears of changes within a second, also after its connections were ended', async () => {
+  test('a store learns of changes within a second, also after its connections were terminated', async () => {
     const database = await createDatabase()
     const stores = [await openAt(database.url), await openAt(database.url)] as const
     const [one, other] = stores

@@ -29,7 +29,7 @@ after(async () => {
   await database.drop()
 })
 
-/** The server's clock, as both nodes see it, for the length of the work. */
+/** Sets the server's clock, as both nodes see it, while the work runs. */
 async function at<T>(times: readonly [PostgresStore, number][], work: () => Promise<T>): Promise<T> {
   for (const [{ membership }, ms] of times) membership.serverMs = () => ms
   try {
@@ -41,12 +41,12 @@ async function at<T>(times: readonly [PostgresStore, number][], work: () => Prom
 
 const MIDNIGHT = Math.ceil(Date.now() / DAY_MS) * DAY_MS
 
-test('of the same messages accepted by two nodes at the same time, each is stored once', async () => {
+test('if two nodes accept the same messages at the same time, each message is stored once', async () => {
   const owedBefore = (await ledgerOf(a, destinationId)).owed
   const batches = Array.from({ length: 20 }, () => tracks(10))
   const results = await Promise.all(
     batches.flatMap((items) => {
-      // In another order, so that the two meet in the middle.
+      // In reverse order, so that the two statements meet in the middle.
       const turned = items.map((_, at) => items[items.length - 1 - at] as (typeof items)[number])
       return [accept(a, sourceId, items, [destinationId]), accept(b, sourceId, turned, [destinationId])]
     }),
@@ -56,7 +56,7 @@ test('of the same messages accepted by two nodes at the same time, each is store
   assert.equal((await ledgerOf(a, destinationId)).owed - owedBefore, 200)
 })
 
-test('also around midnight, when the nodes do not agree on the day', async () => {
+test('also around midnight, when the nodes disagree on the day', async () => {
   for (const [first, second] of [
     [MIDNIGHT - 5, MIDNIGHT + 5],
     [MIDNIGHT - 20_000, MIDNIGHT + 20_000],
@@ -74,7 +74,7 @@ test('also around midnight, when the nodes do not agree on the day', async () =>
   }
 })
 
-test('a message is known for at least a day, and not for more than two', async () => {
+test('a duplicate is recognized for at least one day and at most two', async () => {
   const duplicatesAt = async (id: string, ms: number): Promise<number> =>
     (await at([[a, ms]], () => accept(a, sourceId, [track(id)], [destinationId]))).duplicates.length
   for (const offset of [1, 30_000, 120_000, DAY_MS / 2, DAY_MS - 1]) {
@@ -82,19 +82,19 @@ test('a message is known for at least a day, and not for more than two', async (
     const acceptedAt = MIDNIGHT + 10 * DAY_MS + offset
     assert.equal(await duplicatesAt(id, acceptedAt), 0)
     assert.equal(await duplicatesAt(id, acceptedAt + DAY_MS), 1, `a day later, ${offset} after midnight`)
-    // It came again and was refused; that does not make it known for longer.
+    // Receiving a duplicate does not extend the time for which it is recognized.
     assert.equal(await duplicatesAt(id, acceptedAt + 2 * DAY_MS + 120_000), 0, `two days later, ${offset} after midnight`)
   }
 })
 
-test('what another node has deleted meanwhile is not owed, and said to be gone', async () => {
+test('no shipment is created for a destination that another node has deleted, and the skip reason says so', async () => {
   const { sourceId: source, destinationId: doomed } = await newSourceAndDestination(a)
   await until(
     () => database.query('SELECT 1'),
     () => b.configuration().destinations.has(doomed),
     'both know it',
   )
-  // As if the word had not come yet.
+  // As if the notification had not arrived yet.
   const stale = b.configuration()
   b.configuration = () => stale
   try {
@@ -111,7 +111,7 @@ test('what another node has deleted meanwhile is not owed, and said to be gone',
   )
 })
 
-test('a hundred batches at once are few statements', async () => {
+test('a hundred concurrent batches are written with few statements', async () => {
   const consumer = new RecordingConsumer()
   consumer.reserves = false
   a.delivery.attach(consumer)

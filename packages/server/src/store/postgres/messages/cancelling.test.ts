@@ -1,4 +1,4 @@
-// Cancelling what deleted destinations are owed, by several nodes, row by row. That it comes about at all is in the conformance suite.
+// Cancelling the pending deliveries of deleted destinations on several nodes, checked row by row. The conformance suite covers the basic behaviour.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -9,7 +9,7 @@ import { Cancelling } from './cancelling.ts'
 import { addDelta, LEDGER } from './ledger-deltas.ts'
 
 interface Owed {
-  /** 0: all of a segment. */
+  /** 0 for all messages of a segment. */
   indexes?: readonly number[] | 0
   count?: number
   absent?: readonly number[] | null
@@ -38,7 +38,7 @@ suite('cancelling', () => {
     return { id, num: context.idMap.num('destinations', id) ?? assert.fail() }
   }
 
-  /** The id of the shipment, which is its origin. */
+  /** Returns the id of the shipment, which is also its origin. */
   const owe = async (destination: string, owed: Owed = {}): Promise<string> => {
     const { database: own, ids } = nodes[0].context
     const { indexes = 0, count = 2, absent = null, attempt = 0, replay = false, holder = '0' } = owed
@@ -61,7 +61,7 @@ suite('cancelling', () => {
     })
   }
 
-  const books = async (num: string): Promise<number[]> => {
+  const ledgerOf = async (num: string): Promise<number[]> => {
     const [row] = await database.query<{ counts: string }>(
       `SELECT array_to_json(ARRAY(SELECT sum(counts[n]) FROM switchyard.deltas, generate_series(1, 6) n
          WHERE kind = 0 AND subject = $1 GROUP BY n ORDER BY n))::text AS counts`,
@@ -79,7 +79,7 @@ suite('cancelling', () => {
       ({ id }) => id,
     )
 
-  test('every delivery that waits is cancelled once, with its attempts, and what is absent is left out', async () => {
+  test('every pending delivery is cancelled once, with its attempts, and duplicates are left out', async () => {
     const { id, num } = await newDestination()
     const fresh = await owe(num, { count: 3, absent: [1] })
     const some = await owe(num, { count: 5, indexes: [0, 2, 4], absent: [4] })
@@ -94,7 +94,7 @@ suite('cancelling', () => {
       { delivery: `${retry}-0`, attempts: 2, ...cancelled },
     ])
     assert.deepEqual(await left(num), [])
-    assert.deepEqual(await books(num), [5, 0, 0, 0, 0, 5])
+    assert.deepEqual(await ledgerOf(num), [5, 0, 0, 0, 0, 5])
     const [attempt] = await database.query<{ cancelled: number; attempt: number; doc: string }>(
       'SELECT cancelled, attempt, doc FROM switchyard.attempts WHERE origin = $1',
       [fresh],
@@ -104,10 +104,10 @@ suite('cancelling', () => {
       [2, 0, { u: [], r: [], f: [['cancelled', 'destination_deleted', [0, 2]]] }],
     )
     await cancellings[0].cancel(id)
-    assert.deepEqual(await books(num), [5, 0, 0, 0, 0, 5])
+    assert.deepEqual(await ledgerOf(num), [5, 0, 0, 0, 0, 5])
   })
 
-  test('what is held is left to its holder, and cancelled after it was given back', async () => {
+  test('held shipments are left to their holder, and cancelled after they were released', async () => {
     const { id, num } = await newDestination()
     const [held, waiting] = [await owe(num, { holder: '77' }), await owe(num)]
     await nodes[0].configuring.deleteDestination(id)
@@ -120,10 +120,10 @@ suite('cancelling', () => {
     await database.query('UPDATE switchyard.shipments SET holder = 0 WHERE id = $1', [held])
     await cancellings[1].resume()
     assert.deepEqual(await left(num), [])
-    assert.deepEqual(await books(num), [4, 0, 0, 0, 0, 4])
+    assert.deepEqual(await ledgerOf(num), [4, 0, 0, 0, 0, 4])
   })
 
-  test('what another transaction is taking is passed over, and everything after it is not', async () => {
+  test('a row that another transaction is claiming is skipped, and the rows after it are cancelled', async () => {
     const { id, num } = await newDestination()
     const ids: string[] = []
     for (let at = 0; at < 3; at++) ids.push(await owe(num, { count: 1_000 }))
@@ -132,10 +132,10 @@ suite('cancelling', () => {
       await cancellings[0].cancel(id)
     })
     assert.deepEqual(await left(num), [ids[0]])
-    assert.deepEqual(await books(num), [3_000, 0, 1_000, 0, 0, 2_000])
+    assert.deepEqual(await ledgerOf(num), [3_000, 0, 1_000, 0, 0, 2_000])
   })
 
-  test('nodes that cancel at once share the work: nothing is cancelled twice', async () => {
+  test('nodes that cancel at the same time share the work: nothing is cancelled twice', async () => {
     const { id, num } = await newDestination()
     for (let at = 0; at < 30; at++) await owe(num, { count: 250, attempt: at % 2 })
     await nodes[0].configuring.deleteDestination(id)
@@ -144,11 +144,11 @@ suite('cancelling', () => {
     await cancellings[0].resume()
     const all = await ended(num)
     assert.deepEqual([all.length, new Set(all.map(({ delivery }) => delivery)).size], [7_500, 7_500])
-    assert.deepEqual(await books(num), [7_500, 0, 0, 0, 0, 7_500])
+    assert.deepEqual(await ledgerOf(num), [7_500, 0, 0, 0, 0, 7_500])
     assert.deepEqual(await left(num), [])
   })
 
-  test('what is left of any deleted destination is found, and what others are owed stays', async () => {
+  test('remaining deliveries of any deleted destination are found, and those of other destinations are kept', async () => {
     const [deleted, kept] = [await newDestination(), await newDestination()]
     await owe(deleted.num, { attempt: 1 })
     const stays = await owe(kept.num)
@@ -157,7 +157,7 @@ suite('cancelling', () => {
     assert.deepEqual([await left(deleted.num), await left(kept.num)], [[], [stays]])
   })
 
-  test('replays are told of, and only those', async () => {
+  test('the outcomes of replays are recorded, and only of those', async () => {
     const { id, num } = await newDestination()
     const [replay, other] = [await owe(num, { replay: true }), await owe(num)]
     for (const origin of [replay, other]) {
@@ -178,7 +178,7 @@ suite('cancelling', () => {
     )
   })
 
-  test('of a destination that never was, nothing is cancelled', async () => {
+  test('for a destination that never existed, nothing is cancelled', async () => {
     await cancellings[0].cancel('dst_unknown')
   })
 })

@@ -11,7 +11,7 @@ before(async () => {
 })
 after(() => database.drop())
 
-test('a shipment that cannot be read is said to be, and keeps no other from being claimed', async () => {
+test('a shipment that cannot be read is reported, and the others can still be claimed', async () => {
   const troubles: unknown[] = []
   const store = await openAt(database.url, { onBackgroundError: (error) => troubles.push(error) })
   try {
@@ -25,16 +25,16 @@ test('a shipment that cannot be read is said to be, and keeps no other from bein
     await until(
       async () => troubles.length,
       (count) => count === 1,
-      'it is said',
+      'the error is reported',
     )
     assert.match(String(troubles[0]), /^Error: shipment \d+ cannot be read$/)
-    assert.deepEqual((await claim(store, destinationId)).shipments, [], 'it is not tried again and again')
+    assert.deepEqual((await claim(store, destinationId)).shipments, [], 'it is not claimed again and again')
   } finally {
     await store.close()
   }
 })
 
-test('a claim with a body whose bytes are damaged gets the others, and that one as unreadable; a purge goes on', async () => {
+test('if a body is damaged, a claim returns it as unreadable along with the others, and a purge continues', async () => {
   const store = await openAt(database.url)
   try {
     const { sourceId, destinationId } = await newSourceAndDestination(store)

@@ -41,7 +41,7 @@ function rig(more: Partial<GroupingOptions<number, number>> = {}): {
   }
 }
 
-test('what comes while a group is under way makes up the next one', async () => {
+test('items that are pushed while a group is running form the next group', async () => {
   const { grouping, runs, begun } = rig()
   const first = grouping.push(1)
   await begun()
@@ -58,7 +58,7 @@ test('what comes while a group is under way makes up the next one', async () => 
   assert.deepEqual(await Promise.all([first, ...rest]), [1, 2, 3])
 })
 
-test('a group holds no more than it may, by number and by bytes, but always one', async () => {
+test('a group is limited by the number of items and by bytes, but always has at least one item', async () => {
   const { grouping, runs } = rig({ depth: 10 })
   const all = Promise.all([500, 50, 49, 2, 1, 1, 1, 1].map((item) => grouping.push(item)))
   while (runs.length < 4) await new Promise(setImmediate)
@@ -70,7 +70,7 @@ test('a group holds no more than it may, by number and by bytes, but always one'
   await all
 })
 
-test('more than may wait is refused as unavailable', async () => {
+test('items beyond the limit of waiting bytes are rejected as unavailable', async () => {
   const { grouping, runs, begun } = rig({ waitingBytes: 10 })
   const first = grouping.push(1)
   await begun()
@@ -83,7 +83,7 @@ test('more than may wait is refused as unavailable', async () => {
   await waiting
 })
 
-test('one that fails takes the others of its group with it only when the store is away', async () => {
+test('an item that fails makes the others of its group fail only if the store is unavailable', async () => {
   const { grouping, runs } = rig()
   const all = Promise.allSettled([1, 2, 3].map((item) => grouping.push(item)))
   while (runs.length < 1) await new Promise(setImmediate)
@@ -104,7 +104,7 @@ test('one that fails takes the others of its group with it only when the store i
   assert.equal(runs.length, 5)
 })
 
-test('an error in the place of a reply concerns one alone', async () => {
+test('an error in place of a reply rejects only that item', async () => {
   const { grouping, runs } = rig()
   const all = Promise.allSettled([1, 2].map((item) => grouping.push(item)))
   while (runs.length < 1) await new Promise(setImmediate)
@@ -115,7 +115,7 @@ test('an error in the place of a reply concerns one alone', async () => {
   )
 })
 
-test('closing makes what was given before, and takes nothing more', async () => {
+test('closing finishes the items that were pushed before, and rejects new ones', async () => {
   const { grouping, runs } = rig({ lingerMs: 60_000 })
   const given = grouping.push(1)
   const closed = grouping.close()

@@ -24,14 +24,14 @@ after(async () => {
   await database.drop()
 })
 
-test('what is settled together with something that is no longer held is given back, not held for ever', async () => {
+test('a shipment that is settled together with one that is no longer held is released, not held forever', async () => {
   const { sourceId, destinationId } = await newSourceAndDestination(store)
   await accept(store, sourceId, [track('lost')], [destinationId])
   await accept(store, sourceId, [track('kept')], [destinationId])
   const { shipments } = await claim(store, destinationId)
   const both = shipments.map(({ shipment }) => shipment)
   assert.equal(both.length, 2)
-  // As if it had been taken under a name that this node has no more.
+  // As if it had been claimed under a holder id that this node no longer has.
   await database.query('UPDATE switchyard.shipments SET holder = 0 WHERE id = $1', [both[0]?.id])
   await assert.rejects(store.delivery.settle(settlementOf(both, 'delivered')), ClaimLost)
   const found: Shipment[] = []
@@ -44,7 +44,7 @@ test('what is settled together with something that is no longer held is given ba
   assert.equal((await ledgerOf(store, destinationId)).delivered, 2)
 })
 
-test('settlements that are too much for one statement are made one by one', async () => {
+test('settlements that take too long in one statement are written one by one', async () => {
   const { sourceId, destinationId } = await newSourceAndDestination(store)
   await accept(store, sourceId, tracks(2), [destinationId])
   await accept(store, sourceId, tracks(2), [destinationId])
@@ -52,7 +52,7 @@ test('settlements that are too much for one statement are made one by one', asyn
   try {
     const { shipments } = await claim(hurried, destinationId)
     assert.equal(shipments.length, 2)
-    // What takes long grows with the group.
+    // The duration grows with the size of the group.
     await database.query(`CREATE FUNCTION switchyard.linger() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN PERFORM pg_sleep(0.2); RETURN new; END $$`)
     await database.query('CREATE TRIGGER lingers BEFORE INSERT ON switchyard.attempts FOR EACH ROW EXECUTE FUNCTION switchyard.linger()')
@@ -67,11 +67,11 @@ test('settlements that are too much for one statement are made one by one', asyn
   }
 })
 
-test('a settlement whose answer was lost is known to be made, however late and however often it was asked for', async () => {
+test('a settlement whose answer was lost is recognized as committed, however late and however often it is checked', async () => {
   const unavailable = (mayHaveCommitted: boolean): Error => new PostgresUnavailable('away', mayHaveCommitted)
   const refused = Object.assign(new Error('not held'), { code: 'SY001' })
   const settles = [unavailable(true), refused, refused]
-  // Before it, it is not there yet; after the refusal it cannot be asked for at once, and then it is.
+  // The first check does not find the marker, the check after the refusal fails, and the next one finds it.
   const marks = [unavailable(false), unavailable(false), unavailable(false), 0, unavailable(false), 0, 1]
   const next = <T>(of: (T | Error)[]): T => {
     const answer = of.shift()

@@ -1,5 +1,5 @@
-// Lists over many rows: answered by their indexes, whatever the server believes of its tables, and in an order that holds while
-// nodes take and release. What every adapter does is in the conformance suite.
+// Lists over many rows: answered from indexes, whatever the server's statistics say, and in an order that is stable while
+// nodes claim and release. The conformance suite covers what every adapter does.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -12,7 +12,7 @@ import { NEWEST, OLDEST, rowIdAt } from '../schema/ids.ts'
 import { preparePartitions } from '../schema/partitions.ts'
 import { createHistory } from './history.ts'
 
-/** Many enough that the server would rather read a small table whole than ask its index, and it must not. */
+/** So many rows that no list may read the whole table, even where the planner would prefer that. */
 const PENDING = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? 200_000 : 100_000
 const HELD = 500
 const LARGE = /Seq Scan on (shipments|segments|attempts|failures|replays|message_keys|repeats|audit)|Bitmap/
@@ -39,7 +39,7 @@ suite('lists over many rows', () => {
     const run = (sql: string, values: unknown[]): Promise<unknown> => database.query(sql, values)
     for (const { id, num } of destinations) await run(`INSERT INTO switchyard.destinations (num, id, doc) VALUES ($1, $2, '{}')`, [num, id])
     await run(`INSERT INTO switchyard.sources (num, id, doc) VALUES ($1, 'src_0', '{}')`, [source])
-    // Every row is a call of one message; one in fifty for the small destination; three in ten wait for a retry.
+    // Every row is a call with one message. One in fifty is for the small destination; three in ten wait for a retry.
     await run(
       `INSERT INTO switchyard.segments (seq, source, received_at, count, browser, routes, keys, body)
        SELECT $1::bigint + 4 * n, $2, 1, 1, false, '{"s":[["' || CASE n % 50 WHEN 0 THEN $4::bigint ELSE $5::bigint END || '","' || $1::bigint + 4 * n + 1 || '",0,1]]}',
@@ -122,7 +122,7 @@ suite('lists over many rows', () => {
     })
   }
 
-  test('every pending delivery is on one page, in one order, while nodes take and release what is listed', async () => {
+  test('every pending delivery is on exactly one page, in a stable order, while nodes claim and release what is listed', async () => {
     const order = async (holder: number): Promise<string[]> => {
       await hold(holder, 0, 3_000)
       return (await history.deliveries({ destinationId: small.id, state: 'pending' }, { limit: 4_000, cursor: null })).data.map(
@@ -142,7 +142,7 @@ suite('lists over many rows', () => {
       paged.map(({ id }) => id),
       expected,
     )
-    // Of all destinations: one after the other.
+    // For all destinations, one after the other.
     const retries = JSON.stringify(['p', 1, OLDEST, 0, OLDEST, 0])
     const all = await history.deliveries({ state: 'pending' }, { limit: expected.length + 5, cursor: retries })
     assert.deepEqual(
@@ -153,7 +153,7 @@ suite('lists over many rows', () => {
     await database.query('UPDATE switchyard.shipments SET holder = 0 WHERE holder > 0')
   })
 
-  test('a filter that finds nothing among many rows ends with a cursor, and finds them on the pages after', async () => {
+  test('a filter that finds nothing among many rows returns a cursor, and the next pages have the matches', async () => {
     const filter = { destinationId: large.id, reason: 'http_7' }
     const short = await history.deliveries(filter, { limit: 1_000, cursor: null })
     assert.ok(short.next !== null && short.data.length > 0 && short.data.length < PENDING / 400)
@@ -163,7 +163,7 @@ suite('lists over many rows', () => {
     assert.ok(none.data.length === 0 && none.next !== null)
   })
 
-  test('a cursor from a stranger is a place or refused, and never reaches the server as anything else', async () => {
+  test('an arbitrary cursor is a valid position or rejected, and never reaches the server as anything else', async () => {
     const names = [
       '0',
       '1',
@@ -202,7 +202,7 @@ suite('lists over many rows', () => {
       }
       for (const at of [1, 3, 5]) await assert.rejects(history.deliveries({}, of(at)), InvalidCursor)
     }
-    // What could be a place is one.
+    // Whatever could be a position is accepted.
     const far = Number.MAX_SAFE_INTEGER
     for (const values of [
       ['p', far, NEWEST, far, NEWEST, far],
@@ -217,7 +217,7 @@ suite('lists over many rows', () => {
     }
   })
 
-  test('what strangers ask for may hold anything', async () => {
+  test('filters may contain any text', async () => {
     const page = { limit: 1, cursor: null }
     for (const text of ['\0', 'a\0b', '\ud800', "'; --", '\\', 'x'.repeat(100_000)]) {
       assert.deepEqual((await history.messages({ sourceId: text }, page)).data, [])

@@ -1,4 +1,4 @@
-// The books as several nodes fold and read them at once. What every adapter does is in the conformance suite.
+// Several nodes fold and read the ledger at the same time. The conformance suite covers what every adapter does.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -14,7 +14,7 @@ import type { PostgresStore } from '../store.ts'
 import { bookRows } from './book-rows.ts'
 import { DeltaFolder } from './fold-deltas.ts'
 
-suite('folding the books', () => {
+suite('folding deltas', () => {
   let database: TestDatabase
   let nodes: [BareNode, BareNode]
   before(async () => {
@@ -33,7 +33,7 @@ suite('folding the books', () => {
   const deltas = async (where = 'true'): Promise<number> =>
     (await database.query<{ count: number }>(`SELECT count(*)::integer AS count FROM switchyard.deltas WHERE ${where}`))[0]?.count ?? 0
 
-  test('nodes that fold at once while others append neither lose nor double anything, and no reader sees them between', async () => {
+  test('nodes that fold at the same time while others append lose and double nothing, and readers see consistent sums', async () => {
     const destinations = [await newName('destinations'), await newName('destinations')]
     const source = await newName('sources')
     const rounds = 200
@@ -52,19 +52,19 @@ suite('folding the books', () => {
       }
     })
     const [one, other] = nodes.map(({ context }) => new DeltaFolder(context)) as [DeltaFolder, DeltaFolder]
-    const rowsOfBooks = bookRows(nodes[1].context)
+    const ledgerRows = bookRows(nodes[1].context)
     const folding = [one, other, one].map(async (each) => {
-      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
+      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- modified below while this waits
       while (!isOver) await each.fold()
     })
     const reading = (async () => {
       let before = 0
-      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
+      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- modified below while this waits
       while (!isOver) {
-        const rows = (await rowsOfBooks.ledger()).filter(({ destinationId }) => destinations.some(({ id }) => id === destinationId))
+        const rows = (await ledgerRows.ledger()).filter(({ destinationId }) => destinations.some(({ id }) => id === destinationId))
         for (const { owed, delivered, pending, failed } of rows) assert.deepEqual([owed, delivered, pending], [3 * failed, failed, failed])
         const sum = rows.reduce((all, { owed }) => all + owed, 0)
-        assert.ok(sum >= before, 'it never goes back')
+        assert.ok(sum >= before, 'the sum never decreases')
         before = sum
       }
     })()
@@ -76,12 +76,12 @@ suite('folding the books', () => {
     const check = async (): Promise<void> => {
       for (const { id } of destinations) {
         assert.deepEqual(
-          (await rowsOfBooks.ledger()).find(({ destinationId }) => destinationId === id),
+          (await ledgerRows.ledger()).find(({ destinationId }) => destinationId === id),
           { destinationId: id, ...expected },
         )
       }
       assert.deepEqual(
-        (await rowsOfBooks.sourceCounts()).find(({ sourceId }) => sourceId === source.id),
+        (await ledgerRows.sourceCounts()).find(({ sourceId }) => sourceId === source.id),
         { sourceId: source.id, accepted: 5 * total, duplicates: total, rejected: 0, suppressed: 2 * total },
       )
     }
@@ -91,7 +91,7 @@ suite('folding the books', () => {
     assert.equal(await deltas(`kind < ${MARKER}`), 0, 'everything is folded')
   })
 
-  test('a long backlog is folded in steps, and what was committed later than its name says is found by a full look', async () => {
+  test('a long backlog is folded in steps, and a full scan finds what was committed later than its row id suggests', async () => {
     const { id, num } = await newName('destinations')
     const owed = async (): Promise<number | undefined> =>
       (await bookRows(nodes[0].context).ledger()).find(({ destinationId }) => destinationId === id)?.owed
@@ -103,19 +103,19 @@ suite('folding the books', () => {
     const folding = new DeltaFolder(nodes[0].context)
     await append(rowIdAt(Date.now() - 1_000), 32_000)
     await folding.fold()
-    assert.equal(await deltas(`kind = 0`), 12_000, 'one call has an end')
+    assert.equal(await deltas(`kind = 0`), 12_000, 'one call folds a limited number')
     await folding.fold()
     assert.equal(await deltas(`kind = 0`), 0)
     await append(rowIdAt(Date.now() - 3_600_000), 10)
     await folding.fold()
     assert.equal(await deltas(`kind = 0`), 10)
-    assert.equal(await owed(), 32_010, 'it counts all the same')
+    assert.equal(await owed(), 32_010, 'deltas count before they are folded')
     await new DeltaFolder(nodes[1].context).fold()
     assert.equal(await deltas(`kind = 0`), 0)
     assert.equal(await owed(), 32_010)
   })
 
-  test('a fold begins near the newest rows, so that rows that cannot be cleaned up are not passed again and again', async () => {
+  test('a fold starts near the newest rows, so that it does not skip unvacuumed rows again and again', async () => {
     const asked: (readonly Value[])[] = []
     const { context } = nodes[0]
     const listening: Pick<Database, 'query'> = {
@@ -131,10 +131,10 @@ suite('folding the books', () => {
     assert.ok(first < rowIdAt(500_000_000_001))
     assert.ok(second > rowIdAt(Date.now() - 70_000))
     for (let nth = 2; nth <= 300; nth++) await folding.fold()
-    assert.equal(asked[300]?.[0], first, 'and now and then at the first')
+    assert.equal(asked[300]?.[0], first, 'and now and then at the first row')
   })
 
-  test('that a group was committed is known for a quarter of an hour, and then forgotten', async () => {
+  test('the marker of a committed group is kept for a quarter of an hour', async () => {
     await database.query('DELETE FROM switchyard.deltas')
     for (const ageMs of [20 * 60_000, 16 * 60_000, 14 * 60_000, 0]) {
       await database.query(`INSERT INTO switchyard.deltas (id, kind, subject, counts) VALUES ($1, ${MARKER}, 0, '{}')`, [
@@ -146,7 +146,7 @@ suite('folding the books', () => {
   })
 })
 
-suite('the books of two nodes under load', () => {
+suite('the ledger of two nodes under load', () => {
   let database: TestDatabase
   let stores: [PostgresStore, PostgresStore]
   before(async () => {
@@ -158,14 +158,14 @@ suite('the books of two nodes under load', () => {
     await database.drop()
   })
 
-  test('the ledger equals its recount at every look, also where duplicates were left out', async () => {
+  test('the ledger always equals its recount, also with duplicates', async () => {
     const source = await newSource(stores[0])
     const [{ id: one }, { id: other }] = [await newDestination(stores[0], source.id), await newDestination(stores[0], source.id)]
     let isOver = false
     const known = tracks(3)
     await accept(stores[0], source.id, known, [one])
     const working = stores.map(async (store, nth) => {
-      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
+      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- modified below while this waits
       for (let round = 0; !isOver; round++) {
         const repeated = known[round % 3] ?? assert.fail()
         const shipments = [
@@ -198,7 +198,7 @@ suite('the books of two nodes under load', () => {
     assert.deepEqual(ledger.find(({ destinationId }) => destinationId === other)?.owed ?? 0, 0, 'only duplicates were planned for it')
   })
 
-  test('the oldest that is pending counts what a node holds, and retries by their first attempt', async () => {
+  test('the oldest pending delivery includes what a node holds, and retries count by their first attempt', async () => {
     const source = await newSource(stores[0])
     const { id } = await newDestination(stores[0], source.id)
     const oldest = () => stores[1].books.oldestPendingAtMs(id)

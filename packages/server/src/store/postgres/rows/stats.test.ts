@@ -1,4 +1,4 @@
-// Counts over time as several nodes add to them at once. What every adapter does is in the conformance suite.
+// Counts over time when several nodes add to them at once. The conformance suite covers what every adapter does.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -68,15 +68,15 @@ suite('counts over time', () => {
         query: (...args) => node.context.database.query(...args),
         async transaction(work, options) {
           if (!isBroken) return node.context.database.transaction(work, options)
-          const doubt = new PostgresUnavailable('the connection was lost', true)
+          const uncertain = new PostgresUnavailable('the connection was lost', true)
           if (committed) await node.context.database.transaction(work, options)
-          throw doubt
+          throw uncertain
         },
       }
       const stats = new Stats({ ...node.context, database: broken as Database })
       const row: StatRow = { kind: 'source', subject, atMs: AT_MS, counts: { accepted: 7 } }
       await stats.add([row])
-      await assert.rejects(stats.add([row]), PostgresUnavailable, 'the next is not begun before')
+      await assert.rejects(stats.add([row]), PostgresUnavailable, 'the next one does not start before that is resolved')
       isBroken = false
       await stats.add([{ ...row, counts: { accepted: 100 } }])
       await stats.add([])

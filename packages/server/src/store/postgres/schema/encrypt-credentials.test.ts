@@ -1,4 +1,4 @@
-// A database of schema 1, with receivers' credentials in plain text wherever the version before wrote them, opened by this version.
+// This version opens a database of schema 1 that has receivers' credentials in plain text wherever the previous version wrote them.
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
@@ -28,7 +28,7 @@ beforeEach(async () => {
 })
 afterEach(() => database.drop())
 
-/** As schema 1 had it: its docs differed from those of today in nothing but what is undone here. */
+/** Restores the state of schema 1, whose docs differed from today's only in what is changed here. */
 async function makeOld(): Promise<void> {
   const store = await openAt(database.url)
   const { id: sourceId } = await newSource(store)
@@ -61,7 +61,7 @@ async function makeOld(): Promise<void> {
   for (const number of [1, 2, 3]) assert.ok(bytes.includes(`CREDENTIAL-${number}`), `CREDENTIAL-${number}`)
 }
 
-test('credentials of receivers that were stored in plain text are in no row after it was opened, and are still known', async () => {
+test('after opening, no row contains the credentials of receivers in plain text, and the credentials are still known', async () => {
   const stores = await Promise.all(['a', 'b'].map((nodeName) => openAt(database.url, { nodeName })))
   try {
     assert.ok(!(await database.bytes()).includes('CREDENTIAL'))
@@ -80,7 +80,7 @@ test('credentials of receivers that were stored in plain text are in no row afte
   }
 })
 
-test('with another key than the store had, nothing is sealed', async () => {
+test('with a key that is not the store’s, nothing is encrypted', async () => {
   await assert.rejects(openAt(database.url, { secretBox: createSecretBox('a wrong key') }), { name: 'SecretBoxError', reason: 'wrong_key' })
   assert.ok((await database.bytes()).includes('CREDENTIAL-1'))
   await (await openAt(database.url)).close()

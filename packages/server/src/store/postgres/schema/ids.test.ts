@@ -3,12 +3,12 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { isRowId, movedNum, movedRowId, msOfRowId, NODE_NUMBERS, RowIds, rowAndIndex } from './ids.ts'
 
-/** As SQLite numbers rows. */
+/** A row number as SQLite creates it. */
 const sqliteId = fc
   .tuple(fc.integer({ min: 1_000_000_000_000, max: 4_398_046_511_103 }), fc.integer({ min: 0, max: 2_047 }))
   .map(([ms, counter]) => ms * 2_048 + counter)
 
-test('moved rows keep their order and their time, and no two become one', () => {
+test('migrated rows keep their order and time, and their ids stay distinct', () => {
   fc.assert(
     fc.property(sqliteId, sqliteId, (one, other) => {
       const [a, b] = [movedRowId(one), movedRowId(other)]
@@ -19,7 +19,7 @@ test('moved rows keep their order and their time, and no two become one', () => 
   )
 })
 
-test('what was moved bears no node’s number', () => {
+test('the id of a migrated row contains no node’s number', () => {
   fc.assert(
     fc.property(sqliteId, (id) => {
       assert.equal(Number((BigInt(movedRowId(id)) >> 12n) & 511n), NODE_NUMBERS)
@@ -29,15 +29,15 @@ test('what was moved bears no node’s number', () => {
   assert.notEqual(own, movedRowId(1_800_000_000_000 * 2_048))
 })
 
-test('numbers from 1 become names from before any row, in their order; none stays none', () => {
-  const names = [1, 2, 4_096, 5_000_000].map(movedNum)
-  assert.ok(names.every(isRowId))
-  assert.deepEqual(names, [...names].sort())
-  assert.ok((names.at(-1) as string) < movedRowId(1_000_000_000_000 * 2_048))
+test('numbers from 1 become row ids before any other row, in the same order; 0 stays 0', () => {
+  const ids = [1, 2, 4_096, 5_000_000].map(movedNum)
+  assert.ok(ids.every(isRowId))
+  assert.deepEqual(ids, [...ids].sort())
+  assert.ok((ids.at(-1) as string) < movedRowId(1_000_000_000_000 * 2_048))
   assert.equal(movedNum(0), '0')
 })
 
-test('a delivery or message is known by its name, and by the one it had before a move', () => {
+test('a delivery or message is found by its id, and by its id from before a migration', () => {
   const old = 1_800_000_000_000 * 2_048 + 7
   const row = movedRowId(old)
   assert.deepEqual(rowAndIndex(`${row}-12`), { row, index: 12 })

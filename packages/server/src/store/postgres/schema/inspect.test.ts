@@ -1,4 +1,4 @@
-// What a look at the whole database finds wrong with it. That it agrees with itself under load is in the conformance suite.
+// Problems that an inspection of the whole database finds. The conformance suite covers its consistency under load.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -11,7 +11,7 @@ import { partitionName, preparePartitions } from './partitions.ts'
 const DEADLINE_MS = 60_000
 const DAY_MS = 86_400_000
 
-suite('a look at the whole database', () => {
+suite('inspecting the database', () => {
   let database: TestDatabase
   let node: BareNode
   before(async () => {
@@ -25,14 +25,14 @@ suite('a look at the whole database', () => {
   })
   const problems = async (): Promise<string[] | undefined> => (await inspect(node.context.database, DEADLINE_MS))?.problems
 
-  test('nothing is wrong with a schema as it was made', async () => {
+  test('a new schema has no problems', async () => {
     const inspection = await inspect(node.context.database, DEADLINE_MS)
     assert.deepEqual(inspection?.problems, [])
     assert.deepEqual([inspection?.ledger, inspection?.recount, inspection?.oldestMessageAtMs], [[], [], null])
     assert.ok((inspection?.storedBytes ?? 0) > 0)
   })
 
-  test('a missing index or table is told, and so is an index that cannot be used', async () => {
+  test('a missing index or table is reported, and so is an invalid index', async () => {
     await database.query('ALTER INDEX switchyard.shipments_fresh RENAME TO elsewhere')
     assert.deepEqual(await problems(), ['"shipments_fresh" is missing from the schema'])
     await database.query('ALTER INDEX switchyard.elsewhere RENAME TO shipments_fresh')
@@ -47,7 +47,7 @@ suite('a look at the whole database', () => {
     assert.deepEqual(await problems(), [])
   })
 
-  test('a day to come without its partition is told, unless its rows lie with the rest already', async () => {
+  test('a missing partition of tomorrow is reported, unless the rest table already has rows of that day', async () => {
     const tomorrow = Math.floor(Date.now() / DAY_MS) + 1
     await database.query(`DROP TABLE switchyard.${partitionName('attempts', tomorrow)}`)
     const day = new Date(tomorrow * DAY_MS).toISOString().slice(0, 10)
@@ -60,7 +60,7 @@ suite('a look at the whole database', () => {
     assert.deepEqual(await problems(), [])
   })
 
-  test('a look that waits for a lock ends at its deadline, on the server too', async () => {
+  test('an inspection that waits for a lock ends at its deadline, on the server too', async () => {
     const { database: shared } = node.context
     const locking = await shared.connect()
     try {
@@ -74,7 +74,7 @@ suite('a look at the whole database', () => {
           )
         )[0]?.count ?? 0
       const deadline = Date.now() + 10_000
-      while ((await waiting()) > 0) assert.ok(Date.now() < deadline, 'its statement goes on')
+      while ((await waiting()) > 0) assert.ok(Date.now() < deadline, 'its statement is still running')
     } finally {
       locking.destroy()
     }

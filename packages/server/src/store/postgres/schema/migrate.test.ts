@@ -1,4 +1,4 @@
-// Bringing a schema up to date: several nodes at once, with nodes of the version before at work, and when it cannot be.
+// Migrating the schema: several nodes at once, while nodes of the previous version are running, and when it is not possible.
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
@@ -15,7 +15,7 @@ import { MIGRATIONS, type Migration } from './migrations.ts'
 
 const KNOWN = MIGRATIONS.length
 
-/** What the next version may do to tables in use: columns with a default, an index, a table. */
+/** What the next version may do to tables in use: add columns with a default, an index, a table. */
 const NEXT: Migration = {
   worksFrom: KNOWN,
   sql: `
@@ -54,14 +54,14 @@ async function stepsMade(): Promise<unknown> {
   return (await database.query('SELECT step, works_from FROM switchyard.schema_version'))[0]
 }
 
-/** Every table and column there is. */
+/** Returns every table and column. */
 async function schema(): Promise<unknown[]> {
   return database.query(
     "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'switchyard' ORDER BY table_name, column_name",
   )
 }
 
-/** Accepts, claims and settles until it is stopped; says how long the longest accepting took. */
+/** Accepts, claims and settles until it is stopped. Returns how long the slowest accept took. */
 function load(store: Store, sourceId: string, destinationId: string): { rounds: () => number; stop: () => Promise<number> } {
   const stopping = new AbortController()
   let rounds = 0
@@ -77,7 +77,7 @@ function load(store: Store, sourceId: string, destinationId: string): { rounds: 
     }
   }
   const running = Promise.all([work(), work(), work()])
-  // Told when it is waited for.
+  // An error is reported by stop(), which awaits it.
   running.catch(() => {})
   return {
     rounds: () => rounds,
@@ -93,12 +93,12 @@ async function roundsMore(running: ReturnType<typeof load>, more: number): Promi
   const from = running.rounds()
   const deadline = performance.now() + 20_000
   while (running.rounds() < from + more) {
-    assert.ok(performance.now() < deadline, 'the load goes on')
+    assert.ok(performance.now() < deadline, 'the load has not stopped')
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-test('nodes that start at once on an empty database all come up, on one schema', async () => {
+test('nodes that start at the same time on an empty database all start, with one schema', async () => {
   const stores = await Promise.all(['a', 'b', 'c'].map((nodeName) => openAt(database.url, { nodeName })))
   try {
     assert.deepEqual(await stepsMade(), { step: KNOWN, works_from: MIGRATIONS.at(-1)?.worksFrom })
@@ -117,14 +117,14 @@ test('nodes that start at once on an empty database all come up, on one schema',
   }
 })
 
-test('a step that the version before cannot work with waits until no node runs, and says which do', async () => {
+test('a step that the previous version cannot work with waits until no node is running, and the error lists the running nodes', async () => {
   const alone: Migration = { worksFrom: KNOWN + 1, alone: true, sql: 'CREATE TABLE colours (name text PRIMARY KEY)' }
   const migrations = [...MIGRATIONS, alone]
   const store = await openAt(database.url, { nodeName: 'older' })
   try {
     await assert.rejects(migrateAt(database.url, { migrations, nodesGoneMs: 0 }), {
       name: 'SchemaProblem',
-      message: /^Nodes of an earlier version run on this database: older\. .* stop all of them, then start this version\.$/,
+      message: /^Nodes of an earlier version are running on this database: older\. .* Stop all of them, then start this version\.$/,
     })
     assert.deepEqual(await stepsMade(), { step: KNOWN, works_from: MIGRATIONS.at(-1)?.worksFrom })
     const waiting = migrateAt(database.url, { migrations, nodesGoneMs: 60_000 })
@@ -137,7 +137,7 @@ test('a step that the version before cannot work with waits until no node runs, 
   }
 })
 
-test('a node of the version before that is started during a step which it cannot work with does not join', async () => {
+test('a node of the previous version that starts during a step that it cannot work with does not join', async () => {
   const before = await openAt(database.url)
   await newSourceAndDestination(before)
   await before.close()
@@ -152,7 +152,7 @@ test('a node of the version before that is started during a step which it cannot
         () => 'joined',
         (error: Error) => error.message,
       )
-      // Until it waits for the step, or has joined.
+      // Waits until the node waits for the step, or has joined.
       for (let isWaiting = false; !isWaiting; ) {
         const [row] = await database.query<{ waiting: boolean; joined: boolean }>(
           `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()) AS waiting,
@@ -169,7 +169,7 @@ test('a node of the version before that is started during a step which it cannot
   assert.deepEqual(await database.query('SELECT FROM switchyard.nodes'), [])
 })
 
-test('a node goes on while the next version brings the schema up, and can be started again', async () => {
+test('a node keeps running while the next version migrates the schema, and can be restarted', async () => {
   const store = await openAt(database.url)
   const { sourceId, destinationId } = await newSourceAndDestination(store)
   const running = load(store, sourceId, destinationId)
@@ -188,13 +188,13 @@ test('a node goes on while the next version brings the schema up, and can be sta
   assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN })
 })
 
-test('two of the next version that start at once take the step once', async () => {
+test('two nodes of the next version that start at the same time apply the step once', async () => {
   await migrateAt(database.url)
   await Promise.all([0, 1, 2].map(() => migrateAt(database.url, { migrations: [...MIGRATIONS, NEXT] })))
   assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN })
 })
 
-test('a schema that this version cannot work with keeps it from starting, and not from working on', async () => {
+test('a schema that this version cannot work with stops new nodes from starting, but not running nodes from working', async () => {
   const store = await openAt(database.url)
   try {
     const { sourceId, destinationId } = await newSourceAndDestination(store)
@@ -203,7 +203,7 @@ test('a schema that this version cannot work with keeps it from starting, and no
       assert.ok(error instanceof SchemaProblem)
       assert.match(
         error.message,
-        new RegExp(`schema ${KNOWN + 1} by a newer version .* this one knows ${KNOWN}\\. Start the newer version`),
+        new RegExp(`has schema ${KNOWN + 1}, created by a newer version .* supports up to schema ${KNOWN}\\. Start the newer version`),
       )
       return true
     })
@@ -214,7 +214,7 @@ test('a schema that this version cannot work with keeps it from starting, and no
   }
 })
 
-test('a step that fails in its middle leaves the schema as it was', async () => {
+test('a step that fails halfway leaves the schema unchanged', async () => {
   await migrateAt(database.url)
   const before = await schema()
   const broken: Migration = { worksFrom: KNOWN, sql: `${NEXT.sql} ALTER TABLE no_such_table ADD COLUMN colour text;` }
@@ -225,7 +225,7 @@ test('a step that fails in its middle leaves the schema as it was', async () => 
   assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN })
 })
 
-test('a lock that somebody holds for long delays the step and nobody else', async () => {
+test('a lock that is held for long delays only the step', async () => {
   const store = await openAt(database.url)
   const reader = new pg.Client({ connectionString: database.url })
   await reader.connect()
@@ -237,7 +237,7 @@ test('a lock that somebody holds for long delays the step and nobody else', asyn
     const migrations = [...MIGRATIONS, NEXT]
     await assert.rejects(migrateAt(database.url, { migrations, lockedMs: 0 }), (error: Error) => {
       assert.ok(error instanceof SchemaProblem)
-      assert.match(error.message, /somebody, such as a backup, has its tables locked/)
+      assert.match(error.message, /another session, such as a backup, holds locks on its tables/)
       return true
     })
     const migrating = migrateAt(database.url, { migrations })
@@ -247,7 +247,7 @@ test('a lock that somebody holds for long delays the step and nobody else', asyn
     await migrating
     await roundsMore(running, 10)
     const longestMs = await running.stop()
-    assert.ok(longestMs < 1_500, `nothing waited for the reader: ${longestMs} ms`)
+    assert.ok(longestMs < 1_500, `an accept waited for the reader: ${longestMs} ms`)
     assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN })
   } finally {
     await reader.end()
@@ -255,7 +255,7 @@ test('a lock that somebody holds for long delays the step and nobody else', asyn
   }
 })
 
-test('a user who may not make a schema is told what an administrator must run, and that is enough', async () => {
+test('a user who may not create a schema gets an error with the statement that an administrator must run, and that statement suffices', async () => {
   const user = `limited_${process.pid}`
   const name = new URL(database.url).pathname.slice(1)
   await database.query(`CREATE ROLE "${user}" LOGIN PASSWORD 'limited'`)
@@ -269,13 +269,13 @@ test('a user who may not make a schema is told what an administrator must run, a
       message = error.message
       return true
     })
-    assert.match(message, new RegExp(`The user ${user} may not make tables in the schema switchyard of the database ${name}`))
+    assert.match(message, new RegExp(`The user ${user} may not create tables in the schema switchyard of the database ${name}`))
     assert.doesNotMatch(message, /limited'|:limited@/)
-    const statement = /must run there: (.*;)$/.exec(message)?.[1] as string
+    const statement = /to run there: (.*;)$/.exec(message)?.[1] as string
     assert.equal(statement, `CREATE SCHEMA switchyard AUTHORIZATION ${user};`)
-    // A schema of somebody else's is of no use.
+    // A schema that belongs to another user does not help.
     await database.query('CREATE SCHEMA switchyard')
-    await assert.rejects(openAt(url.href), new RegExp(`must run there: ALTER SCHEMA switchyard OWNER TO ${user};`))
+    await assert.rejects(openAt(url.href), new RegExp(`to run there: ALTER SCHEMA switchyard OWNER TO ${user};`))
     await database.query('DROP SCHEMA switchyard')
     await database.query(statement)
     const store = await openAt(url.href)

@@ -1,5 +1,5 @@
-// Statements on the ways of messages are planned once per connection, perhaps while there is nothing in the tables. Here they
-// are made often enough on an empty store for the server to keep their plans, and then with a backlog of a dead destination.
+// Statements that accept, claim and settle are planned once per connection, maybe while the tables are empty. Here they
+// are run on an empty store until the server keeps their plans, and then with a large backlog of a dead destination.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -20,7 +20,7 @@ const consumer = new RecordingConsumer()
 
 before(async () => {
   database = await createDatabase()
-  // Not left to the server's judgement whether it keeps a plan.
+  // Forces the server to keep a generic plan.
   await database.query(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET plan_cache_mode = force_generic_plan`)
   store = await openAt(database.url)
   ;({ id: sourceId } = await newSource(store))
@@ -33,7 +33,7 @@ after(async () => {
   await database.drop()
 })
 
-/** Everything that happens to a message, by the way of memory and by the way of the store; the longest that a step took. */
+/** Everything that happens to a message, delivered from memory and from the store. Records the time of each step. */
 async function round(): Promise<Record<string, number>> {
   const took: Record<string, number> = {}
   const time = async <T>(name: string, work: Promise<T>): Promise<T> => {
@@ -52,7 +52,7 @@ async function round(): Promise<Record<string, number>> {
   const { shipments } = await time('claim', claim(store, healthyId))
   assert.equal(shipments.length, 1)
   store.delivery.release(shipments.map(({ shipment }) => shipment))
-  // What is released is claimed again when the server has done the one before the other.
+  // Released shipments can be claimed again once the release is written.
   const claimed = until(
     () => claim(store, healthyId),
     ({ shipments: { length } }) => length === 1,
@@ -83,7 +83,7 @@ async function round(): Promise<Record<string, number>> {
       'expired',
     ),
   )
-  await time('beat', store.membership.heartbeat())
+  await time('heartbeat', store.membership.heartbeat())
   return took
 }
 
@@ -105,7 +105,7 @@ test('plans that were made for empty tables do not read a backlog', async () => 
   for (let nth = 0; nth < OFTEN; nth++) rounds.push(await round())
   for (const name of Object.keys(rounds[0] ?? {})) {
     const fastest = Math.min(...rounds.map((took) => took[name] as number))
-    // Reading the backlog took 16 and 30 ms where it was read; by index it takes one, and a settlement waits four for others.
+    // Plans that read the backlog took 16 and 30 ms. By index a statement takes one, and a settlement waits 4 ms for others.
     assert.ok(fastest < 12, `${name}: ${fastest.toFixed(1)} ms at best`)
   }
 })

@@ -1,5 +1,5 @@
-// Days that are dropped whole, what stays of them, and who has to wait for it. What holds for every adapter is in
-// ../../conformance/retention.ts, where everything is of today and goes by rows.
+// Dropping whole days, what is kept of them, and who has to wait. ../../conformance/retention.ts covers what every adapter does; there
+// all rows are of today, and are dropped row by row.
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, mock, test } from 'node:test'
@@ -45,9 +45,9 @@ afterEach(async () => {
 
 const today = (): number => dayOf(Date.now())
 
-/** A node whose rows are of some days ago; those days have partitions, as they would have had. */
+/** A node whose rows are some days old. Those days have partitions, as they would in production. */
 async function openInThePast(daysAgo: number): Promise<PostgresStore> {
-  // The first start makes the schema.
+  // The first start creates the schema.
   await (await openAt(database.url)).close()
   for (const table of TABLES) await createPartitions(connections, table, [today() - daysAgo, today() - daysAgo + 1])
   const serverMs = (): number => Date.now() - daysAgo * DAY_MS
@@ -72,7 +72,7 @@ async function rowsIn(table: string): Promise<number> {
   return (await database.query<{ count: number }>(`SELECT count(*)::integer AS count FROM switchyard.${table}`))[0]?.count as number
 }
 
-/** The books and what rows and archive add up to, as of one moment, over and over. */
+/** Repeatedly compares the ledger with the sums of rows and archive, in one snapshot each time. */
 function recounting(): { stop: () => Promise<number> } {
   const stopping = new AbortController()
   let times = 0
@@ -114,24 +114,24 @@ function recounting(): { stop: () => Promise<number> } {
   }
 }
 
-test('partitions are there for the days around today and the week to come, made once by nodes that start together', async () => {
+test('nodes that start together create the partitions of the days around today and of the next week once', async () => {
   const stores = await Promise.all([openAt(database.url), openAt(database.url), openAt(database.url)])
   await Promise.all(stores.map((store) => store.close()))
   for (const table of TABLES) {
     const expected = Array.from({ length: 9 }, (_, at) => partitionName(table, today() - 1 + at))
     assert.deepEqual(await partitions(table), [...expected, `${table}_rest`])
   }
-  // The parent's indexes are those of the partitions, not copies beside them.
+  // The partitions use the parent's indexes and have no additional copies.
   const loose = await database.query(
     "SELECT c.relname FROM pg_class c JOIN pg_index x ON x.indexrelid = c.oid JOIN pg_class t ON t.oid = x.indrelid WHERE t.relispartition AND t.relname ~ '_2[0-9]{7}$' AND t.relnamespace = 'switchyard'::regnamespace AND NOT c.relispartition",
   )
   assert.deepEqual(loose, [])
   const before = connections.roundTrips
   await preparePartitions(connections)
-  assert.equal(connections.roundTrips - before, 1, 'one statement when all are there')
+  assert.equal(connections.roundTrips - before, 1, 'one statement if all partitions exist')
 })
 
-test('a day that has rows in the rest gets no partition, and its rows are found as ever', async () => {
+test('a day with rows in the rest table gets no partition, and its rows are still found', async () => {
   const store = await openAt(database.url)
   const { sourceId, destinationId } = await newSourceAndDestination(store)
   await store.close()
@@ -151,7 +151,7 @@ test('a day that has rows in the rest gets no partition, and its rows are found 
   await again.close()
 })
 
-test('a start does not wait for somebody who reads for long to make the partition of a day to come', async () => {
+test('a start does not wait for a long read to create the partition of a later day', async () => {
   await (await openAt(database.url)).close()
   const name = partitionName('segments', today() + 7)
   await database.query(`DROP TABLE switchyard.${name}`)
@@ -170,7 +170,7 @@ test('a start does not wait for somebody who reads for long to make the partitio
   }
 })
 
-test('days before the line go whole, the books add up at every moment, and what is owed stays until it is not', async () => {
+test('days before the cutoff are dropped whole, the ledger is consistent at every moment, and pending messages are kept until they are settled', async () => {
   const past = await openInThePast(10)
   const { sourceId, destinationId } = await newSourceAndDestination(past)
   const { id: other } = await newDestination(past, sourceId)
@@ -204,7 +204,7 @@ test('days before the line go whole, the books add up at every moment, and what 
     assert.equal(await rowsIn('segments_rest'), 2)
     assert.equal((await store.history.delivery(ended))?.state, 'failed')
     assert.equal((await store.history.delivery(waiting))?.state, 'pending')
-    // Once more changes nothing.
+    // Running it again changes nothing.
     await store.dropExpired(Date.now())
     assert.equal(await rowsIn('segments_rest'), 2)
     const { shipments: owed } = await claim(store, destinationId, { nowMs: NOW_MS * 2 })
@@ -220,7 +220,7 @@ test('days before the line go whole, the books add up at every moment, and what 
   }
 })
 
-test('a day of which much is owed goes by rows, and whole when it is not any more', async () => {
+test('a day with many pending messages is dropped row by row, and whole once they are settled', async () => {
   const past = await openInThePast(9)
   const { sourceId, destinationId } = await newSourceAndDestination(past)
   const { id: dead } = await newDestination(past, sourceId)
@@ -239,7 +239,7 @@ test('a day of which much is owed goes by rows, and whole when it is not any mor
     assert.equal(await rowsIn(day), 1_200)
     assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: 1_500, delivered: 1_500 }))
     assert.deepEqual(await ledgerOf(store, dead), counts({ owed: 1_200, pending: 1_200 }))
-    assert.equal(await rowsIn('attempts'), 1_200, 'with how their other deliveries ended')
+    assert.equal(await rowsIn('attempts'), 1_200, 'with the outcomes of their other deliveries')
     const owed = await claim(store, dead)
     await Promise.all(owed.shipments.map((claimed) => settle(store, claimed, 'delivered')))
     await store.dropExpired(Date.now())
@@ -276,7 +276,7 @@ test('nothing that is replayed while its day is dropped is lost', async () => {
     for (const each of owed.shipments)
       assert.ok(
         messageIdsOf(each).every((id) => id !== null),
-        'what is owed is there',
+        'every pending message still exists',
       )
     assert.equal(owed.shipments.length, replayed + 1)
     assert.equal((await ledgerOf(store, destinationId)).pending, replayed + 1)
@@ -285,7 +285,7 @@ test('nothing that is replayed while its day is dropped is lost', async () => {
   }
 })
 
-test('accepting goes on while somebody reads for long and retention waits for its turn', async () => {
+test('accepting continues while retention waits for a long read', async () => {
   const past = await openInThePast(10)
   const { sourceId, destinationId } = await newSourceAndDestination(past)
   await accept(past, sourceId, tracks(3), [destinationId])
@@ -295,7 +295,7 @@ test('accepting goes on while somebody reads for long and retention waits for it
   const reader = new pg.Client({ connectionString: database.url })
   await reader.connect()
   try {
-    // As a backup does: every table is read in one transaction.
+    // Reads every table in one transaction, as a backup does.
     await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
     await reader.query('SELECT count(*) FROM switchyard.segments')
     let isOver = false
@@ -310,10 +310,10 @@ test('accepting goes on while somebody reads for long and retention waits for it
       took.push(performance.now() - started)
     }
     const longestMs = Math.max(...took)
-    assert.ok(!isOver, 'it cannot have gone on')
-    assert.ok(longestMs > 100, 'it was tried while this was measured')
-    assert.ok(longestMs < 1_500, `not for as long as the reader takes: ${longestMs} ms`)
-    assert.ok((took.sort((a, b) => a - b)[took.length >> 1] as number) < 100, 'and most of the time not at all')
+    assert.ok(!isOver, 'retention is still waiting')
+    assert.ok(longestMs > 100, 'retention requested its lock during the measurement')
+    assert.ok(longestMs < 1_500, `an accept waited for the reader: ${longestMs} ms`)
+    assert.ok((took.sort((a, b) => a - b)[took.length >> 1] as number) < 100, 'most accepts did not wait')
     assert.ok((await partitions()).includes(partitionName('segments', today() - 10)))
     await reader.query('COMMIT')
     await dropping
@@ -324,7 +324,7 @@ test('accepting goes on while somebody reads for long and retention waits for it
   }
 })
 
-test('what is on its way in while everything is dropped by a clock that is wrong stays, and is delivered', async () => {
+test('a message that is being accepted while a wrong clock makes retention drop everything is kept and delivered', async () => {
   const store = await openAt(database.url)
   const barrier = new pg.Client({ connectionString: database.url })
   await barrier.connect()
@@ -332,17 +332,17 @@ test('what is on its way in while everything is dropped by a clock that is wrong
     until(
       () => database.query('SELECT 1 FROM pg_locks WHERE NOT granted AND mode = $1', [lock]),
       (rows) => rows.length > 0,
-      `somebody waits for ${lock}`,
+      `a session waits for ${lock}`,
     )
   try {
     const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, tracks(3))
-    // Nobody writes: a call has the name of its rows, and cannot make them yet.
+    // Blocks writes: a call already has its row ids, but cannot insert its rows yet.
     await barrier.query('BEGIN')
     await barrier.query('LOCK TABLE switchyard.segments IN SHARE MODE')
     const accepting = accept(store, sourceId, [track('on its way')], [destinationId])
     await waiting('RowExclusiveLock')
-    // What is owed is read, and nothing dropped yet.
+    // Retention has read the pending shipments, and dropped nothing yet.
     const dropping = store.dropExpired(Date.now() + 100 * DAY_MS)
     await waiting('ShareUpdateExclusiveLock')
     await barrier.query('COMMIT')
@@ -356,7 +356,7 @@ test('what is on its way in while everything is dropped by a clock that is wrong
   }
 })
 
-test('several nodes that drop at once drop once', async () => {
+test('if several nodes run retention at the same time, only one drops rows', async () => {
   const past = await openInThePast(10)
   const { sourceId, destinationId } = await newSourceAndDestination(past)
   await Promise.all(Array.from({ length: 50 }, () => accept(past, sourceId, tracks(2), [destinationId])))
@@ -373,7 +373,7 @@ test('several nodes that drop at once drop once', async () => {
   }
 })
 
-test('how a deletion ended is known after the day of its attempts was dropped', async () => {
+test('the outcome of a deletion is known after the day of its attempts was dropped', async () => {
   const past = await openInThePast(10)
   const { sourceId, destinationId } = await newSourceAndDestination(past)
   const { id } = await past.deletions.create({ userIds: ['a', 'b'], sourceIds: [sourceId], suppress: false })

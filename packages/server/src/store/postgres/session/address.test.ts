@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AddressProblem, describeAddress, parsePostgresAddress } from './address.ts'
 
-test('an address names hosts, database and login', () => {
+test('a URL contains hosts, database and login', () => {
   const address = parsePostgresAddress('postgres://anna:p%40ss%3Aword@db1:6432,db2,[::1]:7000/events?target_session_attrs=read-write')
   assert.deepEqual(address.hosts, [
     { host: 'db1', port: 6432 },
@@ -13,7 +13,7 @@ test('an address names hosts, database and login', () => {
   assert.equal(describeAddress(address), 'db1:6432,db2:5432,[::1]:7000/events')
 })
 
-test('hosts, ports and login may stand as parameters, as libpq has them', () => {
+test('hosts, ports and login may be given as parameters, as in libpq', () => {
   const { hosts, user, database } = parsePostgresAddress('postgresql:///?host=a,b&port=1,2&user=anna&dbname=events')
   assert.deepEqual(
     [hosts, user, database],
@@ -28,22 +28,22 @@ test('hosts, ports and login may stand as parameters, as libpq has them', () => 
   )
 })
 
-test('encryption is as sslmode says', () => {
+test('sslmode decides on encryption', () => {
   assert.equal(parsePostgresAddress('postgres://h/d?sslmode=disable').ssl, false)
   assert.deepEqual(parsePostgresAddress('postgres://h/d?sslmode=require').ssl, { rejectUnauthorized: false })
   assert.deepEqual(parsePostgresAddress('postgres://h/d?sslmode=verify-full').ssl, { rejectUnauthorized: true })
 })
 
-test('how long a host is tried may be said, within bounds', () => {
+test('the connect timeout per host can be set, within limits', () => {
   assert.equal(parsePostgresAddress('postgres://h/d').connectMs, undefined)
   assert.equal(parsePostgresAddress('postgres://h/d?connect_timeout=10').connectMs, 10_000)
   for (const seconds of ['0', '-1', '61', '1.5', '', '1e1', 'soon'])
     assert.throws(() => parsePostgresAddress(`postgres://h/d?connect_timeout=${seconds}`), {
-      message: /^connect_timeout must be .* 1 to 60\.$/,
+      message: /^connect_timeout in the PostgreSQL URL must be .* 1 to 60\.$/,
     })
 })
 
-test('what cannot be understood is refused with words, and never with the password', () => {
+test('an invalid URL is rejected with a message that never contains the password', () => {
   for (const text of [
     'mysql://a:secret@h/d',
     'postgres://a:secret@h:99999/d',

@@ -6,13 +6,13 @@ import { ADVISORY_LOCKS } from './advisory-locks.ts'
 
 const SOURCE = join(import.meta.dirname, '..', '..', '..')
 
-test('every advisory lock has a number of its own', () => {
+test('every advisory lock has a different number', () => {
   const numbers = Object.values(ADVISORY_LOCKS)
   assert.equal(new Set(numbers).size, numbers.length)
   for (const number of numbers) assert.match(number, /^\d+$/)
 })
 
-test('an advisory lock is taken only by a number of that table', () => {
+test('advisory locks are taken only with numbers from that table', () => {
   const files = globSync('**/*.ts', { cwd: SOURCE }).filter((file) => !file.endsWith('.test.ts'))
   const taking = files.filter((file) => /pg_(try_)?advisory_/.test(readFileSync(join(SOURCE, file), 'utf8')))
   assert.ok(taking.length > 0)

@@ -6,7 +6,7 @@ import { accept, claimOne, newSourceAndDestination, settlementOf, tracks } from 
 import { createDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 
-test('a network that swallows everything does not keep the store from closing', async () => {
+test('a network that drops all packets does not keep the store from closing', async () => {
   const database = await createDatabase()
   const url = new URL(database.url)
   const { port, hostname } = url

@@ -6,7 +6,7 @@ import { parsePostgresAddress } from './address.ts'
 import { PostgresUnavailable } from './connection.ts'
 import { Database } from './database.ts'
 
-// A server of which every packet is decided here: what a real one does at the wrong moment cannot be asked for.
+// A fake server whose every packet the test controls, because a real one cannot be made to fail at a chosen moment.
 
 function message(type: string, ...parts: (string | Buffer)[]): Buffer {
   const body = Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
@@ -18,7 +18,7 @@ function message(type: string, ...parts: (string | Buffer)[]): Buffer {
 
 const AUTHENTICATED = message('R', Buffer.from([0, 0, 0, 0]))
 const READY = message('Z', 'I')
-/** One row with one column, `standby`: false. */
+/** One row with one column: `standby` is false. */
 const ANSWER = Buffer.concat([
   message('1'),
   message('2'),
@@ -33,9 +33,9 @@ function fatal(code: string): Buffer {
 }
 
 interface Behaviour {
-  /** Instead of letting the connection in. */
+  /** Sent instead of accepting the connection. */
   refuse?: () => Buffer | undefined
-  /** The answer to the nth question of a connection; undefined: none, for now. */
+  /** The answer to the nth query of a connection; undefined for no answer yet. */
   answer: (nth: number, socket: Socket) => Buffer | undefined
 }
 
@@ -72,7 +72,7 @@ function open(count: number): Database {
   return new Database({ address, connections: count, connectMs: 2_000, statementMs: 1_000 })
 }
 
-test('a connection that ends with the packet that opens it is not counted as open for ever', async () => {
+test('a connection that closes with its first packet is not counted as open forever', async () => {
   behaviour = {
     answer: (_, socket) => {
       socket.end(Buffer.concat([ANSWER, fatal('57P01')]))
@@ -89,7 +89,7 @@ test('a connection that ends with the packet that opens it is not counted as ope
   }
 })
 
-test('when the server takes no more connections, questions wait for those that there are', async () => {
+test('when the server accepts no more connections, queries wait for the existing ones', async () => {
   let asked = 0
   const attempts = connections
   behaviour = {
@@ -99,14 +99,14 @@ test('when the server takes no more connections, questions wait for those that t
   const database = open(3)
   try {
     await Promise.all(Array.from({ length: 20 }, () => database.query('SELECT 1')))
-    assert.ok(connections - attempts <= 3, `${connections - attempts} connections were tried for 20 questions`)
+    assert.ok(connections - attempts <= 3, `${connections - attempts} connections were tried for 20 queries`)
   } finally {
     database.close()
   }
 })
 
-test('whatever ends the connection is the server’s doing, and what was asked may have been done', async () => {
-  // Idle in a transaction, for one.
+test('any error that closes the connection means unavailable, and the statement may have been committed', async () => {
+  // For example, a timeout for being idle in a transaction.
   behaviour = {
     answer: (nth, socket) => {
       if (nth === 1) return ANSWER

@@ -32,7 +32,7 @@ test('the numbers of parameters in the text match the order of the values', () =
   assert.deepEqual(values({ counts: [], at: 5, named: [], holder: '3' }), ['3', int8s([]), texts([]), 5, int4s([])])
 })
 
-test('a statement without a name is not prepared, and a column that is not in the table is refused', () => {
+test('a statement without a name is not prepared, and an unknown column is rejected', () => {
   const unnamed = statement({ parameters: { counts: COUNTS }, text: ({ counts }) => counts.unnest })
   assert.ok(!('name' in unnamed))
   assert.throws(() => statement({ parameters: { counts: COUNTS }, text: ({ counts }) => counts.array('sum') }), /no column sum in count/)
