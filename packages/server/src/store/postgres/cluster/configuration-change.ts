@@ -66,7 +66,7 @@ export class Change implements ConfigurationChange {
   async suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): Promise<void> {
     await this.#write(
       `INSERT INTO suppressions (source, user_id, since, version)
-       SELECT num, user_id, $3, $4 FROM sources CROSS JOIN unnest($2::text[]) AS user_id WHERE id = ANY($1::text[]) ON CONFLICT DO EMPTY_CONFIGURATION`,
+       SELECT num, user_id, $3, $4 FROM sources CROSS JOIN unnest($2::text[]) AS user_id WHERE id = ANY($1::text[]) ON CONFLICT DO NOTHING`,
       [sourceIds, userIds.map(writeText), atMs, this.#version],
     )
   }
