@@ -2,7 +2,7 @@
 // settings, because that is what a user gets; only `flushAt` is set, and only where a workload says so. The peers are
 // imported by a computed name and narrowed here, so that the repository type-checks without them installed.
 
-/** One call of the workload, in the shape three of the four clients take as it is. */
+/** One call of the workload, in the format that three of the four clients accept directly. */
 export interface Call {
   userId: string
   event: string
@@ -11,7 +11,7 @@ export interface Call {
 
 export interface RunningClient {
   track(call: Call): void
-  /** Resolves when the client says that everything is sent. */
+  /** Resolves when the client reports that everything was sent. */
   close(): Promise<void>
 }
 
@@ -72,7 +72,7 @@ async function startPosthog(from: string, settings: Settings): Promise<RunningCl
   }
 }
 
-// This one has no close: flush() sends one batch, and the batches under way end by themselves while the process lives.
+// This client has no close(): flush() sends one batch, and batches in flight finish while the process lives.
 async function startRudderstack(from: string, { host, ...settings }: Settings): Promise<RunningClient> {
   const Analytics = (await classOf(from, 'Analytics')) as new (key: string, settings: object) => Rudderstack
   const client = new Analytics(WRITE_KEY, { dataPlaneUrl: host, ...settings })

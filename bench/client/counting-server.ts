@@ -1,6 +1,6 @@
-// The receiver, in a process of its own: takes any POST on a free port of 127.0.0.1, answers 200, and counts. While a
-// workload runs it only stamps and keeps the bodies; parsing waits until it is asked, after the timed part, so that the
-// receiver is never what is measured. It knows the formats' two facts it needs, `properties.sequence` and the id.
+// The receiver, in a separate process: accepts any POST on a free port of 127.0.0.1, answers 200, and counts. While a
+// workload runs it only keeps the bodies with their times. It parses them on request, after the timed part, so that the
+// receiver does not limit the measurement. Of the formats it uses only `properties.sequence` and the id.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,11 +13,11 @@ export interface Progress {
 
 export interface Counted {
   kind: 'counted'
-  /** Calls of which at least one message arrived, of `0 … expected - 1`. */
+  /** The number of calls, of `0 … expected - 1`, of which at least one message arrived. */
   distinct: number
-  /** Messages beyond the first of the same call. */
+  /** The number of duplicates: messages beyond the first of the same call. */
   duplicates: number
-  /** Different `messageId`s (`uuid`s at PostHog); fewer than messages minus duplicates means ids that repeat. */
+  /** The number of different `messageId`s (`uuid`s at PostHog). If it is less than messages minus duplicates, ids were reused. */
   distinctIds: number
   /** On the clock all processes of a machine share (`process.hrtime`), in milliseconds. */
   lastNewAtMs: number
@@ -54,7 +54,7 @@ const server = createServer((request, response) => {
     bodies.push({ chunks, isGzip: request.headers['content-encoding'] === 'gzip', receivedAtMs })
   })
 })
-// A client that opens thousands of sockets at once must not be refused by the receiver's backlog or its own time-outs.
+// A client that opens thousands of sockets at once must not fail because of the receiver's backlog or timeouts.
 server.requestTimeout = 0
 server.headersTimeout = 0
 server.on('connection', (socket) => {
@@ -102,7 +102,7 @@ interface ReceivedMessage {
   properties?: { sequence?: number }
 }
 
-// A body cut off by a client's own time-out never reaches 'end', so what does not parse here is a client's fault: zero messages.
+// A body that is cut off by the client's own timeout never reaches 'end', so a body that cannot be parsed here is the client's fault and counts as zero messages.
 function messagesOf(json: Buffer): ReceivedMessage[] {
   try {
     return (JSON.parse(json.toString()) as { batch?: ReceivedMessage[] }).batch ?? []

@@ -1,5 +1,5 @@
 // One run: a fresh counting server, a fresh process with one client and one workload, and the deadlines of both. Every
-// process started here is dead when measure() returns. What the numbers of many runs mean is not decided here.
+// process started here has ended when measure() returns. The results of several runs are evaluated elsewhere.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,12 +11,12 @@ export type Ending = 'ended' | 'stayed open' | 'stalled' | 'out of time' | 'out 
 
 export interface Run {
   callsMade: number
-  /** How the calling loop fared on its own. */
+  /** The time of the loop that makes the calls. */
   callsPerSecond: number
-  /** From the first call to the last byte of the last message that was new; undefined when nothing arrived. */
+  /** From the first call to the last byte of the last new message; undefined if nothing arrived. */
   deliveredMs: number | undefined
   peakRssBytes: number
-  /** Processor time of the client's process: steadier than a clock on a machine with other work. */
+  /** CPU time of the client's process, which varies less than elapsed time on a machine with other work. */
   cpuMs: number
   received: Counted
   lost: number
@@ -26,12 +26,12 @@ export interface Run {
 }
 
 interface Deadlines {
-  /** Without a byte received for this long, the run is over. */
+  /** The run ends if no byte is received for this long. */
   stallMs: number
   totalMs: number
 }
 
-/** After its close() a client has promised that nothing more comes; this much silence is enough to believe it. */
+/** After close() a client must send nothing more. This much silence is taken as proof. */
 const SILENCE_AFTER_CLOSE_MS = 8_000
 
 const START_LIMIT_MS = 20_000
@@ -63,14 +63,14 @@ export async function measure(job: Omit<Job, 'host'>, deadlines: Deadlines, node
 }
 
 function start(file: string, args: string[], nodeOptions: string[] = []): ChildProcess {
-  // Silent: a peer that drops a message may log a line for each, and it is not the terminal that is measured.
+  // Output is discarded, because a peer may log a line for each dropped message, and the terminal must not be measured.
   const child = fork(join(import.meta.dirname, file), args, { execArgv: nodeOptions, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
   running.add(child)
   child.on('exit', () => running.delete(child))
   return child
 }
 
-/** Follows one worker to its end, natural or not. */
+/** Watches one worker until it ends by itself or is killed. */
 async function watch(worker: ChildProcess, server: ChildProcess, { stallMs, totalMs }: Deadlines) {
   let last: WorkloadReport | undefined
   let ending: Ending | undefined
@@ -106,7 +106,7 @@ async function watch(worker: ChildProcess, server: ChildProcess, { stallMs, tota
 async function count(server: ChildProcess, expected: number): Promise<Counted> {
   const counted = new Promise<Counted>((resolve, reject) => {
     server.on('message', (report: ServerReport) => report.kind === 'counted' && resolve(report))
-    server.on('exit', () => reject(new Error('the counting server died: is there memory for it?')))
+    server.on('exit', () => reject(new Error('the counting server died: check that enough memory is free')))
   })
   server.send(expected)
   const deadline = setTimeout(() => server.kill('SIGKILL'), COUNT_LIMIT_MS)

@@ -1,5 +1,5 @@
-// The clients as packages: puts them in place as npm would for a user, and measures what they cost before the first
-// call: installed size and load time. The repository's own files are left as they are, but for a build that is missing
+// The clients as packages: installs them as npm would for a user, and measures their cost before the first
+// call: installed size and load time. In the repository it changes only a build that is missing
 // or older than its source.
 
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -11,9 +11,9 @@ import { CLIENT_NAMES, CLIENTS, type ClientName } from './clients.ts'
 
 export interface InstalledClient {
   version: string
-  /** What a workload imports. */
+  /** The module that a workload imports. */
   from: string
-  /** The folder from which its name resolves. */
+  /** The folder from which the package name is resolved. */
   home: string
   bytes: number
   files: number
@@ -79,8 +79,8 @@ function npm(args: string[], cwd: string): void {
 }
 
 /**
- * Every file of a package and of all it depends on, found as Node.js finds them. Summed over the installed tree and not
- * from an install of each alone, which would need the registry in every run; the two agree.
+ * The size of all files of a package and its dependencies, resolved as Node.js does. Computed from the installed tree instead of
+ * separate installs, which would need the registry in every run; both give the same result.
  */
 function footprint(home: string, packageName: string): { bytes: number; files: number; packages: number } {
   const folders = new Set<string>()
@@ -100,7 +100,7 @@ function footprint(home: string, packageName: string): { bytes: number; files: n
   return { bytes: sizes.reduce((sum, size) => sum + size, 0), files: sizes.length, packages: folders.size }
 }
 
-/** An optional dependency may well be absent: those for other platforms always are. */
+/** An optional dependency may be missing: those for other platforms always are. */
 function resolve(name: string, from: string, home: string): string | undefined {
   for (let at = from; at.startsWith(home); at = dirname(at)) {
     const folder = join(at, 'node_modules', name)
@@ -117,7 +117,7 @@ export const MODULE_SYSTEMS = ['import', 'require'] as const
 export type ModuleSystem = (typeof MODULE_SYSTEMS)[number]
 export type LoadTimes = Record<ModuleSystem, Record<ClientName, number[]>>
 
-/** Milliseconds that loading adds to a fresh process, each sample against an empty process started just before it. */
+/** The milliseconds that loading adds to a new process. Each sample is compared with an empty process started just before it. */
 export function measureLoadTimes(installed: Installed, samples: number): LoadTimes {
   const none = (): Record<ClientName, number[]> => ({ switchyard: [], segment: [], posthog: [], rudderstack: [] })
   const times: LoadTimes = { import: none(), require: none() }

@@ -1,11 +1,11 @@
-// The report of one run, as Markdown: machine, versions, a table per workload, the bars, and what none of it says.
+// The report of one run as Markdown: machine, versions, a table per workload, the targets, and what is not measured.
 
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
 import { CLIENT_NAMES, CLIENTS, type ClientName } from './clients.ts'
 import type { Run } from './measure.ts'
 import { type Installed, type LoadTimes, type ModuleSystem } from './packages.ts'
 import { numberText, spreadOf, spreadText, tableText } from './table.ts'
-import { type Bar, RATES, type Round, ratios } from './targets.ts'
+import { type PerformanceTarget, RATES, type Round, ratios } from './targets.ts'
 import type { Workload } from './workloads.ts'
 
 export function machineText(): string {
@@ -37,8 +37,8 @@ export function workloadText({ clients, calls }: Workload, rounds: Round[]): str
 }
 
 /**
- * A star marks times of a client that did not deliver the whole workload: they are times to what it did deliver. One that
- * died before its first report has zeros, which are shown as nothing.
+ * A star marks times of a client that did not deliver the whole workload: they cover only what it delivered. A client that
+ * died before its first report has zeros, which are not shown.
  */
 function workloadRow(name: ClientName, calls: number, rounds: Round[]): string[] {
   const runs = rounds.flatMap((round) => round[name] ?? [])
@@ -73,9 +73,9 @@ function receivedText(runs: Run[], calls: number): string {
   return facts.filter(Boolean).join(', ')
 }
 
-export function barsText(bars: Bar[]): string {
-  const rows = bars.map(({ what, needed, measured, isMet }) => [isMet === undefined ? '–' : isMet ? '✔' : '✘', what, needed, measured])
-  return tableText(['', 'Bar', 'Needed', 'Measured'], rows, () => true)
+export function targetsText(targets: PerformanceTarget[]): string {
+  const rows = targets.map(({ what, needed, measured, isMet }) => [isMet === undefined ? '–' : isMet ? '✔' : '✘', what, needed, measured])
+  return tableText(['', 'Target', 'Needed', 'Measured'], rows, () => true)
 }
 
 export const NOT_MEASURED = `- A network: all traffic is on 127.0.0.1, without latency, loss, TLS or a proxy.
@@ -86,4 +86,4 @@ export const NOT_MEASURED = `- A network: all traffic is on 127.0.0.1, without l
   queue; a time next to "lost" or "made … calls" (*) is for the part that arrived.
 - The last partial batch: the number of calls is a multiple of every client's batch size, because Segment's client holds a
   remainder for its flushInterval of 10 s, which would count in our favour.
-- An idle machine. Clients take turns within a round so that noise meets all of them; trust ratios and spreads, not seconds.`
+- An idle machine. Clients alternate within a round so that noise affects all of them; trust ratios and spreads, not seconds.`

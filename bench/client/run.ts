@@ -1,4 +1,4 @@
-// Entry of `npm run bench:client`: reads the options, runs every workload for every client in turns, prints the report.
+// Entry of `npm run bench:client`: reads the options, runs every workload for every client in alternating order, prints the report.
 // It writes into the repository only the file that --markdown names.
 
 import { writeFileSync } from 'node:fs'
@@ -6,8 +6,8 @@ import { parseArgs } from 'node:util'
 import type { ClientName } from './clients.ts'
 import { measure } from './measure.ts'
 import { installClients, measureLoadTimes } from './packages.ts'
-import { barsText, machineText, NOT_MEASURED, packagesText, workloadText } from './report.ts'
-import { bars, type Results, type Round } from './targets.ts'
+import { machineText, NOT_MEASURED, packagesText, targetsText, workloadText } from './report.ts'
+import { type Results, type Round, targets } from './targets.ts'
 import { DEADLINES, loopLimitMs, WORKLOAD_NAMES, type Workload, workloads } from './workloads.ts'
 
 const HELP = `Compares @switchyard/node with the clients of Segment, PostHog and RudderStack.
@@ -15,15 +15,15 @@ const HELP = `Compares @switchyard/node with the clients of Segment, PostHog and
 usage: npm run bench:client -- [options]
 
   --rounds N       rounds of each workload (5)
-  --quick          2 rounds and fewer calls: to see that it runs, not to judge
+  --quick          2 rounds and fewer calls: checks that it runs; the numbers are not reliable
   --only NAME      one part: ${[...WORKLOAD_NAMES, 'load'].join(', ')} (repeatable)
-  --all            the other clients run the million too: minutes more, gigabytes of memory
-  --check          exit 1 when a bar is missed
+  --all            run the million calls with the other clients too: takes minutes more and gigabytes of memory
+  --check          exit 1 when a target is missed
   --markdown FILE  write the report there as well
   --help           this text
 `
 
-/** No further round starts after this long, so that the whole stays below ten minutes on a slow machine. */
+/** No further round starts after this long, so that the benchmark takes less than ten minutes on a slow machine. */
 const BUDGET_MS = 6.5 * 60_000
 const BUDGET_WITH_MILLION_MS = 8.5 * 60_000
 
@@ -37,7 +37,9 @@ const parts: string[] = [...WORKLOAD_NAMES, 'load']
 const unknown = (options.only ?? []).filter((name) => !parts.includes(name))
 if (!Number.isInteger(rounds) || rounds < 1 || unknown.length > 0) {
   console.error(
-    unknown.length > 0 ? `no such part: ${unknown.join(', ')}; there are ${parts.join(', ')}` : '--rounds takes a whole number from 1',
+    unknown.length > 0
+      ? `unknown part: ${unknown.join(', ')}; the parts are ${parts.join(', ')}`
+      : '--rounds must be a whole number of at least 1',
   )
   process.exit(2)
 }
@@ -50,24 +52,24 @@ if (isWanted('load')) console.error('load times …')
 const loadTimes = isWanted('load') ? measureLoadTimes(installed, options.quick ? 5 : 15) : undefined
 const plan = workloads({ rounds, isQuick: options.quick, isAll: options.all }).filter(({ name }) => isWanted(name))
 const results: Results = {}
-// The million comes last and in rounds of its own: it has no other client to take turns with.
-await runInTurns(
+// The million comes last and in separate rounds, because no other client runs it by default.
+await runRounds(
   plan.filter(({ name }) => name !== 'million'),
   BUDGET_MS,
 )
-await runInTurns(
+await runRounds(
   plan.filter(({ name }) => name === 'million'),
   BUDGET_WITH_MILLION_MS,
 )
 
-const judged = bars(results, installed, loadTimes)
+const judged = targets(results, installed, loadTimes)
 const report = [
   '# Client benchmark',
   machine,
   `Median (min–max) of the rounds; ratios are formed within a round, above 1 is faster than Segment. "The loop yields" means a turn of
-the event loop (setImmediate) after every 50 calls.${options.quick ? ' A quick run: fewer calls than the bars are about.' : ''}`,
-  '## Bars',
-  barsText(judged),
+the event loop (setImmediate) after every 50 calls.${options.quick ? ' A quick run: fewer calls than the targets assume.' : ''}`,
+  '## Targets',
+  targetsText(judged),
   '## Packages',
   packagesText(installed, loadTimes),
   ...plan.flatMap((workload) => [`## ${workload.title}`, workloadText(workload, results[workload.name] ?? [])]),
@@ -97,10 +99,10 @@ function readOptions() {
   }
 }
 
-async function runInTurns(plan: Workload[], budgetMs: number): Promise<void> {
+async function runRounds(plan: Workload[], budgetMs: number): Promise<void> {
   for (let index = 0; index < Math.max(0, ...plan.map((workload) => workload.rounds)); index += 1) {
     if (index > 0 && performance.now() - startedAt > budgetMs) {
-      console.error('out of time for further rounds')
+      console.error('Time limit reached: no further rounds.')
       return
     }
     for (const workload of plan) {
@@ -114,7 +116,7 @@ async function runRound(workload: Workload, index: number): Promise<void> {
   const earlier = results[name] ?? []
   const round: Round = {}
   results[name] = [...earlier, round]
-  // Another start each round, so that no client always runs in the wake of the same other.
+  // Starts with a different client each round, so that no client always runs right after the same other one.
   const turn = index % clients.length
   for (const client of [...clients.slice(turn), ...clients.slice(0, turn)]) {
     if (isHopeless(client, calls, earlier)) continue
@@ -128,7 +130,7 @@ async function runRound(workload: Workload, index: number): Promise<void> {
   }
 }
 
-/** A peer that could not make all calls in its time once is not asked again: it would only cost the others their rounds. */
+/** A peer that could not make all calls in time is not run again, because it would only use up the time for the others. */
 function isHopeless(client: ClientName, calls: number, earlier: Round[]): boolean {
   if (client === 'switchyard' || client === 'segment') return false
   return earlier.some((round) => (round[client]?.callsMade ?? calls) < calls)

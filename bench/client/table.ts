@@ -1,5 +1,4 @@
-// Numbers to text: medians with their spread, and Markdown tables padded so that they read as well in a terminal.
-// Nothing here knows what was measured.
+// Formats numbers: medians with their spread, and Markdown tables padded so that they are also readable in a terminal.
 
 export interface Spread {
   median: number
@@ -15,7 +14,7 @@ export function spreadOf(values: number[]): Spread | undefined {
   return { median: (low + high) / 2, min, max }
 }
 
-/** `median (min–max)`, or a dash for nothing measured. */
+/** `median (min–max)`, or a dash if nothing was measured. */
 export function spreadText(spread: Spread | undefined, digits: number): string {
   if (!spread) return '–'
   const text = (value: number): string => numberText(value, digits)
@@ -26,7 +25,7 @@ export function numberText(value: number, digits: number): string {
   return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 }
 
-/** The first column is words, the others are numbers and stand to the right; `isText` says otherwise for a column. */
+/** The first column is text; the others are numbers and right-aligned, unless `isText` returns true for the column. */
 export function tableText(head: string[], rows: string[][], isText: (column: number) => boolean = (column) => column === 0): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)))
   const line = (cells: string[]): string =>

@@ -1,5 +1,5 @@
-// The bars: what @switchyard/node promises against the others, and whether this run met it. A bar is judged on the
-// median of the ratios of single rounds, never on a ratio of medians from different minutes of a shared machine.
+// The targets of @switchyard/node compared with the other clients, and whether this run met them. A target is checked against the
+// median of the ratios of single rounds, never against a ratio of medians from different minutes on a shared machine.
 
 import { type ClientName, PEER_NAMES } from './clients.ts'
 import type { Run } from './measure.ts'
@@ -10,17 +10,17 @@ import type { WorkloadName } from './workloads.ts'
 export type Round = Partial<Record<ClientName, Run>>
 export type Results = Partial<Record<WorkloadName, Round[]>>
 
-export interface Bar {
+export interface PerformanceTarget {
   what: string
   needed: string
   measured: string
-  /** Undefined when this run did not measure it. */
+  /** Undefined if this run did not measure it. */
   isMet: boolean | undefined
 }
 
 export const RATES = { calls: (run: Run) => run.callsPerSecond, delivery: (run: Run) => (run.deliveredMs ? 1 / run.deliveredMs : 0) }
 
-/** How many times faster than Segment's client this one was, round by round. */
+/** How many times faster than Segment's client a client was, round by round. */
 export function ratios(rounds: Round[], client: ClientName, rate: (run: Run) => number): Spread | undefined {
   const paired = rounds.flatMap((round) => {
     const [one, other] = [round[client], round.segment]
@@ -29,19 +29,19 @@ export function ratios(rounds: Round[], client: ClientName, rate: (run: Run) => 
   return spreadOf(paired)
 }
 
-export function bars(results: Results, installed: Installed, loadTimes: LoadTimes | undefined): Bar[] {
+export function targets(results: Results, installed: Installed, loadTimes: LoadTimes | undefined): PerformanceTarget[] {
   return [
-    ratioBar('calls per second, the loop yields, default settings', results.yielding, RATES.calls, 4),
-    ratioBar('tight loop, to the last byte received', results.tight, RATES.delivery, 8),
-    ratioBar('the loop yields, default flushAt, to the last byte', results.yielding, RATES.delivery, 2),
-    ratioBar('the loop yields, flushAt 100, to the last byte', results['yielding-100'], RATES.delivery, 3),
-    ...millionBars(results.million),
-    sizeBar(installed),
-    ...loadBars(loadTimes),
+    ratioTarget('calls per second, the loop yields, default settings', results.yielding, RATES.calls, 4),
+    ratioTarget('tight loop, to the last byte received', results.tight, RATES.delivery, 8),
+    ratioTarget('the loop yields, default flushAt, to the last byte', results.yielding, RATES.delivery, 2),
+    ratioTarget('the loop yields, flushAt 100, to the last byte', results['yielding-100'], RATES.delivery, 3),
+    ...millionTargets(results.million),
+    sizeTarget(installed),
+    ...loadTargets(loadTimes),
   ]
 }
 
-function ratioBar(what: string, rounds: Round[] | undefined, rate: (run: Run) => number, factor: number): Bar {
+function ratioTarget(what: string, rounds: Round[] | undefined, rate: (run: Run) => number, factor: number): PerformanceTarget {
   const ratio = rounds && ratios(rounds, 'switchyard', rate)
   const once = exactlyOnce(rounds)
   return {
@@ -52,7 +52,7 @@ function ratioBar(what: string, rounds: Round[] | undefined, rate: (run: Run) =>
   }
 }
 
-function millionBars(rounds: Round[] | undefined): Bar[] {
+function millionTargets(rounds: Round[] | undefined): PerformanceTarget[] {
   const runs = ourRuns(rounds)
   const once = exactlyOnce(rounds)
   const peak = Math.max(...runs.map((run) => run.peakRssBytes))
@@ -68,7 +68,7 @@ function millionBars(rounds: Round[] | undefined): Bar[] {
   ]
 }
 
-function sizeBar(installed: Installed): Bar {
+function sizeTarget(installed: Installed): PerformanceTarget {
   const smallest = Math.min(...PEER_NAMES.map((name) => installed[name].bytes))
   const { bytes } = installed.switchyard
   return {
@@ -79,7 +79,7 @@ function sizeBar(installed: Installed): Bar {
   }
 }
 
-function loadBars(loadTimes: LoadTimes | undefined): Bar[] {
+function loadTargets(loadTimes: LoadTimes | undefined): PerformanceTarget[] {
   return MODULE_SYSTEMS.map((system) => {
     const spread = (name: ClientName): Spread | undefined => loadTimes && spreadOf(loadTimes[system][name])
     const fastest = Math.min(...PEER_NAMES.map((name) => spread(name)?.median ?? Number.NaN))

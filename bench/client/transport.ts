@@ -1,5 +1,5 @@
-// What one request costs over node:http, the client's default, and over global fetch: the measurement behind that
-// choice. `npm run bench:transport` prints it. One message a request, so that requests are what is counted.
+// The cost of one request over node:http, the client's default, and over global fetch: the measurement behind that
+// choice. `npm run bench:transport` prints it. Each request has one message, so that requests are what is measured.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,8 +33,8 @@ try {
     spreadText(spreadOf(runs.map((run, round) => run.cpuUs / (base?.runs[round]?.cpuUs ?? Number.NaN))), 2),
   ])
   console.log(machineText())
-  console.log(`\n${ROUNDS} rounds of ${REQUESTS.toLocaleString('en')} requests each, in turns, 8 at once; median (min–max).\n`)
-  console.log(tableText(['Transport', 'µs a request', 'CPU µs a request', '× CPU of node:http'], rows))
+  console.log(`\n${ROUNDS} rounds of ${REQUESTS.toLocaleString('en')} requests each, alternating, 8 concurrent; median (min–max).\n`)
+  console.log(tableText(['Transport', 'µs per request', 'CPU µs per request', '× CPU of node:http'], rows))
 } finally {
   server.kill('SIGKILL')
 }

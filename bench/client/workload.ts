@@ -1,29 +1,29 @@
-// One client, one workload, one fresh process: makes the calls, closes the client, then lets the process end by itself
-// as an application's would. It reports to its parent as it goes, because a client may well not survive to the end.
-// What arrived, and when, is the counting server's to say.
+// Runs one client with one workload in a new process: makes the calls, closes the client, then lets the process end by itself
+// like an application. It reports its progress to its parent, because a client may crash before the end.
+// The counting server reports what arrived and when.
 
 import { type Call, CLIENTS, type ClientName } from './clients.ts'
 
 export interface Job {
   client: ClientName
-  /** What to import for it. */
+  /** The module to import. */
   from: string
   host: string
   calls: number
   flushAt?: number
   /** Calls between two turns of the event loop; 0 never yields. */
   yieldEvery: number
-  /** The loop stops calling after this long: one peer's cost per call grows with its queue, and would take hours. */
+  /** The loop stops after this long, because one peer's cost per call grows with its queue and it would take hours. */
   loopLimitMs: number
 }
 
 export interface WorkloadReport {
-  /** When the first call was made, on the clock all processes of a machine share, in milliseconds. */
+  /** When the first call was made, in milliseconds of the clock that all processes of a machine share. */
   startedAtMs: number
   callsMade: number
   loopMs: number
   peakRssBytes: number
-  /** Of the whole process so far, its start and other threads included. */
+  /** CPU time of the whole process so far, including its start and other threads. */
   cpuMs: number
   state: 'called' | 'closed' | 'ended'
   error?: string
@@ -33,7 +33,7 @@ const job = JSON.parse(process.argv[2] ?? '{}') as Job
 const { client: name, from, calls, yieldEvery, loopLimitMs } = job
 const client = await CLIENTS[name].start(from, { host: job.host, ...(job.flushAt === undefined ? {} : { flushAt: job.flushAt }) })
 
-// The channel to the parent must not be what keeps this process alive; without a parent nobody waits for the result.
+// The channel to the parent must not keep this process alive; without a parent nobody needs the result.
 process.channel?.unref()
 process.on('disconnect', () => process.exit(1))
 
@@ -67,7 +67,7 @@ function report(state: WorkloadReport['state'], error?: string): void {
   process.send?.(message)
 }
 
-/** About 400 bytes of JSON, nested as an order is, and built for each call as an application would build it. */
+/** About 400 bytes of JSON, nested like an order, and built for each call as in an application. */
 function callOf(sequence: number): Call {
   return {
     userId: `user-${sequence % 5_000}`,

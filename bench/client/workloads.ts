@@ -1,5 +1,5 @@
-// What is asked of every client: how many calls, how, and with which deadlines. The numbers here are the method; the
-// README repeats them in words.
+// The workloads: how many calls, how they are made, and with which deadlines. The README explains these
+// numbers.
 
 import { CLIENT_NAMES, type ClientName } from './clients.ts'
 
@@ -47,10 +47,10 @@ export function workloads({ rounds, isQuick, isAll }: { rounds: number; isQuick:
       title: `${n(million)} calls in a tight loop, default settings`,
       calls: million,
       yieldEvery: 0,
-      // Minutes each and more memory than many machines have, so the peers run only when asked.
+      // Takes minutes and more memory than many machines have, so the peers run it only with --all.
       clients: isAll ? CLIENT_NAMES : ['switchyard'],
       rounds: isAll ? 1 : Math.min(3, rounds),
-      // The same room for everyone, whatever the machine's memory makes V8 choose.
+      // The same heap limit for every client, whatever V8 would choose for the machine's memory.
       nodeOptions: ['--max-old-space-size=4096'],
     },
   ]
@@ -58,7 +58,7 @@ export function workloads({ rounds, isQuick, isAll }: { rounds: number; isQuick:
 
 export const DEADLINES = { stallMs: 60_000, totalMs: 180_000 }
 
-/** The two that every ratio needs get time to finish; another client that is still calling by then is shown as it stands. */
+/** The two clients that every ratio needs get time to finish; another client that is still making calls by then is shown with its partial result. */
 export function loopLimitMs(client: ClientName): number {
   return client === 'switchyard' || client === 'segment' ? 60_000 : 15_000
 }

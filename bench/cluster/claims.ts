@@ -1,5 +1,5 @@
-// How long a claim takes with nothing and with a million deliveries owed to a destination that is dead: two stores on one
-// server, asked in turns.
+// How long a claim takes with no backlog and with a million deliveries pending for a dead destination: two stores on one
+// server, measured alternately.
 
 import pg from 'pg'
 import { createSecretBox } from '../../packages/server/src/secrets/secret-box.ts'
@@ -9,7 +9,7 @@ import type { Postgres } from '../service/databases.ts'
 
 export interface ClaimsRun {
   pending: number
-  /** Median of a claim of one shipment, and of giving it back, per round. */
+  /** The median time to claim and release one shipment, per round. */
   withoutMs: number[]
   withMs: number[]
 }
@@ -23,7 +23,7 @@ export async function measureClaims(postgres: Postgres, pending: number, rounds:
     const run: ClaimsRun = { pending, withoutMs: [], withMs: [] }
     await Promise.all([time(without), time(withDead)])
     for (let round = 0; round < rounds; round += 1) {
-      // A claim of each in turn, so that a busy moment of the machine meets both.
+      // Claims alternate between the two stores, so that a busy moment of the machine affects both.
       const samples = { without: [] as number[], with: [] as number[] }
       for (let nth = 0; nth < CLAIMS_PER_ROUND; nth += 1) {
         samples.without.push(await once(without))
@@ -58,7 +58,7 @@ async function open(postgres: Postgres, name: string, pending: number): Promise<
   return { store, healthyId }
 }
 
-/** Rows as accepting writes them, one message each, without the messages: a claim for another destination must not come near them. */
+/** Inserts rows as accepting writes them, one message each, without the messages. A claim for another destination must not read them. */
 async function fill(url: string, destinationId: string, count: number): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -10,12 +10,12 @@ export type Key = (typeof KEYS)[number]
 export interface Competitor {
   key: Key
   title: string
-  /** Processes that have to be warmed up. */
+  /** The number of processes to warm up. */
   processes: number
   start: Program['start']
 }
 
-/** The same for every node, as it must be. */
+/** Must be the same on every node. */
 const SECRET_KEY = 'a key for the benchmark, and for nothing else'
 
 /** `before`: the folder of another checkout of the service. If it is given, only the two versions are compared. */
@@ -59,7 +59,7 @@ export async function startNodes(
   if (first === undefined) throw new Error('no node')
   const source = await first.defaultSource()
   if (receiverUrl !== undefined) await first.createDestination('receiver', `${receiverUrl}/`, source)
-  // The others have it within a second.
+  // The other nodes learn of it within a second.
   await untilAllKnow(nodes)
   return {
     nodes,
@@ -83,7 +83,7 @@ async function untilAllKnow(nodes: readonly Service[]): Promise<void> {
   for (;;) {
     const known = await Promise.all(nodes.map((node) => node.ledger()))
     if (known.every(({ length }) => length === known[0]?.length)) return
-    if (Date.now() > limit) throw new Error('a node does not hear of the destination')
+    if (Date.now() > limit) throw new Error('a node did not learn of the destination in time')
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

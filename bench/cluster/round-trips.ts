@@ -19,7 +19,7 @@ export interface TripsRun {
 }
 
 const WARM_UP_EVENTS = 3_000
-/** The server tells its statistics about once a second. */
+/** The server updates its statistics about once a second. */
 const TOLD_AFTER_MS = 1_500
 
 export async function measureTrips(postgres: Postgres, events: number, eventsPerRequest: number): Promise<TripsRun> {

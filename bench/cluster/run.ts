@@ -3,14 +3,14 @@
 
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { barsText, machineText } from '../client/report.ts'
+import { machineText, targetsText } from '../client/report.ts'
 import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
-import type { Bar } from '../client/targets.ts'
+import type { PerformanceTarget } from '../client/targets.ts'
 import { startPostgres } from '../service/databases.ts'
 import { installPeers } from '../service/install.ts'
 import { type DeliveryRun, measureDelivery } from '../service/parts/delivery.ts'
 import { noiseText } from '../service/report.ts'
-import { createTurns, type Round } from '../service/rounds.ts'
+import { createRoundRunner, type Round } from '../service/rounds.ts'
 import { type ClaimsRun, measureClaims } from './claims.ts'
 import { createCompetitors, type Key } from './programs.ts'
 import { measureTrips, type TripsRun } from './round-trips.ts'
@@ -18,20 +18,20 @@ import { measureTrips, type TripsRun } from './round-trips.ts'
 const PARTS = ['delivery', 'trips', 'claims'] as const
 type Part = (typeof PARTS)[number]
 
-const HELP = `Measures the service on PostgreSQL: against graphile-worker, two nodes against one, what an event and a claim cost.
+const HELP = `Measures the service on PostgreSQL: against graphile-worker, two nodes against one, and the cost of an event and of a claim.
 
 usage: npm run bench:cluster -- [options]
 
   --rounds N       rounds of each part (5)
-  --quick          2 rounds, fewer events: to see that it runs, not to judge
+  --quick          2 rounds, fewer events: checks that it runs; the numbers are not reliable
   --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery is measured against it, without the peers
   --only NAME,…    parts: ${PARTS.join(', ')} (repeatable)
-  --tries N        a run of a round that other work disturbed is made again, up to N times in all (3)
-  --check          exit 1 when a bar is missed or a run failed
+  --tries N        repeat a run that other work disturbed, up to N runs in all (3)
+  --check          exit 1 when a target is missed or a run failed
   --markdown FILE  write the report there as well
   --help           this text
 
-How PostgreSQL grows as it runs on is measured by bench/cluster/table-bloat.ts.
+bench/cluster/table-bloat.ts measures how the tables grow over time.
 `
 
 const options = readOptions()
@@ -44,27 +44,31 @@ const unknown = only.filter((name) => !PARTS.includes(name as Part))
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
 const tries = Number(options.tries)
 if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || unknown.length > 0) {
-  console.error(unknown.length > 0 ? `no such part: ${unknown.join(', ')}` : '--rounds and --tries take a whole number from 1')
+  console.error(
+    unknown.length > 0
+      ? `unknown part: ${unknown.join(', ')}; the parts are ${PARTS.join(', ')}`
+      : '--rounds and --tries must be whole numbers of at least 1',
+  )
   process.exit(2)
 }
 const isWanted = (part: Part): boolean => only.length === 0 || only.includes(part)
 const DELIVERY_EVENTS = options.quick ? 9_000 : 60_000
 const TRIPS_EVENTS = options.quick ? 6_000 : 30_000
 const PENDING = options.quick ? 50_000 : 1_000_000
-/** For each process: two that got half of it each would be measured while they are still being compiled. */
+/** Per process. If two processes shared it, they would be measured while their code is still being compiled. */
 const WARM_UP_EVENTS = 12_000
 
 const machine = machineText()
 installPeers()
 const postgres = await startPostgres()
-const turns = createTurns(options.quick ? 1 : tries)
+const roundRunner = createRoundRunner(options.quick ? 1 : tries)
 const competitors = createCompetitors(postgres, options.before)
 let delivery: Round<Key, DeliveryRun>[] = []
 const trips: TripsRun[] = []
 let claims: ClaimsRun | undefined
 
 if (isWanted('delivery')) {
-  delivery = await turns.take(
+  delivery = await roundRunner.run(
     'delivery',
     '',
     rounds,
@@ -76,40 +80,40 @@ if (isWanted('delivery')) {
 }
 if (isWanted('trips')) {
   for (const eventsPerRequest of [15, 1]) {
-    const run = await turns.attempt('trips', `${eventsPerRequest} per request`, () =>
+    const run = await roundRunner.attempt('trips', `${eventsPerRequest} per request`, () =>
       measureTrips(postgres, TRIPS_EVENTS, eventsPerRequest),
     )
     if (run) trips.push(run)
   }
 }
-if (isWanted('claims')) claims = await turns.attempt('claims', `${PENDING} pending`, () => measureClaims(postgres, PENDING, rounds))
+if (isWanted('claims')) claims = await roundRunner.attempt('claims', `${PENDING} pending`, () => measureClaims(postgres, PENDING, rounds))
 await postgres.stop()
 
-const judged = bars()
+const judged = targets()
 const report = [
   '# Cluster benchmark',
   machine,
   `- ${postgres.version} on the same machine, fsync and synchronous_commit on`,
   'Median (min–max) of the rounds; ratios are formed within a round. One sender, one receiver, `track` events of 700 bytes.',
-  '## Bars',
-  barsText(judged),
+  '## Targets',
+  targetsText(judged),
   ...section('delivery', 'In → durable → POST out → outcome durable', deliveryText),
-  ...section('trips', 'What an event costs the database, one node at load', tripsText),
+  ...section('trips', 'Database cost per event, one node under load', tripsText),
   ...section('claims', 'A claim beside a dead destination', claimsText),
-  ...(turns.failures.length > 0 ? ['## Failed runs', turns.failures.map((failure) => `- ${failure}`).join('\n')] : []),
+  ...(roundRunner.failures.length > 0 ? ['## Failed runs', roundRunner.failures.map((failure) => `- ${failure}`).join('\n')] : []),
 ].join('\n\n')
 console.log(report)
 if (options.markdown) writeFileSync(options.markdown, `${report}\n`)
-process.exit(options.check && (turns.failures.length > 0 || judged.some(({ isMet }) => isMet === false)) ? 1 : 0)
+process.exit(options.check && (roundRunner.failures.length > 0 || judged.some(({ isMet }) => isMet === false)) ? 1 : 0)
 
-function bars(): Bar[] {
+function targets(): PerformanceTarget[] {
   const oneToGraphile = ratios('one', 'graphile-worker')
   const twoToOne = ratios('two', 'one')
   const oneToBefore = ratios('one', 'before')
   const worst = trips.length === 0 ? undefined : Math.max(...trips.map(({ tripsPerEvent }) => tripsPerEvent))
   const claimRatio = claims && spreadOf(claims.withMs.map((ms, at) => ms / (claims?.withoutMs[at] ?? Number.NaN)))
   return [
-    bar(
+    target(
       'in → durable → out → recorded, one node',
       '≥ 2 × graphile-worker on the same server',
       spread(oneToGraphile),
@@ -117,15 +121,22 @@ function bars(): Bar[] {
     ),
     ...(oneToBefore === undefined
       ? []
-      : [bar('one node: in → out, compared with the other checkout', '≥ 0.97 × before', spread(oneToBefore), oneToBefore.median >= 0.97)]),
-    bar('two nodes and the database on the same cores', 'no slower than one node', spread(twoToOne), twoToOne && twoToOne.median >= 1),
-    bar(
+      : [
+          target(
+            'one node: in → out, compared with the other checkout',
+            '≥ 0.97 × before',
+            spread(oneToBefore),
+            oneToBefore.median >= 0.97,
+          ),
+        ]),
+    target('two nodes and the database on the same cores', 'no slower than one node', spread(twoToOne), twoToOne && twoToOne.median >= 1),
+    target(
       'round trips per event at load',
       '≤ 0.2',
       worst === undefined ? '–' : numberText(worst, 3),
       worst === undefined ? undefined : worst <= 0.2,
     ),
-    bar(
+    target(
       `a claim with ${numberText(PENDING, 0)} pending for a dead destination`,
       '≤ 1.2 × with none',
       spread(claimRatio),
@@ -134,7 +145,7 @@ function bars(): Bar[] {
   ]
 }
 
-function bar(what: string, needed: string, measured: string, isMet: boolean | undefined): Bar {
+function target(what: string, needed: string, measured: string, isMet: boolean | undefined): PerformanceTarget {
   return { what, needed, measured, isMet }
 }
 
@@ -200,7 +211,7 @@ function claimsText(): string {
 }
 
 function section(part: Part, title: string, text: () => string): string[] {
-  return isWanted(part) ? [`## ${title}`, text(), noiseText(turns.noise.get(part) ?? [])] : []
+  return isWanted(part) ? [`## ${title}`, text(), noiseText(roundRunner.noise.get(part) ?? [])] : []
 }
 
 function readOptions() {

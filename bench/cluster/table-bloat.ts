@@ -1,7 +1,7 @@
-// Whether anything grows or slows down in PostgreSQL as the service runs on: messages come at a steady rate, half of them are
-// taken as they come and half are claimed, some are tried again, all are settled. Every 15 seconds: dead rows, sizes, and
-// what a claim and a settlement took. With --old-snapshot another session looks at an old snapshot for the middle third,
-// in which the server cannot clear away what is gone.
+// Checks whether anything grows or slows down in PostgreSQL over time. Messages arrive at a steady rate; half of them are
+// delivered from memory and half are claimed, some are retried, all are settled. Prints every 15 seconds: dead rows, sizes, and
+// the times of claims and settlements. With --old-snapshot, another session keeps an old snapshot open during the middle third,
+// in which the server cannot vacuum deleted rows.
 //
 //   node bench/cluster/table-bloat.ts [minutes] [--rate=batches per second] [--old-snapshot]
 
@@ -17,7 +17,7 @@ const TABLES = ['shipments', 'deltas', 'ledger', 'nodes'] as const
 const REPORT_MS = 15_000
 const TICK_MS = 20
 const BATCH = 10
-/** One of so many claimed shipments fails once and is tried again. */
+/** One in this many claimed shipments fails once and is retried. */
 const RETRIED = 20
 const RETRY_AFTER_MS = 2_000
 
@@ -31,7 +31,7 @@ class Times {
     return result
   }
 
-  /** The median and the 99th percentile since the last time. */
+  /** The median and the 99th percentile since the last call. */
   told(): string {
     const sorted = this.#ms.sort((a, b) => a - b)
     this.#ms = []
@@ -75,7 +75,7 @@ async function run(minutes: number, rate: number, withOldSnapshot: boolean): Pro
       )
       for (const { name, bytes } of rows) console.log(`${name}: ${(Number(bytes) / 2 ** 20).toFixed(1)} MB`)
       console.log(
-        `accepted ${traffic.accepted()} messages; the books add up; settled all but ${ledger.reduce((sum, { pending }) => sum + pending, 0)}`,
+        `accepted ${traffic.accepted()} messages; the ledger matches its recount; pending: ${ledger.reduce((sum, { pending }) => sum + pending, 0)}`,
       )
     } finally {
       await looking.end()
@@ -155,7 +155,7 @@ async function createLoad(store: PostgresStore, rate: number): Promise<Load> {
     accepted: () => accepted,
     async stop() {
       clearInterval(timer)
-      // What comes to its end may start something.
+      // A task that ends may start another one.
       while (working.size > 0) await Promise.all(working)
       if (problem !== undefined) throw problem
     },

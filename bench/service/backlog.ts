@@ -1,5 +1,5 @@
-// Stores filled before anything is measured: messages that went nowhere, or deliveries owed to a dead destination. Each
-// has a healthy destination too, on the source named `default`, for the measured traffic.
+// Fills stores before anything is measured: with messages that have no destination, or with deliveries pending for a dead destination. Each
+// store also has a healthy destination, on the source named `default`, for the measured traffic.
 
 import { cpSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ export interface Backlog {
   folder: string
   healthyId: string
   fillSeconds: number
-  /** JSON of the events as they were sent. */
+  /** The size of the events as sent, as JSON. */
   dataBytes: number
   storeBytes: number
 }
@@ -25,8 +25,8 @@ export interface Backlog {
 const FILL_CONNECTIONS = 4
 
 /**
- * `stored` fills the very source that is measured later: its index of ids is then as large as can be. `pending` fills a
- * source of its own, because what comes from `default` must not be owed to the dead destination as well.
+ * `stored` fills the same source that is measured later, so that its index of ids is as large as possible. `pending` fills a
+ * separate source, because events of `default` must not go to the dead destination too.
  */
 export async function createBacklog(traffic: Traffic, kind: BacklogKind, events: number): Promise<Backlog> {
   const folder = createFolder()
@@ -40,7 +40,7 @@ export async function createBacklog(traffic: Traffic, kind: BacklogKind, events:
     const line = (await service.ledger()).find(({ destinationId }) => destinationId === deadId)
     if (deadId !== undefined && line?.pending !== events) throw new Error(`${line?.pending} pending after filling ${events}`)
     const healthyId = await service.createDestination('healthy', `${traffic.receiverUrl}/`, measured)
-    if (!(await service.stop())) throw new Error('the service did not end with 0 after it was filled')
+    if (!(await service.stop())) throw new Error('the service did not exit with code 0 after its store was filled')
     return { kind, events, folder, healthyId, fillSeconds, dataBytes, storeBytes: bytesOf(folder) }
 
     async function fill() {
@@ -61,7 +61,7 @@ export async function createBacklog(traffic: Traffic, kind: BacklogKind, events:
   }
 }
 
-/** A store that measuring may grow: the original of a small one stays small. */
+/** Returns a copy of a small store, so that the original stays small while the copy grows during the measurement. */
 export function copyOf(backlog: Backlog): string {
   const folder = createFolder()
   cpSync(backlog.folder, folder, { recursive: true })

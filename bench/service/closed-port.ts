@@ -1,10 +1,10 @@
-// A port of 127.0.0.1 where nobody listens and nobody will: above those the kernel gives out.
+// A port of 127.0.0.1 on which nothing listens or will listen: above the range of ephemeral ports.
 
 import { connect } from 'node:net'
 
 export async function closedPort(): Promise<number> {
   for (let port = 64_999; port > 61_000; port -= 1) if (await isClosed(port)) return port
-  throw new Error('every port is open')
+  throw new Error('no closed port found')
 }
 
 function isClosed(port: number): Promise<boolean> {

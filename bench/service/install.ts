@@ -1,4 +1,4 @@
-// Puts the peers in place, at the versions of this folder's package.json; later runs need no network.
+// Installs the peers at the versions of this folder's package.json. Later runs need no network.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -6,11 +6,11 @@ import { join } from 'node:path'
 
 const BENCH = import.meta.dirname
 
-/** No install scripts run: the benchmark needs none of them, but for links that databases.ts makes itself. */
+/** Runs no install scripts. The benchmark needs only the symlinks that one of them creates, and databases.ts creates those itself. */
 export function installPeers(): void {
   if (existsSync(join(BENCH, 'node_modules'))) return
   console.error('Installing the peers (npm ci in bench/service) …')
   const args = ['ci', '--prefix', BENCH, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const { status, error } = spawnSync('npm', args, { cwd: BENCH, stdio: ['ignore', 'ignore', 2] })
-  if (status !== 0) throw new Error('npm ci failed: see above', { cause: error })
+  if (status !== 0) throw new Error('npm ci failed in bench/service: see its output above', { cause: error })
 }

@@ -1,12 +1,12 @@
-// How long single events take at a fixed rate: from the sender's answer, and from its first byte, to the receiver.
+// The latency of single events at a fixed rate: from the acknowledgement, and from the first byte sent, to the receiver.
 
 import type { Target } from './events.ts'
 import { requireAll, type Traffic } from './traffic.ts'
 
 export interface Latency {
-  /** Acknowledged to received. Below zero when the message overtakes the answer. */
+  /** From acknowledged to received. Negative if the message arrives before the acknowledgement. */
   ackedMs: Percentiles
-  /** Sent to received. */
+  /** From sent to received. */
   sentMs: Percentiles
 }
 
@@ -17,7 +17,7 @@ export interface Percentiles {
 
 const ARRIVAL_LIMIT_MS = 60_000
 
-/** Single events: how long each took. */
+/** Returns how long each event took. */
 export interface Samples {
   ackedMs: number[]
   sentMs: number[]
@@ -27,7 +27,7 @@ export async function measureLatency(traffic: Traffic, target: Target, events: n
   return latencyOf([await sampleLatency(traffic, target, events, perSecond)])
 }
 
-/** Fails unless every event comes. */
+/** Throws unless every event arrives. */
 export async function sampleLatency(traffic: Traffic, target: Target, events: number, perSecond: number): Promise<Samples> {
   const complete = traffic.expectNext(events, (events / perSecond) * 2_000 + ARRIVAL_LIMIT_MS)
   const [sent] = await Promise.all([traffic.pace(target, events, perSecond).then(requireAll), complete])

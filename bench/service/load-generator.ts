@@ -1,5 +1,5 @@
-// The sender, in a process of its own: prebuilt requests over plain keep-alive sockets, each connection sending its next
-// request when the last was answered; or, with a rate, one request at a time at uneven intervals. Only 200 is success.
+// The sender, in a separate process: prebuilt requests over plain keep-alive sockets. Each connection sends its next
+// request when the last was answered; or, with a rate, one request at a time is sent at random intervals. Only 200 is a success.
 
 import { connect, type Socket } from 'node:net'
 import { buildTemplate, stampIds, type Target, type Template } from './events.ts'
@@ -9,13 +9,13 @@ export interface Job {
   target: Target
   connections: number
   eventsPerRequest: number
-  /** Number of the first event; the others follow. */
+  /** The number of the first event; the others follow. */
   first: number
   /** How many events to send, a multiple of `eventsPerRequest`. */
   events: number
-  /** Stop after this long even if events are left. */
+  /** Stops after this long even if events are left. */
   durationMs?: number
-  /** Without it, as fast as the connections are answered. */
+  /** If missing, requests are sent as fast as they are answered. */
   requestsPerSecond?: number
 }
 
@@ -24,12 +24,12 @@ export interface Sent {
   startedAtMs: number
   lastAnswerAtMs: number
   acknowledged: number
-  /** Answered, but not with 200 for the whole batch. */
+  /** Requests that were answered with another status, or not for the whole batch. */
   refused: number
   refusals: Record<string, number>
-  /** Of the acknowledged requests, without heads. */
+  /** Bytes of the bodies of acknowledged requests. */
   bodyBytes: number
-  /** Per request, in order of sending; only at a rate. */
+  /** Per request, in the order of sending; only with a rate. */
   sentAtMs?: Float64Array
   ackedAtMs?: Float64Array
 }
@@ -42,7 +42,7 @@ interface Connection {
   onAnswer: (status: number, body: string) => void
 }
 
-/** Enough that what is stored is not one page again and again. */
+/** Enough templates that the stored data is not the same page again and again. */
 const TEMPLATES = 32
 const REFUSED_PAUSE_MS = 50
 
@@ -83,7 +83,7 @@ async function flood(job: Job, connections: Connection[], templates: Template[],
       while (next < end && nowMs() < deadline) {
         const first = next
         next += job.eventsPerRequest
-        // Taken out while in use: a socket may still hold the bytes that the next stamping would change.
+        // A template in use is removed from the list, because a socket may still hold bytes that writing new ids would change.
         const template = templates.pop()
         if (!template) throw new Error('more connections than templates')
         const isTaken = await send(connection, template, first, sent)
@@ -103,10 +103,10 @@ async function pace(job: Job, connections: Connection[], templates: Template[], 
   let due = sent.startedAtMs
   const busy = new Set<Promise<void>>()
   for (let index = 0; index < requests; index += 1) {
-    // Uneven, so that no timer of the program under test can fall into step with the traffic.
+    // Random intervals, so that no timer of the program under test can synchronize with the traffic.
     due += meanMs * (0.5 + Math.random())
     await pause(due - nowMs())
-    // Before waiting for a connection: when all are busy, it is the program that is late.
+    // Taken before waiting for a connection: if all are busy, the program is late and that must count.
     sentAtMs[index] = nowMs()
     while (connections.length === 0) await Promise.race(busy)
     const connection = connections.pop()

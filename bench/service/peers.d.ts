@@ -1,5 +1,5 @@
-// The little that the benchmark uses of packages that only bench/service installs, so that types hold in a checkout
-// where nobody has run it.
+// Type declarations for what the benchmark uses of packages that only bench/service installs, so that a checkout without them
+// type-checks.
 
 declare module 'graphile-worker' {
   import type { Pool } from 'pg'

@@ -1,11 +1,11 @@
-// What the kernel says of a process: processor time and memory, from /proc. Linux only, as the benchmark is.
+// CPU time and memory of processes, from /proc. Linux only, like the benchmark.
 
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The kernel counts in these; USER_HZ is 100 on every Linux that Node.js runs on. */
+/** The length of the kernel's clock ticks; USER_HZ is 100 on every Linux that Node.js runs on. */
 const TICK_US = 10_000
 
-/** Processor time of all threads of these processes so far, with that of children they have waited for. */
+/** CPU time of all threads of these processes so far, including children that they have waited for. */
 export function cpuUs(pids: number[]): number {
   return pids.reduce((sum, pid) => {
     const fields = statOf(pid)
@@ -22,7 +22,7 @@ export function peakRssBytes(pid: number): number {
   return statusBytes(pid, 'VmHWM')
 }
 
-/** Processor time of the whole machine since it started, with what its host took. */
+/** CPU time of the whole machine since it started, including time stolen by its host. */
 export function busyUs(): number {
   const [, user, nice, system, , , irq, softirq, steal] = (read('/proc/stat').split('\n')[0] ?? '').split(/\s+/).map(Number)
   return [user, nice, system, irq, softirq, steal].reduce<number>((sum, ticks) => sum + (ticks ?? 0), 0) * TICK_US
@@ -41,7 +41,7 @@ export function descendantsOf(ancestor: number): number[] {
   return found
 }
 
-/** Fields from the third, the state, on: the second is a name that may hold spaces. Nothing for a process that is gone. */
+/** Returns the fields from the third (the state) on, because the second is a name that may contain spaces. Empty for a process that has ended. */
 function statOf(pid: number): string[] {
   const text = read(`/proc/${pid}/stat`)
   return text.slice(text.lastIndexOf(')') + 2).split(' ')

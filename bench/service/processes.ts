@@ -1,4 +1,4 @@
-// Child processes of the benchmark: started, asked, and never left behind. Nothing here knows what they do.
+// Starts the child processes of the benchmark, exchanges messages with them, and makes sure that they end. It does not depend on what they do.
 
 import { type ChildProcess, fork, type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { join } from 'node:path'
 const running = new Set<ChildProcess>()
 const folders = new Set<string>()
 const errors = new WeakMap<ChildProcess, string>()
-/** What a process may have printed to be shown when it fails. */
+/** How much of a process's output is shown if it fails. */
 const ERROR_CHARS = 4_000
 
 process.on('exit', () => {
@@ -18,7 +18,7 @@ process.on('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130))
 
-/** A temporary folder that is gone when the benchmark is. */
+/** A temporary folder that is removed when the benchmark ends. */
 export function createFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-bench-'))
   folders.add(folder)
@@ -30,7 +30,7 @@ export function removeFolder(folder: string): void {
   folders.delete(folder)
 }
 
-/** A script of this folder in a process of its own, with a channel for messages. */
+/** Starts a script of this folder in a separate process, with a message channel. */
 export function startScript(file: string, args: string[] = []): ChildProcess {
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc']
   return watch(fork(join(import.meta.dirname, file), args, { serialization: 'advanced', stdio }))
@@ -52,7 +52,7 @@ export function errorText(child: ChildProcess): string {
   return errors.get(child)?.trim() ?? ''
 }
 
-/** Waits for the child's next message of this kind. A message of kind `failed`, or the child's end, is an error. */
+/** Waits for the child's next message of this kind. Throws if it sends a message of kind `failed` or exits. */
 export function nextReport<Report extends { kind: string }, Kind extends Report['kind']>(
   child: ChildProcess,
   kind: Kind,
@@ -76,7 +76,7 @@ export function nextReport<Report extends { kind: string }, Kind extends Report[
   })
 }
 
-/** Asks a child to end, then makes it. True when it ended by itself with code 0. */
+/** Asks a child to exit, and kills it if it does not. Returns true if it exited by itself with code 0. */
 export async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM', patienceMs = 15_000): Promise<boolean> {
   if (child.exitCode === null && child.signalCode === null) {
     const ended = once(child, 'exit')

@@ -1,4 +1,4 @@
-// Everything that is measured, behind one shape: start it with a receiver, send to its target, ask what it still owes.
+// All measured programs behind one interface: start it with a receiver, send to its target, ask what is still pending.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,25 +18,25 @@ export interface Program {
 
 export interface Place {
   folder: string
-  /** Absent for ingest alone. */
+  /** Missing if only ingest is measured. */
   receiverUrl?: string
 }
 
 export interface RunningProgram {
   pid: number
-  /** Where it is more than one process. */
+  /** The process ids, if there is more than one process. */
   pids?: number[]
   target: Target
-  /** Of the program and, apart, of its database. */
+  /** CPU time of the program and, separately, of its database. */
   databasePids(): number[]
-  /** Events accepted whose outcome is not yet durable. */
+  /** The number of accepted events whose outcome is not durable yet. */
   remaining(): Promise<number>
-  /** What its own books say against `events` delivered; nothing when they agree. */
+  /** How its own counts differ from `events` delivered; empty if they agree. */
   disagreement(events: number): Promise<string | undefined>
   stop(): Promise<void>
 }
 
-/** `before`: the folder of another checkout of the service. */
+/** `before` is the folder of another checkout of the service. */
 export function createPrograms(postgres: Postgres | undefined, redis: Redis | undefined, before: string | undefined): Program[] {
   return [
     ...(isServiceThere() ? [service('service', 'Switchyard')] : []),
@@ -133,14 +133,14 @@ function script(
   }
 }
 
-/** Of a package as this folder finds it: the peers' own here, undici and Fastify where the service has them. */
+/** The version of a package as resolved from this folder: peers are installed here, undici and Fastify with the service. */
 export function versionOf(name: string): string {
   for (const folder of [import.meta.dirname, join(import.meta.dirname, '..', '..')]) {
     try {
       const manifest = readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')
       return (JSON.parse(manifest) as { version: string }).version
     } catch {
-      // Not in this one.
+      // Not installed in this folder.
     }
   }
   return 'not installed'

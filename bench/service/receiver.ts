@@ -1,5 +1,5 @@
-// The customer's end, in a process of its own: takes POSTs on a free port of 127.0.0.1, answers 200, and keeps for each
-// event when it came first and how often it came. With the argument `hang` it takes connections and never answers.
+// The receiver, in a separate process: accepts POSTs on a free port of 127.0.0.1, answers 200, and records for each
+// event when it first arrived and how often. With the argument `hang` it accepts connections and never answers.
 
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { sequenceAt } from './events.ts'
@@ -9,12 +9,12 @@ export type ReceiverRequest = { kind: 'expect'; first: number; events: number } 
 
 export type ReceiverReport =
   | { kind: 'listening'; port: number }
-  /** Every expected event has come at least once; sent the moment that is so. */
+  /** Sent as soon as every expected event has arrived at least once. */
   | { kind: 'complete'; lastNewAtMs: number }
-  /** 0 for an event that has not come. */
+  /** 0 for an event that has not arrived. */
   | { kind: 'times'; receivedAtMs: Float64Array; copies: Uint16Array; foreign: number }
 
-/** Events of one receiver's life are numbered below this. */
+/** The upper limit of event numbers during the life of a receiver. */
 export const CAPACITY = 2 ** 22
 
 const ANSWER = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')

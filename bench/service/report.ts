@@ -1,4 +1,4 @@
-// The report of one run, as Markdown: a table for each part, and what none of it says.
+// The report of one run as Markdown: a table for each part, and what is not measured.
 
 import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
 import type { Latency, Percentiles } from './latency.ts'
@@ -44,7 +44,7 @@ export function deliveryText(titles: Titles, rounds: ProgramRound<DeliveryRun>[]
   return tableText(head, rows, (column) => column === 0 || column === head.length - 1)
 }
 
-/** Under each table: whether it was measured in peace. */
+/** The line under each table: how much other work disturbed its runs. */
 export function noiseText(shares: number[]): string {
   const percent = spreadOf(shares.map((share) => share * 100))
   return percent ? `Other work took ${spreadText(percent, 0)} % of the machine during these runs.` : 'Not run.'
@@ -98,7 +98,7 @@ export function floodText(runs: FloodRun[]): string {
       .map(([what, times]) => `${times} × ${what}`)
       .join(', ') || 'none',
   ])
-  const head = ['The destination is', 'Seconds', 'Acknowledged', 'Events/s', 'Peak MB, first half', 'Second half', 'Refused requests']
+  const head = ['The destination is', 'Seconds', 'Acknowledged', 'Events/s', 'Peak MB, first half', 'Second half', 'Rejected requests']
   return tableText(head, rows, (column) => column === 0 || column === head.length - 1)
 }
 
@@ -127,14 +127,14 @@ export function costText({ cost, backlogs }: Results): string {
 export function deadText({ dead, starts }: Results): string {
   const rows = [
     ['nothing owed', ...latencyCells(dead.map((round) => round.without))],
-    ['a million owed to a dead one', ...latencyCells(dead.map((round) => round.with))],
+    ['a million pending for a dead one', ...latencyCells(dead.map((round) => round.with))],
     ['ratio', '', '', spreadText(deadRatios(dead, 'p50'), 2), spreadText(deadRatios(dead, 'p99'), 2)],
   ]
   const startRow = (title: string, times: number[] | undefined) => [title, spreadText(startSpread(times), 0)]
   const startRows = [
     startRow('nothing owed', starts?.emptyMs),
-    startRow('a million owed, ended in order', starts?.stoppedMs),
-    startRow('a million owed, killed under load', starts?.killedMs),
+    startRow('a million pending, stopped normally', starts?.stoppedMs),
+    startRow('a million pending, killed under load', starts?.killedMs),
   ]
   return [tableText(['The healthy one beside', ...LATENCY_HEAD], rows), tableText(['Start with', 'ms to ready'], startRows)].join('\n\n')
 }
@@ -154,11 +154,11 @@ function titlesIn<Run>(titles: Titles, rounds: ProgramRound<Run>[]): Titles {
 export const NOT_MEASURED = `- A network: all traffic is on 127.0.0.1, without latency, loss, TLS or a proxy; so is the peers' database.
 - A machine of its own: sender, receiver and program share the cores, and other work may run beside them. Programs take turns
   within a round; trust ratios and spreads, not seconds.
-- A disk that is slow to sync, or power that fails: the kernel's word for "synced" is believed.
+- A disk that is slow to sync, or a power failure: a successful fsync is trusted.
 - Signed, batched or several-URL deliveries; other calls than \`track\`; text beyond ASCII; more than one source or healthy
   destination at a time; gzip.
 - The peers beyond this work. graphile-worker and BullMQ do more than post, and retry as the service does; the limit and bare
   Fastify do less than any service must.
-- Other data. The events are drawn from numbers and a small vocabulary; text of people's own compresses less, and a store that
+- Other data. The events are drawn from numbers and a small vocabulary; real text compresses less, and a store that
   compresses is then larger.
 - Days: retention, a store of more than about a million messages, memory over more than minutes.`

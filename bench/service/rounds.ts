@@ -1,17 +1,17 @@
-// Runs in turns: every competitor once in a round, in another order each round. A failure is noted instead of thrown,
-// because one failed run must not cost the report of all others. A run that other work disturbed is repeated, and the
-// calmest of its tries counts: chosen by the noise, never by the result.
+// Runs every competitor once per round, in a different order each round. A failure is recorded instead of thrown,
+// because one failed run must not prevent the report of all others. A run that other work disturbed is repeated, and the
+// least disturbed of its tries counts: chosen by the noise, never by the result.
 
 import { startNoiseMeter, untilCalm } from './machine-noise.ts'
 
 export type Round<Key, Run> = Map<Key, Run>
 
-export interface Turns {
+export interface RoundRunner {
   failures: string[]
-  /** Per part, the share of the machine that other work took in each of its runs that counts. */
+  /** Per part, the fraction of the machine that other work used during each run that counts. */
   noise: Map<string, number[]>
   attempt<Run>(part: string, what: string, measure: () => Promise<Run>): Promise<Run | undefined>
-  take<Key extends string | number, Run>(
+  run<Key extends string | number, Run>(
     part: string,
     what: string,
     rounds: number,
@@ -26,7 +26,7 @@ export interface Competitor<Key, Run> {
 
 interface Try<Run> {
   run: Run
-  /** The share of the machine that other work took. */
+  /** The fraction of the machine that other work used. */
   others: number
 }
 
@@ -34,8 +34,8 @@ const FAILURE_CHARS = 400
 const CALM_SHARE = 0.1
 const CALM_WAIT_MS = 20_000
 
-/** `tries` is how often a disturbed run of a round is made at most. */
-export function createTurns(tries: number): Turns {
+/** `tries` is the most runs of one competitor per round, if they are disturbed. */
+export function createRoundRunner(tries: number): RoundRunner {
   const failures: string[] = []
   const noise = new Map<string, number[]>()
 
@@ -72,8 +72,8 @@ export function createTurns(tries: number): Turns {
     failures,
     noise,
     attempt: (part, name, measure) => attemptCalmly(part, name, 1, measure),
-    async take(part, what, rounds, competitors) {
-      const taken = []
+    async run(part, what, rounds, competitors) {
+      const finished = []
       for (let index = 0; index < rounds; index += 1) {
         const round = new Map()
         const turn = index % Math.max(1, competitors.length)
@@ -81,9 +81,9 @@ export function createTurns(tries: number): Turns {
           const run = await attemptCalmly(part, [what, key, `${index + 1}/${rounds}`].filter(Boolean).join('  '), tries, measure)
           if (run !== undefined) round.set(key, run)
         }
-        taken.push(round)
+        finished.push(round)
       }
-      return taken
+      return finished
     },
   }
 }

@@ -3,7 +3,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { barsText, machineText } from '../client/report.ts'
+import { machineText, targetsText } from '../client/report.ts'
 import { type Backlog, type BacklogKind, createBacklog } from './backlog.ts'
 import { startPostgres, startRedis } from './databases.ts'
 import { installPeers } from './install.ts'
@@ -15,25 +15,25 @@ import { measureIdle } from './parts/idle-latency.ts'
 import { measureIngest } from './parts/ingest.ts'
 import { createPrograms, type Program, type ProgramName, versionOf } from './programs.ts'
 import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED, noiseText } from './report.ts'
-import { createTurns } from './rounds.ts'
+import { createRoundRunner } from './rounds.ts'
 import { isServiceThere } from './service.ts'
-import { bars, type Results } from './targets.ts'
+import { type Results, targets } from './targets.ts'
 import { createTraffic } from './traffic.ts'
 
 const PARTS = ['delivery', 'ingest', 'idle', 'flood', 'cost', 'dead'] as const
 type Part = (typeof PARTS)[number]
 
-const HELP = `Measures the service against the limit of its parts, graphile-worker, BullMQ and bare Fastify.
+const HELP = `Compares the service with the limit of its building blocks, graphile-worker, BullMQ and bare Fastify.
 
 usage: node scripts/run.mjs bench/service/run.ts [options]
 
   --rounds N       rounds of each part (5)
-  --quick          2 rounds, fewer events, small backlogs: to see that it runs, not to judge
+  --quick          2 rounds, fewer events, small backlogs: checks that it runs; the numbers are not reliable
   --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery and ingest are measured against it, without
                    the peers
   --only NAME,…    parts: ${PARTS.join(', ')} (repeatable)
-  --tries N        a run of a round that other work disturbed is made again, up to N times in all (3)
-  --check          exit 1 when a bar is missed or a run failed
+  --tries N        repeat a run that other work disturbed, up to N runs in all (3)
+  --check          exit 1 when a target is missed or a run failed
   --markdown FILE  write the report there as well
   --help           this text
 `
@@ -50,14 +50,14 @@ const tries = Number(options.tries)
 if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || unknown.length > 0) {
   const complaint =
     unknown.length > 0
-      ? `no such part: ${unknown.join(', ')}; there are ${PARTS.join(', ')}`
-      : '--rounds and --tries take a whole number from 1'
+      ? `unknown part: ${unknown.join(', ')}; the parts are ${PARTS.join(', ')}`
+      : '--rounds and --tries must be whole numbers of at least 1'
   console.error(complaint)
   process.exit(2)
 }
 const isWanted = (part: Part): boolean => only.length === 0 || only.includes(part)
 
-// Events of a run and of the warm-up before it.
+// The number of events of a run, and of the warm-up before it.
 const SCALE = options.quick ? 0.25 : 1
 const DELIVERY_EVENTS = 45_000 * SCALE
 const INGEST_EVENTS = 300_000 * SCALE
@@ -74,7 +74,7 @@ const needsPeers = (isWanted('delivery') && options.before === undefined) || isW
 const postgres = needsPeers ? await startPostgres() : undefined
 const redis = needsPeers ? await startRedis() : undefined
 const programs = createPrograms(postgres, redis, options.before)
-const turns = createTurns(options.quick ? 1 : tries)
+const roundRunner = createRoundRunner(options.quick ? 1 : tries)
 const results: Results = {
   delivery: [],
   ingest: [],
@@ -84,7 +84,7 @@ const results: Results = {
   cost: { stored: [], pending: [] },
   dead: [],
   starts: undefined,
-  failures: turns.failures,
+  failures: roundRunner.failures,
 }
 
 const competitors = <Run>(names: ProgramName[], measure: (program: Program) => Promise<Run>) =>
@@ -95,17 +95,17 @@ const isCompared = options.before !== undefined
 
 if (isWanted('delivery')) {
   const delivering = competitors(isCompared ? VERSIONS : IDLING, (program) => measureDelivery(program, DELIVERY_EVENTS, WARM_UP_EVENTS))
-  results.delivery = await turns.take('delivery', '', rounds, delivering)
+  results.delivery = await roundRunner.run('delivery', '', rounds, delivering)
 }
 if (isWanted('ingest')) {
   const taking = competitors(isCompared ? VERSIONS : ['service', 'limit', 'bare-fastify'], (program) =>
     measureIngest(program, INGEST_EVENTS, WARM_UP_EVENTS),
   )
-  results.ingest = await turns.take('ingest', '', rounds, taking)
+  results.ingest = await roundRunner.run('ingest', '', rounds, taking)
 }
 if (isWanted('idle')) {
   const idling = competitors(IDLING, (program) => measureIdle(program, IDLE_EVENTS))
-  results.idle = await turns.take('idle', '', Math.min(rounds, 3), idling)
+  results.idle = await roundRunner.run('idle', '', Math.min(rounds, 3), idling)
 }
 await postgres?.stop()
 await redis?.stop()
@@ -113,35 +113,35 @@ await redis?.stop()
 if (isServiceThere()) {
   if (isWanted('flood')) {
     for (const death of ['refusing', 'hanging'] as const) {
-      const run = await turns.attempt('flood', death, () => measureFlood(death, FLOOD_SECONDS))
+      const run = await roundRunner.attempt('flood', death, () => measureFlood(death, FLOOD_SECONDS))
       if (run) results.flood.push(run)
     }
   }
-  if (isWanted('cost') || isWanted('dead')) await turns.attempt('backlogs', '', measureBacklogs)
+  if (isWanted('cost') || isWanted('dead')) await roundRunner.attempt('backlogs', '', measureBacklogs)
 }
 
-const judged = bars(results)
+const judged = targets(results)
 const report = [
   '# Service benchmark',
   machine,
   [
     `- undici ${versionOf('undici')}, Fastify ${versionOf('fastify')}, graphile-worker ${versionOf('graphile-worker')}`,
     needsPeers ? `- ${[postgres?.version, redis?.version ?? 'no Redis on this machine, so no BullMQ'].filter(Boolean).join('; ')}` : '',
-    isServiceThere() ? '' : '- The service is not there: packages/server/src/cli.ts is missing. Only its peers were measured.',
+    isServiceThere() ? '' : '- Only the peers were measured, because packages/server/src/cli.ts does not exist.',
   ]
     .filter(Boolean)
     .join('\n'),
   `Median (min–max) of the rounds; ratios are formed within a round. One sender, one receiver, \`track\` events of 700 bytes, batches of 15
-over 16 connections.${options.quick ? ' A quick run: fewer events and smaller backlogs than the bars are about.' : ''}`,
-  '## Bars',
-  barsText(judged),
+over 16 connections.${options.quick ? ' A quick run: fewer events and smaller backlogs than the targets assume.' : ''}`,
+  '## Targets',
+  targetsText(judged),
   ...section('delivery', 'In → durable → POST out → outcome durable', () => deliveryText(programs, results.delivery)),
   ...section('ingest', 'Ingest alone, no destination', () => ingestText(programs, results.ingest)),
   ...section('idle', 'Idle: single events about 50 ms apart', () => idleText(programs, results.idle)),
   ...(isServiceThere()
     ? [
         ...section('flood', 'Flood with a dead destination', () => floodText(results.flood)),
-        ...section('cost', 'Cost of an event by what is there before', () => costText(results)),
+        ...section('cost', 'Cost of an event by the size of the store', () => costText(results)),
         ...section('dead', 'A healthy destination at 200 events/s beside a dead one', () => deadText(results)),
       ]
     : []),
@@ -174,10 +174,10 @@ function readOptions() {
 }
 
 function section(part: Part, title: string, text: () => string): string[] {
-  return isWanted(part) ? [`## ${title}`, text(), noiseText(turns.noise.get(part) ?? [])] : []
+  return isWanted(part) ? [`## ${title}`, text(), noiseText(roundRunner.noise.get(part) ?? [])] : []
 }
 
-/** Both parts share the stores: a million takes a while to fill. */
+/** Both parts share the stores, because filling one with a million takes a while. */
 async function measureBacklogs(): Promise<void> {
   const traffic = await createTraffic()
   const fill = async (kind: BacklogKind, events: number): Promise<Backlog> => {
@@ -196,12 +196,12 @@ async function measureBacklogs(): Promise<void> {
         const backlog = await fill(kind, size)
         costing.push({ key: size, measure: () => measureCost(traffic, backlog, COST_EVENTS, WARM_UP_EVENTS) })
       }
-      results.cost[kind] = await turns.take('cost', kind, rounds, costing)
+      results.cost[kind] = await roundRunner.run('cost', kind, rounds, costing)
     }
     if (!isWanted('dead')) return
     const [none, million] = [await fill('pending', 0), await fill('pending', Math.max(...BACKLOG_SIZES))]
-    results.dead = (await turns.attempt('dead', 'latency', () => measureDead(traffic, none, million, rounds, DEAD_EVENTS))) ?? []
-    results.starts = await turns.attempt('dead', 'starts', () => measureStarts(traffic, none, million, rounds))
+    results.dead = (await roundRunner.attempt('dead', 'latency', () => measureDead(traffic, none, million, rounds, DEAD_EVENTS))) ?? []
+    results.starts = await roundRunner.attempt('dead', 'starts', () => measureStarts(traffic, none, million, rounds))
   } finally {
     await traffic.close()
   }

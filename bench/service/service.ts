@@ -1,5 +1,5 @@
-// The service under test: started as a user starts it, steered through its control API. What it promises is checked by
-// its ledger, never assumed.
+// The service under test: started as a user starts it, and controlled through its control API. Its ledger is checked, so that
+// nothing is assumed to be delivered.
 
 import type { ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -38,13 +38,13 @@ export interface Service {
   createSource(name: string): Promise<Source>
   createDestination(name: string, url: string, source: Source): Promise<string>
   ledger(options?: { recount: boolean }): Promise<LedgerLine[]>
-  /** Of its own metrics, the sum over all labels; 0 when there is none of that name. */
+  /** Returns the sum of one of its metrics over all labels; 0 if there is no metric of that name. */
   metric(name: string): Promise<number>
-  /** True when it ended with code 0 in time. */
+  /** Returns true if it exited with code 0 in time. */
   stop(signal?: NodeJS.Signals): Promise<boolean>
 }
 
-/** The runtime's flags as `npm start` gives them. */
+/** The same runtime flags as in `npm start`. */
 function flagsOfStart(): string[] {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string } }
   return scripts.start.split(' ').filter((word) => word.startsWith('--'))
@@ -61,7 +61,7 @@ export function cliOf(checkout: string): string {
   return cli
 }
 
-/** Starts the service on the store in this folder, or on the one that is named. */
+/** Starts the service on the store in this folder, or on the given store. */
 export async function startService(folder: string, more: Record<string, string> = {}, cli = CLI): Promise<Service> {
   const startedAtMs = nowMs()
   const env = {
@@ -114,7 +114,7 @@ export async function startService(folder: string, more: Record<string, string> 
   }
 }
 
-/** The address named by the first lines that the service prints, on either stream. */
+/** Reads the address from the first lines that the service prints, on either stream. */
 function startedAddress(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
@@ -126,13 +126,13 @@ function startedAddress(child: ChildProcess): Promise<string> {
     const settle = (act: () => void) => {
       clearTimeout(timer)
       child.stderr?.off('data', look)
-      // What it prints later is not read, but must not fill the pipe.
+      // Later output is discarded, but must be read so that the pipe does not fill up.
       child.stdout?.off('data', look).resume()
       child.off('exit', onExit)
       act()
     }
-    const onExit = () => settle(() => reject(new Error(`the service ended at its start: ${errorText(child)}`)))
-    const timer = setTimeout(() => settle(() => reject(new Error(`no address in what the service printed: ${text}`))), START_LIMIT_MS)
+    const onExit = () => settle(() => reject(new Error(`the service exited during its start: ${errorText(child)}`)))
+    const timer = setTimeout(() => settle(() => reject(new Error(`the service printed no address: ${text}`))), START_LIMIT_MS)
     child.stdout?.on('data', look)
     child.stderr?.on('data', look)
     child.on('exit', onExit)

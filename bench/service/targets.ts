@@ -1,8 +1,8 @@
-// The bars: what the service promises about speed, memory and cost, and whether this run met it. A ratio is formed within
-// a round, and the median of those counts: minutes of a shared machine are not comparable with one another.
+// The targets for speed, memory and cost, and whether this run met them. A ratio is computed within
+// a round, and the median of the ratios counts, because different minutes on a shared machine are not comparable.
 
 import { numberText, type Spread, spreadOf, spreadText } from '../client/table.ts'
-import type { Bar } from '../client/targets.ts'
+import type { PerformanceTarget } from '../client/targets.ts'
 import type { Backlog, BacklogKind } from './backlog.ts'
 import type { Latency } from './latency.ts'
 import type { CostRun } from './parts/cpu-cost.ts'
@@ -36,38 +36,38 @@ const MEMORY_LIMIT_BYTES = 400e6
 const FLAT_FACTOR = 1.1
 const UNDISTURBED_FACTOR = 1.1
 const START_LIMIT_MS = 5_000
-/** The least throughput, relative to the version before, that a change may have if it is not about speed. */
+/** The lowest throughput relative to the previous version that is acceptable for a change that is not about speed. */
 const BEFORE_FACTOR = 0.97
 
-export function bars(results: Results): Bar[] {
+export function targets(results: Results): PerformanceTarget[] {
   const { delivery, ingest } = results
   return [
-    deliveryBar('limit', 'the limit', 0.7, delivery),
-    deliveryBar('graphile-worker', 'graphile-worker as its documentation has it', 3, delivery),
-    ...beforeBars(delivery, ingest),
-    ratioBar('ingest alone, durable, deduplicated', '≥ 0.6 × bare Fastify', 0.6, rateRatios(ingest, 'bare-fastify')),
-    idleBar(results.idle),
-    costBar('stored', results.cost.stored),
-    costBar('pending', results.cost.pending),
-    sizeBar(results.backlogs),
-    ...floodBars(results.flood),
-    ...deadBars(results.dead),
-    startBar(results.starts),
+    deliveryTarget('limit', 'the limit', 0.7, delivery),
+    deliveryTarget('graphile-worker', 'graphile-worker with its documented settings', 3, delivery),
+    ...beforeTargets(delivery, ingest),
+    ratioTarget('ingest alone, durable, deduplicated', '≥ 0.6 × bare Fastify', 0.6, rateRatios(ingest, 'bare-fastify')),
+    idleTarget(results.idle),
+    costTarget('stored', results.cost.stored),
+    costTarget('pending', results.cost.pending),
+    sizeTarget(results.backlogs),
+    ...floodTargets(results.flood),
+    ...deadTargets(results.dead),
+    startTarget(results.starts),
   ]
 }
 
 /** Only if another checkout was measured too. */
-function beforeBars(delivery: ProgramRound<DeliveryRun>[], ingest: ProgramRound<IngestRun>[]): Bar[] {
+function beforeTargets(delivery: ProgramRound<DeliveryRun>[], ingest: ProgramRound<IngestRun>[]): PerformanceTarget[] {
   const compared = [
     ['in → durable → POST out → outcome durable', rateRatios(delivery, 'before')],
     ['ingest alone', rateRatios(ingest, 'before')],
   ] as const
   return compared.flatMap(([what, ratios]) =>
-    ratios === undefined ? [] : [ratioBar(what, `≥ ${BEFORE_FACTOR} × before`, BEFORE_FACTOR, ratios)],
+    ratios === undefined ? [] : [ratioTarget(what, `≥ ${BEFORE_FACTOR} × before`, BEFORE_FACTOR, ratios)],
   )
 }
 
-/** Events a second of the service over those of another, round by round. */
+/** Events per second of the service divided by those of another program, round by round. */
 export function rateRatios<Run extends { eventsPerSecond: number }>(
   rounds: ProgramRound<Run>[],
   other: ProgramName,
@@ -81,7 +81,7 @@ export function rateRatios<Run extends { eventsPerSecond: number }>(
   )
 }
 
-/** Processor time of a program and its database over that of the limit, round by round: what other work cannot change much. */
+/** CPU time of a program and its database divided by that of the limit, round by round. Other work affects it little. */
 export function cpuRatios(rounds: ProgramRound<DeliveryRun>[], name: ProgramName): Spread | undefined {
   const total = (run: DeliveryRun) => run.cpuUsPerEvent + run.databaseCpuUsPerEvent
   return spreadOf(
@@ -92,7 +92,7 @@ export function cpuRatios(rounds: ProgramRound<DeliveryRun>[], name: ProgramName
   )
 }
 
-/** A round's cost over the same round's cost with the smallest backlog. */
+/** The cost of a round divided by the cost of the same round with the smallest backlog. */
 export function costRatios(rounds: CostRound[], size: number): Spread | undefined {
   return spreadOf(
     rounds.flatMap((round) => {
@@ -102,18 +102,24 @@ export function costRatios(rounds: CostRound[], size: number): Spread | undefine
   )
 }
 
-/** Of the whole way: from the acknowledgement alone it is so short, at times below zero, that a ratio says nothing. */
+/** From sent to received. The time from the acknowledgement is so short, sometimes negative, that a ratio would be meaningless. */
 export function deadRatios(rounds: DeadRound[], percentile: 'p50' | 'p99'): Spread | undefined {
   return spreadOf(rounds.map((round) => round.with.sentMs[percentile] / round.without.sentMs[percentile]))
 }
 
-function deliveryBar(other: ProgramName, title: string, factor: number, rounds: ProgramRound<DeliveryRun>[]): Bar {
+function deliveryTarget(other: ProgramName, title: string, factor: number, rounds: ProgramRound<DeliveryRun>[]): PerformanceTarget {
   const complaints = complaintsOf(rounds)
   const what = `in → durable → POST out → outcome durable, against ${title}`
-  return ratioBar(what, `≥ ${factor} × ${title}, nothing lost`, factor, rateRatios(rounds, other), complaints)
+  return ratioTarget(what, `≥ ${factor} × ${title}, nothing lost`, factor, rateRatios(rounds, other), complaints)
 }
 
-function ratioBar(what: string, needed: string, factor: number, ratio: Spread | undefined, complaints: string[] = []): Bar {
+function ratioTarget(
+  what: string,
+  needed: string,
+  factor: number,
+  ratio: Spread | undefined,
+  complaints: string[] = [],
+): PerformanceTarget {
   const measured = ratio ? [`${spreadText(ratio, 2)} ×`, ...complaints].join(', ') : 'not run'
   return { what, needed, measured, isMet: ratio && ratio.median >= factor && complaints.length === 0 }
 }
@@ -122,7 +128,7 @@ function complaintsOf<Run extends { complaints: string[] }>(rounds: ProgramRound
   return [...new Set(rounds.flatMap((round) => round.get('service')?.complaints ?? []))]
 }
 
-function idleBar(rounds: ProgramRound<Latency>[]): Bar {
+function idleTarget(rounds: ProgramRound<Latency>[]): PerformanceTarget {
   const of = (percentile: 'p50' | 'p99') => spreadOf(rounds.flatMap((round) => round.get('service')?.ackedMs[percentile] ?? []))
   const p50 = of('p50')
   return {
@@ -133,7 +139,7 @@ function idleBar(rounds: ProgramRound<Latency>[]): Bar {
   }
 }
 
-function costBar(kind: BacklogKind, rounds: CostRound[]): Bar {
+function costTarget(kind: BacklogKind, rounds: CostRound[]): PerformanceTarget {
   const sizes = [...(rounds[0]?.keys() ?? [])].sort((a, b) => a - b)
   const medians = sizes.flatMap((size) => costRatios(rounds, size)?.median ?? [])
   const factor = Math.max(...medians) / Math.min(...medians)
@@ -147,18 +153,18 @@ function costBar(kind: BacklogKind, rounds: CostRound[]): Bar {
   }
 }
 
-function sizeBar(backlogs: Backlog[]): Bar {
+function sizeTarget(backlogs: Backlog[]): PerformanceTarget {
   const largest = backlogs.filter(({ kind }) => kind === 'pending').sort((a, b) => b.events - a.events)[0]
   const factor = largest && largest.storeBytes / largest.dataBytes
   return {
-    what: `the store with ${largest ? numberText(largest.events, 0) : 'a million'} deliveries owed`,
+    what: `the store with ${largest ? numberText(largest.events, 0) : 'a million'} deliveries pending`,
     needed: 'no larger than the data',
     measured: factor === undefined ? 'not run' : `${numberText(factor, 2)} × the bytes sent`,
     isMet: factor === undefined ? undefined : factor <= 1,
   }
 }
 
-function floodBars(runs: FloodRun[]): Bar[] {
+function floodTargets(runs: FloodRun[]): PerformanceTarget[] {
   const peak = Math.max(...runs.map((run) => Math.max(run.peakFirstHalfBytes, run.peakSecondHalfBytes)))
   const growth = Math.max(...runs.map((run) => run.peakSecondHalfBytes / run.peakFirstHalfBytes))
   const complaints = [...new Set(runs.flatMap((run) => run.complaints))]
@@ -180,11 +186,11 @@ function floodBars(runs: FloodRun[]): Bar[] {
   ]
 }
 
-function deadBars(rounds: DeadRound[]): Bar[] {
+function deadTargets(rounds: DeadRound[]): PerformanceTarget[] {
   return (['p50', 'p99'] as const).map((percentile) => {
     const ratio = deadRatios(rounds, percentile)
     return {
-      what: `a healthy destination's ${percentile} beside a dead one with a million owed`,
+      what: `a healthy destination's ${percentile} beside a dead one with a million pending`,
       needed: 'within 10 % of before',
       measured: ratio ? `${spreadText(ratio, 2)} ×` : 'not run',
       isMet: ratio && ratio.median <= UNDISTURBED_FACTOR,
@@ -192,10 +198,10 @@ function deadBars(rounds: DeadRound[]): Bar[] {
   })
 }
 
-function startBar(starts: StartTimes | undefined): Bar {
+function startTarget(starts: StartTimes | undefined): PerformanceTarget {
   const worst = starts && spreadOf([...starts.stoppedMs, ...starts.killedMs])
   return {
-    what: 'start with a million owed, also after kill -9',
+    what: 'start with a million pending, also after kill -9',
     needed: `seconds: ≤ ${START_LIMIT_MS / 1_000} s`,
     measured: worst ? `${spreadText(worst, 0)} ms` : 'not run',
     isMet: worst && worst.max <= START_LIMIT_MS,

@@ -1,4 +1,4 @@
-// One sender and one receiver around whatever is measured, and the numbers of the events that go between them.
+// One sender and one receiver for the measured program, and the numbers of the events between them.
 
 import type { ChildProcess } from 'node:child_process'
 import { EVENTS_PER_REQUEST, type Target } from './events.ts'
@@ -6,33 +6,33 @@ import type { Job, LoadReport, Sent } from './load-generator.ts'
 import { nextReport, startScript, stop } from './processes.ts'
 import type { ReceiverReport, ReceiverRequest } from './receiver.ts'
 
-/** Sixteen clients at once: enough to keep every program here busy, few enough to be fair to one that answers late. */
+/** Sixteen concurrent clients: enough to keep every program busy, few enough to be fair to one that answers late. */
 export const CONNECTIONS = 16
 
-/** Numbers from here on are for events that no receiver waits for. */
+/** Events with numbers from here on are not expected by any receiver. */
 const FILL_FIRST = 2 ** 28
 
 const START_LIMIT_MS = 20_000
 
 export interface Received {
-  /** Events that never came. */
+  /** The number of events that never arrived. */
   missing: number
-  /** Copies beyond the first of the same event. */
+  /** The number of duplicates. */
   duplicates: number
-  /** In the order of the events; 0 for one that never came. */
+  /** In the order of the events; 0 for an event that never arrived. */
   receivedAtMs: Float64Array
 }
 
 export interface Traffic {
   receiverUrl: string
-  /** As fast as the program answers, batches of 15 unless told; the returned range is what to ask the receiver for. */
+  /** Sends as fast as the program answers, in batches of 15 by default. Returns the range of events to ask the receiver for. */
   burst(target: Target, events: number, eventsPerRequest?: number): Promise<Sent & Range>
-  /** Single events at a mean rate. */
+  /** Sends single events at an average rate. */
   pace(target: Target, events: number, perSecond: number): Promise<Sent & Range>
-  /** Events nobody waits for. */
+  /** Sends events that no receiver expects. */
   fill(target: Target, events: number, eventsPerRequest: number, connections: number): Promise<Sent>
   flood(target: Target, durationMs: number): Promise<Sent>
-  /** Call before sending: resolves with the time when the next `events` events have all come. */
+  /** Must be called before sending. Resolves with the time at which all of the next `events` events have arrived. */
   expectNext(events: number, timeoutMs: number): Promise<number>
   received(range: Range): Promise<Received>
   close(): Promise<void>
@@ -100,7 +100,7 @@ export async function createTraffic(): Promise<Traffic> {
         return lastNewAtMs
       } catch (error) {
         const { missing } = await received(range)
-        throw new Error(`${missing} of ${events} events have not come within ${timeoutMs / 1_000} s`, { cause: error })
+        throw new Error(`${missing} of ${events} events did not arrive within ${timeoutMs / 1_000} s`, { cause: error })
       }
     },
     received,
@@ -114,9 +114,9 @@ function ask(receiver: ChildProcess, request: ReceiverRequest): void {
   receiver.send(request)
 }
 
-/** Where a refused request would make the numbers mean something else. */
+/** Throws if a request was rejected, because the numbers would be meaningless. */
 export function requireAll<Answered extends Sent>(sent: Answered): Answered {
   const refusals = Object.entries(sent.refusals).map(([what, times]) => `${times} × ${what}`)
-  if (refusals.length > 0) throw new Error(`refused: ${refusals.join(', ')}`)
+  if (refusals.length > 0) throw new Error(`the program rejected requests: ${refusals.join(', ')}`)
   return sent
 }

@@ -1,14 +1,14 @@
-// Several nodes of the service on one PostgreSQL, each a process of its own, and everything that can be done to them: nodes are
-// killed, stopped, frozen and cut off from the database, the server is killed, started again, or replaced by its standby.
+// Runs several nodes of the service on one PostgreSQL server, each in its own process, and injects faults: nodes can be
+// killed, stopped, frozen and disconnected from the database, and the server can be killed, restarted or replaced by its standby.
 //
 //   await using cluster = await startCluster({ nodes: 3, proxied: true })
 //   await cluster.node(1).kill(); await cluster.node(1).start()
 //   cluster.node(2).proxy.cut()
 //   await cluster.killServer(); await cluster.server.run()
-//   await cluster.known('/destinations/dst_…')                   every node that runs knows it
+//   await cluster.known('/destinations/dst_…')                   every running node knows it
 //
-// Faults take long by nature: a lease has to end. `npm test` runs them as short as they can be and still show what they are for.
-// SWITCHYARD_LONG_TESTS=1 runs them as long, as often and as large as the issue names them: node --test e2e/cluster/
+// Fault tests are slow, because a lease has to expire. `npm test` runs the shortest version that still tests the behaviour.
+// SWITCHYARD_LONG_TESTS=1 runs them longer, more often and with more data: node --test e2e/cluster/
 
 import { execFileSync } from 'node:child_process'
 import { LEASE_MS } from '../../packages/server/src/store/postgres/cluster/membership.ts'
@@ -18,21 +18,21 @@ import { eventually, type Waiting } from '../signals.ts'
 import { DatabaseProxy } from './proxy.ts'
 
 export { LEASE_MS }
-/** Work of a node that is gone goes on elsewhere within this. */
+/** Another node takes over the work of a dead node within this time. */
 export const RESUME_MS = LEASE_MS + 5_000
 
 const SECRET_KEY = 'secret-key-of-the-cluster-tests-0123456789'
 const MAX_CONNECTIONS = 'max_connections=200'
 
 export interface ClusterOptions {
-  /** Default: 3. */
+  /** 3 by default. */
   nodes?: number
-  /** With a synchronous standby; every node knows both servers. */
+  /** Whether to start a synchronous standby. Every node then has the addresses of both servers. */
   standby?: boolean
-  /** Each node reaches the database by a proxy of its own. */
+  /** Whether each node connects to the database through its own proxy. */
   proxied?: boolean
   log?: string
-  /** One that runs already, and its database; it is left as it is. Otherwise there is a server for this cluster alone. */
+  /** A running server and its database, which is not stopped. If missing, a separate server is started for this cluster. */
   on?: { server: PostgresServer; database: string }
 }
 
@@ -45,11 +45,11 @@ export class Node {
   constructor(name: string, service: Service, proxy: DatabaseProxy | undefined) {
     this.name = name
     this.#service = service
-    // Only asked for by whoever started the cluster with proxies.
+    // Used only by tests that start the cluster with proxies.
     this.proxy = proxy as DatabaseProxy
   }
 
-  /** The process that runs, or ran last. */
+  /** The running process, or the last one that ran. */
   get service(): Service {
     return this.#service
   }
@@ -62,25 +62,25 @@ export class Node {
     return this.#isUp
   }
 
-  /** kill -9. */
+  /** Sends SIGKILL. */
   async kill(): Promise<Ended> {
     this.#service.kill('SIGKILL')
     return await this.#over(this.#service.ended)
   }
 
-  /** SIGTERM. */
+  /** Sends SIGTERM. */
   async stop(): Promise<Ended> {
     return await this.#over(this.#service.stop())
   }
 
-  /** Whoever sends to it finds out by a call that fails, as a load balancer does: it is not passed over before. */
+  /** Senders notice by a failing call, like a load balancer: the node is not skipped before that. */
   async #over(ended: Promise<Ended>): Promise<Ended> {
     const end = await ended
     this.#isUp = false
     return end
   }
 
-  /** The next process, on a port of its own. */
+  /** Starts the next process, on a new port. */
   async start(): Promise<void> {
     this.#service = await this.#service.restart()
     this.#isUp = true
@@ -94,7 +94,7 @@ export class Node {
     this.#service.kill('SIGCONT')
   }
 
-  /** The answer of /readyz. */
+  /** The response of /readyz. */
   async readyz(timeoutMs = 60_000): Promise<{ status: number; retryAfter: string | null; ms: number }> {
     const since = performance.now()
     const response = await fetch(`${this.url}/readyz`, { signal: AbortSignal.timeout(timeoutMs) })
@@ -102,7 +102,7 @@ export class Node {
     return { status: response.status, retryAfter: response.headers.get('retry-after'), ms: performance.now() - since }
   }
 
-  /** Milliseconds until /readyz answers so. */
+  /** Returns the milliseconds until /readyz answers with this status. */
   async becomes(status: number, waiting: Waiting = {}): Promise<number> {
     const since = performance.now()
     await eventually(
@@ -116,26 +116,26 @@ export class Node {
 
 export interface Cluster extends AsyncDisposable {
   nodes: readonly Node[]
-  /** By its number, from 1. */
+  /** The node with this number, from 1. */
   node(nth: number): Node
-  /** The one that is written to; after promote(), what was the standby. */
+  /** The primary; after promote(), the former standby. */
   server: PostgresServer
   writeKey: string
   sourceId: string
-  /** The URLs of the nodes that run. */
+  /** The URLs of the running nodes. */
   urls(): string[]
-  /** A call of the control API of any node that runs. */
+  /** Calls the control API of any running node. */
   api<T = unknown>(path: string, init?: { method?: string; body?: unknown }): Promise<T>
-  /** Of each node that runs, until it does not answer 404 any more: configuration takes a moment to get everywhere. */
+  /** Polls each running node until it no longer answers 404, because a change of the configuration takes a moment to reach every node. */
   known(path: string): Promise<void>
   ledger(options?: { recount?: boolean }): Promise<LedgerRow[]>
-  /** Straight from the database. */
+  /** Queries the database directly. */
   query<T extends object>(text: string, values?: unknown[]): Promise<T[]>
-  /** kill -9 of the server and every process of it. */
+  /** Sends SIGKILL to the server and all its processes. */
   killServer(): Promise<void>
-  /** Between the primary and its standby. */
+  /** The proxy between the primary and its standby. */
   replication: DatabaseProxy
-  /** The standby is the primary from now on. */
+  /** Promotes the standby to primary. */
   promote(): Promise<void>
 }
 
@@ -161,7 +161,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     const settings: ServiceOptions = { log, env }
     return new Node(`node ${nth}`, started.use(await startService(settings)), proxy)
   }
-  // The first lays out the schema and the first source; the others come all at once.
+  // The first node creates the schema and the first source; the others start at the same time.
   const first = await startNode(1)
   const nodes = [first, ...(await Promise.all(Array.from({ length: count - 1 }, (_, at) => startNode(at + 2))))]
 
@@ -204,7 +204,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       }
     },
     killServer: () => killWhole(server),
-    // Only asked for by whoever started the cluster with a standby.
+    // Used only by tests that start the cluster with a standby.
     replication: replication as DatabaseProxy,
     async promote() {
       if (standby === undefined) throw new Error('the cluster was started without a standby')
@@ -221,11 +221,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   return cluster
 }
 
-/** One that every commit of the primary waits for from now on. */
+/** Starts a standby that every commit of the primary waits for. */
 async function synchronousStandby(primary: PostgresServer, port: number): Promise<PostgresServer> {
   const { username, password } = new URL(primary.url())
   const source = `primary_conninfo='host=127.0.0.1 port=${port} user=${username} password=${password} application_name=standby'`
-  // A standby must allow for at least as much as its primary.
+  // Some limits of a standby must be at least as high as those of its primary.
   const standby = await primary.standby([MAX_CONNECTIONS, 'shared_buffers=64MB', 'fsync=off', source])
   const client = await primary.client()
   try {
@@ -234,7 +234,7 @@ async function synchronousStandby(primary: PostgresServer, port: number): Promis
     await eventually(
       async () => (await client.query<{ state: string }>('SELECT sync_state AS state FROM pg_stat_replication')).rows,
       (rows) => rows[0]?.state === 'sync',
-      { what: 'the standby follows, and commits wait for it', deadlineMs: 20_000 },
+      { what: 'the standby replicates, and commits wait for it', deadlineMs: 20_000 },
     )
   } catch (error) {
     await standby.dispose()
@@ -245,10 +245,10 @@ async function synchronousStandby(primary: PostgresServer, port: number): Promis
   return standby
 }
 
-/** As kill -9 of the server's process and of each that serves a connection. None has a chance to write anything more. */
+/** Kills the server process and each process that serves a connection with SIGKILL, so that none can write anything more. */
 async function killWhole(server: PostgresServer): Promise<void> {
   const { pid } = server
-  // The server first: it would end its children by itself, and say that it does.
+  // Kills the server first, because otherwise it would shut down its children and log that.
   const children = execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
     .split('\n')
     .filter(Boolean)

@@ -1,6 +1,6 @@
-// The senders' ledger held against the receivers' and against the store's: everything that was acknowledged arrived wherever it
-// was owed, each delivery has exactly one outcome, and what arrived twice did so around a fault. Says what is wrong by messageId. Waits
-// until nothing is pending; what the test did to the cluster is its own.
+// Compares the senders' ledger with the receivers' and with the store's: every acknowledged message arrived at every destination,
+// each delivery has exactly one outcome, and messages arrived twice only around a fault. Reports differences by messageId. Waits
+// until nothing is pending.
 
 import assert from 'node:assert/strict'
 import { callControl, type DeliveryView, type LedgerRow, TOKEN } from '../service.ts'
@@ -8,7 +8,7 @@ import { eventually, type Waiting } from '../signals.ts'
 import { type Cluster, RESUME_MS } from './cluster.ts'
 import type { Load, LoadReceiver } from './traffic.ts'
 
-/** When something was wrong, in performance.now(). What was in flight then may arrive twice, until others have taken it over. */
+/** The time of a fault, in performance.now(). What was in flight then may arrive twice, until other nodes have taken it over. */
 export interface Fault {
   fromMs: number
   toMs: number
@@ -16,7 +16,7 @@ export interface Fault {
 
 export interface Comparison {
   acknowledged: number
-  /** Calls that were made again, and how long the longest took. */
+  /** The number of retried calls, and how long the longest call took. */
   retried: number
   longestMs: number
   duplicates: { name: string; messages: number }[]
@@ -32,9 +32,9 @@ export async function compareLedgers(cluster: Cluster, load: Load, options: Comp
   const { faults = [], ...waiting } = options
   const { traffic, receivers } = load
   await traffic.finish()
-  assert.deepEqual(traffic.refused, [], 'no call was refused for good')
+  assert.deepEqual(traffic.rejected, [], 'no call was rejected permanently')
   const missing = [...traffic.sent].filter((id) => !traffic.acknowledged.has(id))
-  assert.deepEqual(missing.slice(0, SHOWN), [], 'every call was acknowledged in the end')
+  assert.deepEqual(missing.slice(0, SHOWN), [], 'every call was acknowledged eventually')
 
   const own = new Set(receivers.map(({ destinationId }) => destinationId))
   const rows = await eventually(
@@ -81,15 +81,15 @@ async function problemsOf(
   }
   for (const id of acknowledged) {
     const states = (stored.get(id) ?? []).map(({ state }) => state)
-    const came = (receiver.byMessageId.get(id) ?? []).filter(({ status }) => status === 200).length
+    const arrivals = (receiver.byMessageId.get(id) ?? []).filter(({ status }) => status === 200).length
     if (states.length !== 1)
-      problems.push(`${name}: ${id} has ${states.length} deliveries in the store (${states.join()}), arrived ${came} times`)
-    else if (came === 0) problems.push(`${name}: ${id} never arrived, and the store says ${states[0]}`)
+      problems.push(`${name}: ${id} has ${states.length} deliveries in the store (${states.join()}), arrived ${arrivals} times`)
+    else if (arrivals === 0) problems.push(`${name}: ${id} never arrived, and the store says ${states[0]}`)
     else if (states[0] !== 'delivered') problems.push(`${name}: ${id} arrived, and the store says ${states[0]}`)
   }
   for (const id of receiver.byMessageId.keys()) if (!acknowledged.has(id)) problems.push(`${name}: ${id} arrived and was never sent`)
 
-  // What the attempts say was delivered, one by one: a delivery that two nodes have settled is there twice.
+  // Sums the outcomes of the attempts: a delivery that two nodes have settled would count twice.
   const [settled] = await cluster.query<{ delivered: string; others: string }>(
     `SELECT coalesce(sum(a.delivered), 0)::text AS delivered, coalesce(sum(a.failed + a.expired + a.cancelled), 0)::text AS others
      FROM switchyard.attempts a JOIN switchyard.destinations d ON d.num = a.destination WHERE d.id = $1`,
@@ -115,18 +115,18 @@ async function deliveriesOf(cluster: Cluster, destinationId: string): Promise<De
   return all
 }
 
-/** Every node says the same, and it is what the rows add up to; and what was accepted was accepted once. */
+/** Checks that every node returns the same ledger, that it equals its recount, and that each message was accepted once. */
 async function sameEverywhere(cluster: Cluster, problems: string[]): Promise<void> {
   for (const { name, url } of cluster.nodes.filter(({ isUp }) => isUp)) {
     const ledger = await callControl<{ data: LedgerRow[] }>(url, TOKEN, '/ledger')
     const recount = await callControl<{ data: LedgerRow[]; consistent: boolean }>(url, TOKEN, '/ledger?recount=true')
     if (!recount.consistent || JSON.stringify(ledger.data) !== JSON.stringify(recount.data)) {
-      problems.push(`${name}: the ledger ${JSON.stringify(ledger.data)} is not what its rows add up to: ${JSON.stringify(recount.data)}`)
+      problems.push(`${name}: the ledger ${JSON.stringify(ledger.data)} differs from its recount: ${JSON.stringify(recount.data)}`)
     }
   }
 }
 
-/** Messages that were taken more than once, and those of them that no fault explains. */
+/** Messages that arrived more than once, and those of them that no fault explains. */
 function repeated({ name, receiver }: LoadReceiver, faults: readonly Fault[]): { all: number; outside: string[] } {
   let all = 0
   const outside: string[] = []
@@ -145,5 +145,5 @@ function repeated({ name, receiver }: LoadReceiver, faults: readonly Fault[]): {
 
 export function describe({ acknowledged, retried, longestMs, duplicates }: Comparison): string {
   const twice = duplicates.map(({ name, messages }) => `${messages} ${name}`).join(', ')
-  return `${acknowledged} acknowledged, ${retried} calls made again, the longest took ${Math.round(longestMs)} ms; arrived twice: ${twice}`
+  return `${acknowledged} acknowledged, ${retried} calls retried, the longest took ${Math.round(longestMs)} ms; arrived twice: ${twice}`
 }

@@ -1,5 +1,5 @@
-// A node that stands still for longer than its lease, as when its machine is paused, and then goes on as if nothing had
-// happened: the others have taken its work, and it cannot settle any of it.
+// A node is frozen for longer than its lease, as when its machine is paused, and then continues as if nothing had
+// happened: the other nodes have taken over its work, and it cannot settle any of it.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ import { holdMessage, startLoad } from './traffic.ts'
 
 const FROZEN_MS = IS_LONG ? 60_000 : LEASE_MS + 4_000
 
-test('SIGSTOP of a node for longer than its lease, then SIGCONT: it cannot settle what others took, and works on', async (t) => {
+test('SIGSTOP of a node for longer than its lease, then SIGCONT: it cannot settle what others have taken over, and continues to work', async (t) => {
   await using cluster = await startCluster()
   await using load = await startLoad(cluster)
   const node = cluster.node(1)
@@ -22,19 +22,19 @@ test('SIGSTOP of a node for longer than its lease, then SIGCONT: it cannot settl
   const fromMs = performance.now()
   const frozen = passing(FROZEN_MS)
   node.freeze()
-  held.take()
-  const resumedMs = await held.broughtAgain(fromMs, RESUME_MS)
-  t.diagnostic(`what a frozen node held was brought by another after ${(resumedMs / 1_000).toFixed(1)} s`)
+  held.acceptRequests()
+  const resumedMs = await held.deliveredAgain(fromMs, RESUME_MS)
+  t.diagnostic(`another node delivered what the frozen node held after ${(resumedMs / 1_000).toFixed(1)} s`)
   const settled = await eventually(
     async () => await outcomesOf(held.destinationId),
     (rows) => rows.length === 1,
     { what: 'the other node has settled it' },
   )
   await frozen
-  // Awake, it finds its attempt at an end, whether by this answer or by its own timeout: not for it to record any more.
+  // After it wakes up, its attempt ends by this answer or by its own timeout. It must not record that any more.
   held.answerHolder()
   await held.receiver.until(() => held.receiver.arrivals[0]?.status === 200)
-  // Several ask at the moment in which it finds out that it was given up: it comes back once.
+  // Several requests arrive at the moment in which it learns that it was declared dead. It must join again only once.
   const asked = Array.from({ length: 5 }, () => node.readyz())
   node.thaw()
   await Promise.all(asked)
@@ -44,12 +44,12 @@ test('SIGSTOP of a node for longer than its lease, then SIGCONT: it cannot settl
   const toMs = performance.now()
   await load.traffic.until(
     () => load.traffic.calls.filter(({ target, status, startMs }) => target === node.url && status === 200 && startMs > toMs).length >= 20,
-    { what: 'the node that was frozen acknowledges again' },
+    { what: 'the node acknowledges messages again' },
   )
 
   const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs }] })
   t.diagnostic(describe(comparison))
-  assert.deepEqual(await outcomesOf(held.destinationId), settled, 'the outcome is the one that the other node has recorded')
+  assert.deepEqual(await outcomesOf(held.destinationId), settled, 'the outcome is still the one that the other node recorded')
   assert.equal(held.arrivals().length, 2)
 
   function outcomesOf(destinationId: string): Promise<{ id: string; delivered: number }[]> {

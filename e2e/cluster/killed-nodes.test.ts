@@ -1,5 +1,5 @@
-// Nodes die at any moment, one after another, while messages come in: nothing that was acknowledged is lost, and what a node held
-// when it died is brought by the others as soon as its lease has ended.
+// Nodes are killed at any moment, one after another, while messages arrive: no acknowledged message is lost, and the other nodes deliver what a
+// node held when it died as soon as its lease has expired.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,23 +10,23 @@ import { holdMessage, startLoad } from './traffic.ts'
 
 const KILLS = IS_LONG ? 20 : 2
 
-test('kill -9 of one of three nodes, again and again: nothing is lost, and others go on with what it held within its lease + 5 s', async (t) => {
+test('repeated kill -9 of one of three nodes: nothing is lost, and others take over what it held within its lease + 5 s', async (t) => {
   await using cluster = await startCluster()
   await using load = await startLoad(cluster, { perSecond: IS_LONG ? 500 : 100 })
   const faults: Fault[] = []
 
-  // One that stays away: only the others can bring what it held.
+  // A node that does not come back: only the others can deliver what it held.
   await load.traffic.more(200)
   await using held = await holdMessage(cluster, cluster.node(1).url, 'killed')
   const killedMs = performance.now()
   await cluster.node(1).kill()
-  held.take()
-  const resumedMs = await held.broughtAgain(killedMs, RESUME_MS)
-  t.diagnostic(`what a killed node held was brought by another after ${(resumedMs / 1_000).toFixed(1)} s`)
+  held.acceptRequests()
+  const resumedMs = await held.deliveredAgain(killedMs, RESUME_MS)
+  t.diagnostic(`another node delivered what the killed node held after ${(resumedMs / 1_000).toFixed(1)} s`)
   await cluster.node(1).start()
   faults.push({ fromMs: killedMs, toMs: performance.now() })
 
-  // And those that come back at once.
+  // Nodes that are restarted at once.
   for (let kill = 1; kill <= KILLS; kill++) {
     await load.traffic.more(150 + 137 * (kill % 7))
     const node = cluster.node(1 + (kill % 3))

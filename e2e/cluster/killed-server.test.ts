@@ -1,5 +1,5 @@
-// The database dies and comes back, or its standby takes over: the nodes answer 503 meanwhile, come back by themselves, and
-// nothing that was acknowledged is lost.
+// The database is killed and restarted, or its standby takes over: the nodes answer 503 meanwhile, recover by themselves, and
+// no acknowledged message is lost.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,16 +13,16 @@ import { holdMessage, startLoad } from './traffic.ts'
 const AWAY_MS = IS_LONG ? 20_000 : 5_000
 const QUICK_KILLS = IS_LONG ? 20 : 3
 const BEHIND_MS = 1_500
-/** A call made while the server is away is answered within this. */
+/** While the server is down, a call is answered within this time. */
 const ANSWERED_MS = 15_000
-/** From the moment that the server is there again. */
+/** Counted from when the server is available again. */
 const BACK_MS = 10_000
 
-test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes resume by themselves with nothing lost', async (t) => {
+test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes recover by themselves with nothing lost', async (t) => {
   await using cluster = await startCluster()
   await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 100 })
   const fromMs = performance.now()
-  // At moments of a commit as they come, and back at once.
+  // Killed at arbitrary moments of commits, and restarted at once.
   for (let kill = 1; kill <= QUICK_KILLS; kill++) {
     await load.traffic.more(200 + 37 * kill)
     await cluster.killServer()
@@ -34,7 +34,7 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes resum
   const awayFromMs = performance.now()
   const away = passing(AWAY_MS)
   await cluster.killServer()
-  // What was under way ends while nobody can record it.
+  // The attempt in flight ends while its outcome cannot be recorded.
   held.answerHolder()
   await areUnavailable(cluster)
   await away
@@ -48,18 +48,18 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes resum
   await load.traffic.more(300)
   const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs: performance.now() }] })
   t.diagnostic(describe(comparison))
-  assert.equal(held.arrivals().length, 1, 'what was delivered during the outage is recorded after it, and not sent again')
+  assert.equal(held.arrivals().length, 1, 'a delivery that ended during the outage is recorded afterwards, and not sent again')
   const ledger = await cluster.ledger()
   assert.equal(ledger.find(({ destinationId }) => destinationId === held.destinationId)?.delivered, 1)
 })
 
-test('the primary is killed and its synchronous standby promoted: the nodes go over by themselves with nothing lost', async (t) => {
+test('the primary is killed and its synchronous standby promoted: the nodes fail over by themselves with nothing lost', async (t) => {
   await using cluster = await startCluster({ standby: true })
   await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 100 })
   await load.traffic.more(300)
 
   const fromMs = performance.now()
-  // What the primary commits from now on does not reach the standby: nobody may be told that it is safe.
+  // Commits of the primary no longer reach the standby, so none of them may be acknowledged.
   cluster.replication.cut()
   await passing(BEHIND_MS)
   await cluster.killServer()
@@ -90,13 +90,13 @@ async function areUnavailable({ nodes, writeKey }: Cluster): Promise<void> {
     assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
     const ready = await node.readyz(ANSWERED_MS)
     assert.deepEqual([ready.status, ready.retryAfter], [503, '1'])
-    // It is not to be restarted: nothing is wrong with it.
+    // The node is healthy, so /healthz must not ask for a restart.
     assert.equal((await fetch(`${node.url}/healthz`)).status, 200)
   })
   await Promise.all(answers)
 }
 
-/** Milliseconds until the last of them is. */
+/** Returns the milliseconds until all of them are ready. */
 async function areReady({ nodes }: Cluster): Promise<number> {
   return Math.max(...(await Promise.all(nodes.map((node) => node.becomes(200, { deadlineMs: BACK_MS })))))
 }

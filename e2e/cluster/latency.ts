@@ -1,6 +1,6 @@
-// How long single messages take from the client's call to the webhook, at a fixed rate, and side by side: installations take turns
-// of about a second, so that the machine's own noise meets them alike. And a destination that is dead with any number of messages owed.
-// Measures and judges nothing; bench/cluster may use it as it is.
+// Measures how long single messages take from the client's call to the webhook, at a fixed rate. Several installations alternate
+// about every second, so that the noise of the machine affects all of them. Also creates a dead destination with any number of pending messages.
+// It only measures and checks nothing.
 
 import { type Receiver, startReceiver } from '../receiver.ts'
 import { track } from '../service.ts'
@@ -15,7 +15,7 @@ export interface Subject extends AsyncDisposable {
 }
 
 export interface Sampling {
-  /** Of each subject. */
+  /** The number of messages per subject. */
   turns: number
   messagesPerTurn: number
   perSecond: number
@@ -32,12 +32,12 @@ export async function createSubject(cluster: Cluster): Promise<Subject> {
   return { cluster, receiver, destinationId: id, [Symbol.asyncDispose]: () => receiver.close() }
 }
 
-/** Milliseconds of each message, per subject: from before the call to the last byte at the receiver. */
+/** Returns the milliseconds of each message, per subject: from before the call to the last byte at the receiver. */
 export async function sampleInTurns(subjects: readonly Subject[], { turns, messagesPerTurn, perSecond }: Sampling): Promise<number[][]> {
   const samples = subjects.map((): number[] => [])
   for (let turn = 0; turn < turns; turn++) {
     const order = [...subjects.keys()]
-    // Neither always comes right after the other.
+    // The order changes, so that no installation always follows the same other one.
     if (turn % 2 === 1) order.reverse()
     for (const at of order) samples[at]?.push(...(await sample(subjects[at] as Subject, messagesPerTurn, perSecond)))
   }
@@ -79,13 +79,13 @@ export function percentile(values: readonly number[], share: number): number {
 
 export interface Owing {
   messages: number
-  /** Messages of one call: each call is one row that is owed. */
+  /** The number of messages per call. Each call creates one pending row. */
   batchSize: number
-  /** Calls under way at once. */
+  /** The number of concurrent calls. */
   parallel?: number
 }
 
-/** A destination where nobody listens, with that many messages owed to it, each attempted at most as often as its retries have come. */
+/** Creates a destination on which nothing listens, with this many pending messages. Some may have been attempted and wait for a retry. */
 export async function oweToDead(cluster: Cluster, { messages, batchSize, parallel = 16 }: Owing): Promise<string> {
   const gone = await startReceiver()
   await gone.close()
@@ -107,14 +107,14 @@ export async function oweToDead(cluster: Cluster, { messages, batchSize, paralle
         body: JSON.stringify({ batch }),
       })
       const text = await response.text()
-      if (response.status !== 200) throw new Error(`a batch for the dead was answered with ${response.status} ${text}`)
+      if (response.status !== 200) throw new Error(`a batch for the dead destination was answered with ${response.status} ${text}`)
     }
   }
   await Promise.all(Array.from({ length: parallel }, work))
   await eventually(
     async () => (await cluster.ledger()).find(({ destinationId }) => destinationId === id),
     (row) => row?.pending === messages,
-    { what: `${messages} are owed to the dead destination` },
+    { what: `${messages} messages are pending for the dead destination` },
   )
   return id
 }

@@ -1,4 +1,4 @@
-// The database has done what it was asked, and its answer never came: nothing may be lost for that, and nothing done twice.
+// The database has executed a statement, but its response is lost: nothing may be lost, and nothing may be done twice.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -43,7 +43,7 @@ async function countOf(table: string): Promise<number> {
   return Number(row?.count)
 }
 
-test('a settlement whose answer was lost is made once, and known to be made', async () => {
+test('a settlement whose response was lost is applied once, and recognized as committed', async () => {
   const { sourceId, destinationId } = await newSourceAndDestination(store)
   const consumer = new RecordingConsumer()
   store.delivery.attach(consumer)
@@ -55,16 +55,16 @@ test('a settlement whose answer was lost is made once, and known to be made', as
   await until(
     () => countOf('attempts'),
     (count) => count === 1,
-    'the database has done it',
+    'the database has committed it',
   )
-  assert.equal(await Promise.race([settled.then(() => 'told'), countOf('attempts')]), 1, 'nobody has been told')
+  assert.equal(await Promise.race([settled.then(() => 'settled'), countOf('attempts')]), 1, 'the caller has no result yet')
   proxy.heal()
   await settled
   assert.equal(await countOf('attempts'), 1)
   assert.deepEqual(await ledgerOf(store, destinationId), { owed: 2, delivered: 2, pending: 0, failed: 0, expired: 0, cancelled: 0 })
 })
 
-test('a batch whose answer was lost is refused, known as a duplicate when it comes again, and delivered all the same', async () => {
+test('a batch whose response was lost is rejected, recognized as a duplicate when it is sent again, and delivered anyway', async () => {
   const { sourceId, destinationId } = await newSourceAndDestination(store)
   const consumer = new RecordingConsumer()
   store.delivery.attach(consumer)
@@ -74,18 +74,18 @@ test('a batch whose answer was lost is refused, known as a duplicate when it com
   await until(
     () => countOf('segments'),
     (count) => count === before + 1,
-    'the database has done it',
+    'the database has committed it',
   )
   await refused
-  assert.deepEqual([consumer.received.length, consumer.cancelled.length], [0, 1], 'whoever wanted it is told that it did not come')
+  assert.deepEqual([consumer.received.length, consumer.cancelled.length], [0, 1], 'the consumer is told that the shipment was not stored')
   proxy.heal()
   const again = await until(
     () => accept(store, sourceId, [track('lost')], [destinationId]).catch(() => undefined),
     (result) => result !== undefined,
-    'the store is there again',
+    'the store is available again',
   )
   assert.deepEqual(again?.duplicates, [0])
-  // Stored as held by this node, in which nobody has it: found to be so at one of the next beats.
+  // Stored as held by this node, which does not have it in memory. One of the next heartbeats finds and releases it.
   const claimed = await until(
     () => claim(store, destinationId),
     ({ shipments }) => shipments.length > 0,
@@ -101,7 +101,7 @@ test('a batch whose answer was lost is refused, known as a duplicate when it com
   assert.deepEqual(await ledgerOf(store, destinationId), { owed: 1, delivered: 1, pending: 0, failed: 0, expired: 0, cancelled: 0 })
 })
 
-test('a node whose first questions lose their answers asks them again, and shows the one token that is taken', async () => {
+test('a node whose first statements lose their responses repeats them, and prints the one token that is valid', async () => {
   await using parts = new AsyncDisposableStack()
   const fresh = parts.adopt(await createDatabase({ isEmpty: true }), (each) => each.drop())
   const { port, host } = new URL(fresh.url)
@@ -115,7 +115,7 @@ test('a node whose first questions lose their answers asks them again, and shows
     [],
   )
   assert.equal(read.kind, 'config')
-  // The token is in the store, and whoever made it does not know.
+  // The token is stored, but the node that created it does not know that.
   losing.loseAnswers([
     { to: 'COMMIT', after: 'secret.admin_token_hash' },
     { to: 'COMMIT', after: 'secret.session_key' },

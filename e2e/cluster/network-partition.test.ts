@@ -1,6 +1,6 @@
-// The network between one node and the database loses every packet: nobody says no, nothing is closed. The node answers 503 within
-// a bounded time, the others notice nothing, and what it held is theirs when its lease has ended. Healed, it works again, and what
-// of it arrives late changes nothing.
+// The network between one node and the database drops every packet: nothing is refused, and no connection is closed. The node answers 503
+// within a bounded time, the others are unaffected, and they take over what it held when its lease has expired. After the network recovers, the node
+// works again, and packets that arrive late change nothing.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,21 +10,21 @@ import { LEASE_MS, type Node, RESUME_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
 import { holdMessage, startLoad } from './traffic.ts'
 
-/** The longest that a call to a node waits which is cut off, and does not know it yet. */
+/** How long a call to a disconnected node may take before the node has noticed that it is disconnected. */
 const BOUND_MS = 15_000
-/** Once it knows. */
+/** How long a call may take afterwards. */
 const KNOWN_MS = 7_000
 const READY_MS = 10_000
 const CUT_MS = IS_LONG ? 60_000 : LEASE_MS + 3_000
 const OTHERS_P99_MS = 2_000
-/** Longer than any statement is waited for. */
+/** Longer than the timeout of any statement. */
 const ANSWERS_LOST_MS = 14_000
 
-test('a node that is cut off from the database answers 503 in time, others are unaffected, and healed it works again', async (t) => {
+test('a node that is disconnected from the database answers 503 in time, others are unaffected, and it recovers afterwards', async (t) => {
   await using cluster = await startCluster({ proxied: true })
   const node = cluster.node(1)
   const others = [cluster.node(2), cluster.node(3)]
-  // No fault of theirs may be hidden by a retry elsewhere, so what goes to the node that is cut off is asked for apart.
+  // The disconnected node is called separately, so that a retry on another node cannot hide an error of the others.
   await using load = await startLoad(cluster, { targets: () => others.map(({ url }) => url), timeoutMs: 30_000 })
   await load.traffic.more(200)
   for (let nth = 1; nth <= 20; nth++) assert.equal((await ask(node, `before-${nth}`)).status, 200)
@@ -33,8 +33,8 @@ test('a node that is cut off from the database answers 503 in time, others are u
 
   const fromMs = performance.now()
   node.proxy.cut()
-  // Delivered by the one that is cut off: it will want to record that as long as it lives, and must not when it can.
-  held.take()
+  // The disconnected node delivers this message. It tries to record that as long as it runs, and must not succeed when it can connect again.
+  held.acceptRequests()
   held.answerHolder()
   const first = await ask(node, 'first')
   assert.equal(first.status, 503)
@@ -48,18 +48,18 @@ test('a node that is cut off from the database answers 503 in time, others are u
   assert.ok(ready.ms < READY_MS, `/readyz was answered after ${ready.ms} ms`)
   t.diagnostic(`503 after ${Math.round(first.ms)} ms, then after ${Math.round(again.ms)} ms; /readyz after ${Math.round(ready.ms)} ms`)
 
-  const resumedMs = await held.broughtAgain(fromMs, RESUME_MS)
-  t.diagnostic(`what it held was brought by another after ${(resumedMs / 1_000).toFixed(1)} s`)
+  const resumedMs = await held.deliveredAgain(fromMs, RESUME_MS)
+  t.diagnostic(`another node delivered what it held after ${(resumedMs / 1_000).toFixed(1)} s`)
   await load.traffic.until(() => performance.now() - fromMs > CUT_MS)
   node.proxy.heal()
   const backMs = await node.becomes(200, { deadlineMs: 15_000 })
-  t.diagnostic(`ready ${Math.round(backMs)} ms after the healing`)
+  t.diagnostic(`ready ${Math.round(backMs)} ms after the network recovered`)
   const toMs = performance.now()
   const late = ['first', 'again', 'after']
   for (const name of late) assert.equal((await ask(node, name)).status, 200)
   for (const { receiver } of load.receivers) await receiver.until(() => late.every((name) => receiver.byMessageId.has(name)))
 
-  // The others' books: not one call failed or was slow.
+  // On the other nodes, no call failed or was slow.
   const during = load.traffic.calls.filter(({ startMs }) => startMs > fromMs && startMs < toMs)
   assert.deepEqual(during.filter(({ status }) => status !== 200).slice(0, 5), [])
   const slow = during.map(({ ms }) => ms).sort((a, b) => a - b)
@@ -98,16 +98,16 @@ test('a node that gets SIGTERM while the database does not answer exits within 1
   t.diagnostic(`ended after ${Math.round(ms)} ms`)
   assert.equal(code, 0)
   assert.ok(ms < 10_000, `it took ${ms} ms`)
-  held.take()
-  await held.broughtAgain(performance.now(), RESUME_MS)
+  held.acceptRequests()
+  await held.deliveredAgain(performance.now(), RESUME_MS)
 })
 
-test('the answers of the database are lost: what it has done all the same is neither lost, nor done twice, nor left lying', async (t) => {
-  // Alone, so that nobody else clears up after it.
+test('the responses of the database are lost: what it committed anyway is neither lost, nor done twice, nor left pending', async (t) => {
+  // A single node, so that no other node can take over its work.
   await using cluster = await startCluster({ nodes: 1, proxied: true })
   const node = cluster.node(1)
   const failed = new Set<string>()
-  // One in four is tried twice, so that there is something to claim at any time.
+  // One in four is attempted twice, so that there is always something to claim.
   await using load = await startLoad(cluster, { timeoutMs: 30_000 })
   for (const { receiver, name } of load.receivers) {
     receiver.answer = ({ messages }) => {

@@ -1,4 +1,4 @@
-// The proxy that the tests of a cut network stand on: it must lose nothing while it is whole, and tell nobody when it is cut.
+// Tests the proxy that simulates a broken network: it must lose nothing while connected, and close nothing when cut.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { Signals } from '../signals.ts'
 import { DatabaseProxy } from './proxy.ts'
 
-test('a cut proxy swallows what is sent and what is asked anew, closes nothing, and brings all of it when it is healed', async () => {
+test('a cut proxy holds back data and new connections, closes nothing, and delivers all of it when it is healed', async () => {
   const signals = new Signals()
   const heard: string[] = []
   const ends: number[] = []
@@ -53,7 +53,7 @@ test('a cut proxy swallows what is sent and what is asked anew, closes nothing, 
   const fresh = await open()
   fresh.write('e')
   await signals.until(() => proxy.swallowed === 1)
-  // Longer than any of it takes here: there is no signal for what does not happen.
+  // Longer than any of this takes here; there is no signal for something that does not happen.
   await new Promise((resolve) => setTimeout(resolve, 100))
   assert.deepEqual([heard.sort(), ends, connections], [['a', 'b'], [], 2])
   assert.equal(kept.closed, false)

@@ -1,20 +1,20 @@
-// What stands between one node and the database, so that a test can cut the two apart as a network does that loses packets:
-// nothing is refused, nothing is closed, and nothing arrives. What was on its way when it was cut arrives after the healing, be it
-// long too late, and so does the end of a connection that a node has given up meanwhile: as TCP sends again.
+// A proxy between one node and the database. A test can cut it to simulate a network that drops packets:
+// nothing is refused, nothing is closed, and nothing arrives. Data that was in transit when it was cut arrives after heal(), however
+// late, and so does the close of a connection that a node has abandoned meanwhile, because TCP retransmits.
 //
 //   await using proxy = await DatabaseProxy.start(5432)
 //   proxy.cut(); proxy.cut('answers'); proxy.heal()
-//   proxy.loseAnswers([{ to: 'COMMIT', after: 'what was said before it' }])
+//   proxy.loseAnswers([{ to: 'COMMIT', after: 'an earlier query' }])
 
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
 interface Link {
   client: Socket
-  /** Null as long as the connection was made during a cut: its first packet has not arrived. */
+  /** Null while the proxy is cut, for a connection that was opened during the cut: its first packet has not arrived. */
   upstream: Socket | null
 }
 
-/** What a node says, in the bytes of the protocol. */
+/** A pattern in what a node sends, as bytes of the protocol. */
 interface Loss {
   to: string
   after?: string
@@ -27,7 +27,7 @@ export class DatabaseProxy implements AsyncDisposable {
   readonly #links = new Set<Link>()
   #isCut = false
   #losses: Loss[] = []
-  /** Connections that were made during a cut, over the proxy's whole life. */
+  /** The number of connections that were opened during cuts so far. */
   swallowed = 0
 
   private constructor(server: Server, target: number) {
@@ -46,11 +46,11 @@ export class DatabaseProxy implements AsyncDisposable {
     return new DatabaseProxy(server, target)
   }
 
-  get standing(): number {
+  get openConnections(): number {
     return this.#links.size
   }
 
-  /** Both ways; or only the server's answers are lost, to what it goes on hearing on the connections that stand. */
+  /** Cuts both directions; or only the server's answers, while it still receives what is sent on existing connections. */
   cut(what: 'everything' | 'answers' = 'everything'): void {
     this.#isCut = true
     for (const { client, upstream } of this.#links) {
@@ -63,12 +63,12 @@ export class DatabaseProxy implements AsyncDisposable {
     for (const link of this.#links) this.#join(link)
   }
 
-  /** One after the other: the server hears it, and its connection breaks before it can answer. */
+  /** For each entry in order: the server receives the matching query, and the connection breaks before it can answer. */
   loseAnswers(losses: readonly Loss[]): void {
     this.#losses = [...losses]
   }
 
-  /** Answers that are still to be lost. */
+  /** The answers that are still to be lost. */
   get left(): readonly Loss[] {
     return this.#losses
   }
@@ -118,7 +118,7 @@ export class DatabaseProxy implements AsyncDisposable {
     }
     const { client, upstream } = link
     if (client.destroyed || upstream.destroyed) return this.#part(link)
-    // One of the ways may never have been cut.
+    // One of the directions may not have been cut.
     client.unpipe().pipe(upstream)
     upstream.unpipe().pipe(client)
   }
@@ -126,7 +126,7 @@ export class DatabaseProxy implements AsyncDisposable {
   #watch(link: Link, socket: Socket): void {
     socket.on('error', () => {})
     socket.on('close', () => {
-      // The other side cannot hear of it during a cut.
+      // The other side cannot learn of it during a cut.
       if (!this.#isCut) this.#part(link)
     })
   }

@@ -1,9 +1,9 @@
-// Traffic as an installation has it: clients that send at a steady rate to any node, as a load balancer would have them do, and
-// send again with the same messageIds until they are answered with 200; webhooks that refuse something now and then. The senders' books
-// say what was acknowledged and what each call was answered; compare-ledgers.ts holds them against the receivers'.
+// Realistic traffic: clients send at a steady rate to any node, as behind a load balancer, and retry with the same messageIds
+// until they get a 200. Webhooks fail now and then. The senders record what was acknowledged and the answer to each call;
+// compare-ledgers.ts compares that with what the receivers got.
 //
 //   await using load = await startLoad(cluster, { perSecond: 200 })
-//   await load.traffic.more(500)                                  that many more are acknowledged, and load goes on
+//   await load.traffic.more(500)                                  resolves when that many more are acknowledged; the load continues
 //   await load.traffic.finish()                                   no new messages; resolves when every one is acknowledged
 
 import { setTimeout as passing } from 'node:timers/promises'
@@ -14,15 +14,15 @@ import { Signals, type Waiting } from '../signals.ts'
 import type { Cluster } from './cluster.ts'
 
 export interface TrafficOptions {
-  /** Asked before each call; each is sent to the next of them, and again to the one after it. */
+  /** Returns the URLs of the nodes, before each call. A call goes to the next one, and its retry to the one after that. */
   targets: () => readonly string[]
   writeKey: string
-  /** Messages. */
+  /** Messages per call. */
   perSecond?: number
   batchSize?: number
-  /** Begins every messageId. */
+  /** The prefix of every messageId. */
   name?: string
-  /** How long a call waits for its answer. */
+  /** The timeout of a call. */
   timeoutMs?: number
 }
 
@@ -32,23 +32,23 @@ export interface Call {
   /** performance.now() */
   startMs: number
   ms: number
-  /** Null where there was no answer. */
+  /** Null if there was no answer. */
   status: number | null
   retryAfter: string | null
-  /** From 1: which try of the same messages. */
+  /** The number of the try of the same messages, from 1. */
   nth: number
 }
 
 export interface Traffic extends Disposable {
-  /** The messageIds whose 200 has been seen. */
+  /** The messageIds that were acknowledged with 200. */
   acknowledged: Set<string>
-  /** All that were sent, answered or not. */
+  /** All messageIds that were sent, acknowledged or not. */
   sent: Set<string>
   calls: Call[]
-  /** Calls that no retry would mend: answered with another 4xx than 429. */
-  refused: Call[]
+  /** Calls that were rejected permanently: answered with a 4xx other than 429. */
+  rejected: Call[]
   until(condition: () => boolean, waiting?: Waiting): Promise<void>
-  /** So many more are acknowledged than now. */
+  /** Resolves when this many more messages are acknowledged. */
   more(messages: number, waiting?: Waiting): Promise<void>
   finish(waiting?: Waiting): Promise<void>
 }
@@ -56,7 +56,7 @@ export interface Traffic extends Disposable {
 const CALL_TIMEOUT_MS = 4_000
 const FIRST_AGAIN_MS = 100
 const MOST_AGAIN_MS = 1_000
-/** Batches under way at once. More are not begun, so that a long fault does not become a flood after it. */
+/** The most concurrent batches. It is limited, so that a long fault is not followed by a flood. */
 const MOST_OPEN = 100
 const ANSWER_MS = 40
 
@@ -106,7 +106,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
         for (const id of ids) traffic.acknowledged.add(id)
         return signals.notify()
       }
-      if (status !== null && status < 500 && status !== 429) traffic.refused.push(made)
+      if (status !== null && status < 500 && status !== 429) traffic.rejected.push(made)
       signals.notify()
       await pause(Math.min(FIRST_AGAIN_MS * 2 ** (nth - 1), MOST_AGAIN_MS), abandoned.signal)
     }
@@ -136,7 +136,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
     acknowledged: new Set(),
     sent: new Set(),
     calls: [],
-    refused: [],
+    rejected: [],
     until: (condition, waiting = {}) => signals.until(condition, { state, ...waiting }),
     more(messages, waiting) {
       const wanted = traffic.acknowledged.size + messages
@@ -162,11 +162,11 @@ export interface LoadReceiver {
 
 export interface Load extends AsyncDisposable {
   traffic: Traffic
-  /** One that gets messages one by one, and one that gets them in batches. */
+  /** A webhook that gets messages one by one, and one that gets them in batches. */
   receivers: LoadReceiver[]
 }
 
-/** Traffic on the cluster's first source, which two webhooks are attached to. */
+/** Starts traffic on the cluster's first source, to which two webhooks are attached. */
 export async function startLoad(cluster: Cluster, options: Partial<TrafficOptions> = {}): Promise<Load> {
   await using started = new AsyncDisposableStack()
   const receivers: LoadReceiver[] = []
@@ -185,25 +185,25 @@ export async function startLoad(cluster: Cluster, options: Partial<TrafficOption
   return { traffic, receivers, [Symbol.asyncDispose]: () => everything.disposeAsync() }
 }
 
-/** The longest that an attempt may take: the fault has to come before. */
+/** The timeout of an attempt. The fault has to happen before that. */
 const HELD_MS = 5_000
 
-/** A message whose first attempt hangs at its receiver: whoever has sent it holds it. */
+/** A message whose first attempt hangs at its receiver, so that the sending node holds it. */
 export interface HeldMessage extends AsyncDisposable {
   receiver: Receiver
   messageId: string
   destinationId: string
-  /** performance.now() of each arrival: the first is the holder's. */
+  /** The performance.now() of each arrival. The first is from the node that holds the message. */
   arrivals(): number[]
-  /** From now on the receiver takes what comes. The holder's own request goes on waiting. */
-  take(): void
-  /** The holder's request is answered with 200. */
+  /** Makes the receiver accept further requests. The request of the holding node keeps waiting. */
+  acceptRequests(): void
+  /** Answers the request of the holding node with 200. */
   answerHolder(): void
-  /** Resolves when another node has brought it, with the milliseconds since then. */
-  broughtAgain(sinceMs: number, deadlineMs: number): Promise<number>
+  /** Resolves when another node has delivered the message, with the elapsed milliseconds. */
+  deliveredAgain(sinceMs: number, deadlineMs: number): Promise<number>
 }
 
-/** Sent to one node, by a source of its own, and held by that. */
+/** Sends a message to one node, through a separate source, so that this node holds it. */
 export async function holdMessage(cluster: Cluster, url: string, name: string): Promise<HeldMessage> {
   await using started = new AsyncDisposableStack()
   let answer = (): void => {}
@@ -229,11 +229,11 @@ export async function holdMessage(cluster: Cluster, url: string, name: string): 
     messageId,
     destinationId: id,
     arrivals: () => receiver.arrivals.map(({ atMs }) => atMs),
-    take() {
+    acceptRequests() {
       receiver.answer = () => undefined
     },
     answerHolder: answer,
-    async broughtAgain(sinceMs, deadlineMs) {
+    async deliveredAgain(sinceMs, deadlineMs) {
       await receiver.until(() => receiver.arrivals.length > 1, { deadlineMs, what: 'another node took over what was held' })
       return (receiver.arrivals[1]?.atMs ?? Number.NaN) - sinceMs
     },
@@ -241,8 +241,8 @@ export async function holdMessage(cluster: Cluster, url: string, name: string): 
   }
 }
 
-/** Takes as long as a webhook far away, so that something is always in flight. Every so often an attempt fails, and its messages wait
- * for their retry in the store. */
+/** Responds as slowly as a distant webhook, so that something is always in flight. Now and then an attempt fails, and its messages wait
+ * in the store for a retry. */
 function failingNowAndThen(): Behaviour {
   const failed = new Set<string | undefined>()
   return ({ messages, number }) => {

@@ -1,5 +1,5 @@
-// What one event costs the service in processor time, when 10, 1,000 or 1,000,000 messages lie in its store, or are owed
-// to a dead destination. Small stores are copied for each round, so that they are small in each.
+// The CPU time per event, with 10, 1,000 or 1,000,000 messages in the store, or pending for
+// a dead destination. Small stores are copied for each round, so that they stay small.
 
 import { type Backlog, copyOf } from '../backlog.ts'
 import { cpuUs } from '../process-stats.ts'
@@ -14,7 +14,7 @@ export interface CostRun {
   complaints: string[]
 }
 
-/** Above this a copy costs more than the growth it prevents matters. */
+/** Above this size, copying costs more than the growth matters. */
 const COPY_LIMIT = 100_000
 
 export async function measureCost(traffic: Traffic, backlog: Backlog, events: number, warmUpEvents: number): Promise<CostRun> {
@@ -47,12 +47,12 @@ export async function measureCost(traffic: Traffic, backlog: Backlog, events: nu
   }
 }
 
-/** Work left from the start or the warm-up must not count as the cost of an event: below 3 % of a core for half a second. */
+/** Waits until the service uses less than 3 % of a core for half a second, so that work left from the start or the warm-up does not count as the cost of an event. */
 export async function untilQuiet(pid: number): Promise<void> {
   for (let tries = 0; tries < 60; tries += 1) {
     const before = cpuUs([pid])
     await pause(500)
     if (cpuUs([pid]) - before <= 15_000) return
   }
-  throw new Error('the service is never quiet')
+  throw new Error('the service did not become idle')
 }

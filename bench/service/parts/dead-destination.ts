@@ -1,5 +1,5 @@
-// One destination dead with a million deliveries owed: what the healthy one beside it notices, and how long a start takes.
-// The service with the backlog and one without take turns, so that the machine's own noise meets both.
+// A dead destination with a million pending deliveries: its effect on the latency of a healthy destination, and on the start time.
+// The service with the backlog and one without alternate, so that the noise of the machine affects both.
 
 import { type Backlog, copyOf } from '../backlog.ts'
 import { type Latency, latencyOf, type Samples, sampleLatency } from '../latency.ts'
@@ -13,9 +13,9 @@ export interface DeadRound {
 }
 
 export interface StartTimes {
-  /** A store with nothing owed. */
+  /** A store with nothing pending. */
   emptyMs: number[]
-  /** The backlog, after an orderly end and after kill -9. */
+  /** The store with the backlog, after an orderly stop and after kill -9. */
   stoppedMs: number[]
   killedMs: number[]
 }
@@ -41,7 +41,7 @@ export async function measureDead(traffic: Traffic, none: Backlog, million: Back
     for (const service of services) await service.stop()
   }
 
-  /** Both in turns of about a second, so that a busy moment of the machine is in both. */
+  /** Alternates about every second, so that a busy moment of the machine affects both. */
   async function measureRound(): Promise<DeadRound> {
     const samples = new Map<Service, Samples[]>(services.map((service) => [service, []]))
     for (let turn = 0; turn < events / EVENTS_PER_TURN; turn += 1) {
@@ -70,7 +70,7 @@ async function startAndEnd(folder: string): Promise<number> {
   return service.startMs
 }
 
-/** Killed with work in flight, so that the next start finds some. */
+/** Kills the service while work is in flight, so that the next start has to recover it. */
 async function startAndKill(traffic: Traffic, folder: string): Promise<number> {
   const service = await startService(folder)
   await traffic.burst(service.targetOf(await service.defaultSource()), LAST_WORK_EVENTS)

@@ -1,5 +1,5 @@
-// In, durable, out, outcome durable: events a second of each program, from the first byte sent until the last event was
-// received and its outcome written. Every run also proves that nothing was lost.
+// End-to-end throughput: events per second of each program, from the first byte sent until the last event was
+// received and its outcome durably written. Every run also verifies that nothing was lost.
 
 import { nowMs } from '../http-message.ts'
 import { cpuUs, peakRssBytes } from '../process-stats.ts'
@@ -16,7 +16,7 @@ export interface DeliveryRun {
   peakRssBytes: number
   missing: number
   duplicates: number
-  /** What is wrong with it; nothing when it counts. */
+  /** Problems with the run; empty if the run counts. */
   complaints: string[]
 }
 
@@ -54,7 +54,7 @@ export async function measureDelivery(program: Pick<Program, 'start'>, events: n
   }
 }
 
-/** Sends, and waits until all has come and the program owes nothing. */
+/** Sends events, and waits until all have arrived and the program has nothing pending. */
 export async function deliver(
   traffic: Traffic,
   running: Pick<RunningProgram, 'target' | 'remaining'>,
@@ -65,7 +65,7 @@ export async function deliver(
   const [sent, lastNewAtMs] = await Promise.all([traffic.burst(running.target, events, eventsPerRequest).then(requireAll), complete])
   const limit = nowMs() + SETTLE_LIMIT_MS
   while ((await running.remaining()) > 0) {
-    if (nowMs() > limit) throw new Error('outcomes are still owed after all events have come')
+    if (nowMs() > limit) throw new Error('the program still has pending outcomes after all events arrived')
     await pause(10)
   }
   return { sent, lastNewAtMs, endedAtMs: Math.max(nowMs(), lastNewAtMs) }

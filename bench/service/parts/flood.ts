@@ -1,4 +1,4 @@
-// A flood with a destination that is dead: events as fast as they are taken, and the memory of the service meanwhile.
+// A flood with a dead destination: sends events as fast as they are accepted, and measures the memory of the service.
 
 import { closedPort } from '../closed-port.ts'
 import { rssBytes } from '../process-stats.ts'
@@ -7,7 +7,7 @@ import type { ReceiverReport } from '../receiver.ts'
 import { startService } from '../service.ts'
 import { createTraffic } from '../traffic.ts'
 
-/** How the destination is dead: it refuses connections, or takes them and never answers. */
+/** How the destination fails: it refuses connections, or accepts them and never answers. */
 export type Death = 'refusing' | 'hanging'
 
 export interface FloodRun {

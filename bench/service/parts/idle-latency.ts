@@ -1,4 +1,4 @@
-// A quiet service: single events about 50 ms apart, and how soon after its acknowledgement each is at the receiver.
+// An idle service: sends single events about 50 ms apart, and measures the time from acknowledgement to arrival at the receiver.
 
 import { type Latency, measureLatency } from '../latency.ts'
 import { createFolder, removeFolder } from '../processes.ts'
@@ -13,7 +13,7 @@ export async function measureIdle(program: Program, events: number): Promise<Lat
   try {
     const running = await program.start({ folder, receiverUrl: traffic.receiverUrl })
     try {
-      // Connections opened and code compiled: a service is idle more often than it is new.
+      // Opens connections and lets code be compiled first, because an idle service has usually been running for a while.
       await measureLatency(traffic, running.target, 40, PER_SECOND)
       return await measureLatency(traffic, running.target, events, PER_SECOND)
     } finally {

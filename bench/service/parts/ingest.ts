@@ -1,4 +1,4 @@
-// Ingest alone: events a second from the first byte sent to the last answer, with no destination to deliver to.
+// Ingest only: events per second from the first byte sent to the last answer, without a destination.
 
 import { cpuUs } from '../process-stats.ts'
 import { createFolder, removeFolder } from '../processes.ts'

@@ -1,4 +1,4 @@
-// A Fastify that only parses: the price of HTTP and JSON alone.
+// A Fastify server that only parses the body: the cost of HTTP and JSON alone.
 
 import Fastify from 'fastify'
 

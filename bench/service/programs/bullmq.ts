@@ -1,11 +1,11 @@
-// BullMQ on a Redis that writes every command to disk before it answers: one addBulk call for a request, answered when
-// that is done. Its jobs post with the same pool as the limit's.
+// BullMQ on a Redis that writes every command to disk before it answers: one addBulk call per request, answered when
+// that is done. Its jobs send with the same connection pool as the limit's.
 
 import { Queue, Worker } from 'bullmq'
 import { type Batch, createPoster, listen, readOptions } from './http-front-end.ts'
 
 const { receiver, redisPort } = readOptions()
-if (receiver === undefined || redisPort === undefined) throw new Error('needs a receiver and a Redis')
+if (receiver === undefined || redisPort === undefined) throw new Error('this program needs the options receiver and redisPort')
 const post = createPoster(receiver)
 const connection = { host: '127.0.0.1', port: redisPort }
 const queue = new Queue('post', { connection, defaultJobOptions: { removeOnComplete: true } })

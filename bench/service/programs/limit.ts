@@ -1,6 +1,6 @@
-// The limit: the parts that the service is made of and nothing else. HTTP in, JSON.parse, the body committed to SQLite
-// (WAL, synchronous=FULL), 200, JSON.stringify and a POST for each message, the outcome committed. It validates nothing,
-// knows no duplicates, never retries, forgets what it owes when it dies, and its memory has no bound.
+// The limit: only the building blocks of the service, as an upper bound. HTTP in, JSON.parse, the body committed to SQLite
+// (WAL, synchronous=FULL), 200, JSON.stringify and a POST for each message, the outcome committed. It does not validate,
+// deduplicate or retry, loses pending messages when it dies, and its memory is unbounded.
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -13,8 +13,8 @@ interface Arrived {
 }
 
 /**
- * Nobody waits for an outcome, so these may. Measured in turns with 0 and 50 ms, and with SQLite on a thread of its own:
- * no difference beyond noise (14,100 to 15,800 events/s, spreads of 5,000), so the plainest stays.
+ * Nothing waits for an outcome, so outcomes can be delayed. Measured in alternating runs with 0 and 50 ms, and with SQLite on a separate thread:
+ * no difference beyond noise (14,100 to 15,800 events/s, spreads of 5,000), so the simplest variant is used.
  */
 const OUTCOME_DELAY_MS = 10
 
