@@ -22,7 +22,7 @@ before(async () => {
 after(() => end(browser, scene, receiver))
 
 suite('first run', { concurrency: 1 }, () => {
-  test('from an empty installation to a message that arrives, on a phone', async () => {
+  test('from an empty installation to a delivered message, on a phone', async () => {
     await using tab = await browser.open(scene.service, { width: NARROW })
     const { page } = tab
     await tab.visit('/start')
@@ -30,14 +30,14 @@ suite('first run', { concurrency: 1 }, () => {
     assert.equal(new URL(page.url()).searchParams.get('step'), 'send')
 
     await fetch(`${scene.service.url}/v1/track`, { method: 'POST', body: '{"writeKey":"wrong","userId":"u","event":"<b>x</b>"}' })
-    const refused = page.getByRole('list', { name: 'Calls that were refused' })
-    await refused.getByText('invalid_write_key').waitFor()
-    await refused.getByText('<b>x</b>').waitFor()
+    const rejected = page.getByRole('list', { name: 'Rejected calls' })
+    await rejected.getByText('invalid_write_key').waitFor()
+    await rejected.getByText('<b>x</b>').waitFor()
 
-    const lines = await page.getByRole('region', { name: 'the lines for curl' }).innerText()
+    const lines = await page.getByRole('region', { name: 'code for curl' }).innerText()
     const { stdout } = await run('sh', ['-c', lines])
     assert.deepEqual(JSON.parse(stdout), { success: true })
-    await page.getByText('It is here, and stored').waitFor()
+    await page.getByText('Message received and stored').waitFor()
     await page.getByRole('button', { name: 'Send a message', exact: false }).getByText('done').waitFor()
 
     await page.getByRole('button', { name: 'Next: add a webhook' }).click()
@@ -45,19 +45,19 @@ suite('first run', { concurrency: 1 }, () => {
     await url.fill('ftp://example.com')
     await page.getByText('Start the URL with https:// or http://.').waitFor()
     await url.fill(receiver.url)
-    await page.getByRole('button', { name: 'Add the webhook' }).click()
-    await page.getByRole('button', { name: 'Send a test' }).click()
-    await page.getByText('it arrived').waitFor()
+    await page.getByRole('button', { name: 'Add webhook' }).click()
+    await page.getByRole('button', { name: 'Send test' }).click()
+    await page.getByText('Test delivered').waitFor()
     assert.equal(receiver.arrivals.length, 1)
 
     await page.getByRole('button', { name: 'Next: see a message arrive' }).click()
     await page.getByRole('button', { name: 'Send a message from this page' }).click()
-    await page.getByText('That is all of it').waitFor()
+    await page.getByText('Setup complete').waitFor()
     await page.getByText('All three steps are done').waitFor()
     assert.equal(receiver.arrivals.length, 2)
     assert.deepEqual(await tab.overflowing(), [])
     assert.deepEqual(await tab.accessibility(), [])
-    await page.getByRole('link', { name: 'Its whole story' }).click()
+    await page.getByRole('link', { name: 'View timeline' }).click()
     await page.waitForURL(/\/messages\//)
     tab.check()
   })
@@ -99,7 +99,7 @@ suite('first run', { concurrency: 1 }, () => {
     await page.getByText('A track call requires event, a non-empty string.').waitFor()
 
     await page.getByRole('button', { name: 'Delete' }).click()
-    await page.getByLabel('Type <i>shop</i> to go on').fill('<i>shop</i>')
+    await page.getByLabel('Type <i>shop</i> to confirm').fill('<i>shop</i>')
     // Requests for the source during its deletion are answered with 404.
     tab.expected.push(/status of 404/)
     await page.getByRole('button', { name: 'Delete source' }).click()

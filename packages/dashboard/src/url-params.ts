@@ -1,6 +1,6 @@
-// Addresses as text: pure, for search.ts.
+// Reads and changes the parts of a URL as text, for url-state.ts. Pure.
 
-/** With its question mark; empty when nothing is left. Null, undefined and the empty text take a parameter away. */
+/** Returns the query string with its question mark, or an empty string. Null, undefined and '' remove a parameter. */
 export function changedSearch(search: string, changes: Readonly<Record<string, string | null | undefined>>): string {
   const params = new URLSearchParams(search)
   for (const [name, value] of Object.entries(changes)) {

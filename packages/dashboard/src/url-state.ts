@@ -1,5 +1,5 @@
-// What of a view stands in its address: filters, tabs, selections. Read from the address as it is, because wouter's own hooks decode it
-// once before it is taken apart, and a user or message whose id holds a per cent sign would come out as another.
+// The state of a page that is in its URL: filters, tabs, selections. Reads the raw URL, because wouter's own hooks decode it before they
+// split it, which would change the id of a user or message that contains a per cent sign.
 
 import { useMemo } from 'react'
 import { navigate, usePathname, useSearch } from 'wouter/use-browser-location'
@@ -7,7 +7,7 @@ import { changedSearch, pathPart } from './url-params.ts'
 
 export type SearchChanges = Readonly<Record<string, string | null | undefined>>
 
-/** The parameters, and how to change some of them. `replace`: not a step to go back to, as for every letter that is typed. */
+/** The query parameters and a function that changes some of them. With `replace`, the change adds no entry to the browser's history. */
 export function useSearchState(): [params: URLSearchParams, change: (changes: SearchChanges, options?: { replace?: boolean }) => void] {
   const search = useSearch()
   const params = useMemo(() => new URLSearchParams(search), [search])
@@ -19,7 +19,7 @@ export function changeSearch(changes: SearchChanges, { replace = false }: { repl
   navigate(`${pathname}${changedSearch(search, changes)}${hash}`, { replace })
 }
 
-/** A part of the path, from 0: of /messages/a%2Fb the second is a/b. */
+/** A decoded segment of the path, counted from 0: segment 1 of /messages/a%2Fb is a/b. */
 export function usePathPart(at: number): string {
   return pathPart(usePathname(), at)
 }

@@ -1,5 +1,5 @@
-// Calls to the control API, typed by its own description (types.ts). The browser's session cookie says who asks; what is refused is an
-// ApiProblem with the API's stable code and sentence. No caching here: pages ask by queries.ts.
+// Calls to the control API, typed by its own description (types.ts). The browser's session cookie authenticates them. Errors are thrown as
+// an ApiProblem with the API's stable code and message. No caching here: pages use queries.ts.
 
 import type { Operations, Schemas } from './types.ts'
 
@@ -8,12 +8,12 @@ export type Answer<Op extends Operation> = Operations[Op]['answer']
 export type Query<Op extends Operation> = Operations[Op]['query']
 export type { Schemas }
 
-/** What the API refused, or could not be asked. */
+/** An error of the API, or status 0 if it could not be reached. */
 export class ApiProblem extends Error {
   override name = 'ApiProblem'
   readonly status: number
   readonly code: string
-  /** Of the request, the one that was refused: `urls[0]`. Null where it is not about one. */
+  /** The field of the request that is wrong, such as `urls[0]`. Null if the error is not about a field. */
   readonly field: string | null
 
   constructor(status: number, code: string, message: string, field: string | null = null) {
@@ -33,7 +33,7 @@ export type CallOptions<Op extends Operation> = (keyof Params<Op> extends never 
   signal?: AbortSignal
 } & (Operations[Op]['body'] extends undefined ? { body?: undefined } : { body: Operations[Op]['body'] })
 
-/** Told when the session is over, so that the page can ask for the token again. */
+/** Called when the session has expired, so that the page can show the login form. */
 let onLoggedOut: () => void = () => {}
 
 export function listenForLogout(listener: () => void): void {
@@ -61,14 +61,14 @@ export async function call<Op extends Operation>(
     })
   } catch (error) {
     if ((error as Error).name === 'AbortError') throw error
-    throw new ApiProblem(0, 'unreachable', 'The service does not answer. Is it running, and is the network there?')
+    throw new ApiProblem(0, 'unreachable', 'The service does not answer. Check that it is running and that the network works.')
   }
   const text = await response.text()
   const answer = parsed(text)
   if (response.ok) return answer as Answer<Op>
   const {
     code = 'unknown',
-    message = `The service answered ${response.status}.`,
+    message = `The service responded with status ${response.status}.`,
     field = null,
   } = (answer ?? {}) as { code?: string; message?: string; field?: string }
   if (response.status === 401 && operation !== 'POST /api/login') onLoggedOut()

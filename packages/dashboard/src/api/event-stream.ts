@@ -1,11 +1,11 @@
-// Server-sent events out of text, piece by piece as it arrives. Pure.
+// Parses server-sent events from text, chunk by chunk as it arrives. Pure.
 
 export interface StreamEvent {
   event: string
   data: string
 }
 
-/** An event larger than this is none of ours. */
+/** No event of the service is larger than this. */
 const MAX_REST = 4 * 1024 * 1024
 
 export class EventParser {
@@ -13,11 +13,11 @@ export class EventParser {
   #event = ''
   #data: string[] = []
 
-  /** The events that are whole with this piece. */
+  /** Returns the events that are complete with this chunk. */
   take(text: string): StreamEvent[] {
     this.#rest += text
     if (this.#rest.length > MAX_REST) throw new Error('An event of the stream is too large.')
-    // A CR at the very end may be half of a CRLF.
+    // A CR at the end may be the first half of a CRLF.
     const lines = this.#rest.split(/\r\n|\n|\r(?!$)/)
     this.#rest = lines.pop() ?? ''
     const events: StreamEvent[] = []

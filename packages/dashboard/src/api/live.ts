@@ -1,5 +1,5 @@
-// What happens now, from GET /api/live. Connects with the session's cookie, again and again with longer waits while it cannot, and hands
-// on what came with each piece of the stream at once. Read by fetch and not by EventSource: that one does not say why it was refused.
+// The live events of GET /api/live. Connects with the session cookie, reconnects with increasing delays, and passes on the events of each
+// chunk together. Uses fetch rather than EventSource, which does not say why a connection was rejected.
 
 import { useEffect, useRef, useState } from 'react'
 import { ApiProblem, addressOf, call, type Query } from './client.ts'
@@ -14,10 +14,10 @@ export interface LiveAccepted {
   event: string | null
   userId: string | null
   anonymousId: string | null
-  /** Accepted before, and dropped. */
+  /** Whether it was accepted before and is dropped. */
   duplicate: boolean
   bytes: number | null
-  /** As it is sent to webhooks; null for one over 8 KB. */
+  /** As it is sent to webhooks; null if it is larger than 8 KB. */
   message: Record<string, unknown> | null
 }
 
@@ -37,7 +37,7 @@ export interface LiveAttempt {
   deliveryId: string
   messageId: string | null
   sourceId: string | null
-  /** With several messages, of the first, as the ids above. */
+  /** The fields from here to anonymousId, like the ids above, are those of the first message if there are several. */
   type: string | null
   event: string | null
   userId: string | null
@@ -55,15 +55,15 @@ export interface LiveAttempt {
   traceId: string | null
 }
 
-/** So many came too fast and are not here. */
+/** The number of events that are missing because there were too many of them. */
 export interface LiveDropped {
   kind: 'dropped'
   count: number
-  /** Of them, as far as it is known. */
+  /** How many of them were of each kind, as far as it is known. */
   accepted?: number
   rejected?: number
   attempts?: number
-  /** Of the attempts. */
+  /** How many of the attempts failed. */
   failures?: number
 }
 
@@ -74,7 +74,7 @@ export type LiveState =
   | { is: 'connecting' }
   | { is: 'open' }
   | { is: 'paused' }
-  /** Not connected: why, and when it is tried next (of Date.now). */
+  /** Not connected: the reason, and the time of the next try (as of Date.now). */
   | { is: 'waiting'; problem: ApiProblem; untilMs: number }
 
 export interface LiveOptions {
@@ -86,10 +86,10 @@ export interface LiveOptions {
 const KINDS = new Set(['accepted', 'rejected', 'attempt', 'dropped'])
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 30_000
-/** The service gives a sign of life every 15 seconds. Without one for so long, the connection is dead and does not know. */
+/** The service sends a keep-alive every 15 seconds. After this long without data the connection is considered dead. */
 const SILENCE_MS = 40_000
 
-/** Begins paused. */
+/** Starts paused. */
 export class LiveStream {
   readonly #options: LiveOptions
   #connection: AbortController | null = null
@@ -105,13 +105,13 @@ export class LiveStream {
     void this.#connect()
   }
 
-  /** Nothing more is heard, and what happens meanwhile is never told. */
+  /** Disconnects. Events that happen while it is paused are lost to the listener. */
   pause(): void {
     this.#stop()
     this.#options.onState?.({ is: 'paused' })
   }
 
-  /** As paused, and nothing is told any more. */
+  /** Disconnects without reporting a state. */
   close(): void {
     this.#stop()
   }
@@ -131,13 +131,13 @@ export class LiveStream {
     let problem: ApiProblem
     try {
       await this.#read(connection)
-      problem = new ApiProblem(0, 'stream_ended', 'The service ended the stream.')
+      problem = new ApiProblem(0, 'stream_ended', 'The service closed the connection.')
     } catch (error) {
-      problem = error instanceof ApiProblem ? error : new ApiProblem(0, 'unreachable', 'The stream of the service was cut off.')
+      problem = error instanceof ApiProblem ? error : new ApiProblem(0, 'unreachable', 'The connection to the service was lost.')
     }
     if (this.#connection !== connection) return
     this.#connection = null
-    // The session may be over; whoever asks properly is told, and shows the login.
+    // The session may have expired: a normal API call finds out and shows the login form.
     if (problem.status === 401 || problem.code === 'stream_ended') void call('GET /api/session').catch(() => {})
     const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++)
     this.#timer = setTimeout(() => void this.#connect(), waitMs)
@@ -150,7 +150,7 @@ export class LiveStream {
       headers: { accept: 'text/event-stream' },
       signal: connection.signal,
     })
-    if (!response.ok || response.body === null) throw await refusal(response)
+    if (!response.ok || response.body === null) throw await problemOf(response)
     if (this.#connection !== connection) return
     this.#failures = 0
     this.#options.onState?.({ is: 'open' })
@@ -175,8 +175,10 @@ async function withinSilence<T>(reading: Promise<T>, connection: AbortController
   }
 }
 
-async function refusal(response: Response): Promise<ApiProblem> {
-  const { code = 'unknown', message = `The service answered ${response.status}.` } = (await response.json().catch(() => ({}))) as {
+async function problemOf(response: Response): Promise<ApiProblem> {
+  const { code = 'unknown', message = `The service responded with status ${response.status}.` } = (await response
+    .json()
+    .catch(() => ({}))) as {
     code?: string
     message?: string
   }
@@ -192,7 +194,7 @@ function liveEvent(event: string, data: string): LiveEvent[] {
   }
 }
 
-/** Listens while the component is there and `isOn`. The query may change; the handler may be another each time. Another `round` connects anew. */
+/** Listens while the component is mounted and `isOn` is true. The query and the handler may change. A new `round` reconnects. */
 export function useLive({
   query,
   onEvents,

@@ -1,4 +1,4 @@
-// How pages ask: a query per operation and its parameters, kept fresh while it is looked at. Lists come page by page.
+// The hooks with which pages call the API: a cached query per operation and parameters, refreshed while it is shown. Lists are loaded page by page.
 
 import { keepPreviousData, QueryClient, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
@@ -11,7 +11,7 @@ export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
-      // What is refused is refused again; only what could not be asked is worth another try.
+      // An error response would be the same again. Retry only if the service could not be reached or is unavailable.
       retry: (failures, error) => failures < 2 && error instanceof ApiProblem && (error.status === 0 || error.status === 503),
       refetchOnWindowFocus: true,
     },
@@ -20,7 +20,7 @@ export const queryClient = new QueryClient({
 
 type Getting = Extract<Operation, `GET ${string}`>
 
-/** `everyMs`: asked again so often while somebody looks; as a function, of the last answer, until it gives undefined. */
+/** `everyMs`: how often the query is refreshed while it is shown. A function gets the last response and returns undefined to stop. */
 export function useApi<Op extends Getting>(
   operation: Op,
   options: CallOptions<Op> & {
@@ -44,7 +44,7 @@ export function useApi<Op extends Getting>(
 
 type Listed<Op extends Getting> = Answer<Op> extends { data: (infer Row)[]; next: string | null } ? Row : never
 
-/** All pages so far, as one list. */
+/** All pages that are loaded so far, as one list. */
 export function useList<Op extends Getting>(
   operation: Op,
   options: { params?: Record<string, string>; query?: Omit<Query<Op>, 'cursor'>; everyMs?: number; enabled?: boolean },
@@ -71,10 +71,10 @@ export function useList<Op extends Getting>(
 }
 
 /**
- * What stands in the way of an answer that never came. It stays while it is asked again: a query that has no data forgets its error at
- * every try, and a page that looks every few seconds would flicker. `about`: what is asked for; another question has no problem yet.
+ * The error of a query that has never had data. It is kept during retries: a query without data clears its error at every retry, and a page
+ * that refreshes every few seconds would flicker. `about` identifies the query; another query starts without an error.
  */
-export function useStandingProblem({ data, error }: { data: unknown; error: ApiProblem | null }, about = ''): ApiProblem | null {
+export function usePersistentProblem({ data, error }: { data: unknown; error: ApiProblem | null }, about = ''): ApiProblem | null {
   const last = useRef<{ about: string; problem: ApiProblem } | null>(null)
   if (error !== null) last.current = { about, problem: error }
   else if (data !== undefined || last.current?.about !== about) last.current = null
@@ -83,7 +83,7 @@ export function useStandingProblem({ data, error }: { data: unknown; error: ApiP
 
 type Changing = Exclude<Operation, Getting>
 
-/** A change; what was asked under the given operations is asked again after it. */
+/** A call that changes something. Afterwards the cached queries of the given operations are refreshed. */
 export function useChange<Op extends Changing>(operation: Op, ...stale: Getting[]) {
   const client = useQueryClient()
   return useMutation<Answer<Op>, ApiProblem, CallOptions<Op>>({

@@ -1,4 +1,4 @@
-// Sources and destinations by id, for lists that know only ids.
+// The names of sources and destinations by id, for lists that contain only ids.
 
 import { useMemo } from 'react'
 import { useApi } from './queries.ts'
@@ -6,7 +6,7 @@ import { useApi } from './queries.ts'
 export interface Names {
   sources: ReadonlyMap<string, string>
   destinations: ReadonlyMap<string, string>
-  /** Whether both are here. Until then, and for what was deleted since, an id stands for itself. */
+  /** Whether both lists are loaded. Until then, and for deleted sources and destinations, the id is shown instead. */
   isLoaded: boolean
 }
 

@@ -1,5 +1,4 @@
-// One attempt: where it went, what came back or why nothing did, how long each phase took, and the start of the answer. Of a delivery, or of a
-// test.
+// One attempt of a delivery or of a test: the URL, the status or the error, how long each phase took, and the start of the response body.
 
 import { Badge, Code, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '../api/client.ts'
@@ -15,7 +14,7 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
     <Stack gap={6}>
       <Group gap="xs" style={{ rowGap: 4 }}>
         <Badge color={reason === null ? 'teal' : 'red'} variant="light" tt="none" size="sm" style={{ flexShrink: 0 }}>
-          {reason === null ? `answered ${status}` : reason}
+          {reason === null ? `HTTP ${status}` : reason}
         </Badge>
         <Code style={{ overflowWrap: 'anywhere' }}>POST {url}</Code>
         {address !== null && (
@@ -39,16 +38,16 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
       {responseStart !== null &&
         (responseStart === '' ? (
           <Text size="xs" c="dimmed">
-            The answer had no body.
+            The response had no body.
           </Text>
         ) : (
           <Stack gap={2}>
             <Text size="xs" c="dimmed">
-              The answer began with
+              Start of the response
             </Text>
             <CodeBlock
               text={responseStart}
-              label={`the start of the answer to the attempt of ${preciseTime(startedAt)} at ${url}`}
+              label={`start of the response to the attempt at ${preciseTime(startedAt)} to ${url}`}
               maxHeight={160}
             />
           </Stack>

@@ -1,4 +1,4 @@
-// Asks before something that cannot be undone, and says what it does.
+// Asks for confirmation before an action that cannot be undone, and says what it does.
 
 import { Alert, Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
@@ -10,12 +10,12 @@ export interface ConfirmDialogProps {
   title: string
   /** What will happen, in full sentences. */
   children: ReactNode
-  /** On the button: a verb. */
+  /** The label of the button that confirms. */
   verb: string
-  /** Has to be typed where a slip would be costly. */
+  /** A text that must be typed to confirm, for actions where a mistake is costly. */
   typed?: string | undefined
   onConfirm: () => Promise<unknown>
-  /** Red unless nothing can be lost by it. */
+  /** Red by default; another colour for actions that cannot lose anything. */
   color?: string
 }
 
@@ -46,7 +46,7 @@ export function ConfirmDialog({ opened, onClose, title, children, verb, typed, o
         <div>{children}</div>
         {typed !== undefined && (
           <TextInput
-            label={`Type ${typed} to go on`}
+            label={`Type ${typed} to confirm`}
             value={text}
             onChange={(event) => setText(event.currentTarget.value)}
             data-autofocus

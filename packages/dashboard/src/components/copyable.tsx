@@ -1,4 +1,4 @@
-// Text that is to be copied: shown as it is, with a button.
+// Text with a button that copies it.
 
 import { ActionIcon, Box, Button, Code, CopyButton, Group, Tooltip } from '@mantine/core'
 import { CheckIcon, CopyIcon } from './icons.tsx'
@@ -20,7 +20,7 @@ export function Copyable({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** A block of text as it is, which scrolls by itself and never by the page. */
+/** A block of preformatted text with a button that copies it. Long lines scroll within the block, so that the page never gets wider. */
 export function CodeBlock({ text, label, maxHeight = 360 }: { text: string; label: string; maxHeight?: number }) {
   return (
     <Box pos="relative">

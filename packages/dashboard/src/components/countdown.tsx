@@ -1,10 +1,10 @@
-// A time to come, counted down in seconds while somebody looks.
+// A future time as a countdown that is updated every second.
 
 import { Text, Tooltip } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { dateTime, duration } from '../text/format.ts'
 
-/** The present, anew every second. */
+/** The current time, updated every second by default. */
 export function useNow(everyMs = 1_000): number {
   const [nowMs, setNow] = useState(() => Date.now())
   useEffect(() => {
@@ -14,7 +14,7 @@ export function useNow(everyMs = 1_000): number {
   return nowMs
 }
 
-/** `in 12 s`; `due now` once it has come. */
+/** `in 12 s`, or `due now` when the time has passed. Null means due now. */
 export function Countdown({ at, size = 'sm' }: { at: string | null; size?: string }) {
   const nowMs = useNow()
   if (at === null)

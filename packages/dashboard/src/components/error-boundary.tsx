@@ -1,18 +1,18 @@
-// Around a view: what breaks in it is said in its place, and the frame with the way elsewhere stays. A view whose file is no longer there
-// is of a build that has been replaced since the page was loaded: loaded anew, it is right again.
+// Shows an error in place of a page that failed to render, and keeps the navigation. If the code of a page cannot be loaded, the service
+// is down or its build was replaced since the dashboard was loaded; a reload helps.
 
 import { Alert, Button, Code, Group, Stack, Text } from '@mantine/core'
 import { Component, type ReactNode } from 'react'
 import { Page } from './page.tsx'
 
-/** As browsers say that a module could not be had. */
+/** How browsers word that a module could not be loaded. */
 const NOT_LOADED = /dynamically imported module|module script failed|preload CSS/i
 
 interface State {
   error: Error | null
 }
 
-/** `at`: the address. Another one begins anew. */
+/** `at`: the current path. The error is cleared when it changes. */
 export class ErrorBoundary extends Component<{ at: string; children: ReactNode }, State> {
   override state: State = { error: null }
 
@@ -29,17 +29,19 @@ export class ErrorBoundary extends Component<{ at: string; children: ReactNode }
     if (error === null) return this.props.children
     const isNotLoaded = NOT_LOADED.test(error.message)
     return (
-      <Page title={isNotLoaded ? 'This page could not be loaded' : 'This page broke'}>
+      <Page title={isNotLoaded ? 'This page could not be loaded' : 'Something went wrong'}>
         <Alert
           color="red"
           role="alert"
-          title={isNotLoaded ? 'The service does not answer, or was updated' : 'That is a defect of the dashboard'}
+          title={
+            isNotLoaded ? 'The service does not answer or was updated' : 'This page could not be shown because of an error in the dashboard'
+          }
         >
           <Stack gap="sm">
             <Text size="sm">
               {isNotLoaded
-                ? 'A part of the dashboard could not be had. Reload it when the service answers.'
-                : 'Your messages are not affected: they are accepted and delivered as before. Reload; if it breaks again, please report this line.'}
+                ? 'Part of the dashboard could not be loaded. Check that the service is running, then reload the page.'
+                : 'Messages are not affected: they are accepted and delivered as before. Reload the page. If the error comes back, please report it with this message:'}
             </Text>
             {!isNotLoaded && <Code style={{ overflowWrap: 'anywhere' }}>{error.message}</Code>}
             <Group>

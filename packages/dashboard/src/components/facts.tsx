@@ -1,11 +1,11 @@
-// Names and their values, as a list that wraps: beside each other where there is room, below each other on a phone.
+// A list of names and values: in columns where there is room, in a single column on a phone.
 
 import { Box, SimpleGrid, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 
 export type Fact = readonly [name: string, value: ReactNode]
 
-/** Those whose value is null or undefined are left out. */
+/** Leaves out facts whose value is null or undefined. */
 export function Facts({ facts, cols = 3 }: { facts: readonly Fact[]; cols?: number }) {
   return (
     <SimpleGrid component="dl" cols={{ base: 1, xs: 2, md: cols }} spacing="md" verticalSpacing="sm" m={0}>

@@ -1,4 +1,4 @@
-// The few icons there are, drawn as lines on a grid of 24. Decoration only: what they stand for is always written beside them, or in a label.
+// The icons, drawn as lines on a 24 × 24 grid. They are decorative: a text beside the icon or an aria-label always has the meaning.
 
 import type { ReactNode } from 'react'
 

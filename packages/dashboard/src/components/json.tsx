@@ -1,4 +1,4 @@
-// JSON to be read and copied: coloured while it is small, plain text above that, so that a message of 500 KB does not hold up the page.
+// JSON with syntax colours and a button that copies it. Large JSON is shown as plain text, so that a message of 500 KB does not block the page.
 
 import { Box, Button, Code, CopyButton, Group, Stack, Text } from '@mantine/core'
 import { useMemo } from 'react'
@@ -6,10 +6,10 @@ import { bytes } from '../text/format.ts'
 import { jsonTokens } from '../text/json-tokens.ts'
 import classes from './json.module.css'
 
-/** Beyond this many characters, thousands of coloured pieces cost more than they help. */
+/** Above this many characters, thousands of coloured elements would slow the page down. */
 const MAX_COLOURED = 40_000
 
-/** `value`: as data, which is laid out; or `text`, which is shown as it is. */
+/** Takes either `value`, which is formatted, or `text`, which is shown unchanged. */
 export function Json({
   value,
   text: given,
@@ -30,7 +30,7 @@ export function Json({
       <Group justify="space-between" gap="xs">
         <Text size="xs" c="dimmed">
           {bytes(size)}
-          {!isColoured && ', shown as plain text for its size'}
+          {!isColoured && ', shown as plain text because of its size'}
         </Text>
         <CopyButton value={text}>
           {({ copied, copy }) => (

@@ -1,4 +1,4 @@
-// A link to another view of the page. Underlined, because within a sentence a colour alone does not tell it from the rest.
+// A link to another page of the dashboard. Underlined, because colour alone does not distinguish a link within a sentence.
 
 import { Anchor, type AnchorProps } from '@mantine/core'
 import type { ReactNode } from 'react'

@@ -1,4 +1,4 @@
-// The frame of a page: its title in the tab and at the top, what it is for in a sentence, and its actions.
+// The layout of a page: its title (also the title of the browser tab), a sentence about it, and its actions.
 
 import { Group, Stack, Text, Title } from '@mantine/core'
 import { useDocumentTitle } from '@mantine/hooks'

@@ -1,10 +1,10 @@
-// What a list or a page shows when there is nothing to show: that it is being asked for, that there is nothing, or what went wrong and how
-// to try again. Every view uses these, so that they look and read alike.
+// What a list or a page shows instead of data: that it is loading, that there is nothing, or an error with a way to retry. Every page uses
+// these components, so that they look alike.
 
 import { Alert, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { ApiProblem } from '../api/client.ts'
-import { useStandingProblem } from '../api/queries.ts'
+import { usePersistentProblem } from '../api/queries.ts'
 
 export function Loading({ lines = 4, label = 'Loading' }: { lines?: number; label?: string }) {
   return (
@@ -34,7 +34,7 @@ export function Empty({ title, children, action }: { title: string; children?: R
 
 export function ErrorAlert({ problem, onRetry }: { problem: Pick<ApiProblem, 'message' | 'code'>; onRetry?: () => void }) {
   return (
-    <Alert color="red" variant="light" title="That did not work" role="alert">
+    <Alert color="red" variant="light" title="Something went wrong" role="alert">
       <Stack gap="xs">
         <Text size="sm">{problem.message}</Text>
         <Group gap="sm">
@@ -50,7 +50,7 @@ export function ErrorAlert({ problem, onRetry }: { problem: Pick<ApiProblem, 'me
   )
 }
 
-/** One of the three, or the children with what was asked for. */
+/** Shows the children with the data of a query, or else its error, or that it is loading. */
 export function Loaded<T>({
   query,
   children,
@@ -60,7 +60,7 @@ export function Loaded<T>({
   children: (data: T) => ReactNode
   lines?: number
 }) {
-  const problem = useStandingProblem(query)
+  const problem = usePersistentProblem(query)
   if (query.data !== undefined) return <>{children(query.data)}</>
   if (problem) return <ErrorAlert problem={problem} onRetry={() => void query.refetch()} />
   return <Loading {...(lines === undefined ? {} : { lines })} />

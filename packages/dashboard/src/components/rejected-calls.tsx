@@ -1,4 +1,4 @@
-// Calls that were refused, by code: what the code means, what to do, and the start of the last such call as text.
+// Rejected calls by code: what the code means, what to do about it, and the start of the last rejected body as text.
 
 import { Badge, Group, Paper, Stack, Text } from '@mantine/core'
 import type { Answer } from '../api/client.ts'
@@ -9,7 +9,7 @@ import { Time } from './time.tsx'
 
 export type RejectionRow = Answer<'GET /api/rejections'>['data'][number]
 
-/** `sourceName`: says from where, in a list of several sources. */
+/** `sourceName` returns which source a row belongs to, for lists of several sources. */
 export function RejectedCalls({
   rows,
   label,
@@ -30,7 +30,7 @@ export function RejectedCalls({
               </Badge>
               <Text size="sm" component="span">
                 {exactCount(row.count)} {row.count === 1 ? 'message' : 'messages'}
-                {sourceName !== undefined && `, ${sourceName(row)}`}, the last <Time at={row.lastAt} relative />
+                {sourceName !== undefined && ` ${sourceName(row)}`} · last <Time at={row.lastAt} relative />
               </Text>
             </Group>
             <Text size="sm">
@@ -41,14 +41,14 @@ export function RejectedCalls({
             </Text>
             {row.lastSample === '' ? (
               <Text size="xs" c="dimmed">
-                Nothing of the last one was kept: it had no body, or none that could be read.
+                No sample: the last rejected call had no body, or one that could not be read.
               </Text>
             ) : (
               <Stack gap={2}>
                 <Text size="xs" c="dimmed">
-                  The last one began with
+                  Start of the last rejected body
                 </Text>
-                <CodeBlock text={row.lastSample} label={`the sample of ${row.code}`} maxHeight={140} />
+                <CodeBlock text={row.lastSample} label={`sample of ${row.code}`} maxHeight={140} />
               </Stack>
             )}
           </Stack>

@@ -1,4 +1,4 @@
-// A list of things with the same fields: a table where there is room, a card for each on a phone. The first field is the heading of a card.
+// A list of rows: a table where there is room, a card for each row on a phone. The first column becomes the heading of the card.
 
 import { Box, Button, Group, Paper, Stack, Table, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
@@ -7,11 +7,11 @@ import type { ReactNode } from 'react'
 export interface Column<Row> {
   label: string
   cell: (row: Row) => ReactNode
-  /** Numbers stand to the right. */
+  /** Numbers are aligned to the right. */
   isNumber?: boolean
-  /** Never broken into lines: a state, a count, a word. */
+  /** Never wrapped: a state, a count, a word. */
   isShort?: boolean
-  /** Buttons have no label on a card, and none that is seen over a table. */
+  /** A column of buttons: its label is hidden in the table and left out on a card. */
   isActions?: boolean
 }
 
@@ -106,13 +106,13 @@ function Cards<Row>({
   )
 }
 
-/** Below a list that has more. */
+/** The button below a list that loads the next page; nothing if there is none. */
 export function LoadMore({ list }: { list: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown } }) {
   if (!list.hasNextPage) return null
   return (
     <Group justify="center">
       <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-        Show more
+        Load more
       </Button>
     </Group>
   )

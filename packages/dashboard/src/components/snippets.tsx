@@ -1,4 +1,4 @@
-// Lines to copy that send a message with the given write key. Which kind is shown stands in the address, as every tab does.
+// Code to copy that sends a message with the given write key. The chosen kind is in the URL, like every tab.
 
 import { SegmentedControl, Stack, Text } from '@mantine/core'
 import { SNIPPET_KINDS, SNIPPET_LABELS, type SnippetFor, snippetNote, snippetOf } from '../text/snippets.ts'
@@ -14,13 +14,13 @@ export function Snippets({ writeKey, requireOAuth = false }: Omit<SnippetFor, 'o
   return (
     <Stack gap="xs">
       <SegmentedControl
-        aria-label="Sent by"
+        aria-label="Send with"
         data={CHOICES}
         value={kind}
         onChange={(value) => change({ snippet: value === 'curl' ? null : value }, { replace: true })}
         maw={360}
       />
-      <CodeBlock text={snippetOf(kind, source)} label={`the lines for ${SNIPPET_LABELS[kind]}`} />
+      <CodeBlock text={snippetOf(kind, source)} label={`code for ${SNIPPET_LABELS[kind]}`} />
       <Text size="sm" c="dimmed">
         {snippetNote(kind, source)}
       </Text>

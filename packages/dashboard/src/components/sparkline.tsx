@@ -1,9 +1,9 @@
-// A series as a row of thin bars beside its number. Decoration: what it says is written beside it, so readers of screens skip it. Drawn by hand,
-// because a chart for each row of a list would bring the chart library to pages that have no other use for it.
+// A series as a row of thin bars. Decorative: the number beside it has the meaning, so screen readers skip it. Drawn without the chart
+// library, so that pages that need no other chart do not load it.
 
 import { Box } from '@mantine/core'
 
-/** `isWide`: as wide as there is room. */
+/** With `isWide`, fills the available width. */
 export function Sparkline({
   values,
   color = 'blue',

@@ -1,4 +1,4 @@
-// The state of a delivery: a colour and the word.
+// The state of a delivery as a coloured badge with its name.
 
 import { Badge } from '@mantine/core'
 import { type DeliveryState, STATE_COLORS } from '../theme.ts'

@@ -1,9 +1,9 @@
-// A time: how long ago or when in the viewer's zone, with both and UTC on hover or focus.
+// A time, relative or absolute in the viewer's time zone; the tooltip has the local time and UTC.
 
 import { Text, Tooltip } from '@mantine/core'
 import { ago, dateTime, preciseTime } from '../text/format.ts'
 
-/** `precise`: to the millisecond. */
+/** With `precise`, shows milliseconds. */
 export function Time({
   at,
   relative = false,

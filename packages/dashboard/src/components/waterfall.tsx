@@ -1,5 +1,4 @@
-// The phases of an attempt as one bar, each as long as it took, with the same in words beside it: the bar itself says nothing to those
-// who cannot see it.
+// The phases of an attempt as one bar, each as long as it took. The text below the bar has the same numbers, for screen readers too.
 
 import { Box, Group, Text } from '@mantine/core'
 import { isReused, PHASE_LABELS, type PhaseName, phasesOf, type Timings } from '../text/attempt-phases.ts'
@@ -16,7 +15,7 @@ const COLORS: Readonly<Record<PhaseName, string>> = {
 
 const colorOf = (name: PhaseName): string => `var(--mantine-color-${COLORS[name]}-5)`
 
-/** `scaleMs`: what the whole width stands for, to compare several; its own total unless given. */
+/** `scaleMs`: the time that the full width stands for, to compare several attempts. By default the total of this attempt. */
 export function Waterfall({ timings, scaleMs }: { timings: Timings; scaleMs?: number }) {
   const phases = phasesOf(timings)
   const wholeMs = Math.max(scaleMs ?? timings.totalMs, Number.MIN_VALUE)
@@ -51,11 +50,11 @@ export function Waterfall({ timings, scaleMs }: { timings: Timings; scaleMs?: nu
           </Group>
         ))}
         <Text size="xs" fw={600}>
-          {duration(timings.totalMs)} in all
+          total {duration(timings.totalMs)}
         </Text>
         {isReused(timings) && (
           <Text size="xs" c="dimmed">
-            over a connection that stood
+            reused connection
           </Text>
         )}
       </Group>

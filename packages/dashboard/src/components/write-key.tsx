@@ -1,4 +1,4 @@
-// A write key: masked, because screens are shared and keys are good until they are removed; shown when asked, and copied without being shown.
+// A write key. Masked, because screens are shared and a key is valid until it is removed; it can be shown, or copied without being shown.
 
 import { ActionIcon, Code, CopyButton, Group, Tooltip } from '@mantine/core'
 import { useState } from 'react'

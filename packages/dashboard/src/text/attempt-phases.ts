@@ -1,5 +1,5 @@
-// The phases of an attempt, one after the other, out of its timings: name lookup, connection, TLS, waiting for the answer, reading it.
-// Pure. The first byte and the total are counted from the start of the attempt, the others by themselves.
+// The phases of an attempt, in order, from its timings: DNS lookup, connection, TLS, waiting for the response, reading it. Pure.
+// `firstByteMs` and `totalMs` count from the start of the attempt; the others are durations.
 
 export interface Timings {
   dnsMs: number | null
@@ -18,12 +18,12 @@ export interface Phase {
 }
 
 export const PHASE_LABELS: Readonly<Record<PhaseName, string>> = {
-  dns: 'name lookup',
-  connect: 'connection',
+  dns: 'DNS',
+  connect: 'connect',
   tls: 'TLS',
-  wait: 'waiting for the answer',
-  answer: 'reading the answer',
-  lost: 'without an answer',
+  wait: 'wait for response',
+  answer: 'read response',
+  lost: 'no response',
 }
 
 export function phasesOf({ dnsMs, connectMs, tlsMs, firstByteMs, totalMs }: Timings): Phase[] {
@@ -39,7 +39,7 @@ export function phasesOf({ dnsMs, connectMs, tlsMs, firstByteMs, totalMs }: Timi
     atMs += ms
   }
   if (firstByteMs === null) {
-    // What is left is what was waited for in vain; nothing where it ended in one of the steps before.
+    // The rest of the time was spent waiting for a response that never came. There is no rest if an earlier phase failed.
     if (totalMs > atMs) phases.push({ name: 'lost', startMs: atMs, ms: totalMs - atMs })
     return phases
   }
@@ -49,7 +49,7 @@ export function phasesOf({ dnsMs, connectMs, tlsMs, firstByteMs, totalMs }: Timi
   return phases
 }
 
-/** Whether no connection had to be made: one that stood was used again. */
+/** Whether the attempt reused an open connection. */
 export function isReused({ dnsMs, connectMs, tlsMs, firstByteMs }: Timings): boolean {
   return dnsMs === null && connectMs === null && tlsMs === null && firstByteMs !== null
 }

@@ -1,5 +1,5 @@
-// A request as a curl command that sends the same bytes. Pure. Everything is quoted for a POSIX shell: bodies and headers hold what
-// strangers wrote, and the command is pasted into a terminal.
+// Turns a request into a curl command that sends the same bytes. Pure. Everything is quoted for a POSIX shell: bodies and headers contain
+// untrusted text, and the command is pasted into a terminal.
 
 export interface CurlRequest {
   url: string
@@ -9,16 +9,16 @@ export interface CurlRequest {
 
 export interface Curl {
   command: string
-  /** Whether the body is too long for a command line and has to be saved beside, under this name. */
+  /** The name of the file that the body must be saved to, if it is too long for a command line. Otherwise null. */
   bodyFile: string | null
 }
 
-/** Linux takes no single argument beyond 128 KB. */
+/** Linux limits a single argument to 128 KB. */
 const MAX_ARGUMENT_BYTES = 100_000
 
 export const BODY_FILE = 'body.json'
 
-/** What curl would add by itself and the service does not send. */
+/** Headers that curl adds by default and the service does not send. */
 const NOT_SENT = ['Accept']
 
 export function curlOf({ url, headers, body }: CurlRequest): Curl {
@@ -35,7 +35,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** Which of the headers are signatures, and what each is made of. */
+/** Returns which of the headers are signatures, and how each is computed. */
 export function signaturesIn(headers: Readonly<Record<string, string>>): { header: string; madeOf: string }[] {
   const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
   const found: { header: string; madeOf: string }[] = []

@@ -1,4 +1,4 @@
-// Numbers and times as people read them, in the viewer's language and zone.
+// Formats numbers, sizes and times in the viewer's language and time zone.
 
 const number = new Intl.NumberFormat()
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
@@ -23,7 +23,7 @@ const UNITS: readonly [name: string, ms: number][] = [
   ['s', 1_000],
 ]
 
-/** `1 h 5 min`, `350 ms`: the two largest units. */
+/** `1 h 5 min`, `350 ms`: at most the two largest units. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms * 10) / 10 >= 10 ? Math.round(ms) : Math.round(ms * 10) / 10} ms`
   const at = UNITS.findIndex(([, unit]) => ms >= unit)
@@ -45,7 +45,7 @@ export function dateTime(iso: string): string {
   return new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 }
 
-/** To the millisecond, for things that follow each other closely. */
+/** With milliseconds, for events that follow each other closely. */
 export function preciseTime(iso: string): string {
   return new Date(iso).toLocaleString(undefined, {
     month: 'short',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { jsonTokens } from './json-tokens.ts'
 
-test('names, strings, numbers and words are told apart, and nothing is lost', () => {
+test('names, strings, numbers and keywords are distinguished, and the tokens add up to the text', () => {
   const text = JSON.stringify(
     { name: 'a "quoted": \\ one', n: -1.5e-7, yes: true, no: null, list: [1, 'true', '12', ''], '<script>': '</script>' },
     null,
@@ -28,7 +28,7 @@ test('names, strings, numbers and words are told apart, and nothing is lost', ()
   )
 })
 
-test('a text of 500 KB takes no time to speak of', () => {
+test('500 KB of text is split quickly', () => {
   const text = JSON.stringify(Array.from({ length: 20_000 }, (_, at) => ({ at, text: '\\"'.repeat(5) })))
   const started = performance.now()
   assert.equal(

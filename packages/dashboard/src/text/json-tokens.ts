@@ -1,4 +1,4 @@
-// JSON text as runs of one kind each, for colours. Pure, in one pass, and only for text that JSON.stringify wrote.
+// Splits JSON text into tokens for syntax colours. Pure, in one pass, and only for the output of JSON.stringify.
 
 export type TokenKind = 'name' | 'string' | 'number' | 'word' | 'plain'
 export type Token = readonly [kind: TokenKind, text: string]

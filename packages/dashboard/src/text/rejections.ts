@@ -1,27 +1,27 @@
-// Why a call was refused at the door, in words: what the code means, as the service says it, and what to do about it from here. The codes are
-// the API's (packages/server/src/errors.ts and the protocol's refusals); a test holds them together. Pure.
+// Explains why the tracking API rejected a call: what the code means, in the words of the service, and what to do about it. The codes are
+// the API's (packages/server/src/errors.ts and the protocol's refusals); a test compares them. Pure.
 
-interface Refusal {
+interface Rejection {
   says: string
   advice: string
 }
 
 const SENDS_OBJECT = 'Send an object, or leave it out.'
 const SENDS_STRING = 'Send a string, or leave it out.'
-const SMALLER = 'Send smaller batches. The clients do this by themselves.'
+const SMALLER = 'The client libraries split batches automatically.'
 
-const REFUSALS: Readonly<Record<string, Refusal>> = {
+const REJECTIONS: Readonly<Record<string, Rejection>> = {
   invalid_json: {
     says: 'The request body is not valid JSON encoded as UTF-8. Check for trailing commas, and whether the body was cut off.',
-    advice: 'Look for a trailing comma, or quotes that a shell took away. A body that was cut off on its way looks like this, too.',
+    advice: 'If you use a shell, check that it did not remove the quotes.',
   },
   invalid_request: {
     says: 'The request body must be a JSON object; for a batch, an object with an array named batch.',
-    advice: 'Each message is an object of its own. Compare with the snippets of the source.',
+    advice: 'Compare the body with the code snippets on the page of the source.',
   },
   message_too_large: {
     says: 'A message may be at most 32 KB (32,768 bytes) of JSON.',
-    advice: 'Send less in it: put large values somewhere else and send where.',
+    advice: 'Make the message smaller: store large values elsewhere and send a link to them.',
   },
   batch_too_large: {
     says: 'The batch is larger than 500 KB (512,000 bytes) of JSON, counted after decompression. Split it into smaller batches.',
@@ -31,43 +31,44 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   invalid_write_key: {
     says: 'The write key is missing or unknown. Send it as the user name of Basic authentication, or as writeKey in the request body.',
     advice:
-      "Copy the key of the source again. With curl a colon follows it: --user 'KEY:'. It may also have been removed, or its source deleted.",
+      "Copy the key from the page of the source; it may have been removed, or its source deleted. With curl, add a colon after the key: --user 'KEY:'.",
   },
   oauth_required: {
     says: 'This source requires an OAuth 2.0 access token. Get one from POST /oauth2/token and send it as Authorization: Bearer <token>.',
-    advice: 'Send with an access token of an OAuth application that the source is attached to, or let the source take its write key alone.',
+    advice: 'The OAuth application must have the source. To accept the write key alone, turn off OAuth for the source.',
   },
   invalid_access_token: {
     says: 'The access token is invalid, has expired or was revoked. Get a new one from POST /oauth2/token.',
-    advice: 'The clients get a new one by themselves. If it goes on, compare the client id and the key with the OAuth application.',
+    advice:
+      'The client libraries get a new token automatically. If the error persists, compare the client id and the key with the OAuth application.',
   },
   source_not_allowed: {
     says: 'The OAuth application of this access token is not allowed to send to this source. Add the source to the sourceIds of the application.',
-    advice: 'Attach the source to the OAuth application, in the settings.',
+    advice: 'OAuth applications are in Settings.',
   },
   source_disabled: {
     says: 'The source of this write key is disabled. Enable the source to send messages to it.',
-    advice: 'Enable the source. What was refused until then is not here: the sender has to send it again.',
+    advice: 'Rejected messages are not stored: the sender has to send them again.',
   },
   request_timeout: {
     says: 'The request did not arrive in time. Send it again.',
-    advice: 'If it happens often, the connection is too slow for what is sent: send smaller batches.',
+    advice: 'If this happens often, the connection is too slow for the size of the requests: send smaller batches.',
   },
   unsupported_encoding: {
     says: 'The Content-Encoding of the request is not supported. Send the body with gzip or uncompressed.',
-    advice: 'Send the body with Content-Encoding: gzip, or with none.',
+    advice: 'An uncompressed body needs no Content-Encoding header.',
   },
   rate_limited: {
     says: 'The source exceeded its rate limit. Wait for the number of seconds in the Retry-After header, then try again.',
-    advice: 'The clients wait and send the same again. The limit is SWITCHYARD_RATE_LIMIT.',
+    advice: 'The client libraries wait and retry. The limit is set with SWITCHYARD_RATE_LIMIT.',
   },
   store_unavailable: {
     says: 'The store is unavailable, so no message was accepted. Wait for the number of seconds in the Retry-After header, then try again.',
-    advice: 'The clients send it again. The log of the service says why: often a full disk.',
+    advice: 'The client libraries retry. Check the log of the service: a common cause is a full disk.',
   },
   internal_error: {
     says: 'The service failed unexpectedly. Its log has the details.',
-    advice: 'This is a bug. The log of the service has the details: please report them.',
+    advice: 'This is a bug: please report it with the details from the log.',
   },
   unknown_type: {
     says: 'type must be one of identify, track, page, screen, group or alias.',
@@ -75,7 +76,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   },
   message_id_invalid: {
     says: 'messageId must be a string of 1 to 100 characters.',
-    advice: 'Send an id of the right length, or none: then the service makes one up.',
+    advice: 'Send an id of the right length, or none: the service then generates one.',
   },
   id_not_string: {
     says: 'userId, anonymousId, groupId and previousId must be strings.',
@@ -83,17 +84,17 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   },
   no_user_anon_id: {
     says: 'Either userId or anonymousId is required.',
-    advice: 'Send userId for a user that you know, anonymousId for one that you do not.',
+    advice: 'Send userId for a known user, or anonymousId for an unknown one.',
   },
   event_required: {
     says: 'A track call requires event, a non-empty string.',
     advice: 'Name what happened, for example "Order Completed".',
   },
   group_id_required: { says: 'A group call requires groupId.', advice: 'Send the id of the group in your database.' },
-  user_id_required: { says: 'An alias call requires userId, the new ID.', advice: 'Send both ids: userId is the one from now on.' },
+  user_id_required: { says: 'An alias call requires userId, the new ID.', advice: 'Send both ids: userId is the new one.' },
   previous_id_required: {
     says: 'An alias call requires previousId, the ID to alias from.',
-    advice: 'Send both ids: previousId is the one until now.',
+    advice: 'Send both ids: previousId is the old one.',
   },
   properties_not_object: { says: 'properties must be an object.', advice: SENDS_OBJECT },
   traits_not_object: { says: 'traits must be an object.', advice: SENDS_OBJECT },
@@ -103,17 +104,17 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   category_not_string: { says: 'category must be a string.', advice: SENDS_STRING },
 }
 
-export const REJECTION_CODES: readonly string[] = Object.keys(REFUSALS)
+export const REJECTION_CODES: readonly string[] = Object.keys(REJECTIONS)
 
 export function rejectionSentence(code: string): string {
-  return own(code)?.says ?? `It was refused as ${code}.`
+  return own(code)?.says ?? `Rejected with the code ${code}.`
 }
 
-/** Empty where none is known. */
+/** Empty if the code is unknown. */
 export function rejectionAdvice(code: string): string {
   return own(code)?.advice ?? ''
 }
 
-function own(code: string): Refusal | undefined {
-  return Object.hasOwn(REFUSALS, code) ? REFUSALS[code] : undefined
+function own(code: string): Rejection | undefined {
+  return Object.hasOwn(REJECTIONS, code) ? REJECTIONS[code] : undefined
 }

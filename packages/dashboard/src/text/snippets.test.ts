@@ -6,14 +6,14 @@ import { isLoopback, maskedKey, SNIPPET_KINDS, snippetNote, snippetOf } from './
 
 const SOURCE = { origin: 'https://events.example.com', writeKey: 'Ab.c_d~e-f0123456789' }
 
-/** What a shell makes of the command: curl is printf here. */
+/** The arguments that a shell passes to curl, which is replaced by printf here. */
 function argumentsOf(command: string): string[] {
   return execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }; ACCESS_TOKEN=token\n${command}`], { encoding: 'utf8' })
     .split('\0')
     .slice(0, -1)
 }
 
-test('curl is one command of a shell, with the key and a body that is JSON', () => {
+test('curl is a single shell command with the key and a JSON body', () => {
   const given = argumentsOf(snippetOf('curl', SOURCE))
   assert.equal(given[0], 'https://events.example.com/v1/track')
   assert.equal(given[given.indexOf('--user') + 1], `${SOURCE.writeKey}:`)
@@ -27,7 +27,7 @@ test('curl with OAuth sends the token, and the key in the body', () => {
   assert.equal(JSON.parse(given[given.indexOf('--data') + 1] as string).writeKey, SOURCE.writeKey)
 })
 
-test('the lines for a browser run, and post the key', () => {
+test('the code for a browser runs and sends the key', () => {
   const calls: unknown[][] = []
   runInNewContext(snippetOf('browser', SOURCE), { fetch: (...given: unknown[]) => calls.push(given) })
   const [url, { body }] = calls[0] as [string, { body: string }]
@@ -35,7 +35,7 @@ test('the lines for a browser run, and post the key', () => {
   assert.equal(JSON.parse(body).writeKey, SOURCE.writeKey)
 })
 
-test('each kind names key and address, and has a note', () => {
+test('each kind contains the key and the URL, and has a note', () => {
   for (const kind of SNIPPET_KINDS) {
     for (const requireOAuth of [false, true]) {
       const text = snippetOf(kind, { ...SOURCE, requireOAuth })
@@ -45,12 +45,12 @@ test('each kind names key and address, and has a note', () => {
   }
 })
 
-test('a masked key tells little, of a short one nothing', () => {
+test('a masked key shows little, and a short key nothing', () => {
   assert.equal(maskedKey('abcdefghijklmnopqrst'), 'abcd••••••••qrst')
   assert.ok(!maskedKey('short').includes('s'))
 })
 
-test('which addresses only this machine reaches', () => {
+test('which host names only this machine can reach', () => {
   assert.deepEqual(['localhost', '127.0.0.1', '[::1]', 'a.localhost', '10.0.0.1', 'example.com', '127.example.com'].map(isLoopback), [
     true,
     true,

@@ -1,5 +1,5 @@
-// Calls of the tracking API to copy, with the write key and the address of this service filled in. Pure; a test runs them against the rules of
-// a shell and of JSON. A write key is letters, digits and . _ ~ - only, so it needs no quoting of its own.
+// Code to copy that calls the tracking API, with the write key and the URL of this service filled in. Pure; tests run it in a shell and
+// parse its JSON. A write key consists of letters, digits and . _ ~ - only, so it needs no quoting.
 
 export const SNIPPET_KINDS = ['curl', 'node', 'browser'] as const
 export type SnippetKind = (typeof SNIPPET_KINDS)[number]
@@ -7,10 +7,10 @@ export type SnippetKind = (typeof SNIPPET_KINDS)[number]
 export const SNIPPET_LABELS: Readonly<Record<SnippetKind, string>> = { curl: 'curl', node: 'Node.js', browser: 'Browser' }
 
 export interface SnippetFor {
-  /** Of this service, without a slash at its end. */
+  /** The URL of this service, without a trailing slash. */
   origin: string
   writeKey: string
-  /** Where a write key alone is refused. */
+  /** Whether a write key alone is rejected. */
   requireOAuth?: boolean
 }
 
@@ -53,25 +53,25 @@ function browser({ origin, writeKey }: SnippetFor): string {
 })`
 }
 
-/** What there is to know beside the lines. */
+/** A remark below the code. */
 export function snippetNote(kind: SnippetKind, { requireOAuth = false }: Pick<SnippetFor, 'requireOAuth'>): string {
   if (kind === 'curl') {
     return requireOAuth
-      ? 'ACCESS_TOKEN is from POST /oauth2/token, for an OAuth application that this source is attached to.'
-      : 'Paste it into a terminal.'
+      ? 'Get ACCESS_TOKEN from POST /oauth2/token, for an OAuth application that this source is attached to.'
+      : 'Run this in a terminal.'
   }
-  if (kind === 'node') return "The same lines work with Segment's client: import Analytics from @segment/analytics-node instead."
+  if (kind === 'node') return "The same code works with Segment's client: import Analytics from @segment/analytics-node instead."
   return requireOAuth
-    ? 'A page cannot keep a secret: for browsers, use a source that does not require OAuth.'
-    : 'For any page, or the console of a browser. Calls from other origins are allowed. In your pages, make up an anonymousId for each visitor and keep it.'
+    ? 'Web pages cannot keep a secret: for browsers, use a source that does not require OAuth.'
+    : 'Run this in a web page or in the browser console; requests from any origin are allowed. In your pages, generate an anonymousId for each visitor and store it.'
 }
 
-/** Enough to tell keys apart, too little to use one. */
+/** Shows enough to distinguish keys, and too little to use one. */
 export function maskedKey(key: string): string {
   return key.length >= 16 ? `${key.slice(0, 4)}${'•'.repeat(8)}${key.slice(-4)}` : '•'.repeat(12)
 }
 
-/** Whether only programs on the same machine reach the service at this address. */
+/** Whether only programs on the same machine can reach a service at this host name. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }

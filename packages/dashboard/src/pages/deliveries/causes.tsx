@@ -1,4 +1,4 @@
-// What was not delivered, by cause: how many, since when, what it means and what helps, with the way to its list and its replay.
+// Failed, expired and cancelled deliveries grouped by cause: their number, times, meaning and advice, with links to the list and to a replay.
 
 import { Badge, Button, Card, Group, Stack, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
@@ -19,7 +19,7 @@ export interface CausesProps {
   asOf: number
   nameOf: (destinationId: string) => string
   isKnown: (destinationId: string) => boolean
-  /** Undefined: this viewer may not. */
+  /** Undefined if the viewer may not replay. */
   onReplay: ((body: ReplayBody) => void) | undefined
 }
 
@@ -35,7 +35,7 @@ export function Causes({ filters, asOf, nameOf, isKnown, onReplay }: CausesProps
     <Loaded query={query} lines={6}>
       {({ data }) => {
         const causes = reason === undefined ? data : data.filter((cause) => cause.reason === reason)
-        if (causes.length === 0) return <Nothing filters={filters} />
+        if (causes.length === 0) return <NoCauses filters={filters} />
         const isPartial = causes.some(({ partial }) => partial)
         const sum = causes.reduce((total, { count }) => total + count, 0)
         return (
@@ -43,8 +43,8 @@ export function Causes({ filters, asOf, nameOf, isKnown, onReplay }: CausesProps
             <Text size="sm" c="dimmed" role="status">
               {exactCount(sum)}
               {isPartial && '+'} {sum === 1 ? 'delivery' : 'deliveries'}, {exactCount(causes.length)}{' '}
-              {causes.length === 1 ? 'cause' : 'causes'}. The one that happened last is first.
-              {isPartial && ' Where a number has a +, only the newest were counted: choose a time to see what is older.'}
+              {causes.length === 1 ? 'cause' : 'causes'}, most recent first
+              {isPartial && '. A + means that only the newest were counted: choose a time to count older ones.'}
             </Text>
             <Stack gap="sm" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
               {causes.map((cause) => (
@@ -72,7 +72,7 @@ function CauseCard({
   const { within, from, to } = filters
   const list = deliveriesAddress({ destinationId, state, reason: reason ?? undefined, within, from, to, view: 'list' })
   const advice = reason === null ? '' : reasonAdvice(reason)
-  const isThere = isKnown(destinationId)
+  const isExisting = isKnown(destinationId)
   return (
     <Card withBorder padding="md">
       <Stack gap={8}>
@@ -106,30 +106,30 @@ function CauseCard({
             </Badge>
           )}
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            {isThere ? (
+            {isExisting ? (
               <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>{nameOf(destinationId)}</ViewLink>
             ) : (
               `${destinationId} (deleted)`
             )}
           </Text>
           <Text size="sm" c="dimmed" component="div">
-            last <Time at={lastAt} relative />, first <Time at={firstAt} relative />
+            last <Time at={lastAt} relative /> · first <Time at={firstAt} relative />
           </Text>
         </Group>
         <Group gap="xs">
-          <Button component={Link} href={list} size="xs" variant="default" aria-label={`Show the list: ${sentence}`}>
-            Show the list
+          <Button component={Link} href={list} size="xs" variant="default" aria-label={`View deliveries: ${sentence}`}>
+            View deliveries
           </Button>
           <Button
             component={Link}
             href={`/deliveries/${encodeURIComponent(deliveryId)}`}
             size="xs"
             variant="default"
-            aria-label={`The newest of them: ${sentence}`}
+            aria-label={`View newest: ${sentence}`}
           >
-            The newest of them
+            View newest
           </Button>
-          {onReplay && isThere && reason !== 'message_deleted' && reason !== 'message_unreadable' && (
+          {onReplay && isExisting && reason !== 'message_deleted' && reason !== 'message_unreadable' && (
             <Button
               size="xs"
               variant="light"
@@ -146,25 +146,21 @@ function CauseCard({
   )
 }
 
-function Nothing({ filters }: { filters: Filters }) {
+function NoCauses({ filters }: { filters: Filters }) {
   const { state, destinationId, within, from, to, reason } = filters
   const isNarrowed = [destinationId, within, from, to, reason].some((value) => value !== undefined)
   return (
     <Empty
-      title={
-        isNarrowed
-          ? 'Nothing that matches'
-          : `Nothing ${state === undefined || state === 'failed' ? 'failed' : state === 'expired' ? 'expired' : 'was cancelled'}`
-      }
+      title={isNarrowed ? 'No failures match the filters' : `No ${state ?? 'failed'} deliveries`}
       action={
         <Button component={Link} href="/deliveries" variant="light" mt="xs">
-          All deliveries
+          Show all deliveries
         </Button>
       }
     >
       {isNarrowed
-        ? 'Another time or destination may have some.'
-        : 'What a receiver refuses for good, or does not take before the time for retries is over, appears here by its cause.'}
+        ? 'Choose another time or destination.'
+        : 'Deliveries that fail permanently, or whose retry window ends, are shown here by cause.'}
     </Empty>
   )
 }

@@ -1,4 +1,4 @@
-// Deliveries: what is owed and what became of it, found by filters, grouped by cause where it failed, and sent again.
+// The list of deliveries: filters, failures grouped by cause, and replays.
 
 import { Alert, Button, Group, Paper, SegmentedControl, Text, Tooltip } from '@mantine/core'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
@@ -18,21 +18,21 @@ import { canGroup, type Filters, filtersOf, listQuery, type ReplayBody, replayOf
 import styles from './list.module.css'
 import { MAX_SELECTED, type Selection, selectionOf, selectionText, toggled } from './selection.ts'
 
-const VIEWER = 'Your token reads only: ask somebody with an admin token to send again.'
+const VIEWER = 'Your token has read-only access. Ask someone with an admin token to replay.'
 
 export default function DeliveriesPage() {
   const [params] = useSearchState()
   const filters = useMemo(() => filtersOf(params), [params])
-  const { view: _, ...asked } = filters
-  const key = JSON.stringify(asked)
-  // What "the last hour" counts back from: kept while the filters are, so that the pages of a list fit together.
+  const { view: _, ...conditions } = filters
+  const key = JSON.stringify(conditions)
+  // "Last hour" counts back from this time. It stays the same until the filters change, so that the pages of the list are consistent.
   const asOf = useMemo(() => Date.now(), [key])
   const { isAdmin } = useSession()
   const { nameOf, isKnown, options } = useDestinationNames()
   const [body, setBody] = useState<ReplayBody | null>(null)
   const [selection, setSelection] = useState<Selection>(() => selectionOf(params.get('selected')))
   const select = useCallback((ids: readonly string[], isOn: boolean): void => setSelection((before) => toggled(before, ids, isOn)), [])
-  // What is selected is on the list that is shown: another list begins with nothing.
+  // The selection belongs to the current list: other filters clear it.
   const shownKey = useRef(key)
   useEffect(() => {
     if (shownKey.current !== key) setSelection(new Set())
@@ -47,19 +47,19 @@ export default function DeliveriesPage() {
   return (
     <Page
       title="Deliveries"
-      about="One message owed to one destination: its state, why, and sending it again."
+      about="Each delivery is one message to one destination."
       actions={
         <Tooltip label={why ?? ''} disabled={why === undefined} multiline maw={300} events={{ hover: true, focus: true, touch: true }}>
-          {/* Not by the disabled attribute: a button that cannot be focused cannot say why. */}
+          {/* Not the disabled attribute: the button must be focusable to show why it is disabled. */}
           <Button
             variant="light"
             leftSection={<ReplayIcon size={15} />}
             data-disabled={why !== undefined}
             aria-disabled={why !== undefined}
-            aria-label={why === undefined ? 'Replay all that match' : `Replay all that match. Not possible: ${why}`}
+            aria-label={why === undefined ? 'Replay all matches' : `Replay all matches. Not possible: ${why}`}
             onClick={() => why === undefined && all.body && setBody(all.body)}
           >
-            Replay all that match
+            Replay all matches
           </Button>
         </Tooltip>
       }
@@ -91,7 +91,7 @@ export default function DeliveriesPage() {
           nameOf={nameOf}
           selection={selection}
           onSelect={select}
-          empty={<Nothing filters={filters} />}
+          empty={<NoDeliveries filters={filters} />}
         />
       )}
       {selection.size > 0 && (
@@ -123,7 +123,7 @@ function SelectionBar({
       <Group justify="space-between" gap="xs">
         <Text size="sm" fw={600} role="status">
           {exactCount(selection.size)} selected
-          {selection.size >= MAX_SELECTED && ' · no more at once'}
+          {selection.size >= MAX_SELECTED && ' · maximum reached'}
         </Text>
         <Group gap="xs">
           {!isAdmin && (
@@ -143,32 +143,32 @@ function SelectionBar({
   )
 }
 
-function Nothing({ filters }: { filters: Filters }) {
+function NoDeliveries({ filters }: { filters: Filters }) {
   const { destinationId, state, reason, userId, event, within, from, to } = filters
   const isNarrowed = [destinationId, state, reason, userId, event, within, from, to].some((value) => value !== undefined)
   if (isNarrowed)
     return (
       <Empty
-        title="No delivery matches"
+        title="No deliveries match the filters"
         action={
           <Button component={Link} href="/deliveries" variant="light" mt="xs">
-            All deliveries
+            Show all deliveries
           </Button>
         }
       >
-        Take a filter away, or look at another time. What is older than messages are kept is gone.
+        Remove a filter or choose another time. Deliveries older than SWITCHYARD_RETENTION_DAYS are deleted.
       </Empty>
     )
   return (
     <Empty
-      title="Nothing was owed yet"
+      title="No deliveries yet"
       action={
         <Button component={Link} href="/destinations" variant="light" mt="xs">
-          To the destinations
+          View destinations
         </Button>
       }
     >
-      A delivery comes to be when a message is accepted by a source that has a destination.
+      A delivery is created when a message is accepted from a source that is attached to a destination.
     </Empty>
   )
 }

@@ -1,5 +1,5 @@
-// The list of deliveries, of any length: only what is seen is drawn, and only pages near it are in memory (row-pages.ts). The page itself
-// scrolls, so that a phone scrolls as it does everywhere.
+// The list of deliveries, of any length: only visible rows are rendered, and only the pages near them are in memory (row-pages.ts). The
+// window scrolls rather than a box in it, as usual on a phone.
 
 import { Button, Checkbox, Group, Skeleton, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
@@ -22,8 +22,8 @@ export type Delivery = Schemas['Delivery']
 const PAGE_ROWS = 500
 const ROW_PX = 44
 const CARD_PX = 92
-/** How often the start of the list is asked for again, while it is what is looked at. */
-const FRESH_MS = 5_000
+/** How often the list is refreshed while its start is visible. */
+const REFRESH_MS = 5_000
 
 export interface DeliveryListProps {
   query: ListQuery
@@ -55,7 +55,7 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
   const height = isNarrow ? CARD_PX : ROW_PX
   const box = useRef<HTMLDivElement>(null)
   const [top, setTop] = useState(0)
-  // Where the list begins on the page: it moves when the filters above it wrap.
+  // The position of the list on the page changes when the filters above it wrap.
   useLayoutEffect(() => {
     const at = box.current === null ? 0 : Math.round(box.current.getBoundingClientRect().top + window.scrollY)
     if (at !== top) setTop(at)
@@ -65,13 +65,13 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
   const drawn = rows.getVirtualItems()
   const [first, last] = [drawn[0]?.index ?? 0, drawn.at(-1)?.index ?? 30]
   useEffect(() => pages.show(first, last), [pages, first, last])
-  // New ones come at the start; who reads further down is not moved.
+  // New deliveries are added at the start, so the list is refreshed only there: rows must not move while somebody reads further down.
   const isFresh = first === 0 && selection.size === 0
   useEffect(() => {
     if (!isFresh) return undefined
     const timer = setInterval(() => {
-      if (!document.hidden && pages.isBegun && !pages.isLoading && pages.problem === null && window.scrollY < 200) void pages.refresh()
-    }, FRESH_MS)
+      if (!document.hidden && pages.hasStarted && !pages.isLoading && pages.problem === null && window.scrollY < 200) void pages.refresh()
+    }, REFRESH_MS)
     return () => clearInterval(timer)
   }, [pages, isFresh])
   const anchor = useRef<number | null>(null)
@@ -93,13 +93,14 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
       select(to, true, true)
     }
     rows.scrollToIndex(to)
-    // It may be drawn only after the scroll.
+    // The row may be rendered only after the scroll.
     requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`select-${to}`)?.focus({ preventScroll: true })))
   }
 
   if (pages.count === 0 && pages.problem === null && pages.isEnd) return <>{empty}</>
-  if (pages.count === 0 && pages.problem !== null) return <ErrorAlert problem={pages.problem as ApiProblem} onRetry={() => pages.goOn()} />
-  if (pages.count === 0 && !pages.isBegun) return <Loading lines={8} />
+  if (pages.count === 0 && pages.problem !== null)
+    return <ErrorAlert problem={pages.problem as ApiProblem} onRetry={() => pages.resume()} />
+  if (pages.count === 0 && !pages.hasStarted) return <Loading lines={8} />
   const loaded = pages.rowsBetween(first, last)
   const isAll = loaded.length > 0 && loaded.every(({ id }) => selection.has(id))
   return (
@@ -109,8 +110,8 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
           <div role="row" className={styles.head} aria-rowindex={1}>
             <div role="columnheader">
               <Checkbox
-                aria-label="Select the deliveries in view"
-                label={isNarrow ? 'Select the deliveries in view' : undefined}
+                aria-label="Select visible deliveries"
+                label={isNarrow ? 'Select visible deliveries' : undefined}
                 checked={isAll}
                 indeterminate={!isAll && loaded.some(({ id }) => selection.has(id))}
                 onChange={(event) =>
@@ -128,7 +129,7 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
             <div role="columnheader" className={styles.number}>
               Attempts
             </div>
-            <div role="columnheader">When</div>
+            <div role="columnheader">Time</div>
           </div>
         </div>
         <div ref={box} role="rowgroup" className={styles.list} style={{ height: rows.getTotalSize() }}>
@@ -156,30 +157,30 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
         </div>
       </div>
       <Group justify="center" py="md" mih={56}>
-        <Foot pages={pages} />
+        <Footer pages={pages} />
       </Group>
     </div>
   )
 }
 
-function Foot({ pages }: { pages: RowPages<Delivery> }) {
-  if (pages.problem !== null) return <ErrorAlert problem={pages.problem as ApiProblem} onRetry={() => pages.goOn()} />
+function Footer({ pages }: { pages: RowPages<Delivery> }) {
+  if (pages.problem !== null) return <ErrorAlert problem={pages.problem as ApiProblem} onRetry={() => pages.resume()} />
   if (pages.isWaiting)
     return (
       <>
         <Text size="sm" c="dimmed">
-          Much was looked through without another match.
+          No more matches so far.
         </Text>
-        <Button size="xs" variant="default" onClick={() => pages.goOn()}>
-          Look further back
+        <Button size="xs" variant="default" onClick={() => pages.resume()}>
+          Search older deliveries
         </Button>
       </>
     )
   return (
     <Text size="sm" c="dimmed" role="status">
       {pages.isEnd
-        ? `${exactCount(pages.count)} ${pages.count === 1 ? 'delivery' : 'deliveries'}, no more.`
-        : `${exactCount(pages.count)} so far, more below …`}
+        ? `${exactCount(pages.count)} ${pages.count === 1 ? 'delivery' : 'deliveries'}`
+        : `${exactCount(pages.count)} deliveries loaded, scroll for more`}
     </Text>
   )
 }
@@ -195,7 +196,7 @@ interface CellsProps {
 
 function Cells({ row, index, nameOf, isSelected, onSelect, onStep }: CellsProps) {
   const { id, destinationId, state, reason, attemptCount, replay, replayedBy, nextAttemptAt, settledAt } = row
-  const title = row.event ?? row.type ?? 'a message that is no longer stored'
+  const title = row.event ?? row.type ?? 'Deleted message'
   const user = row.userId ?? row.anonymousId
   const destination = nameOf(destinationId)
   return (
@@ -242,7 +243,7 @@ function Cells({ row, index, nameOf, isSelected, onSelect, onStep }: CellsProps)
           <>
             {' '}
             <ViewLink to={`/deliveries/${encodeURIComponent(replayedBy)}`} size="xs">
-              sent again
+              replayed
             </ViewLink>
           </>
         )}

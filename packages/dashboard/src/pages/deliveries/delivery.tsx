@@ -1,4 +1,4 @@
-// One delivery: what became of it, every attempt, the request as it was sent, and sending it again.
+// One delivery: its state, every attempt, the request as it was sent, and a button to replay it.
 
 import { Badge, Button, Card, Group, Stack, Text, Timeline, Title } from '@mantine/core'
 import { Link } from 'wouter'
@@ -18,21 +18,21 @@ import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
 import { STATE_COLORS } from '../../theme.ts'
 import { changeSearch, usePathPart, useSearchState } from '../../url-state.ts'
 import { type Hold, holdOf } from '../destinations/destination-status.ts'
-import { lookAgainMs, replayRefusal } from '../messages/story.ts'
+import { refreshMs, replayObstacle } from '../messages/story.ts'
 import { ReplayButton } from './replay-button.tsx'
 import { RequestView } from './request.tsx'
 
 type DeliveryDetail = Answer<'GET /api/deliveries/{id}'>
 type Destination = Answer<'GET /api/destinations/{id}'>
 
-/** Of many attempts, the newest are shown until the others are asked for. */
+/** If there are more attempts, only this many of the newest are shown at first. */
 const SHOWN_ATTEMPTS = 20
 
 export default function Delivery() {
   const id = usePathPart(1)
   const query = useApi('GET /api/deliveries/{id}', {
     params: { id },
-    everyMs: (delivery) => (delivery === undefined ? undefined : lookAgainMs([delivery], Date.now())),
+    everyMs: (delivery) => (delivery === undefined ? undefined : refreshMs([delivery], Date.now())),
   })
   const { data, error } = query
   const destinationId = data?.destinationId
@@ -45,15 +45,15 @@ export default function Delivery() {
     return (
       <Page title="Delivery">
         <Empty
-          title="There is no delivery of this id"
+          title="Delivery not found"
           action={
             <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
-              Look for a message of this id
+              Find a message with this id
             </Button>
           }
         >
-          It is older than deliveries are kept (SWITCHYARD_RETENTION_DAYS), or the id is not whole.{' '}
-          <ViewLink to="/deliveries">All deliveries</ViewLink>
+          The delivery is older than SWITCHYARD_RETENTION_DAYS, or the id is incomplete.{' '}
+          <ViewLink to="/deliveries">View all deliveries</ViewLink>
         </Empty>
       </Page>
     )
@@ -69,7 +69,7 @@ export default function Delivery() {
             delivery={data}
             destination={name}
             hold={hold}
-            refusal={replayRefusal(data, data.request === null && !isDestinationGone, isDestinationGone)}
+            obstacle={replayObstacle(data, data.request === null && !isDestinationGone, isDestinationGone)}
             size="sm"
           />
         )
@@ -115,11 +115,11 @@ function Detail({
   const link = (to: string) => <ViewLink to={`/deliveries/${encodeURIComponent(to)}`}>{to}</ViewLink>
   return (
     <Stack gap="lg">
-      <Standing delivery={delivery} hold={hold} />
+      <CurrentState delivery={delivery} hold={hold} />
       <Card withBorder>
         <Facts
           facts={[
-            ['Delivery', <Copyable text={id} label="the id of the delivery" />],
+            ['Delivery', <Copyable text={id} label="the delivery id" />],
             ['Message', <ViewLink to={`/messages/${encodeURIComponent(storedMessageId)}`}>{messageId ?? storedMessageId}</ViewLink>],
             [
               'Destination',
@@ -128,29 +128,27 @@ function Detail({
             ['Attempts', count(attemptCount)],
             ['Next attempt', state === 'pending' && hold === null ? <Countdown at={nextAttemptAt} /> : null],
             ['Settled', settledAt === null ? null : <Time at={settledAt} precise />],
-            ['Repeats', replayOf === null ? null : link(replayOf)],
+            ['Replay of', replayOf === null ? null : link(replayOf)],
             [
-              'By the replay',
+              'Replay job',
               replayJobId === null ? null : <ViewLink to={`/replays/${encodeURIComponent(replayJobId)}`}>{replayJobId}</ViewLink>,
             ],
-            ['Sent again by', replayedBy === null ? null : link(replayedBy)],
+            ['Replayed by', replayedBy === null ? null : link(replayedBy)],
             ['Trace', traceId === null ? null : <Copyable text={traceId} label="the trace id" />],
           ]}
         />
         <Text size="sm" c="dimmed" mt="sm">
-          Why it was routed here, and where else the message went, is in{' '}
-          <ViewLink to={`/messages/${encodeURIComponent(storedMessageId)}`}>the story of the message</ViewLink>.
+          <ViewLink to={`/messages/${encodeURIComponent(storedMessageId)}`}>View the timeline of the message</ViewLink> to see why it was
+          routed here and where else it was sent.
         </Text>
       </Card>
       <Attempts attempts={attempts} reason={reason} />
       <Stack gap="sm" component="section" aria-labelledby="request">
         <Title order={2} size="h4" id="request">
-          {attempts.length === 0 ? 'The request, as it would be sent' : attempts.length === 1 ? 'The request' : 'The last request'}
+          {attempts.length === 0 ? 'Request that will be sent' : attempts.length === 1 ? 'Request' : 'Last request'}
         </Title>
         {request === null ? (
-          <Text size="sm">
-            It can no longer be told: {isDestinationGone ? 'the destination was deleted' : 'the message is no longer stored'}.
-          </Text>
+          <Text size="sm">Not available: {isDestinationGone ? 'the destination was deleted' : 'the message is no longer stored'}.</Text>
         ) : (
           <RequestView request={request} url={attempts.at(-1)?.url ?? destination?.urls[0] ?? null} />
         )}
@@ -159,14 +157,14 @@ function Detail({
   )
 }
 
-function Standing({ delivery, hold }: { delivery: DeliveryDetail; hold: Hold | null }) {
+function CurrentState({ delivery, hold }: { delivery: DeliveryDetail; hold: Hold | null }) {
   const isPending = delivery.state === 'pending'
   const { data: health } = useApi('GET /api/destinations/{id}/health', {
     params: { id: delivery.destinationId },
     enabled: isPending,
     everyMs: 5_000,
   })
-  const isProbed = isPending && health !== undefined && health.breaker !== 'closed'
+  const isBreakerOpen = isPending && health !== undefined && health.breaker !== 'closed'
   const { state, reason, attemptCount, nextAttemptAt, replay } = delivery
   const last = delivery.attempts.at(-1)
   const lastReason = reason ?? (state === 'delivered' ? null : (last?.reason ?? null))
@@ -189,12 +187,14 @@ function Standing({ delivery, hold }: { delivery: DeliveryDetail; hold: Hold | n
           <Text size="sm" fw={500} component="div">
             {state === 'pending' ? (
               hold !== null ? (
-                `Held: the destination is ${hold}. It is sent when it is ${hold === 'disabled' ? 'enabled again' : 'resumed'}.`
-              ) : isProbed ? (
-                <>Waits for attempt {attemptCount + 1}: the destination fails again and again and is probed with one request at a time.</>
+                `The destination is ${hold}. The delivery is sent when the destination is ${hold === 'disabled' ? 'enabled' : 'resumed'}.`
+              ) : isBreakerOpen ? (
+                <>
+                  Waiting for attempt {attemptCount + 1}: the circuit breaker of the destination is open, and one probe is sent at a time.
+                </>
               ) : nextAttemptAt !== null && Date.parse(nextAttemptAt) > Date.now() ? (
                 <>
-                  Attempt {attemptCount + 1} comes <Countdown at={nextAttemptAt} />.
+                  Attempt {attemptCount + 1} <Countdown at={nextAttemptAt} />.
                 </>
               ) : (
                 <>Attempt {attemptCount + 1} is due now.</>
@@ -215,12 +215,12 @@ function Standing({ delivery, hold }: { delivery: DeliveryDetail; hold: Hold | n
 }
 
 const after = (attempts: number): string =>
-  attempts === 0 ? 'without an attempt' : attempts === 1 ? 'at the first attempt' : `after ${count(attempts)} attempts`
+  attempts === 0 ? 'without an attempt' : attempts === 1 ? 'on the first attempt' : `after ${count(attempts)} attempts`
 
 const ENDS: Readonly<Record<'delivered' | 'failed' | 'expired' | 'cancelled', (attempts: number) => string>> = {
   delivered: (attempts) => `Delivered ${after(attempts)}.`,
-  failed: (attempts) => `Failed ${after(attempts)}. It is not tried again by itself.`,
-  expired: (attempts) => `Given up ${after(attempts)}: the time for retries is over.`,
+  failed: (attempts) => `Failed ${after(attempts)}. It is not retried automatically.`,
+  expired: (attempts) => `Expired ${after(attempts)}: the retry window ended.`,
   cancelled: (attempts) => `Cancelled ${after(attempts)}.`,
 }
 
@@ -235,7 +235,7 @@ function Attempts({ attempts, reason }: { attempts: DeliveryDetail['attempts']; 
       </Title>
       {attempts.length === 0 && (
         <Text size="sm" c="dimmed">
-          {reason === null ? 'None yet.' : 'None was made.'}
+          {reason === null ? 'None yet.' : 'None.'}
         </Text>
       )}
       {hidden > 0 && (
@@ -263,7 +263,7 @@ function Attempts({ attempts, reason }: { attempts: DeliveryDetail['attempts']; 
             >
               <Stack gap={4} miw={0}>
                 <Text size="xs" c="dimmed" component="div">
-                  Attempt {attempt.attempt}, begun <Time at={attempt.startedAt} precise size="xs" />
+                  Attempt {attempt.attempt} · started <Time at={attempt.startedAt} precise size="xs" />
                 </Text>
                 <AttemptView attempt={attempt} withAdvice={hidden + at === attempts.length - 1} />
               </Stack>

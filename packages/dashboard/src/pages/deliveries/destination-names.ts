@@ -1,4 +1,4 @@
-// Names of destinations, where rows have only their ids. One that was deleted has its id left.
+// The names of destinations, for rows that have only ids. A deleted destination is shown by its id.
 
 import { useMemo } from 'react'
 import { useNames } from '../../api/use-names.ts'

@@ -1,4 +1,4 @@
-// The filters of the list: each is in the address as soon as it is chosen, or typed and left.
+// The filters of the list. Each is in the URL as soon as it is chosen, or typed and confirmed.
 
 import { Button, Group, Select, SimpleGrid, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
@@ -19,7 +19,7 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
   const { destinationId, state, reason, userId, event, within, from, to } = filters
   const hasExact = from !== undefined || to !== undefined
   const [isExact, setExact] = useState(hasExact)
-  // Going back in the browser changes the address without a choice here.
+  // Going back in the browser changes the URL without a choice here.
   useEffect(() => setExact(hasExact), [hasExact, within])
   const unknown =
     destinationId !== undefined && !destinations.some(({ value }) => value === destinationId)
@@ -27,7 +27,7 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
       : []
   const isAny = [destinationId, state, reason, userId, event, within, from, to].some((value) => value !== undefined)
   return (
-    <div role="search" aria-label="Filter the deliveries">
+    <div role="search" aria-label="Filter deliveries">
       <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="xs" verticalSpacing="xs">
         <Select
           label="State"
@@ -49,7 +49,7 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
           onChange={(value) => changeSearch({ destination: value, destinationId: null })}
         />
         <Select
-          label="When"
+          label="Time"
           placeholder="any time"
           clearable
           data={TIMES}
@@ -59,19 +59,24 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
             changeSearch({ within: value === 'exact' ? null : value, ...(value === 'exact' ? {} : { from: null, to: null }) })
           }}
         />
-        <Typed label="Reason" placeholder="such as http_503" value={reason} onChange={(value) => changeSearch({ reason: value })} />
-        <Typed label="User" placeholder="id of a user" value={userId} onChange={(value) => changeSearch({ user: value, userId: null })} />
-        <Typed label="Event" placeholder="as it is written" value={event} onChange={(value) => changeSearch({ event: value })} />
+        <TextFilter label="Reason" placeholder="e.g. http_503" value={reason} onChange={(value) => changeSearch({ reason: value })} />
+        <TextFilter
+          label="User"
+          placeholder="full userId"
+          value={userId}
+          onChange={(value) => changeSearch({ user: value, userId: null })}
+        />
+        <TextFilter label="Event" placeholder="exact event name" value={event} onChange={(value) => changeSearch({ event: value })} />
       </SimpleGrid>
       {isExact && (
         <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="xs" verticalSpacing="xs" mt="xs">
-          <Typed
+          <TextFilter
             label="From"
             type="datetime-local"
             value={localTime(from)}
             onChange={(value) => changeSearch({ within: null, from: isoTime(value) })}
           />
-          <Typed
+          <TextFilter
             label="To"
             type="datetime-local"
             value={localTime(to)}
@@ -101,7 +106,7 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
               })
             }}
           >
-            Clear the filters
+            Clear filters
           </Button>
         </Group>
       )}
@@ -109,8 +114,8 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
   )
 }
 
-/** Told when it is left or Enter is pressed: not every letter is a question to the service. */
-function Typed({
+/** Applied when it loses focus or Enter is pressed, so that not every letter is a request. */
+function TextFilter({
   label,
   value = '',
   placeholder,
@@ -125,9 +130,9 @@ function Typed({
 }) {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])
-  const tell = (): void => {
-    const asked = type === 'text' ? text.trim() : text
-    if (asked !== value) onChange(asked)
+  const apply = (): void => {
+    const entered = type === 'text' ? text.trim() : text
+    if (entered !== value) onChange(entered)
   }
   return (
     <TextInput
@@ -137,8 +142,8 @@ function Typed({
       {...(placeholder === undefined ? {} : { placeholder })}
       value={text}
       onChange={(event) => setText(event.currentTarget.value)}
-      onBlur={tell}
-      onKeyDown={(event) => event.key === 'Enter' && tell()}
+      onBlur={apply}
+      onKeyDown={(event) => event.key === 'Enter' && apply()}
     />
   )
 }

@@ -1,5 +1,4 @@
-// The filters of the list of deliveries as they stand in the address, and what they mean: what is asked of the API, and what of it a
-// replay of all that match could be made for.
+// The filters of the list of deliveries: parsed from the URL, and turned into a query of the API and into a replay of all matches.
 
 import type { Operations } from '../../api/types.ts'
 
@@ -8,7 +7,7 @@ export type State = (typeof STATES)[number]
 export const FAILURE_STATES = ['failed', 'expired', 'cancelled'] as const
 export type FailureState = (typeof FAILURE_STATES)[number]
 
-/** The ways to say when: from so long ago until now. */
+/** The relative periods, which end now. */
 export const PERIODS = {
   '15m': { label: 'Last 15 minutes', ms: 900_000 },
   '1h': { label: 'Last hour', ms: 3_600_000 },
@@ -25,7 +24,7 @@ export interface Filters {
   userId: string | undefined
   event: string | undefined
   within: Period | undefined
-  /** Exact times, as ISO texts; not together with `within`. */
+  /** Exact times in ISO format; never together with `within`. */
   from: string | undefined
   to: string | undefined
   view: 'list' | 'causes'
@@ -34,7 +33,7 @@ export interface Filters {
 type Params = Pick<URLSearchParams, 'get'>
 
 export function filtersOf(params: Params): Filters {
-  // Other views link here with either name.
+  // Other pages use either name in their links.
   const text = (...names: string[]): string | undefined => names.map((name) => params.get(name) ?? '').find((value) => value !== '')
   const state = oneOf(STATES, text('state'))
   const within = oneOf(Object.keys(PERIODS) as Period[], text('within'))
@@ -49,12 +48,12 @@ export function filtersOf(params: Params): Filters {
     from: within === undefined ? isoTime(text('from')) : undefined,
     to: within === undefined ? isoTime(text('to')) : undefined,
   }
-  const asked = oneOf(['list', 'causes'] as const, text('view'))
+  const requested = oneOf(['list', 'causes'] as const, text('view'))
   const isOfFailures = isFailure(state) && reason === undefined
-  return { ...filters, view: canGroup(filters) ? (asked ?? (isOfFailures ? 'causes' : 'list')) : 'list' }
+  return { ...filters, view: canGroup(filters) ? (requested ?? (isOfFailures ? 'causes' : 'list')) : 'list' }
 }
 
-/** Groups are made of all failures of a destination and a time: not of one user's or event's, and not of what was delivered. */
+/** Whether failures can be grouped by cause: the API groups by destination and time, but not by user or event, and only failures. */
 export function canGroup({ state, userId, event }: Pick<Filters, 'state' | 'userId' | 'event'>): boolean {
   return (state === undefined || isFailure(state)) && userId === undefined && event === undefined
 }
@@ -63,7 +62,7 @@ export function isFailure(state: State | undefined): state is FailureState {
   return state !== undefined && (FAILURE_STATES as readonly State[]).includes(state)
 }
 
-/** `nowMs`: what a period counts back from. Kept while one looks at a list, so that its pages fit together. */
+/** A relative period counts back from `nowMs`, which must stay the same for all pages of a list. */
 export function timesOf(
   { within, from, to }: Pick<Filters, 'within' | 'from' | 'to'>,
   nowMs: number,
@@ -81,22 +80,21 @@ export function listQuery(filters: Filters, nowMs: number): ListQuery {
 
 export type ReplayBody = Omit<Operations['POST /api/replays']['body'], 'dryRun' | 'ratePerSecond'>
 
-/** What a replay of all that match is asked for with, or why there is none. */
+/** The body of the request that replays all matches, or why they cannot be replayed. */
 export function replayOf(filters: Filters, nowMs: number): { body: ReplayBody; why?: undefined } | { body?: undefined; why: string } {
   const { destinationId, state, reason, userId, event } = filters
   if (userId !== undefined || event !== undefined) {
     const which = [...(userId === undefined ? [] : ['user']), ...(event === undefined ? [] : ['event'])].join(' and ')
     return {
-      why: `A replay of all that match knows no filter by ${which}. Select deliveries by their boxes instead, or take that filter away.`,
+      why: `All matches of a filter by ${which} cannot be replayed at once. Select deliveries with the checkboxes, or remove that filter.`,
     }
   }
-  if (state === 'pending') return { why: 'What is pending is sent by itself. Only what has come to an end can be replayed.' }
-  if (state === undefined && reason === undefined)
-    return { why: 'Choose a state first: all that failed, expired, were cancelled or were delivered.' }
+  if (state === 'pending') return { why: 'Pending deliveries are sent automatically and cannot be replayed. Choose another state.' }
+  if (state === undefined && reason === undefined) return { why: 'Choose a state first: failed, expired, cancelled or delivered.' }
   return { body: { destinationId, states: state === undefined ? [...FAILURE_STATES] : [state], reason, ...timesOf(filters, nowMs) } }
 }
 
-/** The address of a list. Only what is set is in it. */
+/** The URL of a list, with the filters that are set. */
 export function deliveriesAddress({ destinationId, state, reason, userId, event, within, from, to, view }: Partial<Filters>): string {
   const params = new URLSearchParams()
   const values = { destination: destinationId, state, reason, user: userId, event, within, from, to, view }
@@ -105,7 +103,7 @@ export function deliveriesAddress({ destinationId, state, reason, userId, event,
   return text === '' ? '/deliveries' : `/deliveries?${text}`
 }
 
-/** For a field of the browser that takes a time in the viewer's zone. */
+/** The value of an input of type datetime-local, in the viewer's time zone. */
 export function localTime(iso: string | undefined): string {
   if (iso === undefined) return ''
   const at = new Date(iso)
@@ -114,7 +112,7 @@ export function localTime(iso: string | undefined): string {
   return `${day}T${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
 }
 
-/** `2026-11-15T09:30` as the viewer means it; undefined when it is no time. */
+/** Parses `2026-11-15T09:30` in the viewer's time zone; undefined if it is not a time. */
 export function isoTime(text: string | undefined): string | undefined {
   const ms = text === undefined || text === '' ? Number.NaN : Date.parse(text)
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString()

@@ -1,4 +1,4 @@
-// Sends a delivery again: says what that does, and then goes to the new delivery.
+// Replays a delivery: asks for confirmation, then opens the new delivery.
 
 import { Button, Stack, Text, Tooltip } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
@@ -13,29 +13,29 @@ import type { Hold } from '../destinations/destination-status.ts'
 
 export interface ReplayButtonProps {
   delivery: { id: string; state: string; replayedBy: string | null }
-  /** As it is called, or its id. */
+  /** The name of the destination, or its id. */
   destination: string
   hold?: Hold | null
-  /** Why it cannot be; null: it can. */
-  refusal: string | null
+  /** Why it cannot be replayed; null if it can. */
+  obstacle: string | null
   size?: string
 }
 
-export function ReplayButton({ delivery, destination, hold = null, refusal, size = 'xs' }: ReplayButtonProps) {
+export function ReplayButton({ delivery, destination, hold = null, obstacle, size = 'xs' }: ReplayButtonProps) {
   const [isOpen, setOpen] = useState(false)
   const [, go] = useLocation()
   const { isAdmin } = useSession()
   const replay = useChange('POST /api/deliveries/{id}/replay', 'GET /api/messages/{id}', 'GET /api/deliveries/{id}', 'GET /api/deliveries')
-  const reason = isAdmin ? refusal : 'Viewers cannot send again. Ask somebody with an admin token.'
+  const reason = isAdmin ? obstacle : 'Your token has read-only access. Ask someone with an admin token.'
   const confirm = async (): Promise<void> => {
     const { id } = await replay.mutateAsync({ params: { id: delivery.id } })
-    notifications.show({ color: 'teal', message: `Sent again to ${destination}: this is the new delivery.` })
+    notifications.show({ color: 'teal', message: `Replay to ${destination} started. This is the new delivery.` })
     go(`/deliveries/${encodeURIComponent(id)}`)
   }
   return (
     <>
       <Tooltip label={reason ?? ''} disabled={reason === null} events={{ hover: true, focus: true, touch: true }}>
-        {/* Not by the disabled attribute: a button that cannot be focused cannot say why. */}
+        {/* Not the disabled attribute: the button must be focusable to show why it is disabled. */}
         <Button
           size={size}
           variant="default"
@@ -51,29 +51,29 @@ export function ReplayButton({ delivery, destination, hold = null, refusal, size
       <ConfirmDialog
         opened={isOpen}
         onClose={() => setOpen(false)}
-        title={`Send it again to ${destination}?`}
-        verb="Send again"
+        title={`Replay to ${destination}?`}
+        verb="Replay"
         color="blue"
         onConfirm={confirm}
       >
         <Stack gap="xs">
           <Text size="sm">
-            One message is sent once more, as a delivery of its own, with the settings that the destination has now. The request says{' '}
-            <b>X-Replay: true</b> and carries the same messageId, so that the receiver can know it again.
+            The message is sent again as a new delivery, with the current settings of the destination. The request has the header{' '}
+            <b>X-Replay: true</b> and the same messageId, so that the receiver can recognize it.
           </Text>
-          {delivery.state === 'delivered' && <Text size="sm">It was delivered before: the receiver gets it a second time.</Text>}
+          {delivery.state === 'delivered' && <Text size="sm">It was already delivered: the receiver gets it again.</Text>}
           {delivery.replayedBy !== null && (
             <Text size="sm">
-              It was sent again before, by the delivery{' '}
+              It was already replayed, by the delivery{' '}
               <ViewLink to={`/deliveries/${encodeURIComponent(delivery.replayedBy)}`}>{delivery.replayedBy}</ViewLink>.
             </Text>
           )}
           {hold !== null && (
             <Text size="sm">
-              The destination is {hold}: the new delivery is held until it is {hold === 'disabled' ? 'enabled' : 'resumed'}.
+              The destination is {hold}: the new delivery stays pending until it is {hold === 'disabled' ? 'enabled' : 'resumed'}.
             </Text>
           )}
-          <Text size="sm">This delivery and its attempts stay as they are.</Text>
+          <Text size="sm">This delivery and its attempts do not change.</Text>
         </Stack>
       </ConfirmDialog>
     </>

@@ -1,4 +1,4 @@
-// The request of a delivery as it went over the wire: headers, body, and the same as a curl command. What signs it stays in the service.
+// The request of a delivery as it was sent: headers, body, and a curl command. The signing secrets never leave the service.
 
 import { Alert, Button, Code, CopyButton, Group, Stack, Table, Tabs, Text } from '@mantine/core'
 import { useMemo } from 'react'
@@ -15,13 +15,13 @@ type Request = NonNullable<Delivery['request']>
 
 const TABS = ['body', 'headers', 'curl'] as const
 
-/** `url`: null where none is known. */
+/** `url` is null if it is not known. */
 export function RequestView({ request, url }: { request: Request; url: string | null }) {
   const [params] = useSearchState()
   const { isAdmin } = useSession()
   const { headers, body, note } = request
-  const asked = params.get('request')
-  const tab = TABS.find((each) => each === asked) ?? 'body'
+  const requested = params.get('request')
+  const tab = TABS.find((each) => each === requested) ?? 'body'
   const curl = useMemo(() => (url === null ? null : curlOf({ url, headers, body })), [url, headers, body])
   const signatures = signaturesIn(headers)
   return (
@@ -49,7 +49,7 @@ export function RequestView({ request, url }: { request: Request; url: string | 
         </Tabs.Panel>
         <Tabs.Panel value="curl" pt="sm">
           {curl === null ? (
-            <Text size="sm">The URL is not known, because it was not sent yet and the destination could not be asked for.</Text>
+            <Text size="sm">The URL is not known: the request was not sent yet, and the destination could not be loaded.</Text>
           ) : (
             <Stack gap="sm">
               <Group gap="xs">
@@ -63,7 +63,9 @@ export function RequestView({ request, url }: { request: Request; url: string | 
                 {curl.bodyFile !== null && <SaveButton name={BODY_FILE} text={body} />}
               </Group>
               {curl.bodyFile !== null && (
-                <Text size="sm">The body is too long for a command line. Save it as {BODY_FILE} and run the command beside it.</Text>
+                <Text size="sm">
+                  The body is too long for a command line. Save it as {BODY_FILE} and run the command in the same folder.
+                </Text>
               )}
               {!isAdmin && (
                 <Text size="sm">
@@ -75,7 +77,7 @@ export function RequestView({ request, url }: { request: Request; url: string | 
                 block
                 tabIndex={0}
                 role="region"
-                aria-label="The curl command"
+                aria-label="curl command"
                 style={{ maxHeight: 320, overflow: 'auto', whiteSpace: 'pre' }}
               >
                 {curl.command}
@@ -86,17 +88,16 @@ export function RequestView({ request, url }: { request: Request; url: string | 
       </Tabs>
       {signatures.length === 0 ? (
         <Text size="xs" c="dimmed">
-          It is not signed: the destination has no secret.
+          The request is not signed: the destination has no secret.
         </Text>
       ) : (
         <Text size="xs" c="dimmed">
           {signatures.map(({ header, madeOf }) => `${header} is ${madeOf}. `).join('')}
-          The service makes it with secrets that it never shows, and shows it only to admins, and only as it was sent.
+          Only admins see signatures; the secrets are never shown.
           {signatures.some(({ header }) => header === 'webhook-signature') &&
-            ' A receiver that checks webhook-timestamp refuses it some minutes later: a replay is signed anew.'}{' '}
-          Does it verify?{' '}
+            ' A receiver that checks webhook-timestamp rejects the curl command after a few minutes; a replay has a new signature.'}{' '}
           <ViewLink to="/signature" size="xs">
-            Signature checker
+            Check a signature
           </ViewLink>
         </Text>
       )}
@@ -104,7 +105,7 @@ export function RequestView({ request, url }: { request: Request; url: string | 
   )
 }
 
-/** Laid out to be read; as it was sent for whoever wants to sign it. */
+/** Formatted for reading, or the exact bytes for whoever wants to check the signature. */
 function Body({ text }: { text: string }) {
   const [params] = useSearchState()
   const isRaw = params.get('body') === 'raw'
@@ -118,7 +119,7 @@ function Body({ text }: { text: string }) {
           aria-pressed={!isRaw}
           onClick={() => changeSearch({ body: null }, { replace: true })}
         >
-          Laid out
+          Formatted
         </Button>
         <Button
           size="compact-sm"
@@ -126,10 +127,10 @@ function Body({ text }: { text: string }) {
           aria-pressed={isRaw}
           onClick={() => changeSearch({ body: 'raw' }, { replace: true })}
         >
-          As sent, byte by byte
+          Raw
         </Button>
       </Group>
-      {isRaw || value === undefined ? <Json text={text} label="the body as it was sent" /> : <Json value={value} label="the body" />}
+      {isRaw || value === undefined ? <Json text={text} label="the raw body" /> : <Json value={value} label="the body" />}
     </Stack>
   )
 }

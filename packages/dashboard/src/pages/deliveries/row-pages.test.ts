@@ -47,21 +47,21 @@ test('a list of 100,000 rows is scrolled to its end and back with a few pages in
   assert.equal(pages.rowAt(50_007), 50_007, 'a jump')
 })
 
-test('pages without a row are passed, and after some it waits to be told to go on', async () => {
+test('empty pages are skipped, and after some of them the list waits for resume()', async () => {
   const { asked, load } = listOf(10, 25)
   const pages = new RowPages({ load, patience: 10 })
   pages.show(0, 20)
   await settled()
   assert.deepEqual([asked.length, pages.isWaiting, pages.isEnd], [10, true, false])
-  pages.goOn()
+  pages.resume()
   await settled()
   assert.equal(pages.isWaiting, true)
-  pages.goOn()
+  pages.resume()
   await settled()
   assert.deepEqual([pages.count, pages.isWaiting, pages.isEnd], [10, false, true])
 })
 
-test('what could not be asked is told, and asked again', async () => {
+test('an error is reported, and resume() retries', async () => {
   let isDown = true
   const { load } = listOf(10)
   const pages = new RowPages({ load: (cursor) => (isDown ? Promise.reject(new Error('down')) : load(cursor)) })
@@ -69,12 +69,12 @@ test('what could not be asked is told, and asked again', async () => {
   await settled()
   assert.equal(pages.problem?.message, 'down')
   isDown = false
-  pages.goOn()
+  pages.resume()
   await settled()
   assert.deepEqual([pages.problem, pages.count], [null, 10])
 })
 
-test('a page that has fewer rows than before moves those after it', async () => {
+test('a reloaded page with fewer rows moves the rows after it', async () => {
   let missing = 0
   const { load } = listOf(2_000)
   const pages = new RowPages({
@@ -92,7 +92,7 @@ test('a page that has fewer rows than before moves those after it', async () => 
   assert.deepEqual([pages.count, pages.rowAt(0), pages.rowAt(60)], [1_960, 40, 100])
 })
 
-test('a refresh takes the place of everything, and older answers do not come into it', async () => {
+test('a refresh replaces everything, and earlier responses are ignored', async () => {
   const { load } = listOf(1_000)
   let release = () => {}
   const pages = new RowPages({

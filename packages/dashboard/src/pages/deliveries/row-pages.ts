@@ -1,26 +1,26 @@
-// A list of any length by pages, of which only those near what is looked at stay in memory. Of a page that was dropped, its cursor and
-// how many rows it had are left: so every row keeps its place, and the page is asked for again when somebody scrolls back to it.
+// A list of any length, loaded page by page. Only the pages near the visible rows stay in memory. For a page that was dropped, its cursor and
+// its number of rows are kept, so that every row keeps its position and the page can be loaded again when somebody scrolls back to it.
 
 export interface RowPage<Row> {
   data: Row[]
   next: string | null
 }
 
-interface Held<Row> {
-  /** What it is asked for with. */
+interface KnownPage<Row> {
+  /** The cursor that it is loaded with. */
   cursor: string | null
   count: number
-  /** Null: not in memory. */
+  /** Null if it is not in memory. */
   rows: Row[] | null
 }
 
 export interface RowPagesOptions<Row> {
   load: (cursor: string | null, signal: AbortSignal) => Promise<RowPage<Row>>
-  /** Pages kept on both sides of those that are looked at. */
+  /** The number of pages that are kept on both sides of the visible ones. */
   keep?: number
-  /** Rows before the end at which the next page is asked for. */
+  /** The next page is loaded when the end is this many rows away. */
   ahead?: number
-  /** Pages without a row that are passed before the list waits to be told to go on: a filter may find nothing for long. */
+  /** After this many empty pages in a row, the list waits for resume(): a filter may match nothing for a long time. */
   patience?: number
 }
 
@@ -31,18 +31,18 @@ export class RowPages<Row> {
   readonly #patience: number
   readonly #stop = new AbortController()
   readonly #listeners = new Set<() => void>()
-  readonly #asked = new Set<Held<Row>>()
-  #pages: Held<Row>[] = []
+  readonly #reloading = new Set<KnownPage<Row>>()
+  #pages: KnownPage<Row>[] = []
   #count = 0
   #next: string | null = null
-  #isBegun = false
+  #hasStarted = false
   #isEnd = false
   #isLoading = false
   #empties = 0
   #problem: Error | null = null
   #view: readonly [first: number, last: number] = [0, 0]
-  /** Of the answers that are waited for: an older one's are no longer wanted. */
-  #life = 0
+  /** Increased by each refresh: responses of an earlier generation are ignored. */
+  #generation = 0
   #version = 0
 
   constructor({ load, keep = 3, ahead = 100, patience = 10 }: RowPagesOptions<Row>) {
@@ -57,16 +57,16 @@ export class RowPages<Row> {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Another number whenever something changed. */
+  /** A number that changes whenever something changed. */
   readonly version = (): number => this.#version
 
-  /** Rows known so far. */
+  /** The number of rows known so far. */
   get count(): number {
     return this.#count
   }
 
-  get isBegun(): boolean {
-    return this.#isBegun
+  get hasStarted(): boolean {
+    return this.#hasStarted
   }
 
   get isEnd(): boolean {
@@ -77,7 +77,7 @@ export class RowPages<Row> {
     return this.#isLoading
   }
 
-  /** Much was looked through for nothing: go on is to be asked for. */
+  /** Whether too many pages were empty and the list waits for resume(). */
   get isWaiting(): boolean {
     return this.#empties >= this.#patience && !this.#isEnd
   }
@@ -86,7 +86,7 @@ export class RowPages<Row> {
     return this.#problem
   }
 
-  /** Rows in memory, for tests. */
+  /** The number of rows in memory, for tests. */
   get held(): number {
     return this.#pages.reduce((sum, { rows }) => sum + (rows?.length ?? 0), 0)
   }
@@ -97,7 +97,7 @@ export class RowPages<Row> {
     return at === undefined ? undefined : this.#pages[at.page]?.rows?.[at.place]
   }
 
-  /** What is in memory of some rows. */
+  /** Returns those of the rows that are in memory. */
   rowsBetween(first: number, last: number): Row[] {
     const found: Row[] = []
     for (let index = Math.max(0, first); index <= Math.min(last, this.#count - 1); index++) {
@@ -107,123 +107,123 @@ export class RowPages<Row> {
     return found
   }
 
-  /** Tells what is looked at: what is near is asked for, what is far is dropped. */
+  /** Sets which rows are visible: loads the pages near them and drops the others. */
   show(first: number, last: number): void {
     this.#view = [first, last]
-    this.#tend()
+    this.#update()
   }
 
-  goOn(): void {
+  resume(): void {
     this.#empties = 0
     this.#problem = null
-    this.#tend()
+    this.#update()
   }
 
-  /** From the first page, which takes the place of everything when it is there. */
+  /** Loads the first page again, which then replaces everything. */
   async refresh(): Promise<void> {
-    const life = ++this.#life
-    this.#asked.clear()
+    const generation = ++this.#generation
+    this.#reloading.clear()
     this.#isLoading = true
     try {
       const page = await this.#load(null, this.#stop.signal)
-      if (life !== this.#life) return
+      if (generation !== this.#generation) return
       this.#pages = page.data.length === 0 ? [] : [{ cursor: null, count: page.data.length, rows: page.data }]
       this.#count = page.data.length
       this.#empties = page.data.length === 0 ? 1 : 0
-      this.#goOnFrom(page.next)
+      this.#continueFrom(page.next)
       this.#problem = null
     } catch (error) {
-      if (life !== this.#life) return
+      if (generation !== this.#generation) return
       this.#problem = error as Error
     }
     this.#isLoading = false
-    this.#tell()
-    this.#tend()
+    this.#notify()
+    this.#update()
   }
 
   close(): void {
-    this.#life++
+    this.#generation++
     this.#stop.abort()
     this.#listeners.clear()
   }
 
-  #goOnFrom(next: string | null): void {
-    this.#isBegun = true
+  #continueFrom(next: string | null): void {
+    this.#hasStarted = true
     this.#next = next
     this.#isEnd = next === null
   }
 
-  #tend(): void {
+  #update(): void {
     if (this.#stop.signal.aborted) return
     const [first, last] = this.#view
     const from = (this.#pageOf(first)?.page ?? this.#pages.length) - this.#keep
     const to = (this.#pageOf(Math.min(last, this.#count - 1))?.page ?? this.#pages.length) + this.#keep
     let start = 0
     for (const [at, page] of this.#pages.entries()) {
-      const isSeen = start <= last && start + page.count > first
-      if (isSeen && page.rows === null) void this.#again(page)
-      // Those that are gone keep their count, so that nothing moves.
+      const isVisible = start <= last && start + page.count > first
+      if (isVisible && page.rows === null) void this.#reload(page)
+      // Dropped pages keep their count, so that no row moves.
       if (at < from || at > to) page.rows = null
       start += page.count
     }
     if (last >= this.#count - this.#ahead && !this.#isEnd && !this.#isLoading && !this.isWaiting && this.#problem === null)
-      void this.#more()
+      void this.#loadNext()
   }
 
-  async #more(): Promise<void> {
-    const life = this.#life
+  async #loadNext(): Promise<void> {
+    const generation = this.#generation
     const cursor = this.#next
     this.#isLoading = true
-    this.#tell()
+    this.#notify()
     try {
       const page = await this.#load(cursor, this.#stop.signal)
-      if (life !== this.#life) return
+      if (generation !== this.#generation) return
       if (page.data.length > 0) {
         this.#pages.push({ cursor, count: page.data.length, rows: page.data })
         this.#count += page.data.length
         this.#empties = 0
       } else this.#empties++
-      this.#goOnFrom(page.next)
+      this.#continueFrom(page.next)
     } catch (error) {
-      if (life !== this.#life) return
+      if (generation !== this.#generation) return
       this.#problem = error as Error
     }
     this.#isLoading = false
-    this.#tell()
-    this.#tend()
+    this.#notify()
+    this.#update()
   }
 
-  async #again(page: Held<Row>): Promise<void> {
-    if (this.#asked.has(page)) return
-    this.#asked.add(page)
-    const life = this.#life
+  async #reload(page: KnownPage<Row>): Promise<void> {
+    if (this.#reloading.has(page)) return
+    this.#reloading.add(page)
+    const generation = this.#generation
     try {
       const { data } = await this.#load(page.cursor, this.#stop.signal)
-      if (life !== this.#life) return
-      // What waited may have ended since, and stands elsewhere now.
+      if (generation !== this.#generation) return
+      // The page may have fewer rows now: a delivery may have changed its state and with it its position in the list.
       this.#count += data.length - page.count
       page.count = data.length
       page.rows = data
     } catch (error) {
-      if (life !== this.#life) return
+      if (generation !== this.#generation) return
       this.#problem = error as Error
     }
-    this.#asked.delete(page)
-    this.#tell()
+    this.#reloading.delete(page)
+    this.#notify()
   }
 
   #pageOf(index: number): { page: number; place: number } | undefined {
     if (index < 0) return undefined
     let start = 0
     for (let page = 0; page < this.#pages.length; page++) {
-      const { count } = this.#pages[page] as Held<Row>
+      const { count } = this.#pages[page] as KnownPage<Row>
       if (index < start + count) return { page, place: index - start }
       start += count
     }
     return undefined
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#version++
     for (const listener of this.#listeners) listener()
   }

@@ -1,9 +1,9 @@
-// Which deliveries are selected, by id: one by one, or from the last one to another. Pure.
+// The ids of the selected deliveries. Pure.
 
-/** As many as one replay can name. */
+/** The most deliveries that one replay can list. */
 export const MAX_SELECTED = 1_000
-/** More would make an address that no mail carries. */
-const MAX_IN_ADDRESS = 40
+/** More would make the URL too long to share. */
+const MAX_IN_URL = 40
 
 export type Selection = ReadonlySet<string>
 
@@ -16,9 +16,9 @@ export function toggled(selection: Selection, ids: readonly string[], isOn: bool
   return next
 }
 
-/** For the address; null when there is none, or too many. */
+/** The selection as text for the URL; null if it is empty or too large. */
 export function selectionText(selection: Selection): string | null {
-  return selection.size === 0 || selection.size > MAX_IN_ADDRESS ? null : [...selection].join(',')
+  return selection.size === 0 || selection.size > MAX_IN_URL ? null : [...selection].join(',')
 }
 
 export function selectionOf(text: string | null): Selection {
@@ -26,6 +26,6 @@ export function selectionOf(text: string | null): Selection {
     (text ?? '')
       .split(',')
       .filter((id) => /^\d{1,20}-\d{1,9}$/.test(id))
-      .slice(0, MAX_IN_ADDRESS),
+      .slice(0, MAX_IN_URL),
   )
 }

@@ -1,5 +1,5 @@
-// One event, looked at: what it was, what has become of its message since, and the message as it is sent. What was told live is shown at once;
-// the rest is asked for, which is also what a shared address has.
+// The details of one event: what happened, the deliveries of its message so far, and the message as it is sent. The live event is shown
+// immediately; the rest is loaded from the API, which is all that a shared URL has.
 
 import { Alert, Button, Drawer, Group, Stack, Text, Title } from '@mantine/core'
 import { Link } from 'wouter'
@@ -20,68 +20,68 @@ import { duration, exactCount } from '../../text/format.ts'
 import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
 import { rejectionAdvice, rejectionSentence } from '../../text/rejections.ts'
 import { subjectOf } from './entry.ts'
-import type { LiveGap, Told } from './feed.ts'
+import type { LiveGap, LiveItem } from './feed.ts'
 import { OutcomeWord } from './list.tsx'
 
 type Story = Answer<'GET /api/messages/{id}'>
 
 const MAX_ATTEMPTS = 5
 
-/** `messageId`: of the address; `told`: what was chosen in the list, if it is still known. */
+/** `messageId` is from the URL; `item` is the row that was chosen in the list, if it is still known. */
 export function Details({
   messageId,
-  told,
+  item,
   names,
   onClose,
 }: {
   messageId: string | null
-  told: Told | null
+  item: LiveItem | null
   names: Names
   onClose: () => void
 }) {
   return (
     <Drawer
-      opened={messageId !== null || told !== null}
+      opened={messageId !== null || item !== null}
       onClose={onClose}
       position="right"
       size="lg"
       title={
         <Text fw={650} style={{ overflowWrap: 'anywhere' }}>
-          {told === null ? 'A message' : titleOf(told)}
+          {item === null ? 'Message' : titleOf(item)}
         </Text>
       }
     >
       <Stack gap="lg">
-        {told !== null && (
+        {item !== null && (
           <Group gap="sm">
             <span>
-              <OutcomeWord told={told} />
+              <OutcomeWord item={item} />
             </span>
-            <Time at={told.at} precise />
+            <Time at={item.at} precise />
           </Group>
         )}
-        {told?.kind === 'gap' && <Gap gap={told} />}
-        {told?.kind === 'rejected' && <Rejected rejected={told} names={names} />}
-        {told?.kind === 'attempt' && <Attempt attempt={told} names={names} />}
-        {messageId !== null && <Message key={messageId} messageId={messageId} told={told} names={names} />}
+        {item?.kind === 'gap' && <Gap gap={item} />}
+        {item?.kind === 'rejected' && <Rejected rejected={item} names={names} />}
+        {item?.kind === 'attempt' && <Attempt attempt={item} names={names} />}
+        {messageId !== null && <Message key={messageId} messageId={messageId} item={item} names={names} />}
       </Stack>
     </Drawer>
   )
 }
 
-function titleOf(told: Told): string {
-  if (told.kind === 'rejected') return 'A rejected call'
-  const subject = subjectOf(told)
-  if (subject !== '' || told.kind === 'gap') return subject
-  return told.type ?? 'A message'
+function titleOf(item: LiveItem): string {
+  if (item.kind === 'rejected') return 'Rejected call'
+  const subject = subjectOf(item)
+  if (subject !== '' || item.kind === 'gap') return subject
+  return item.type ?? 'Message'
 }
 
 function Gap({ gap: { fromMs, toMs } }: { gap: LiveGap }) {
   return (
     <Text size="sm">
-      For {duration(toMs - fromMs)} this page did not listen: the tab was hidden, or the stream was broken. What happened meanwhile is not
-      in this list, and it is not lost:{' '}
-      <ViewLink to={`/messages?period=between&from=${iso(fromMs)}&to=${iso(toMs)}`}>look at the messages of that time</ViewLink>.
+      This page was disconnected for {duration(toMs - fromMs)}, because the tab was hidden or the connection was lost. Events of that time
+      are stored but not in this list.{' '}
+      <ViewLink to={`/messages?period=between&from=${iso(fromMs)}&to=${iso(toMs)}`}>View the messages of that time</ViewLink>
     </Text>
   )
 }
@@ -97,16 +97,16 @@ function Rejected({ rejected: { code, messages, sample, sourceId }, names }: { r
       <Facts
         cols={2}
         facts={[
-          ['Source', sourceId === null ? 'not known' : <SourceLink key="source" id={sourceId} names={names} />],
+          ['Source', sourceId === null ? 'unknown' : <SourceLink key="source" id={sourceId} names={names} />],
           ['Messages', exactCount(messages)],
         ]}
       />
       {sample !== '' && (
         <Stack gap={4}>
           <Title order={2} size="h5">
-            It began with
+            Start of the rejected body
           </Title>
-          <CodeBlock text={sample} label="the start of what was rejected" />
+          <CodeBlock text={sample} label="start of the rejected body" />
         </Stack>
       )}
     </Stack>
@@ -130,47 +130,47 @@ function Attempt({ attempt, names }: { attempt: LiveAttempt; names: Names }) {
               {names.destinations.get(destinationId) ?? destinationId}
             </ViewLink>,
           ],
-          ['Attempt', `${attempt.attempt}${replay ? ', of a replay' : ''}`],
+          ['Attempt', `${attempt.attempt}${replay ? ' (replay)' : ''}`],
           ['URL', url],
-          ['Answer', status === null ? `none, after ${duration(totalMs)}` : `${status} in ${duration(totalMs)}`],
+          ['Response', status === null ? `none after ${duration(totalMs)}` : `${status} in ${duration(totalMs)}`],
           ['Trace', traceId],
         ]}
       />
       {reason !== null && (
         <Text size="sm">
-          {error ?? reasonSentence(reason)} {verdict === 'temporary' ? 'It is tried again, as long as its time for retries lasts. ' : ''}
+          {error ?? reasonSentence(reason)} {verdict === 'temporary' ? 'It will be retried until its retry window ends. ' : ''}
           <Text span size="sm" c="dimmed">
             {reasonAdvice(reason)}
           </Text>
         </Text>
       )}
-      {messages > 1 && <Text size="sm">{exactCount(messages)} messages were in this request. Below is the first of them.</Text>}
-      <ViewLink to={`/deliveries/${encodeURIComponent(deliveryId)}`}>The delivery, with its request</ViewLink>
+      {messages > 1 && <Text size="sm">This request contained {exactCount(messages)} messages. The first one is shown below.</Text>}
+      <ViewLink to={`/deliveries/${encodeURIComponent(deliveryId)}`}>View delivery and request</ViewLink>
     </Stack>
   )
 }
 
-function Message({ messageId, told, names }: { messageId: string; told: Told | null; names: Names }) {
+function Message({ messageId, item, names }: { messageId: string; item: LiveItem | null; names: Names }) {
   const query = useApi('GET /api/messages/{id}', {
     params: { id: messageId },
     everyMs: (story) => (story?.deliveries.some(({ state }) => state === 'pending') ? 2_000 : undefined),
   })
   const story = query.data
-  const message = (told?.kind === 'accepted' ? told.message : null) ?? story?.message ?? null
+  const message = (item?.kind === 'accepted' ? item.message : null) ?? story?.message ?? null
   return (
     <>
       <Group>
         <Button component={Link} href={`/messages/${encodeURIComponent(messageId)}`}>
-          The whole story
+          View timeline
         </Button>
       </Group>
       {story === undefined && query.error !== null && <ErrorAlert problem={query.error} onRetry={() => void query.refetch()} />}
       {story === undefined && query.error === null && <Loading lines={3} label="Loading the message" />}
       {story !== undefined && <About story={story} names={names} />}
       {message !== null ? (
-        <Stack gap="xs" component="section" aria-label="The message">
+        <Stack gap="xs" component="section" aria-label="Message">
           <Title order={2} size="h5">
-            The message
+            Message
           </Title>
           <Json value={message} label="the message" />
         </Stack>
@@ -200,7 +200,7 @@ function About({ story, names }: { story: Story; names: Names }) {
         <Title order={2} size="h5">
           Deliveries and attempts
         </Title>
-        {deliveries.length === 0 && skips.length === 0 && <Text size="sm">There are none: no destination takes it.</Text>}
+        {deliveries.length === 0 && skips.length === 0 && <Text size="sm">None: no destination receives this message.</Text>}
         {skips.map(({ destinationId, reason, message }) => (
           <Text key={`${destinationId}:${reason}`} size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
             {destinationId !== null && `${names.destinations.get(destinationId) ?? destinationId}: `}
@@ -222,7 +222,7 @@ function About({ story, names }: { story: Story; names: Names }) {
             </Group>
             {attempts.length > MAX_ATTEMPTS && (
               <Text size="xs" c="dimmed">
-                The last {MAX_ATTEMPTS} of {exactCount(attempts.length)} attempts:
+                Last {MAX_ATTEMPTS} of {exactCount(attempts.length)} attempts:
               </Text>
             )}
             {attempts.slice(-MAX_ATTEMPTS).map((attempt) => (

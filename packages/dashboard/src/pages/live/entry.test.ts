@@ -21,7 +21,7 @@ const attempt = (change: Partial<LiveAttempt>): LiveAttempt =>
     ...change,
   }) as LiveAttempt
 
-test('an outcome is a word, a tone and the rest', () => {
+test('the outcome of each kind of event', () => {
   assert.deepEqual(outcomeOf(attempt({})), { word: 'delivered', tone: 'delivered', more: '200 in 12 ms' })
   assert.deepEqual(outcomeOf(attempt({ verdict: 'temporary', reason: 'http_503', attempt: 3, replay: true })), {
     word: 'will retry',
@@ -33,13 +33,13 @@ test('an outcome is a word, a tone and the rest', () => {
   assert.equal(outcomeOf({ kind: 'rejected', code: 'event_required' } as LiveRejected).more, 'event_required')
 })
 
-test('a batch says how many more there are', () => {
+test('a batch shows how many more messages it has', () => {
   assert.equal(subjectOf(attempt({ messages: 3 })), 'e and 2 more')
   assert.equal(subjectOf(attempt({ event: null, messages: 2 })), 'track and 1 more')
   assert.equal(userOf(attempt({})), 'anon')
 })
 
-test('a page or screen is told by its name, as an event is by its own', () => {
+test('a page or screen call is shown by its name', () => {
   const accepted = (change: object): LiveAccepted => ({ kind: 'accepted', event: null, message: null, ...change }) as LiveAccepted
   assert.equal(subjectOf(accepted({ event: 'Signed Up', message: { name: 'not this' } })), 'Signed Up')
   assert.equal(subjectOf(accepted({ message: { name: 'Home' } })), 'Home')
@@ -47,11 +47,11 @@ test('a page or screen is told by its name, as an event is by its own', () => {
   assert.equal(subjectOf(accepted({})), '')
 })
 
-test('rates keep a digit while they are small', () => {
+test('small rates keep one decimal', () => {
   assert.deepEqual([rate(0.26), rate(9.96), rate(1_234.5)], [0.3, 10, 1_235])
 })
 
-test('filters: the address is asked as it is, but for what the service does not know', () => {
+test('the filters of the URL are sent to the API, without unknown types and kinds', () => {
   assert.deepEqual(filtersOf(new URLSearchParams('sourceId=s&type=track&event=a%20b&userId=u&what=failure&paused=1')), {
     what: 'failure',
     type: 'track',

@@ -1,27 +1,27 @@
-// What a row of the list says, in words. Pure.
+// The texts of a row in the list. Pure.
 
 import { duration } from '../../text/format.ts'
-import type { Told } from './feed.ts'
+import type { LiveItem } from './feed.ts'
 
 export type Tone = 'accepted' | 'delivered' | 'retried' | 'failed' | 'quiet'
 
 export interface Outcome {
   word: string
   tone: Tone
-  /** What else there is to say, shortly: a status, a reason, a code. */
+  /** A short detail: a status, a reason, a code. */
   more: string
 }
 
-export function outcomeOf(told: Told): Outcome {
-  switch (told.kind) {
+export function outcomeOf(item: LiveItem): Outcome {
+  switch (item.kind) {
     case 'accepted':
-      return told.duplicate ? { word: 'duplicate', tone: 'quiet', more: 'dropped' } : { word: 'accepted', tone: 'accepted', more: '' }
+      return item.duplicate ? { word: 'duplicate', tone: 'quiet', more: 'ignored' } : { word: 'accepted', tone: 'accepted', more: '' }
     case 'rejected':
-      return { word: 'rejected', tone: 'failed', more: told.code }
+      return { word: 'rejected', tone: 'failed', more: item.code }
     case 'gap':
       return { word: 'gap', tone: 'quiet', more: '' }
     case 'attempt': {
-      const { verdict, reason, status, totalMs, attempt, replay } = told
+      const { verdict, reason, status, totalMs, attempt, replay } = item
       const remarks = [attempt > 1 ? `attempt ${attempt}` : '', replay ? 'replay' : ''].filter((each) => each !== '')
       const more = [verdict === 'success' ? `${status ?? ''} in ${duration(totalMs)}`.trim() : (reason ?? ''), ...remarks].join(', ')
       if (verdict === 'success') return { word: 'delivered', tone: 'delivered', more }
@@ -30,31 +30,31 @@ export function outcomeOf(told: Told): Outcome {
   }
 }
 
-/** What it is about: the event, or the name of a page or screen, where it has one; what was refused begins as it does. */
-export function subjectOf(told: Told): string {
-  switch (told.kind) {
+/** What the row is about: the event or the name of a page or screen; for a rejected call, the start of its body. */
+export function subjectOf(item: LiveItem): string {
+  switch (item.kind) {
     case 'gap':
-      return 'Nothing was heard'
+      return 'Disconnected'
     case 'rejected':
-      return told.messages > 1 ? `${told.messages} messages` : told.sample.slice(0, 200)
+      return item.messages > 1 ? `${item.messages} messages` : item.sample.slice(0, 200)
     case 'accepted': {
-      const name = told.message?.['name']
-      return told.event ?? (typeof name === 'string' ? name : '')
+      const name = item.message?.['name']
+      return item.event ?? (typeof name === 'string' ? name : '')
     }
     case 'attempt':
-      return told.messages > 1 ? `${told.event ?? told.type ?? 'a message'} and ${told.messages - 1} more` : (told.event ?? '')
+      return item.messages > 1 ? `${item.event ?? item.type ?? 'a message'} and ${item.messages - 1} more` : (item.event ?? '')
   }
 }
 
-export function userOf(told: Told): string {
-  return told.kind === 'accepted' || told.kind === 'attempt' ? (told.userId ?? told.anonymousId ?? '') : ''
+export function userOf(item: LiveItem): string {
+  return item.kind === 'accepted' || item.kind === 'attempt' ? (item.userId ?? item.anonymousId ?? '') : ''
 }
 
-export function typeOf(told: Told): string {
-  return told.kind === 'accepted' || told.kind === 'attempt' ? (told.type ?? '') : ''
+export function typeOf(item: LiveItem): string {
+  return item.kind === 'accepted' || item.kind === 'attempt' ? (item.type ?? '') : ''
 }
 
-/** `12`, `0.4`: a rate by the second. */
+/** Rounds a rate per second: `12`, `0.4`. */
 export function rate(perSecond: number): number {
   return perSecond >= 10 ? Math.round(perSecond) : Math.round(perSecond * 10) / 10
 }

@@ -54,11 +54,11 @@ function setUp() {
   const feed = new Feed(clock)
   let renders = 0
   const leave = feed.subscribe(() => renders++)
-  const ids = (): unknown[] => feed.view().rows.map(({ told }) => (told.kind === 'accepted' ? told.messageId : told.kind))
+  const ids = (): unknown[] => feed.view().rows.map(({ item }) => (item.kind === 'accepted' ? item.messageId : item.kind))
   return { clock, feed, leave, ids, renders: () => renders }
 }
 
-test('however much comes, it is shown at most five times a second, newest first, and no more than the last ones', () => {
+test('the view changes at most five times a second and has the last 500 events, newest first', () => {
   const { clock, feed, ids, renders } = setUp()
   let sent = 0
   for (let step = 0; step < 1_000; step++) {
@@ -72,7 +72,7 @@ test('however much comes, it is shown at most five times a second, newest first,
   assert.equal(new Set(feed.view().rows.map(({ seq }) => seq)).size, MAX_ENTRIES)
 })
 
-test('the first event is shown at once, and the view is the same until something changes', () => {
+test('the first event is shown immediately, and the view is the same object until something changes', () => {
   const { clock, feed, ids } = setUp()
   feed.add([accepted('m')])
   clock.pass(0)
@@ -80,32 +80,32 @@ test('the first event is shown at once, and the view is the same until something
   assert.equal(feed.view(), feed.view())
 })
 
-test('held still, rows stay and what comes is counted; let go, the newest are there', () => {
+test('while paused, rows stay and new events are counted; resumed, the newest rows are shown', () => {
   const { clock, feed, ids } = setUp()
   feed.add([accepted('a')])
   clock.pass(300)
-  feed.hold()
+  feed.pause()
   feed.add([accepted('b'), { kind: 'dropped', count: 40 }])
   clock.pass(300)
-  assert.deepEqual([ids(), feed.view().isHeld, feed.view().meanwhile], [['a'], true, 41])
+  assert.deepEqual([ids(), feed.view().isPaused, feed.view().newCount], [['a'], true, 41])
   feed.resume()
-  assert.deepEqual([ids(), feed.view().isHeld, feed.view().meanwhile], [['b', 'a'], false, 0])
+  assert.deepEqual([ids(), feed.view().isPaused, feed.view().newCount], [['b', 'a'], false, 0])
 })
 
-test('cleared, also while held, nothing is left but what comes after', () => {
+test('clearing removes all rows, also while paused', () => {
   const { clock, feed, ids } = setUp()
   feed.add([accepted('a')])
-  feed.hold()
+  feed.pause()
   feed.clear()
   assert.deepEqual(ids(), [])
   feed.add([accepted('b')])
   clock.pass(300)
-  assert.deepEqual([ids(), feed.view().meanwhile], [[], 1])
+  assert.deepEqual([ids(), feed.view().newCount], [[], 1])
   feed.resume()
   assert.deepEqual(ids(), ['b'])
 })
 
-test('rates count what was left out, too, and fall to nothing when nothing comes', () => {
+test('rates include events that are not shown, and fall to zero when no more arrive', () => {
   const { clock, feed } = setUp()
   const second: LiveEvent[] = [
     accepted('a'),
@@ -119,20 +119,20 @@ test('rates count what was left out, too, and fall to nothing when nothing comes
   }
   feed.add([])
   clock.pass(200)
-  assert.deepEqual(feed.view().rates, { accepted: 50, attempts: 49, failures: 12, shown: 3, leftOut: 97, isAtLeast: false })
+  assert.deepEqual(feed.view().rates, { accepted: 50, attempts: 49, failures: 12, shown: 3, notShown: 97, isLowerBound: false })
   clock.pass(7_000)
-  assert.deepEqual(feed.view().rates, { accepted: 0, attempts: 0, failures: 0, shown: 0, leftOut: 0, isAtLeast: false })
-  assert.equal(clock.waiting, 0, 'and then it rests')
+  assert.deepEqual(feed.view().rates, { accepted: 0, attempts: 0, failures: 0, shown: 0, notShown: 0, isLowerBound: false })
+  assert.equal(clock.waiting, 0, 'no timer is left')
 })
 
-test('what was left out without a kind makes the others a lower bound', () => {
+test('events of an unknown kind that are not shown make the rates lower bounds', () => {
   const { clock, feed } = setUp()
   feed.add([{ kind: 'dropped', count: 10, accepted: 4 }])
   clock.pass(0)
-  assert.deepEqual([feed.view().rates.isAtLeast, feed.view().rates.leftOut], [true, 10])
+  assert.deepEqual([feed.view().rates.isLowerBound, feed.view().rates.notShown], [true, 10])
 })
 
-test('a gap is a row, and who left is told nothing more', () => {
+test('a gap is a row, and a listener that unsubscribed gets no more updates', () => {
   const { clock, feed, leave, ids } = setUp()
   feed.gap(0, 5_000)
   clock.pass(200)

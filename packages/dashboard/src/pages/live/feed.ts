@@ -1,9 +1,9 @@
-// What came last, outside of React: the last few hundred events in a ring, counts by the second, and a view of both that changes at most five
-// times a second, however much comes. Held still, the view keeps its rows and counts what comes meanwhile. Pure but for its timer.
+// The state of the live list, outside of React: the last 500 events, counts per second, and a view of both that changes at most five times a
+// second, however many events arrive. While paused, the view keeps its rows and counts new events. Pure, except for its timer.
 
 import type { LiveAccepted, LiveAttempt, LiveEvent, LiveRejected } from '../../api/live.ts'
 
-/** Nothing was heard between the two: the stream was broken, or the tab was not looked at. */
+/** A time in which the page was not connected, because the connection was lost or the tab was hidden. */
 export interface LiveGap {
   kind: 'gap'
   at: string
@@ -11,38 +11,38 @@ export interface LiveGap {
   toMs: number
 }
 
-export type Told = LiveAccepted | LiveRejected | LiveAttempt | LiveGap
+export type LiveItem = LiveAccepted | LiveRejected | LiveAttempt | LiveGap
 
 export interface Entry {
-  /** Rises by one with each. */
+  /** Increases by one with each entry. */
   seq: number
-  told: Told
+  item: LiveItem
 }
 
-/** By the second. */
+/** Events per second. */
 export interface Rates {
   accepted: number
   attempts: number
-  /** Rejected calls, and attempts that failed. */
+  /** Rejected calls and failed attempts. */
   failures: number
   shown: number
-  leftOut: number
-  /** Of those left out, some may be more of any of the first three. */
-  isAtLeast: boolean
+  notShown: number
+  /** Whether accepted, attempts and failures are lower bounds: the kind of some events that are not shown is unknown. */
+  isLowerBound: boolean
 }
 
 export interface View {
   /** Newest first. */
   rows: readonly Entry[]
   rates: Rates
-  isHeld: boolean
-  /** How many came since it is held, those that were left out included. */
-  meanwhile: number
+  isPaused: boolean
+  /** The number of events since it was paused, including those that are not shown. */
+  newCount: number
 }
 
 export interface Timer {
   nowMs: () => number
-  /** Calls once, after so long; the answer takes it back. */
+  /** Calls `run` once after a delay. Returns a function that cancels it. */
   after: (ms: number, run: () => void) => () => void
 }
 
@@ -56,11 +56,11 @@ interface Second {
   attempts: number
   failures: number
   shown: number
-  leftOut: number
+  notShown: number
   unknown: number
 }
 
-const NO_RATES: Rates = { accepted: 0, attempts: 0, failures: 0, shown: 0, leftOut: 0, isAtLeast: false }
+const NO_RATES: Rates = { accepted: 0, attempts: 0, failures: 0, shown: 0, notShown: 0, isLowerBound: false }
 
 const systemTimer: Timer = {
   nowMs: () => performance.now(),
@@ -77,9 +77,9 @@ export class Feed {
   #seq = 0
   #seconds: Second[] = []
   #firstSecond: number | null = null
-  #isHeld = false
-  #meanwhile = 0
-  #view: View = { rows: [], rates: NO_RATES, isHeld: false, meanwhile: 0 }
+  #isPaused = false
+  #newCount = 0
+  #view: View = { rows: [], rates: NO_RATES, isPaused: false, newCount: 0 }
   #shownMs = Number.NEGATIVE_INFINITY
   #due: { atMs: number; cancel: () => void } | null = null
 
@@ -87,12 +87,12 @@ export class Feed {
     this.#timer = timer
   }
 
-  /** Stable between changes, as useSyncExternalStore needs it. */
+  /** Returns the same object until something changes, as useSyncExternalStore requires. */
   view = (): View => this.#view
 
   subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener)
-    // What came while nobody looked, or should be taken away.
+    // Show what arrived while there was no listener, or update the rates.
     if (this.#seconds.length > 0) this.#showIn(0)
     return () => {
       this.#listeners.delete(listener)
@@ -106,42 +106,42 @@ export class Feed {
     const second = this.#second()
     for (const event of events) {
       count(second, event)
-      if (this.#isHeld) this.#meanwhile += event.kind === 'dropped' ? event.count : 1
+      if (this.#isPaused) this.#newCount += event.kind === 'dropped' ? event.count : 1
       if (event.kind !== 'dropped') this.#push(event)
     }
     this.#showIn(RENDER_EVERY_MS)
   }
 
-  /** In wall time. */
+  /** Times are as of Date.now. */
   gap(fromMs: number, toMs: number): void {
     this.#push({ kind: 'gap', at: new Date(toMs).toISOString(), fromMs, toMs })
     this.#showIn(RENDER_EVERY_MS)
   }
 
-  hold(): void {
-    if (this.#isHeld) return
-    this.#isHeld = true
-    this.#meanwhile = 0
+  pause(): void {
+    if (this.#isPaused) return
+    this.#isPaused = true
+    this.#newCount = 0
     this.#show()
   }
 
   resume(): void {
-    if (!this.#isHeld) return
-    this.#isHeld = false
-    this.#meanwhile = 0
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.#newCount = 0
     this.#show()
   }
 
   clear(): void {
     this.#entries = []
-    this.#meanwhile = 0
+    this.#newCount = 0
     this.#view = { ...this.#view, rows: [] }
     this.#show()
   }
 
-  #push(told: Told): void {
-    this.#entries.push({ seq: this.#seq++, told })
-    // Seldom, and not with each: moving hundreds for one is what a ring is there to avoid.
+  #push(item: LiveItem): void {
+    this.#entries.push({ seq: this.#seq++, item })
+    // Trimmed only when it has doubled, because copying hundreds of entries for each new one would be slow.
     if (this.#entries.length >= 2 * MAX_ENTRIES) this.#entries = this.#entries.slice(-MAX_ENTRIES)
   }
 
@@ -150,7 +150,7 @@ export class Feed {
     this.#firstSecond ??= at
     const last = this.#seconds.at(-1)
     if (last?.at === at) return last
-    const second = { at, accepted: 0, attempts: 0, failures: 0, shown: 0, leftOut: 0, unknown: 0 }
+    const second = { at, accepted: 0, attempts: 0, failures: 0, shown: 0, notShown: 0, unknown: 0 }
     this.#seconds.push(second)
     this.#forget(at)
     return second
@@ -160,7 +160,7 @@ export class Feed {
     this.#seconds = this.#seconds.filter((each) => each.at >= at - WINDOW_S)
   }
 
-  /** Over the last whole seconds. In the first second of all, of what has come. */
+  /** The average over the last complete seconds; in the very first second, what has arrived so far. */
   #rates(): Rates {
     const at = Math.floor(this.#timer.nowMs() / 1_000)
     this.#forget(at)
@@ -173,8 +173,8 @@ export class Feed {
       attempts: rate('attempts'),
       failures: rate('failures'),
       shown: rate('shown'),
-      leftOut: rate('leftOut'),
-      isAtLeast: rate('unknown') > 0,
+      notShown: rate('notShown'),
+      isLowerBound: rate('unknown') > 0,
     }
   }
 
@@ -191,9 +191,9 @@ export class Feed {
     this.#due?.cancel()
     this.#due = null
     this.#shownMs = this.#timer.nowMs()
-    const rows = this.#isHeld ? this.#view.rows : newestFirst(this.#entries)
-    this.#view = { rows, rates: this.#rates(), isHeld: this.#isHeld, meanwhile: this.#meanwhile }
-    // A rate falls also when nothing more comes.
+    const rows = this.#isPaused ? this.#view.rows : newestFirst(this.#entries)
+    this.#view = { rows, rates: this.#rates(), isPaused: this.#isPaused, newCount: this.#newCount }
+    // Rates fall even if no more events arrive.
     if (this.#seconds.length > 0) this.#showIn(1_000)
     for (const listener of this.#listeners) listener()
   }
@@ -208,7 +208,7 @@ function newestFirst(entries: readonly Entry[]): Entry[] {
 function count(second: Second, event: LiveEvent): void {
   if (event.kind === 'dropped') {
     const { count: all, accepted = 0, rejected = 0, attempts = 0, failures = 0 } = event
-    second.leftOut += all
+    second.notShown += all
     second.accepted += accepted
     second.attempts += attempts
     second.failures += rejected + failures

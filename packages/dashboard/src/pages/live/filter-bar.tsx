@@ -1,4 +1,4 @@
-// What is listened for. Each filter is in the address as soon as it is chosen, or typed and left; the service does the rest.
+// The filters. Each is in the URL as soon as it is chosen, or typed and confirmed; the service applies them.
 
 import { Button, NativeSelect, SimpleGrid, TextInput } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
@@ -14,16 +14,16 @@ export function FilterBar({ query, names, first }: { query: LiveQuery; names: Na
   const chosen = Object.keys(query).length
   const { what = '', sourceId = '', destinationId = '', type = '', event = '', userId = '', messageId } = query
   return (
-    <div role="search" aria-label="Filter the events">
+    <div role="search" aria-label="Filter events">
       {isNarrow && (
-        // On a phone the rows come first.
+        // On a phone the filters are hidden at first, to leave room for the rows.
         <Button variant="default" size="xs" mb={isOpen ? 'xs' : 0} mr="xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {isOpen ? 'Hide the filters' : chosen === 0 ? 'Filter' : `Filters (${chosen})`}
+          {isOpen ? 'Hide filters' : chosen === 0 ? 'Filter' : `Filters (${chosen})`}
         </Button>
       )}
       <SimpleGrid display={isNarrow && !isOpen ? 'none' : 'grid'} cols={{ base: 2, sm: 3, lg: 6 }} spacing="xs" verticalSpacing="xs">
-        <Typed label="Event" name="event" placeholder="as it is written" value={event} input={first} />
-        <Typed label="User" name="userId" placeholder="a userId, in whole" value={userId} />
+        <TextFilter label="Event" name="event" placeholder="exact event name" value={event} input={first} />
+        <TextFilter label="User" name="userId" placeholder="full userId" value={userId} />
         <NativeSelect
           label="Show"
           value={what}
@@ -48,7 +48,7 @@ export function FilterBar({ query, names, first }: { query: LiveQuery; names: Na
           onChange={({ currentTarget: { value } }) => changeSearch({ destinationId: value })}
           data={options(names.destinations, destinationId)}
         />
-        {messageId !== undefined && <Typed label="messageId" name="messageId" placeholder="in whole" value={messageId} />}
+        {messageId !== undefined && <TextFilter label="messageId" name="messageId" placeholder="full messageId" value={messageId} />}
       </SimpleGrid>
       {chosen > 0 && (
         <Button
@@ -57,7 +57,7 @@ export function FilterBar({ query, names, first }: { query: LiveQuery; names: Na
           mt={isNarrow && !isOpen ? 0 : 'xs'}
           onClick={() => changeSearch(Object.fromEntries(FILTERS.map((name) => [name, null])))}
         >
-          Clear the filters
+          Clear filters
         </Button>
       )}
     </div>
@@ -72,8 +72,8 @@ function options(names: ReadonlyMap<string, string>, chosen: string): { value: s
   ]
 }
 
-/** Told when it is left or Enter is pressed: with each letter the stream would begin anew. */
-function Typed({
+/** Applied when it loses focus or Enter is pressed: the stream reconnects with every change. */
+function TextFilter({
   label,
   name,
   value,
@@ -88,7 +88,7 @@ function Typed({
 }) {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])
-  const tell = (): void => {
+  const apply = (): void => {
     if (text.trim() !== value) changeSearch({ [name]: text.trim() })
   }
   return (
@@ -100,8 +100,8 @@ function Typed({
       autoComplete="off"
       spellCheck={false}
       onChange={({ currentTarget }) => setText(currentTarget.value)}
-      onBlur={tell}
-      onKeyDown={({ key }) => key === 'Enter' && tell()}
+      onBlur={apply}
+      onKeyDown={({ key }) => key === 'Enter' && apply()}
       {...(input === undefined ? {} : { ref: input })}
     />
   )

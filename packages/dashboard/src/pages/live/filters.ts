@@ -1,15 +1,15 @@
-// What is listened for, as it stands in the address and as the service is asked. Pure.
+// The filters in the URL, as a query of the API. Pure.
 
 import type { LiveQuery } from '../../api/live.ts'
 
 export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
 
-/** What may be shown, and its name. */
-export const KINDS = { accepted: 'Messages accepted', rejected: 'Calls rejected', attempt: 'Attempts', failure: 'Failures only' } as const
+/** The kinds of events and their labels. */
+export const KINDS = { accepted: 'Accepted messages', rejected: 'Rejected calls', attempt: 'Attempts', failure: 'Failures only' } as const
 
 export const FILTERS = ['what', 'sourceId', 'destinationId', 'type', 'event', 'userId', 'messageId'] as const
 
-/** A type or kind that there is not is left out: the service would refuse it. */
+/** Leaves out an unknown type or kind, which the service would reject. */
 export function filtersOf(params: URLSearchParams): LiveQuery {
   const given = (name: (typeof FILTERS)[number]): string | undefined => params.get(name)?.trim() || undefined
   const type = TYPES.find((each) => each === given('type'))

@@ -1,4 +1,4 @@
-// The rows, of which only those that are seen are drawn. One stop for the keyboard: arrows go through the rows, Enter opens one.
+// The list of events. Only the visible rows are rendered. One tab stop: the arrow keys select a row, Enter opens it.
 
 import { useMediaQuery } from '@mantine/hooks'
 import { useVirtualizer } from '@tanstack/react-virtual'
@@ -6,7 +6,7 @@ import { type KeyboardEvent, memo, useEffect, useRef, useState } from 'react'
 import type { Names } from '../../api/use-names.ts'
 import { duration } from '../../text/format.ts'
 import { outcomeOf, subjectOf, typeOf, userOf } from './entry.ts'
-import type { Entry, Told } from './feed.ts'
+import type { Entry, LiveItem } from './feed.ts'
 import classes from './live.module.css'
 
 const ROW_PX = 34
@@ -14,7 +14,7 @@ const CARD_PX = 56
 const HEAD_PX = 36
 const PAGE_ROWS = 10
 
-/** One for all rows: making one for each is what takes the time. */
+/** Shared by all rows, because creating a formatter is slow. */
 const CLOCK = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
   minute: '2-digit',
@@ -25,16 +25,16 @@ const CLOCK = new Intl.DateTimeFormat(undefined, {
 
 export interface LiveListProps {
   rows: readonly Entry[]
-  isHeld: boolean
+  isPaused: boolean
   names: Names
-  onOpen: (told: Told) => void
-  /** Somebody reads: rows must not move under the eyes. */
+  onOpen: (item: LiveItem) => void
+  /** Called when somebody scrolls or selects a row: the rows must not move then. */
   onRead: (by: 'scroll' | 'row') => void
-  /** Back at the top. */
+  /** Called when the list is scrolled back to the top. */
   onTop: () => void
 }
 
-export function LiveList({ rows, isHeld, names, onOpen, onRead, onTop }: LiveListProps) {
+export function LiveList({ rows, isPaused, names, onOpen, onRead, onTop }: LiveListProps) {
   const isNarrow = useMediaQuery('(max-width: 47.99em)', false, { getInitialValueInEffect: false }) ?? false
   const height = isNarrow ? CARD_PX : ROW_PX
   const margin = isNarrow ? 0 : HEAD_PX
@@ -49,12 +49,12 @@ export function LiveList({ rows, isHeld, names, onOpen, onRead, onTop }: LiveLis
     scrollPaddingStart: margin,
   })
   useEffect(() => virtual.measure(), [height])
-  // Let go, it begins at the top again.
+  // When it is resumed, it scrolls back to the top.
   useEffect(() => {
-    if (isHeld) return
+    if (isPaused) return
     setActive(null)
     if (box.current !== null) box.current.scrollTop = 0
-  }, [isHeld])
+  }, [isPaused])
 
   const at = active === null ? -1 : rows.findIndex(({ seq }) => seq === active)
   const go = (to: number): void => {
@@ -71,7 +71,7 @@ export function LiveList({ rows, isHeld, names, onOpen, onRead, onTop }: LiveLis
     ]
     const row = rows[at]
     if (to !== undefined) go(to)
-    else if ((event.key === 'Enter' || event.key === ' ') && row !== undefined) onOpen(row.told)
+    else if ((event.key === 'Enter' || event.key === ' ') && row !== undefined) onOpen(row.item)
     else return
     event.preventDefault()
   }
@@ -81,7 +81,7 @@ export function LiveList({ rows, isHeld, names, onOpen, onRead, onTop }: LiveLis
       ref={box}
       className={classes['box']}
       role="grid"
-      aria-label="What happens, newest first"
+      aria-label="Events, newest first"
       aria-rowcount={rows.length + 1}
       aria-readonly="true"
       aria-activedescendant={drawn.some(({ index }) => index === at) ? `live-${active}` : undefined}
@@ -105,7 +105,7 @@ export function LiveList({ rows, isHeld, names, onOpen, onRead, onTop }: LiveLis
         {drawn.map(({ index, start }) => {
           const entry = rows[index]
           if (entry === undefined) return null
-          const { seq, told } = entry
+          const { seq, item } = entry
           return (
             <div
               key={seq}
@@ -119,10 +119,10 @@ export function LiveList({ rows, isHeld, names, onOpen, onRead, onTop }: LiveLis
               onClick={() => {
                 onRead('row')
                 setActive(seq)
-                onOpen(told)
+                onOpen(item)
               }}
             >
-              {isNarrow ? <Lines told={told} names={names} /> : <Cells told={told} names={names} />}
+              {isNarrow ? <Lines item={item} names={names} /> : <Cells item={item} names={names} />}
             </div>
           )
         })}
@@ -132,50 +132,50 @@ export function LiveList({ rows, isHeld, names, onOpen, onRead, onTop }: LiveLis
 }
 
 interface CellsProps {
-  told: Told
+  item: LiveItem
   names: Names
 }
 
-const Cells = memo(function Cells({ told, names }: CellsProps) {
-  const { source, destination } = placesOf(told, names)
-  const { more } = outcomeOf(told)
+const Cells = memo(function Cells({ item, names }: CellsProps) {
+  const { source, destination } = endpointNamesOf(item, names)
+  const { more } = outcomeOf(item)
   return (
     <>
       <Cell className={classes['time']}>
-        <Clock at={told.at} />
+        <Clock at={item.at} />
       </Cell>
       <Cell>{source}</Cell>
-      <Cell>{typeOf(told)}</Cell>
-      <Cell>{about(told)}</Cell>
-      <Cell>{userOf(told)}</Cell>
+      <Cell>{typeOf(item)}</Cell>
+      <Cell>{about(item)}</Cell>
+      <Cell>{userOf(item)}</Cell>
       <Cell>{destination === '' ? '' : `→ ${destination}`}</Cell>
       <Cell title={more}>
-        <OutcomeWord told={told} />
+        <OutcomeWord item={item} />
         <span className={classes['faint']}>{more}</span>
       </Cell>
     </>
   )
 })
 
-const Lines = memo(function Lines({ told, names }: CellsProps) {
-  const { source, destination } = placesOf(told, names)
-  const { more } = outcomeOf(told)
+const Lines = memo(function Lines({ item, names }: CellsProps) {
+  const { source, destination } = endpointNamesOf(item, names)
+  const { more } = outcomeOf(item)
   return (
     <>
       <div role="presentation" className={classes['line']}>
         <Cell>
           <span className={`${classes['time']} ${classes['faint']}`}>
-            <Clock at={told.at} />
+            <Clock at={item.at} />
           </span>{' '}
-          {about(told) === '' ? typeOf(told) : about(told)}
+          {about(item) === '' ? typeOf(item) : about(item)}
         </Cell>
         <Cell>
-          <OutcomeWord told={told} />
+          <OutcomeWord item={item} />
         </Cell>
       </div>
       <div role="presentation" className={`${classes['line']} ${classes['faint']}`}>
         <Cell>
-          {[destination === '' ? source : `${source} → ${destination}`.trim(), userOf(told)].filter((each) => each !== '').join(' · ')}
+          {[destination === '' ? source : `${source} → ${destination}`.trim(), userOf(item)].filter((each) => each !== '').join(' · ')}
         </Cell>
         <Cell>{more}</Cell>
       </div>
@@ -195,8 +195,8 @@ function Cell({ className = '', title, children }: { className?: string | undefi
   )
 }
 
-export function OutcomeWord({ told }: { told: Told }) {
-  const { word, tone } = outcomeOf(told)
+export function OutcomeWord({ item }: { item: LiveItem }) {
+  const { word, tone } = outcomeOf(item)
   return <span className={`${classes['outcome']} ${classes[tone]}`}>{word}</span>
 }
 
@@ -208,14 +208,14 @@ function Clock({ at }: { at: string }) {
   )
 }
 
-function about(told: Told): string {
-  return told.kind === 'gap' ? `${subjectOf(told)} for ${duration(told.toMs - told.fromMs)}` : subjectOf(told)
+function about(item: LiveItem): string {
+  return item.kind === 'gap' ? `${subjectOf(item)} for ${duration(item.toMs - item.fromMs)}` : subjectOf(item)
 }
 
-function placesOf(told: Told, { sources, destinations }: Names): { source: string; destination: string } {
-  const sourceId = told.kind === 'gap' ? null : told.sourceId
+function endpointNamesOf(item: LiveItem, { sources, destinations }: Names): { source: string; destination: string } {
+  const sourceId = item.kind === 'gap' ? null : item.sourceId
   return {
     source: sourceId === null ? '' : (sources.get(sourceId) ?? sourceId),
-    destination: told.kind === 'attempt' ? (destinations.get(told.destinationId) ?? told.destinationId) : '',
+    destination: item.kind === 'attempt' ? (destinations.get(item.destinationId) ?? item.destinationId) : '',
   }
 }

@@ -1,5 +1,6 @@
-// Messages and attempts as they happen. The service samples what is too much and says how much it left out; the page draws at most five times
-// a second and keeps the last few hundred (feed.ts), so that a flood does not freeze it. Not listened to while the tab is hidden.
+// Messages and attempts as they happen. If there are too many, the service sends a sample and the number of events that it left out. The page
+// renders at most five times a second and keeps the last 500 events (feed.ts), so that a flood does not freeze it. It disconnects while the
+// tab is hidden.
 
 import { Alert, Button, Group, Kbd, Stack, Text } from '@mantine/core'
 import { useDocumentVisibility } from '@mantine/hooks'
@@ -15,7 +16,7 @@ import { exactCount } from '../../text/format.ts'
 import { changeSearch, useSearchState } from '../../url-state.ts'
 import { Details } from './details.tsx'
 import { rate } from './entry.ts'
-import { Feed, MAX_ENTRIES, type Rates, type Told } from './feed.ts'
+import { Feed, type LiveItem, MAX_ENTRIES, type Rates } from './feed.ts'
 import { FilterBar } from './filter-bar.tsx'
 import { filtersOf, isFiltered } from './filters.ts'
 import { LiveList } from './list.tsx'
@@ -31,15 +32,16 @@ export default function LivePage() {
       title="Live"
       about={
         <>
-          Messages and attempts as they happen, newest first.{' '}
+          Messages and delivery attempts as they happen, newest first.{' '}
           <Text span size="sm" visibleFrom="sm">
-            <Kbd size="xs">p</Kbd> pauses, <Kbd size="xs">/</Kbd> filters, arrows go through the rows.
+            Press <Kbd size="xs">p</Kbd> to pause, <Kbd size="xs">/</Kbd> to filter, <Kbd size="xs">↑</Kbd> <Kbd size="xs">↓</Kbd> to select
+            a row.
           </Text>
         </>
       }
     >
       <FilterBar query={query} names={names} first={first} />
-      {/* Another question is another list: nothing of the last one would fit it. */}
+      {/* The key: with other filters the list starts empty. */}
       <Stream
         key={JSON.stringify(query)}
         query={query}
@@ -51,31 +53,31 @@ export default function LivePage() {
   )
 }
 
-/** Why the list stands still. */
-type Hold = 'asked' | 'scroll' | 'row' | null
+/** Why the list is paused. */
+type PauseReason = 'button' | 'scroll' | 'row' | null
 
 function Stream({ query, names, onFilter, opened }: { query: LiveQuery; names: Names; onFilter: () => void; opened: string | null }) {
   const [feed] = useState(() => new Feed())
-  const { rows, rates, isHeld, meanwhile } = useSyncExternalStore(feed.subscribe, feed.view)
-  const isSeen = useDocumentVisibility() === 'visible'
+  const { rows, rates, isPaused, newCount } = useSyncExternalStore(feed.subscribe, feed.view)
+  const isVisible = useDocumentVisibility() === 'visible'
   const [round, setRound] = useState(0)
-  const state = useLive({ query, onEvents: (events) => feed.add(events), isOn: isSeen, round })
+  const state = useLive({ query, onEvents: (events) => feed.add(events), isOn: isVisible, round })
   useGaps(feed, state)
-  const held = useRef<Hold>(null)
-  const [chosen, setChosen] = useState<Told | null>(null)
-  const told = chosen !== null && (opened === null || messageIdOf(chosen) === opened) ? chosen : null
-  const isOpen = opened !== null || told !== null
+  const pausedBy = useRef<PauseReason>(null)
+  const [chosen, setChosen] = useState<LiveItem | null>(null)
+  const item = chosen !== null && (opened === null || messageIdOf(chosen) === opened) ? chosen : null
+  const isOpen = opened !== null || item !== null
 
-  const hold = (why: Hold): void => {
-    held.current ??= why
-    feed.hold()
+  const pause = (reason: PauseReason): void => {
+    pausedBy.current ??= reason
+    feed.pause()
   }
   const resume = (): void => {
-    held.current = null
+    pausedBy.current = null
     feed.resume()
   }
-  const toggle = (): void => (isHeld ? resume() : hold('asked'))
-  const open = (event: Told): void => {
+  const toggle = (): void => (isPaused ? resume() : pause('button'))
+  const open = (event: LiveItem): void => {
     setChosen(event)
     if (messageIdOf(event) !== opened) changeSearch({ message: messageIdOf(event) })
   }
@@ -91,56 +93,55 @@ function Stream({ query, names, onFilter, opened }: { query: LiveQuery; names: N
         <RateLine rates={rates} />
         <Group gap="xs">
           <Button
-            variant={isHeld ? 'filled' : 'default'}
+            variant={isPaused ? 'filled' : 'default'}
             size="xs"
-            leftSection={isHeld ? <PlayIcon size={14} /> : <PauseIcon size={14} />}
+            leftSection={isPaused ? <PlayIcon size={14} /> : <PauseIcon size={14} />}
             onClick={toggle}
             aria-keyshortcuts="p"
           >
-            {isHeld ? 'Resume' : 'Pause'}
+            {isPaused ? 'Resume' : 'Pause'}
           </Button>
           <Button variant="default" size="xs" onClick={() => feed.clear()} disabled={rows.length === 0}>
             Clear
           </Button>
         </Group>
       </Group>
-      <Connection state={state} isHeld={isHeld} meanwhile={meanwhile} onRetry={() => setRound((last) => last + 1)} />
-      {rates.leftOut > 0 && (
+      <Connection state={state} isPaused={isPaused} newCount={newCount} onRetry={() => setRound((last) => last + 1)} />
+      {rates.notShown > 0 && (
         <Text size="xs" c="dimmed">
-          More happens than can be shown: of about {exactCount(rate(rates.shown + rates.leftOut))} events a second,{' '}
-          {exactCount(rate(rates.shown))} are told here. The others are counted above, and stored and delivered all the same. A filter shows
-          more of what you look for.
+          Showing a sample: {exactCount(rate(rates.shown))} of about {exactCount(rate(rates.shown + rates.notShown))} events per second. The
+          rates above count all of them, and all are stored and delivered. Add a filter to see more of the events that you are looking for.
         </Text>
       )}
       {rows.length === 0 ? (
-        state.is !== 'waiting' && <Nothing isFiltered={isFiltered(query)} isHeld={isHeld} />
+        state.is !== 'waiting' && <NoEvents isFiltered={isFiltered(query)} isPaused={isPaused} />
       ) : (
         <LiveList
           rows={rows}
-          isHeld={isHeld}
+          isPaused={isPaused}
           names={names}
           onOpen={open}
-          onRead={hold}
+          onRead={pause}
           onTop={() => {
-            if (held.current === 'scroll') resume()
+            if (pausedBy.current === 'scroll') resume()
           }}
         />
       )}
       {rows.length >= MAX_ENTRIES && (
         <Text size="xs" c="dimmed">
-          The last {exactCount(MAX_ENTRIES)} are kept here. All of them are under Messages and Deliveries.
+          Showing the last {exactCount(MAX_ENTRIES)} events. Older ones are under Messages and Deliveries.
         </Text>
       )}
-      <Details messageId={opened} told={told} names={names} onClose={close} />
+      <Details messageId={opened} item={item} names={names} onClose={close} />
     </Stack>
   )
 }
 
-function messageIdOf(told: Told): string | null {
-  return told.kind === 'accepted' || told.kind === 'attempt' ? told.messageId : null
+function messageIdOf(item: LiveItem): string | null {
+  return item.kind === 'accepted' || item.kind === 'attempt' ? item.messageId : null
 }
 
-/** Where nothing was heard for a while, the list says so. */
+/** Adds a row to the list for each time in which the page was not connected. */
 function useGaps(feed: Feed, { is }: LiveState): void {
   const lost = useRef<{ wasOpen: boolean; atMs: number | null }>({ wasOpen: false, atMs: null })
   useEffect(() => {
@@ -154,7 +155,7 @@ function useGaps(feed: Feed, { is }: LiveState): void {
   }, [feed, is])
 }
 
-/** Letters that are not typed into something. */
+/** Keyboard shortcuts of single keys, which are ignored in input fields and dialogs. */
 function useKeys(keys: Readonly<Record<string, () => void>>, isOn: boolean): void {
   const now = useRef(keys)
   now.current = keys
@@ -174,21 +175,21 @@ function useKeys(keys: Readonly<Record<string, () => void>>, isOn: boolean): voi
   }, [isOn])
 }
 
-function RateLine({ rates: { accepted, attempts, failures, shown, leftOut, isAtLeast } }: { rates: Rates }) {
-  const told: [name: string, value: number, isBound: boolean][] = [
-    ['Accepted', accepted, isAtLeast],
-    ['Attempts', attempts, isAtLeast],
-    ['Failures', failures, isAtLeast],
+function RateLine({ rates: { accepted, attempts, failures, shown, notShown, isLowerBound } }: { rates: Rates }) {
+  const statistics: [name: string, value: number, isLowerBound: boolean][] = [
+    ['Accepted', accepted, isLowerBound],
+    ['Attempts', attempts, isLowerBound],
+    ['Failures', failures, isLowerBound],
     ['Shown', shown, false],
-    ['Left out', leftOut, false],
+    ['Not shown', notShown, false],
   ]
   return (
-    <dl className={classes['rates']} aria-label="By the second, over the last five">
-      {told.map(([name, value, isBound]) => (
+    <dl className={classes['rates']} aria-label="Events per second, averaged over the last 5 seconds">
+      {statistics.map(([name, value, isLowerBound]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>
-            {isBound && '≥ '}
+            {isLowerBound && '≥ '}
             {exactCount(rate(value))}/s
           </dd>
         </div>
@@ -197,21 +198,31 @@ function RateLine({ rates: { accepted, attempts, failures, shown, leftOut, isAtL
   )
 }
 
-function Connection({ state, isHeld, meanwhile, onRetry }: { state: LiveState; isHeld: boolean; meanwhile: number; onRetry: () => void }) {
+function Connection({
+  state,
+  isPaused,
+  newCount,
+  onRetry,
+}: {
+  state: LiveState
+  isPaused: boolean
+  newCount: number
+  onRetry: () => void
+}) {
   if (state.is === 'waiting') {
     return (
       <Alert
         color="red"
         variant="light"
         role="alert"
-        title={state.problem.status >= 400 ? 'The service refuses the stream' : 'The stream is broken'}
+        title={state.problem.status >= 400 ? 'The service rejected the connection' : 'Connection lost'}
       >
         <Group gap="sm">
           <Text size="sm">
-            {state.problem.message} <Again atMs={state.untilMs} />
+            {state.problem.message} <ReconnectTime atMs={state.untilMs} />
           </Text>
           <Button size="compact-sm" variant="light" color="red" onClick={onRetry}>
-            Try now
+            Reconnect now
           </Button>
         </Group>
       </Alert>
@@ -221,41 +232,41 @@ function Connection({ state, isHeld, meanwhile, onRetry }: { state: LiveState; i
     <Text size="sm" component="div">
       <span role="status">
         {state.is === 'open'
-          ? isHeld
-            ? 'Held still.'
-            : 'Listening.'
+          ? isPaused
+            ? 'Paused'
+            : 'Connected'
           : state.is === 'connecting'
             ? 'Connecting …'
-            : 'Not listening while the tab is hidden.'}
+            : 'Disconnected while the tab is hidden'}
       </span>
-      {isHeld && ` ${exactCount(meanwhile)} came meanwhile.`}
+      {isPaused && ` · ${exactCount(newCount)} new ${newCount === 1 ? 'event' : 'events'}`}
     </Text>
   )
 }
 
-function Again({ atMs }: { atMs: number }) {
+function ReconnectTime({ atMs }: { atMs: number }) {
   const seconds = Math.ceil((atMs - useNow()) / 1_000)
-  return <>It is tried again {seconds <= 0 ? 'now' : `in ${seconds} s`}.</>
+  return <>{seconds <= 0 ? 'Reconnecting now.' : `Reconnecting in ${seconds} s.`}</>
 }
 
-function Nothing({ isFiltered: hasFilters, isHeld }: { isFiltered: boolean; isHeld: boolean }) {
-  if (isHeld) return <Empty title="Nothing is shown">The list was cleared while it is held still. Resume to see what comes.</Empty>
+function NoEvents({ isFiltered: hasFilters, isPaused }: { isFiltered: boolean; isPaused: boolean }) {
+  if (isPaused) return <Empty title="No events">The list was cleared while paused. Resume to see new events.</Empty>
   if (hasFilters)
     return (
-      <Empty title="Nothing that fits the filters yet">
-        What comes and fits is shown here at once. What was before is under Messages and Deliveries.
+      <Empty title="No events match the filters yet">
+        New events that match are shown here immediately. Earlier ones are under Messages and Deliveries.
       </Empty>
     )
   return (
     <Empty
-      title="Nothing yet"
+      title="No events yet"
       action={
         <Button component={Link} href="/start" variant="default">
-          How to send a message
+          Send a message
         </Button>
       }
     >
-      What is accepted, rejected and attempted from now on is shown here at once.
+      Messages that are accepted or rejected and delivery attempts are shown here as they happen.
     </Empty>
   )
 }

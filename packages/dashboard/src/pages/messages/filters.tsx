@@ -1,4 +1,4 @@
-// Where is my event? What is searched for stands in the address; text is taken when Enter is pressed or the field is left.
+// The filters of the list of messages. They are in the URL; text is applied when Enter is pressed or the field loses focus.
 
 import { Button, Grid, Group, NativeSelect, TextInput } from '@mantine/core'
 import { type FormEvent, useEffect, useState } from 'react'
@@ -15,26 +15,26 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
   const userId = useDraft(params.get('userId') ?? '')
   const sourceId = params.get('sourceId') ?? ''
   const choice = periodChoice(params)
-  const take = (): void => changeSearch({ messageId: messageId.text.trim(), userId: userId.text.trim() })
-  const leave = (): void => {
+  const apply = (): void => changeSearch({ messageId: messageId.text.trim(), userId: userId.text.trim() })
+  const applyIfChanged = (): void => {
     const isChanged = messageId.text.trim() !== (params.get('messageId') ?? '') || userId.text.trim() !== (params.get('userId') ?? '')
-    if (isChanged) take()
+    if (isChanged) apply()
   }
   const submit = (event: FormEvent): void => {
     event.preventDefault()
-    take()
+    apply()
   }
   const isFiltered = FILTERS.some((name) => params.has(name))
   return (
-    <form onSubmit={submit} role="search" aria-label="Where is my event?">
+    <form onSubmit={submit} role="search" aria-label="Search messages">
       <Grid gap="sm" align="flex-end">
         <Grid.Col span={{ base: 12, sm: 6, lg: 3 }}>
           <TextInput
             label="messageId"
-            placeholder="In whole, as the sender gave it"
+            placeholder="Full messageId"
             value={messageId.text}
             onChange={(event) => messageId.setText(event.currentTarget.value)}
-            onBlur={leave}
+            onBlur={applyIfChanged}
             autoComplete="off"
             spellCheck={false}
             leftSection={<SearchIcon size={15} />}
@@ -43,10 +43,10 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
         <Grid.Col span={{ base: 12, sm: 6, lg: 3 }}>
           <TextInput
             label="User"
-            placeholder="A userId, in whole"
+            placeholder="Full userId"
             value={userId.text}
             onChange={(event) => userId.setText(event.currentTarget.value)}
-            onBlur={leave}
+            onBlur={applyIfChanged}
             autoComplete="off"
             spellCheck={false}
           />
@@ -59,7 +59,7 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
             data={[
               { value: '', label: 'All' },
               ...[...sources].map(([value, label]) => ({ value, label })),
-              // One that was deleted can still be looked for.
+              // A deleted source can still be searched for.
               ...(sourceId === '' || sources.has(sourceId) ? [] : [{ value: sourceId, label: sourceId }]),
             ]}
           />
@@ -81,7 +81,7 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
               changeSearch({ period: value === 'any' ? null : value, from: null, to: null })
             }}
             data={[
-              { value: 'any', label: 'At any time' },
+              { value: 'any', label: 'Any time' },
               ...PERIODS.map(({ value, label }) => ({ value, label })),
               { value: 'between', label: 'Between two times' },
             ]}
@@ -116,7 +116,7 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
   )
 }
 
-/** What is being typed; begun anew when the address says something else. */
+/** The text that is being typed; reset when the URL changes. */
 function useDraft(value: string): { text: string; setText: (text: string) => void } {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])

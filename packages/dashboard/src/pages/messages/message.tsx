@@ -1,7 +1,7 @@
-// One message's story: where it is, what happened to it and what will, its deliveries, and itself.
+// One message: its state, its deliveries, its timeline and its content.
 
 import { Alert, Badge, Card, Group, Stack, Text, Title } from '@mantine/core'
-import { useApi, useStandingProblem } from '../../api/queries.ts'
+import { useApi, usePersistentProblem } from '../../api/queries.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { Countdown } from '../../components/countdown.tsx'
 import { Facts } from '../../components/facts.tsx'
@@ -17,38 +17,38 @@ import { usePathPart } from '../../url-state.ts'
 import { ReplayButton } from '../deliveries/replay-button.tsx'
 import { MessageNotFound } from './not-found.tsx'
 import {
-  lookAgainMs,
   type MessageStory,
   outcomes,
-  replayRefusal,
+  refreshMs,
+  replayObstacle,
   routingSentence,
   type StoryDelivery,
+  summaryOf,
   titleOf,
   waitingOf,
-  whereabouts,
 } from './story.ts'
 import { StoryTimeline } from './timeline.tsx'
 
-const LOOK_FOR_MS = 5_000
+const RETRY_NOT_FOUND_MS = 5_000
 
 export default function Message() {
   const id = usePathPart(1)
   const query = useApi('GET /api/messages/{id}', {
     params: { id },
-    // Not there yet may be there soon.
-    everyMs: (story) => (story === undefined ? LOOK_FOR_MS : lookAgainMs(story.deliveries, Date.now())),
+    // A message that is not stored yet may arrive soon.
+    everyMs: (story) => (story === undefined ? RETRY_NOT_FOUND_MS : refreshMs(story.deliveries, Date.now())),
   })
   const { data } = query
-  const error = useStandingProblem(query, id)
+  const error = usePersistentProblem(query, id)
   if (error?.code === 'message_not_found' && data === undefined) {
     return (
-      <Page title="Where is my event?">
+      <Page title="Message not found">
         <MessageNotFound id={id} problem={error} onRetry={() => void query.refetch()} />
       </Page>
     )
   }
   return (
-    <Page title={data === undefined ? 'Message' : titleOf(data)} about={data === undefined ? undefined : whereabouts(data)}>
+    <Page title={data === undefined ? 'Message' : titleOf(data)} about={data === undefined ? undefined : summaryOf(data)}>
       {data !== undefined && error !== null && <ErrorAlert problem={error} onRetry={() => void query.refetch()} />}
       <Loaded query={query} lines={8}>
         {(story) => <Story story={story} />}
@@ -79,28 +79,28 @@ function Story({ story }: { story: MessageStory }) {
   return (
     <Stack gap="lg">
       {purged && (
-        <Alert color="gray" variant="light" title="Its content was deleted">
-          A deletion was asked for its user. What is told here was kept beside the content: that it came, where it went, and when.{' '}
-          <ViewLink to="/deletions">Deletions</ViewLink>
+        <Alert color="gray" variant="light" title="The content of this message was deleted">
+          A deletion was requested for its user. Only the routing and delivery history is kept.{' '}
+          <ViewLink to="/deletions">View deletions</ViewLink>
         </Alert>
       )}
       <Card withBorder>
         <Facts
           facts={[
             ['messageId', messageId === null ? null : <Copyable text={messageId} label="the messageId" />],
-            ['Id in the store', <Copyable text={id} label="the id" />],
+            ['Stored id', <Copyable text={id} label="the id" />],
             ['Source', <ViewLink to={`/sources/${encodeURIComponent(sourceId)}`}>{sourceName ?? `${sourceId} (deleted)`}</ViewLink>],
             ['User', userId === null ? null : <ViewLink to={`/messages?userId=${encodeURIComponent(userId)}`}>{userId}</ViewLink>],
             ['Anonymous id', anonymousId],
             ['Received', <Time at={receivedAt} precise />],
-            ['Happened', timestamp === null || Number.isNaN(Date.parse(timestamp)) ? timestamp : <Time at={timestamp} precise />],
-            ['Sent from', ip === null ? null : `${ip}${browser ? ', by a page in a browser' : ''}`],
+            ['Timestamp', timestamp === null || Number.isNaN(Date.parse(timestamp)) ? timestamp : <Time at={timestamp} precise />],
+            ['Sent from', ip === null ? null : `${ip}${browser ? ' (browser)' : ''}`],
             ['Trace', traceId === null ? null : <Copyable text={traceId} label="the trace id" />],
             [
-              'Came again',
+              'Duplicates',
               duplicates === null ? null : (
                 <>
-                  {count(duplicates.count)} times, last <Time at={duplicates.lastAt} relative />. Dropped as duplicates.
+                  {count(duplicates.count)} ignored, last <Time at={duplicates.lastAt} relative />
                 </>
               ),
             ],
@@ -113,7 +113,7 @@ function Story({ story }: { story: MessageStory }) {
         </Title>
         {deliveries.length === 0 && (
           <Text size="sm" c="dimmed">
-            There are none: it goes nowhere. What happened, below, says why.
+            None. The timeline below shows why.
           </Text>
         )}
         {deliveries.map((delivery) => (
@@ -122,15 +122,15 @@ function Story({ story }: { story: MessageStory }) {
       </Stack>
       <Stack gap="md" component="section" aria-labelledby="story">
         <Title order={2} size="h4" id="story">
-          What happened
+          Timeline
         </Title>
         <StoryTimeline story={story.story} deliveries={deliveries} routing={routingSentence(story)} />
       </Stack>
       <Stack gap="sm" component="section" aria-labelledby="content">
         <Title order={2} size="h4" id="content">
-          The message
+          Message
         </Title>
-        {message === null ? <Text size="sm">Its content was deleted.</Text> : <Json value={message} label="the message" />}
+        {message === null ? <Text size="sm">The content was deleted.</Text> : <Json value={message} label="the message" />}
       </Stack>
       {others.length > 0 && <Others others={others} />}
     </Stack>
@@ -158,11 +158,11 @@ function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDel
           <Text size="sm" c="dimmed" component="div">
             {attemptCount === 0 ? 'Not attempted yet' : attemptCount === 1 ? '1 attempt' : `${count(attemptCount)} attempts`}
             {state === 'pending'
-              ? // What is due and still not sent waits for something else, which the sentence below tells.
+              ? // If the attempt is overdue, the sentence below says what it waits for.
                 nextAttemptAt !== null &&
                 Date.parse(nextAttemptAt) > Date.now() && (
                   <>
-                    , the next one <Countdown at={nextAttemptAt} />
+                    , next retry <Countdown at={nextAttemptAt} />
                   </>
                 )
               : settledAt !== null && (
@@ -172,7 +172,7 @@ function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDel
                 )}
             {replayOf !== null && (
               <>
-                , repeats <ViewLink to={`/deliveries/${encodeURIComponent(replayOf)}`}>{replayOf}</ViewLink>
+                , replay of <ViewLink to={`/deliveries/${encodeURIComponent(replayOf)}`}>{replayOf}</ViewLink>
               </>
             )}
           </Text>
@@ -180,25 +180,32 @@ function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDel
           {reason !== null && state !== 'delivered' && <Text size="sm">{reasonSentence(reason)}</Text>}
         </Stack>
         <Group gap="xs">
-          <ViewLink to={`/deliveries/${encodeURIComponent(id)}`} aria-label={`Request, answer and curl of the delivery to ${name}`}>
-            Request and curl
+          <ViewLink
+            to={`/deliveries/${encodeURIComponent(id)}`}
+            aria-label={`View the request and curl command of the delivery to ${name}`}
+          >
+            View request
           </ViewLink>
-          <ReplayButton delivery={delivery} destination={name} refusal={replayRefusal(delivery, isMessageGone, destinationName === null)} />
+          <ReplayButton
+            delivery={delivery}
+            destination={name}
+            obstacle={replayObstacle(delivery, isMessageGone, destinationName === null)}
+          />
         </Group>
       </Group>
     </Card>
   )
 }
 
-/** The same messageId from another source, or from another day, when it was not known any more. */
+/** Messages with the same messageId from another source, or from before the deduplication window. */
 function Others({ others }: { others: MessageStory['others'] }) {
   return (
     <Stack gap="sm" component="section" aria-labelledby="others">
       <Title order={2} size="h4" id="others">
-        Older messages of the same messageId
+        Older messages with the same messageId
       </Title>
       <Text size="sm" c="dimmed">
-        They came from another source, or so long before that the messageId was no longer taken for a duplicate.
+        They are from another source, or so old that the messageId no longer counted as a duplicate.
       </Text>
       {others.map((other) => (
         <Card key={other.id} withBorder padding="sm">
@@ -206,7 +213,7 @@ function Others({ others }: { others: MessageStory['others'] }) {
             <Group gap="xs">
               <ViewLink to={`/messages/${encodeURIComponent(other.id)}`}>{other.id}</ViewLink>
               <Text size="sm" c="dimmed" component="div">
-                of {other.sourceName ?? `${other.sourceId} (deleted)`}, <Time at={other.receivedAt} precise />
+                from {other.sourceName ?? `${other.sourceId} (deleted)`}, <Time at={other.receivedAt} precise />
               </Text>
             </Group>
             <Stack gap={2} component="ul" m={0} pl="md">

@@ -1,11 +1,11 @@
-// Messages as they were accepted, newest first: the way to find one, and from there to its story.
+// The list of accepted messages, newest first, with filters. Each row links to the timeline of the message.
 
 import { Badge, Box, Button, Card, Group, Text } from '@mantine/core'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import type { Answer } from '../../api/client.ts'
-import { useList, useStandingProblem } from '../../api/queries.ts'
+import { useList, usePersistentProblem } from '../../api/queries.ts'
 import { type Names, useNames } from '../../api/use-names.ts'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
@@ -22,20 +22,20 @@ const REFRESH_MS = 5_000
 
 export default function Messages() {
   const [params] = useSearchState()
-  // What is being looked for; other parameters do not ask anew.
+  // Only these parameters start a new search.
   const search = FILTERS.map((name) => `${name}=${encodeURIComponent(params.get(name) ?? '')}`).join('&')
   const names = useNames()
   return (
-    <Page title="Messages" about="Where is my event? Find it by its messageId, its user or its time; every message tells its whole story.">
+    <Page title="Messages" about="Find a message by its messageId, user or time, and see its timeline and deliveries.">
       <Filters params={params} sources={names.sources} />
-      <Found key={search} params={params} names={names} />
+      <Results key={search} params={params} names={names} />
     </Page>
   )
 }
 
-function Found({ params, names }: { params: URLSearchParams; names: Names }) {
-  // A period that moves is counted from the moment it was asked for, or every look would be another question.
-  const [askedMs] = useState(() => Date.now())
+function Results({ params, names }: { params: URLSearchParams; names: Names }) {
+  // Relative periods count back from when the search was started: otherwise every render would be another query.
+  const [searchedMs] = useState(() => Date.now())
   const [isFirstPage, setFirstPage] = useState(true)
   const type = TYPES.find((each) => each === params.get('type'))
   const query = useList('GET /api/messages', {
@@ -45,31 +45,31 @@ function Found({ params, names }: { params: URLSearchParams; names: Names }) {
       userId: params.get('userId') ?? undefined,
       sourceId: params.get('sourceId') ?? undefined,
       type,
-      ...periodOf(params, askedMs),
+      ...periodOf(params, searchedMs),
     },
     ...(isFirstPage ? { everyMs: REFRESH_MS } : {}),
   })
   const { rows, isPending, hasNextPage, isFetchingNextPage, fetchNextPage, refetch } = query
-  // Begun anew with every search, by its key.
-  const problem = useStandingProblem({ data: query.data, error: query.problem })
+  // Reset with every search, because the component has the search as its key.
+  const problem = usePersistentProblem({ data: query.data, error: query.problem })
   const more = (): void => {
     setFirstPage(false)
     void fetchNextPage()
   }
   if (problem !== null && rows.length === 0) return <ErrorAlert problem={problem} onRetry={() => void refetch()} />
-  if (isPending) return <Loading lines={8} label="Looking for messages" />
-  if (rows.length === 0) return <Nothing params={params} />
+  if (isPending) return <Loading lines={8} label="Searching messages" />
+  if (rows.length === 0) return <NoMessages params={params} />
   return (
     <Box>
       {problem !== null && <ErrorAlert problem={problem} onRetry={() => void refetch()} />}
       <Group justify="space-between" mb="xs" gap="xs">
         <Text size="sm" c="dimmed" role="status">
           {hasNextPage
-            ? `The newest ${exactCount(rows.length)}`
+            ? `Newest ${exactCount(rows.length)} messages`
             : rows.length === 1
-              ? 'One message'
+              ? '1 message'
               : `${exactCount(rows.length)} messages`}
-          {isFirstPage ? ', refreshed every 5 seconds' : ', as of when they were asked for'}
+          {isFirstPage ? ' · updated every 5 s' : ' · not updated automatically'}
         </Text>
         <Button size="compact-sm" variant="default" onClick={() => void refetch()} loading={query.isRefetching && !isFirstPage}>
           Refresh
@@ -79,7 +79,7 @@ function Found({ params, names }: { params: URLSearchParams; names: Names }) {
       {hasNextPage && (
         <Group justify="center" mt="md">
           <Button variant="default" onClick={more} loading={isFetchingNextPage}>
-            Show older ones
+            Load older messages
           </Button>
         </Group>
       )}
@@ -87,7 +87,7 @@ function Found({ params, names }: { params: URLSearchParams; names: Names }) {
   )
 }
 
-/** Only what is in sight is drawn, so that a list of thousands stays quick. */
+/** Only visible rows are rendered, so that a list of thousands stays fast. */
 function Rows({ rows, names, onEnd }: { rows: readonly Row[]; names: Names; onEnd: (() => void) | undefined }) {
   const box = useRef<HTMLDivElement>(null)
   const [top, setTop] = useState(0)
@@ -101,7 +101,7 @@ function Rows({ rows, names, onEnd }: { rows: readonly Row[]; names: Names; onEn
   })
   const items = virtual.getVirtualItems()
   const lastShown = items.at(-1)?.index ?? 0
-  // Older ones come by themselves once somebody scrolls for them, not while the first page fits.
+  // Older messages are loaded automatically when the viewer scrolls to the end, but not if the first page fits.
   useEffect(() => {
     if (onEnd !== undefined && lastShown >= rows.length - 1 && window.scrollY > 0) onEnd()
   }, [lastShown, rows.length])
@@ -113,7 +113,7 @@ function Rows({ rows, names, onEnd }: { rows: readonly Row[]; names: Names; onEn
         <span>Event</span>
         <span>User</span>
         <span>Source</span>
-        <span>Goes to</span>
+        <span>Destinations</span>
       </div>
       <Box role="list" aria-label="Messages, newest first" pos="relative" style={{ height: virtual.getTotalSize() }}>
         {items.map(({ index, key, start }) => (
@@ -156,47 +156,46 @@ function MessageRow({ row, names }: { row: Row; names: Names }) {
       </span>
       <span>{userId ?? (anonymousId === null ? 'no user' : `anonymous ${anonymousId}`)}</span>
       <span>{names.sources.get(sourceId) ?? sourceId}</span>
-      <span className={classes['where']}>{goesTo(row, names.destinations)}</span>
+      <span className={classes['where']}>{destinationsOf(row, names.destinations)}</span>
     </Link>
   )
 }
 
-/** Its event; of a page or screen its name. */
+/** The event, or the name of a page or screen. */
 function nameOf({ type, event, message }: Row): string {
-  if (type === null) return 'content deleted'
+  if (type === null) return 'Content deleted'
   const name = event ?? message?.['name']
   return typeof name === 'string' && name !== '' ? name : `(${type})`
 }
 
-function goesTo({ deliveries, skips }: Row, names: ReadonlyMap<string, string>): string {
+function destinationsOf({ deliveries, skips }: Row, names: ReadonlyMap<string, string>): string {
   const ids = [...new Set(deliveries.map(({ destinationId }) => destinationId))]
   const not = skips.filter(({ destinationId }) => destinationId !== null).length
-  if (ids.length === 0) return 'nowhere'
+  if (ids.length === 0) return 'none'
   const to = ids.length > 2 ? `${ids.length} destinations` : ids.map((id) => names.get(id) ?? `${id} (deleted)`).join(', ')
-  return not === 0 ? to : `${to}, not to ${not}`
+  return not === 0 ? to : `${to} (${not} skipped)`
 }
 
-function Nothing({ params }: { params: URLSearchParams }) {
+function NoMessages({ params }: { params: URLSearchParams }) {
   const messageId = params.get('messageId')
   if (messageId !== null) {
     return (
       <Empty
-        title="No message of this messageId is here"
+        title="No message with this messageId"
         action={
           <Button component={Link} href={`/messages/${encodeURIComponent(messageId)}`}>
-            What can have become of it?
+            Show possible reasons
           </Button>
         }
       >
-        It never arrived, was rejected, was dropped, is older than messages are kept, or another filter leaves it out.
+        It was never received, was rejected or dropped, is older than the retention period, or does not match another filter.
       </Empty>
     )
   }
   if (FILTERS.some((name) => params.has(name))) {
     return (
-      <Empty title="Nothing matches">
-        Messages are found by whole ids, not by parts of them. Leave out a filter, or take a longer period. Older ones than
-        SWITCHYARD_RETENTION_DAYS are gone.
+      <Empty title="No messages match the filters">
+        Ids must match in full. Remove a filter or choose a longer period. Messages older than SWITCHYARD_RETENTION_DAYS are deleted.
       </Empty>
     )
   }
@@ -205,12 +204,11 @@ function Nothing({ params }: { params: URLSearchParams }) {
       title="No messages yet"
       action={
         <Button component={Link} href="/start">
-          Send the first one
+          Send a message
         </Button>
       }
     >
-      What your applications send appears here as soon as it was accepted. If you have sent something already, the source's rejected calls
-      may tell why it is not here.
+      Messages appear here as soon as they are accepted. If you have sent one already, check the rejected calls on the page of the source.
     </Empty>
   )
 }

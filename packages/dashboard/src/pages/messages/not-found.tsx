@@ -1,4 +1,4 @@
-// A message that is not here: what that can mean, and where to look for each of it. The page goes on looking meanwhile.
+// Shown for a message that is not stored: the possible reasons, and where to check each of them. The page keeps looking for it.
 
 import { Alert, Button, Group, List, Stack, Text } from '@mantine/core'
 import { Link } from 'wouter'
@@ -6,14 +6,14 @@ import type { ApiProblem } from '../../api/client.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
 
-/** As the API says it of a rejection that it remembers. */
+/** The API's message about a rejection that is stored. */
 const REJECTED_OF = /^A message with this messageId, from the source (\S+), was rejected/
 
 export function MessageNotFound({ id, problem, onRetry }: { id: string; problem: ApiProblem; onRetry: () => void }) {
   const sourceId = REJECTED_OF.exec(problem.message)?.[1]
   return (
     <Stack gap="md" maw={720}>
-      <Alert color="yellow" variant="light" title="No message of this id is stored" role="status">
+      <Alert color="yellow" variant="light" title="No message with this id is stored" role="status">
         <Stack gap="xs" align="flex-start">
           <Copyable text={id} label="the id" />
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
@@ -22,41 +22,41 @@ export function MessageNotFound({ id, problem, onRetry }: { id: string; problem:
           <Group gap="xs">
             {sourceId !== undefined && (
               <Button component={Link} href={`/sources/${encodeURIComponent(sourceId)}`} size="xs">
-                The source's rejected calls
+                View rejected calls
               </Button>
             )}
             <Button size="xs" variant="default" onClick={onRetry}>
-              Look again
+              Check again
             </Button>
           </Group>
         </Stack>
       </Alert>
       <Text fw={600} component="h2" size="lg">
-        What that can mean
+        Possible reasons
       </Text>
       <List spacing="sm" size="sm">
         <List.Item>
-          <b>It never arrived.</b> The sender still holds it, its write key was wrong, or it went to another installation.{' '}
-          <ViewLink to={`/live?messageId=${encodeURIComponent(id)}`}>Watch live</ViewLink> while it is sent again, and look at the sender's
-          errors.
+          <b>It was never received.</b> The sender has not sent it yet, used a wrong write key, or sent it to another installation. Check
+          the errors of the sender, and <ViewLink to={`/live?messageId=${encodeURIComponent(id)}`}>watch the live page</ViewLink> while you
+          send it again.
         </List.Item>
         <List.Item>
-          <b>It was rejected.</b> What was refused at the door is counted by code, with a sample, on the page of its{' '}
-          <ViewLink to="/sources">source</ViewLink>; calls without a known write key on the list of sources.
+          <b>It was rejected.</b> Rejected calls are listed by code, with a sample, on the page of the{' '}
+          <ViewLink to="/sources">source</ViewLink>; those with an unknown write key are below the list of sources.
         </List.Item>
         <List.Item>
-          <b>It was dropped, because its user is suppressed.</b> <ViewLink to="/deletions">Deletions</ViewLink> tell whose messages are.
+          <b>It was dropped because its user is suppressed.</b> <ViewLink to="/deletions">Deletions</ViewLink> lists the suppressed users.
         </List.Item>
         <List.Item>
-          <b>It is older than messages are kept.</b> SWITCHYARD_RETENTION_DAYS says how long that is; 7 days unless it was set.
+          <b>It is older than the retention period.</b> SWITCHYARD_RETENTION_DAYS sets how long messages are kept; the default is 7 days.
         </List.Item>
         <List.Item>
-          <b>The id is another one.</b> Here it is found by the sender's messageId or by the id in the store, in whole.{' '}
-          <ViewLink to="/messages">Search by user, type or time</ViewLink> instead.
+          <b>The id is different.</b> Enter the full messageId of the sender or the full stored id, or{' '}
+          <ViewLink to="/messages">search by user, type or time</ViewLink>.
         </List.Item>
       </List>
       <Text size="sm" c="dimmed">
-        This page looks again every 5 seconds.
+        This page checks again every 5 seconds.
       </Text>
     </Stack>
   )

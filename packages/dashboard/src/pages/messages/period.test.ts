@@ -5,12 +5,12 @@ import { fromLocalInput, localInput, periodChoice, periodOf } from './period.ts'
 const NOON = Date.parse('2026-11-15T12:00:00.000Z')
 const of = (search: string): URLSearchParams => new URLSearchParams(search)
 
-test('a period that moves with the present', () => {
+test('a period relative to the current time', () => {
   assert.deepEqual(periodOf(of('period=1h'), NOON), { from: '2026-11-15T11:00:00.000Z' })
   assert.equal(periodChoice(of('period=1h')), '1h')
 })
 
-test('two times, one time, none, and what is no time', () => {
+test('two times, one time, none, and an invalid time', () => {
   assert.deepEqual(periodOf(of('from=2026-11-15T10:00:00Z&to=2026-11-15T11:00:00Z'), NOON), {
     from: '2026-11-15T10:00:00.000Z',
     to: '2026-11-15T11:00:00.000Z',
@@ -21,7 +21,7 @@ test('two times, one time, none, and what is no time', () => {
   assert.deepEqual([periodChoice(of('from=x')), periodChoice(of('period=between')), periodChoice(of(''))], ['between', 'between', 'any'])
 })
 
-test("an input in the viewer's zone and back", () => {
+test("a round trip through an input in the viewer's time zone", () => {
   const iso = '2026-03-01T10:20:30.000Z'
   assert.equal(fromLocalInput(localInput(iso)), iso)
   assert.equal(localInput(null), '')

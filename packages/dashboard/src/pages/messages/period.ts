@@ -1,4 +1,4 @@
-// The period of a search, as it stands in the address: one that moves with the present (`period=1h`), or two times of the viewer's zone. Pure.
+// The period of a search in the URL: relative to the current time (`period=1h`), or two times in the viewer's time zone. Pure.
 
 export const PERIODS = [
   { value: '15m', label: 'Last 15 minutes', ms: 15 * 60_000 },
@@ -13,17 +13,17 @@ export interface Period {
 }
 
 export function periodOf(params: URLSearchParams, nowMs: number): Period {
-  const moving = PERIODS.find(({ value }) => value === params.get('period'))
-  if (moving !== undefined) return { from: new Date(nowMs - moving.ms).toISOString() }
+  const relative = PERIODS.find(({ value }) => value === params.get('period'))
+  if (relative !== undefined) return { from: new Date(nowMs - relative.ms).toISOString() }
   const from = validTime(params.get('from'))
   const to = validTime(params.get('to'))
   return { ...(from === null ? {} : { from }), ...(to === null ? {} : { to }) }
 }
 
-/** What the select shows. */
+/** The value of the select. */
 export function periodChoice(params: URLSearchParams): string {
-  const moving = PERIODS.find(({ value }) => value === params.get('period'))
-  if (moving !== undefined) return moving.value
+  const relative = PERIODS.find(({ value }) => value === params.get('period'))
+  if (relative !== undefined) return relative.value
   return params.has('from') || params.has('to') || params.get('period') === 'between' ? 'between' : 'any'
 }
 
@@ -31,7 +31,7 @@ function validTime(text: string | null): string | null {
   return text === null || Number.isNaN(Date.parse(text)) ? null : new Date(text).toISOString()
 }
 
-/** As an input of the kind datetime-local has it: without a zone, in the viewer's. */
+/** The value of an input of type datetime-local: in the viewer's time zone, without naming it. */
 export function localInput(iso: string | null): string {
   if (iso === null || Number.isNaN(Date.parse(iso))) return ''
   const at = new Date(iso)
@@ -39,7 +39,7 @@ export function localInput(iso: string | null): string {
   return `${String(at.getFullYear()).padStart(4, '0')}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
 }
 
-/** The other way round; null for what is not a time yet. */
+/** The reverse of localInput; null if the text is not a complete time. */
 export function fromLocalInput(text: string): string | null {
   return validTime(text === '' ? null : text)
 }

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   attemptTitle,
-  folded,
+  collapsed,
   grouped,
-  lookAgainMs,
-  replayRefusal,
+  refreshMs,
+  replayObstacle,
   routingSentence,
   type StoryAttempt,
   type StoryDelivery,
   type StoryEntry,
+  summaryOf,
+  timelineEntries,
   titleOf,
-  toldEntries,
-  whereabouts,
 } from './story.ts'
 
 const NOON = Date.parse('2026-11-15T12:00:00.000Z')
@@ -61,31 +61,31 @@ const entry = (
   sentence = what as string,
 ): StoryEntry => ({ at, what, sentence, destinationId: null, deliveryId })
 
-test('every attempt is found by when it was over, though several have one number', () => {
+test('attempts are matched by their end, even if several have the same number', () => {
   const slow = attempt(1, NOON, 900.4, 'http://slow/')
   const quick = attempt(1, NOON, 10.2, 'http://quick/')
   const story = [entry('attempted', '1', iso(NOON + 10)), entry('attempted', '1', iso(NOON + 900)), entry('failed', '1', iso(NOON + 901))]
-  const told = toldEntries(story, [delivery('1', { attempts: [slow, quick] })])
+  const entries = timelineEntries(story, [delivery('1', { attempts: [slow, quick] })])
   assert.deepEqual(
-    told.map((one) => one.attempt?.url),
+    entries.map((one) => one.attempt?.url),
     ['http://quick/', 'http://slow/', undefined],
   )
 })
 
-test('an attempt of another clock is taken in turn, and one that is missing is none', () => {
-  const told = toldEntries(
+test('an attempt with a deviating clock is matched in order, and a missing one is null', () => {
+  const entries = timelineEntries(
     [entry('attempted', '1', iso(1)), entry('attempted', '1', iso(2))],
     [delivery('1', { attempts: [attempt(1, NOON, 5)] })],
   )
   assert.deepEqual(
-    told.map((one) => one.attempt?.attempt),
+    entries.map((one) => one.attempt?.attempt),
     [1, undefined],
   )
 })
 
-test('what waits says so without a time in UTC, and when it is due', () => {
+test('a waiting entry has its due time as a field instead of as UTC text', () => {
   const dueAt = iso(NOON)
-  const told = toldEntries(
+  const entries = timelineEntries(
     [
       entry('waiting', '1', dueAt, `Waiting for attempt 2 to "CRM", due at ${dueAt}.`),
       entry('waiting', '2', null, 'Waiting for attempt 1 to "X", due now.'),
@@ -93,7 +93,7 @@ test('what waits says so without a time in UTC, and when it is due', () => {
     [delivery('1', { state: 'pending', nextAttemptAt: dueAt }), delivery('2', { state: 'pending' })],
   )
   assert.deepEqual(
-    told.map(({ sentence, dueAt }) => [sentence, dueAt]),
+    entries.map(({ sentence, dueAt }) => [sentence, dueAt]),
     [
       ['Waiting for attempt 2 to "CRM".', dueAt],
       ['Waiting for attempt 1 to "X".', null],
@@ -101,14 +101,14 @@ test('what waits says so without a time in UTC, and when it is due', () => {
   )
 })
 
-test('long rows of attempts are folded, and nothing else is', () => {
+test('only long series of attempts are collapsed', () => {
   const attempts = Array.from({ length: 30 }, () => ({ ...entry('attempted', '1'), attempt: null }))
-  const rows = folded(grouped([{ ...entry('received'), attempt: null }, ...attempts, { ...entry('delivered', '1'), attempt: null }]))
+  const rows = collapsed(grouped([{ ...entry('received'), attempt: null }, ...attempts, { ...entry('delivered', '1'), attempt: null }]))
   assert.deepEqual(
-    rows.map((row) => (row.kind === 'fold' ? row.count : row.entry.what)),
+    rows.map((row) => (row.kind === 'collapsed' ? row.count : row.entry.what)),
     ['received', ...Array(3).fill('attempted'), 24, ...Array(3).fill('attempted'), 'delivered'],
   )
-  assert.equal(folded(grouped(attempts.slice(0, 9))).length, 9)
+  assert.equal(collapsed(grouped(attempts.slice(0, 9))).length, 9)
 })
 
 const filtered = { destinationId: 'x', reason: 'filtered', message: 'No.' }
@@ -119,53 +119,53 @@ const cases: [
   purged: boolean,
   says: string,
 ][] = [
-  ['one delivered', [delivery('1')], [], false, 'Delivered to its destination.'],
+  ['one delivered', [delivery('1')], [], false, 'Delivered to 1 destination.'],
   ['all delivered', [delivery('1'), delivery('2')], [], false, 'Delivered to all 2 destinations.'],
   [
     'some of each',
     [delivery('1'), delivery('2', { state: 'pending' }), delivery('3', { state: 'failed' }), delivery('4', { state: 'failed' })],
     [filtered],
     false,
-    'Delivered to 1 of 4 destinations, 1 waits, 2 failed. Not sent to one other, and below is why.',
+    'Delivered to 1 of 4 destinations, 1 pending, 2 failed. Not sent to 1 other destination; the timeline below shows why.',
   ],
-  ['one that waits', [delivery('1', { state: 'pending' })], [], false, 'It waits to be delivered to its destination.'],
+  ['one pending', [delivery('1', { state: 'pending' })], [], false, 'Delivery to its destination is pending.'],
   [
-    'a replay in the place of what failed',
+    'a replay instead of the failed delivery',
     [delivery('1', { state: 'failed', destinationId: 'd', replayedBy: '2' }), delivery('2', { destinationId: 'd', replayOf: '1' })],
     [],
     false,
-    'Delivered to its destination.',
+    'Delivered to 1 destination.',
   ],
   [
-    'nowhere to go',
+    'a source without a destination',
     [],
     [{ destinationId: null, reason: 'no_destination', message: 'The source has no destination.' }],
     false,
-    'It goes nowhere. The source has no destination.',
+    'Not sent to any destination. The source has no destination.',
   ],
-  ['nobody takes it', [], [filtered, filtered], false, 'It goes nowhere: no destination takes it.'],
-  ['purged', [delivery('1', { state: 'cancelled' })], [], true, 'Its delivery was cancelled. Its content was deleted.'],
+  ['skipped for every destination', [], [filtered, filtered], false, 'Not sent to any destination. The timeline below shows why.'],
+  ['purged', [delivery('1', { state: 'cancelled' })], [], true, 'The delivery was cancelled. The content was deleted.'],
 ]
 for (const [title, deliveries, skips, purged, says] of cases)
-  test(`where it is: ${title}`, () => assert.equal(whereabouts({ deliveries, skips, purged }), says))
+  test(`summary: ${title}`, () => assert.equal(summaryOf({ deliveries, skips, purged }), says))
 
-test('it is looked at again while something is pending, and more often when something is due', () => {
-  assert.equal(lookAgainMs([{ state: 'failed', nextAttemptAt: null }], NOON), undefined)
-  assert.equal(lookAgainMs([{ state: 'pending', nextAttemptAt: null }], NOON), 2_000)
-  assert.equal(lookAgainMs([{ state: 'pending', nextAttemptAt: iso(NOON + 5_000) }], NOON), 2_000)
-  assert.equal(lookAgainMs([{ state: 'pending', nextAttemptAt: iso(NOON + 600_000) }], NOON), 10_000)
+test('the page refreshes while a delivery is pending, and more often when one is due', () => {
+  assert.equal(refreshMs([{ state: 'failed', nextAttemptAt: null }], NOON), undefined)
+  assert.equal(refreshMs([{ state: 'pending', nextAttemptAt: null }], NOON), 2_000)
+  assert.equal(refreshMs([{ state: 'pending', nextAttemptAt: iso(NOON + 5_000) }], NOON), 2_000)
+  assert.equal(refreshMs([{ state: 'pending', nextAttemptAt: iso(NOON + 600_000) }], NOON), 10_000)
 })
 
-test('titles and refusals', () => {
+test('titles, and why a delivery cannot be replayed', () => {
   assert.equal(titleOf({ type: 'track', event: 'Signed Up' }), 'track: Signed Up')
   assert.equal(titleOf({ type: 'identify', event: null }), 'identify')
-  assert.equal(titleOf({ type: null, event: null }), 'A deleted message')
-  assert.equal(replayRefusal({ state: 'failed' }, false, false), null)
-  assert.match(replayRefusal({ state: 'pending' }, false, false) ?? '', /still pending/)
-  assert.match(replayRefusal({ state: 'failed' }, true, false) ?? '', /no longer stored/)
+  assert.equal(titleOf({ type: null, event: null }), 'Deleted message')
+  assert.equal(replayObstacle({ state: 'failed' }, false, false), null)
+  assert.match(replayObstacle({ state: 'pending' }, false, false) ?? '', /still pending/)
+  assert.match(replayObstacle({ state: 'failed' }, true, false) ?? '', /no longer stored/)
 })
 
-test('the title of an attempt leaves out what is shown below it', () => {
+test('the title of an attempt leaves out the URL and the response', () => {
   assert.equal(
     attemptTitle('Attempt 2 to "a: POST b", in a batch: POST http://a/b?… (127.0.0.1) failed after 3 ms (http_500). No.', {
       url: 'http://a/b?key=1',
@@ -175,16 +175,16 @@ test('the title of an attempt leaves out what is shown below it', () => {
   assert.equal(attemptTitle('Attempt 1: something else', { url: 'http://a/' }), 'Attempt 1: something else')
 })
 
-test('routing in a sentence; a replay is no further destination', () => {
+test('the routing sentence does not count replays as destinations', () => {
   const deliveries = [delivery('1', { destinationId: 'd' }), delivery('2', { destinationId: 'd', replay: true })]
   assert.equal(
     routingSentence({ type: 'track', deliveries, skips: [filtered], purged: false }),
-    'Validated as track and stored. Routed to one destination, not to one other.',
+    'Validated as track and stored. Routed to 1 destination, skipped for 1 other.',
   )
   assert.equal(routingSentence({ type: null, deliveries: [], skips: [], purged: true }), 'Validated and stored. Routed to no destination.')
 })
 
-test('what was decided at the same moment is one item', () => {
+test('decisions at the same time are one row', () => {
   const at = (what: StoryEntry['what'], ms: number) => ({ ...entry(what, String(ms), iso(ms)), attempt: null })
   const rows = grouped([
     at('received', 1),

@@ -1,5 +1,5 @@
-// The story of a message as the page tells it: the API's entries with the attempts that they are about, long rows of attempts folded,
-// where the message is in a sentence, and how soon to look again. Pure.
+// The timeline of a message as the page shows it: the API's entries (`story`) with their attempts, long series of attempts collapsed, a
+// summary of the state, and how soon to refresh. Pure.
 
 import type { Answer } from '../../api/client.ts'
 
@@ -8,15 +8,15 @@ export type StoryEntry = MessageStory['story'][number]
 export type StoryDelivery = MessageStory['deliveries'][number]
 export type StoryAttempt = StoryDelivery['attempts'][number]
 
-export interface ToldEntry extends StoryEntry {
-  /** Of what was attempted: the attempt itself. */
+export interface TimelineEntry extends StoryEntry {
+  /** The attempt that the entry is about, if it is about one. */
   attempt: StoryAttempt | null
-  /** Of what waits: when its next attempt is due. Undefined: it does not wait. */
+  /** When the next attempt of a waiting delivery is due. Undefined if it is not waiting. */
   dueAt?: string | null
 }
 
-/** Every entry with its attempt. An entry is told when its attempt was over, and a destination of several URLs has several of one number. */
-export function toldEntries(story: readonly StoryEntry[], deliveries: readonly StoryDelivery[]): ToldEntry[] {
+/** Adds the attempt to each entry. They are matched by the end of the attempt, because a destination with several URLs has several attempts of one number. */
+export function timelineEntries(story: readonly StoryEntry[], deliveries: readonly StoryDelivery[]): TimelineEntry[] {
   const left = new Map(deliveries.map(({ id, attempts }) => [id, [...attempts]]))
   const dueAt = new Map(deliveries.map(({ id, nextAttemptAt }) => [id, nextAttemptAt]))
   return story.map((entry) => {
@@ -31,18 +31,18 @@ export function toldEntries(story: readonly StoryEntry[], deliveries: readonly S
   })
 }
 
-/** The time in UTC, which the page tells in the viewer's zone and counts down to. */
+/** The due time in UTC at the end of a sentence. The page shows it as a countdown in the viewer's time zone instead. */
 const DUE = /, due (?:at \S+Z|now)\.$/
 
 function endOf({ startedAt, timings }: StoryAttempt): number {
   return Date.parse(startedAt) + Math.round(timings.totalMs)
 }
 
-export type Folded = { kind: 'entry'; entry: ToldEntry; also: ToldEntry[] } | { kind: 'fold'; count: number }
+export type TimelineRow = { kind: 'entry'; entry: TimelineEntry; also: TimelineEntry[] } | { kind: 'collapsed'; count: number }
 
-/** What was decided for several destinations at the same moment is one item: `also` holds all but the first. */
-export function grouped(entries: readonly ToldEntry[]): Folded[] {
-  const rows: Folded[] = []
+/** Combines decisions for several destinations at the same time into one row: `also` has all but the first. */
+export function grouped(entries: readonly TimelineEntry[]): TimelineRow[] {
+  const rows: TimelineRow[] = []
   for (const entry of entries) {
     const last = rows.at(-1)
     const isSame =
@@ -56,16 +56,16 @@ export function grouped(entries: readonly ToldEntry[]): Folded[] {
   return rows
 }
 
-const LEAST_FOLDED = 4
+const MIN_COLLAPSED = 4
 
-/** Of a long row of attempts, the first and the last ones; what lies between can be unfolded. Nothing but attempts is ever folded. */
-export function folded(rows: readonly Folded[], keep = 3): Folded[] {
-  const result: Folded[] = []
-  let run: Folded[] = []
+/** Collapses the middle of a long series of attempts; the first and the last `keep` stay. Other entries are never collapsed. */
+export function collapsed(rows: readonly TimelineRow[], keep = 3): TimelineRow[] {
+  const result: TimelineRow[] = []
+  let run: TimelineRow[] = []
   const flush = (): void => {
     const middle = run.length - keep * 2
-    if (middle < LEAST_FOLDED) result.push(...run)
-    else result.push(...run.slice(0, keep), { kind: 'fold', count: middle }, ...run.slice(-keep))
+    if (middle < MIN_COLLAPSED) result.push(...run)
+    else result.push(...run.slice(0, keep), { kind: 'collapsed', count: middle }, ...run.slice(-keep))
     run = []
   }
   for (const row of rows) {
@@ -79,8 +79,8 @@ export function folded(rows: readonly Folded[], keep = 3): Folded[] {
   return result
 }
 
-/** Where the message is, in a sentence or two. A replay counts in the place of what it repeats. */
-export function whereabouts({ deliveries, skips, purged }: Pick<MessageStory, 'deliveries' | 'skips' | 'purged'>): string {
+/** Summarizes the state of the message in a sentence or two. A replay counts instead of the delivery that it repeats. */
+export function summaryOf({ deliveries, skips, purged }: Pick<MessageStory, 'deliveries' | 'skips' | 'purged'>): string {
   const newest = new Map<string, StoryDelivery>()
   for (const delivery of deliveries) {
     const known = newest.get(delivery.destinationId)
@@ -93,40 +93,43 @@ export function whereabouts({ deliveries, skips, purged }: Pick<MessageStory, 'd
     const [skip] = skips
     sentences.push(
       skip === undefined
-        ? 'It goes nowhere.'
+        ? 'Not sent to any destination.'
         : skips.length === 1
-          ? `It goes nowhere. ${skip.message}`
-          : 'It goes nowhere: no destination takes it.',
+          ? `Not sent to any destination. ${skip.message}`
+          : 'Not sent to any destination. The timeline below shows why.',
     )
   } else {
     const delivered = of('delivered')
     const to =
       states.length === 1
-        ? 'its destination'
+        ? '1 destination'
         : delivered === states.length
           ? `all ${states.length} destinations`
           : `${delivered} of ${states.length} destinations`
     const parts = [
       delivered === 0 ? '' : `delivered to ${to}`,
-      part(of('pending'), 'waits', 'wait'),
+      part(of('pending'), 'pending', 'pending'),
       part(of('failed'), 'failed', 'failed'),
       part(of('expired'), 'expired', 'expired'),
-      part(of('cancelled'), 'was cancelled', 'were cancelled'),
+      part(of('cancelled'), 'cancelled', 'cancelled'),
     ]
     const only = states.length === 1 && delivered === 0 ? SINGLE[states[0] as string] : undefined
     sentences.push(only ?? `${capital(parts.filter((text) => text !== '').join(', '))}.`)
     const skipped = skips.filter(({ destinationId }) => destinationId !== null).length
-    if (skipped > 0) sentences.push(`Not sent to ${skipped === 1 ? 'one other' : `${skipped} others`}, and below is why.`)
+    if (skipped > 0)
+      sentences.push(
+        `Not sent to ${skipped === 1 ? '1 other destination' : `${skipped} other destinations`}; the timeline below shows why.`,
+      )
   }
-  if (purged) sentences.push('Its content was deleted.')
+  if (purged) sentences.push('The content was deleted.')
   return sentences.join(' ')
 }
 
 const SINGLE: Readonly<Record<string, string>> = {
-  pending: 'It waits to be delivered to its destination.',
-  failed: 'It failed at its destination, and is not tried again by itself.',
-  expired: 'It was given up: the time for retries is over.',
-  cancelled: 'Its delivery was cancelled.',
+  pending: 'Delivery to its destination is pending.',
+  failed: 'Delivery to its destination failed. It is not retried automatically.',
+  expired: 'The delivery expired: its retry window ended.',
+  cancelled: 'The delivery was cancelled.',
 }
 
 function part(count: number, one: string, many: string): string {
@@ -137,35 +140,35 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** How soon something may have changed; undefined when nothing is pending any more. */
-export function lookAgainMs(deliveries: readonly { state: string; nextAttemptAt: string | null }[], nowMs: number): number | undefined {
+/** How soon to refresh; undefined if no delivery is pending. */
+export function refreshMs(deliveries: readonly { state: string; nextAttemptAt: string | null }[], nowMs: number): number | undefined {
   const pending = deliveries.filter(({ state }) => state === 'pending')
   if (pending.length === 0) return undefined
   const soonest = Math.min(...pending.map(({ nextAttemptAt }) => (nextAttemptAt === null ? nowMs : Date.parse(nextAttemptAt))))
   return soonest - nowMs > 30_000 ? 10_000 : 2_000
 }
 
-/** What a message is called in a list: its event, else its type. */
+/** The title of a message: its type, and its event if it has one. */
 export function titleOf({ type, event }: { type: string | null; event: string | null }): string {
-  if (type === null) return 'A deleted message'
+  if (type === null) return 'Deleted message'
   return event === null ? type : `${type}: ${event}`
 }
 
-/** Whether a delivery can be sent again, or why not. */
-export function replayRefusal({ state }: { state: string }, isMessageGone: boolean, isDestinationGone: boolean): string | null {
-  if (state === 'pending') return 'It is still pending: it is sent by itself.'
-  if (isMessageGone) return 'The message is no longer stored, so there is nothing to send.'
+/** Returns why a delivery cannot be replayed; null if it can. */
+export function replayObstacle({ state }: { state: string }, isMessageGone: boolean, isDestinationGone: boolean): string | null {
+  if (state === 'pending') return 'The delivery is still pending and is sent automatically.'
+  if (isMessageGone) return 'The message is no longer stored.'
   if (isDestinationGone) return 'The destination was deleted.'
   return null
 }
 
-/** The sentence of an attempt without what is shown below it: where it went, and what came back. */
+/** The sentence of an attempt without the URL and the response, which are shown below it. */
 export function attemptTitle(sentence: string, { url }: Pick<StoryAttempt, 'url'>): string {
   const end = sentence.indexOf(`: POST ${url.split('?')[0]}`)
   return end === -1 ? sentence : `${sentence.slice(0, end)}.`
 }
 
-/** That it was taken, and to how many it went. */
+/** Says that the message was stored, and to how many destinations it was routed. */
 export function routingSentence({
   type,
   deliveries,
@@ -176,17 +179,17 @@ export function routingSentence({
   const not = skips.filter(({ destinationId }) => destinationId !== null).length
   const valid = purged || type === null ? 'Validated and stored.' : `Validated as ${type} and stored.`
   if (to === 0 && not === 0) return `${valid} Routed to no destination.`
-  const routed = to === 0 ? 'no destination' : to === 1 ? 'one destination' : `${to} destinations`
-  return `${valid} Routed to ${routed}${not === 0 ? '' : `, not to ${not === 1 ? 'one other' : `${not} others`}`}.`
+  const routed = to === 0 ? 'no destination' : to === 1 ? '1 destination' : `${to} destinations`
+  return `${valid} Routed to ${routed}${not === 0 ? '' : `, skipped for ${not} ${not === 1 ? 'other' : 'others'}`}.`
 }
 
-/** Why a delivery is not sent yet. */
+/** Returns why a delivery is not sent yet, from its timeline entry. */
 export function waitingOf(story: readonly StoryEntry[], deliveryId: string): string | null {
   const entry = story.find(({ what, deliveryId: id }) => what === 'waiting' && id === deliveryId)
   return entry === undefined ? null : entry.sentence.replace(DUE, '.')
 }
 
-/** What it came to, without the way there. */
+/** The entries that say how it ended, without receipt, routing and attempts. */
 export function outcomes(story: readonly StoryEntry[]): StoryEntry[] {
   return story.filter(({ what }) => what !== 'received' && what !== 'owed' && what !== 'attempted')
 }

@@ -1,4 +1,4 @@
-// What happened to a message, in order: the API's sentences, each attempt with its phases and answer, and what is still to come counted down.
+// The timeline of a message: the API's sentences, each attempt with its phases and response, and a countdown to the next attempt.
 
 import { Button, Stack, Text, Timeline } from '@mantine/core'
 import type { ReactElement } from 'react'
@@ -8,9 +8,9 @@ import { ViewLink } from '../../components/link.tsx'
 import { Time } from '../../components/time.tsx'
 import { STATE_COLORS } from '../../theme.ts'
 import { changeSearch, useSearchState } from '../../url-state.ts'
-import { attemptTitle, folded, grouped, type MessageStory, type ToldEntry, toldEntries } from './story.ts'
+import { attemptTitle, collapsed, grouped, type MessageStory, type TimelineEntry, timelineEntries } from './story.ts'
 
-const COLORS: Readonly<Record<ToldEntry['what'], string>> = {
+const COLORS: Readonly<Record<TimelineEntry['what'], string>> = {
   ...STATE_COLORS,
   received: 'blue',
   duplicate: 'gray',
@@ -21,8 +21,8 @@ const COLORS: Readonly<Record<ToldEntry['what'], string>> = {
   waiting: 'blue',
 }
 
-/** On the bullet; the sentence says the same. */
-const SIGNS: Readonly<Record<ToldEntry['what'], string>> = {
+/** The character on the bullet; the sentence has the same meaning. */
+const SIGNS: Readonly<Record<TimelineEntry['what'], string>> = {
   received: '↓',
   duplicate: '=',
   owed: '→',
@@ -46,18 +46,18 @@ export function StoryTimeline({
   routing?: string
 }) {
   const [params] = useSearchState()
-  const isWhole = params.get('all') === 'yes'
-  const all = grouped(toldEntries(story, deliveries))
-  const rows = isWhole ? all : folded(all)
-  // What to do about a failure is said once, where the delivery stands.
+  const isExpanded = params.get('all') === 'yes'
+  const all = grouped(timelineEntries(story, deliveries))
+  const rows = isExpanded ? all : collapsed(all)
+  // Advice about a failure is shown only for the last attempt of each delivery.
   const lastAttempts = new Set(deliveries.map(({ attempts }) => attempts.at(-1)))
   return (
-    <Timeline bulletSize={22} lineWidth={2} active={rows.length} role="list" aria-label="What happened, in order">
+    <Timeline bulletSize={22} lineWidth={2} active={rows.length} role="list" aria-label="Timeline, oldest first">
       {rows.map((row, at) =>
-        row.kind === 'fold' ? (
-          <Timeline.Item key={`fold-${at}`} role="listitem" color="gray" lineVariant="dashed">
+        row.kind === 'collapsed' ? (
+          <Timeline.Item key={`collapsed-${at}`} role="listitem" color="gray" lineVariant="dashed">
             <Button variant="subtle" size="compact-sm" onClick={() => changeSearch({ all: 'yes' }, { replace: true })}>
-              Show {row.count} attempts in between
+              Show {row.count} more attempts
             </Button>
           </Timeline.Item>
         ) : (
@@ -72,11 +72,11 @@ export function StoryTimeline({
   )
 }
 
-/** An element and not a component: the timeline gives its items what they need by cloning them. */
+/** An element rather than a component, because the timeline passes props to its items by cloning them. */
 function item(
-  entry: ToldEntry,
+  entry: TimelineEntry,
   key: number,
-  { also, withAdvice, extra }: { also: readonly ToldEntry[]; withAdvice: boolean; extra: string | undefined },
+  { also, withAdvice, extra }: { also: readonly TimelineEntry[]; withAdvice: boolean; extra: string | undefined },
 ): ReactElement {
   const { what, at, sentence, attempt, dueAt } = entry
   const color = what === 'attempted' && attempt !== null ? (attempt.reason === null ? 'teal' : 'red') : COLORS[what]

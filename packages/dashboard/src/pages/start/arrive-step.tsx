@@ -1,4 +1,4 @@
-// The last step: a real message, followed from the door to the webhook's answer.
+// The last step: a real message, followed from the tracking API to the response of the webhook.
 
 import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
@@ -23,7 +23,7 @@ type Destination = Schemas['Destination']
 type Story = Answer<'GET /api/messages/{id}'>
 type Delivery = Story['deliveries'][number]
 
-const isOver = (story: Story | undefined): boolean => story !== undefined && story.deliveries.every(({ state }) => state !== 'pending')
+const isFinished = (story: Story | undefined): boolean => story !== undefined && story.deliveries.every(({ state }) => state !== 'pending')
 
 export function ArriveStep({ source, destinations }: { source: Source; destinations: readonly Destination[] }) {
   const { isAdmin } = useSession()
@@ -33,7 +33,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
   const story = useApi('GET /api/messages/{id}', {
     params: { id: followed ?? '' },
     enabled: followed !== null,
-    everyMs: (answer) => (isOver(answer) ? undefined : 2_000),
+    everyMs: (answer) => (isFinished(answer) ? undefined : 2_000),
   })
   const follow = (messageId: string): void => change({ message: messageId }, { replace: followed === null })
   useLive({
@@ -43,12 +43,12 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
         if (event.kind === 'accepted' && !event.duplicate && event.messageId !== null && followed === null) return follow(event.messageId)
       }
       if (followed === null || !events.some(({ kind }) => kind === 'attempt')) return
-      // The outcome is recorded right after the attempt is told.
+      // The outcome is stored right after the attempt is reported.
       void client.invalidateQueries({ queryKey: ['GET /api/messages/{id}'] })
     },
   })
-  // What has come to its end may be what the step waits for.
-  const isSettled = isOver(story.data)
+  // A settled delivery may complete this step.
+  const isSettled = isFinished(story.data)
   useEffect(() => {
     if (isSettled) void client.invalidateQueries({ queryKey: ['GET /api/ledger'] })
   }, [isSettled, client])
@@ -57,31 +57,35 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
   return (
     <Stack gap="lg">
       {destinations.length === 0 ? (
-        <Alert color="orange" title="There is no webhook yet">
-          A message would be stored and go nowhere. <ViewLink to="/start?step=webhook">Add a webhook first</ViewLink>.
+        <Alert color="orange" title="No webhook yet">
+          A message would be stored but not delivered. <ViewLink to="/start?step=webhook">Add a webhook first</ViewLink>.
         </Alert>
       ) : fed.length === 0 && other !== undefined ? (
-        <Alert color="orange" title={`No webhook takes what ${source.name} sends`}>
-          It is not chosen there, or the webhook is paused or disabled.{' '}
-          <ViewLink to={`/destinations/${other.id}?tab=settings`}>Look at {other.name}</ViewLink>.
+        <Alert color="orange" title={`No webhook receives messages of ${source.name}`}>
+          The source is not attached to it, or the webhook is paused or disabled.{' '}
+          <ViewLink to={`/destinations/${other.id}?tab=settings`}>View settings of {other.name}</ViewLink>
         </Alert>
       ) : null}
       {isAdmin && (
-        <SendFromHere source={source} onSent={follow} label={followed === null ? 'Send a message from this page' : 'Send another'} />
+        <SendFromHere
+          source={source}
+          onSent={follow}
+          label={followed === null ? 'Send a message from this page' : 'Send another message'}
+        />
       )}
       {followed === null ? (
         <>
-          <Text size="sm">{isAdmin ? 'Or send one yourself:' : 'Send one:'}</Text>
+          <Text size="sm">{isAdmin ? 'Or send one with code:' : 'Send a message:'}</Text>
           <Snippets writeKey={source.writeKeys.at(-1) ?? ''} requireOAuth={source.requireOAuth} />
           <Group gap="sm" role="status">
             <Loader size="sm" aria-hidden="true" />
             <Text size="sm" c="dimmed">
-              The next message of the source {source.name} is followed from here.
+              Waiting for the next message of the source {source.name} …
             </Text>
           </Group>
         </>
       ) : (
-        <Paper withBorder p="md" component="section" aria-label="The message that is followed">
+        <Paper withBorder p="md" component="section" aria-label="Followed message">
           {story.data !== undefined ? (
             <Followed story={story.data} names={new Map(destinations.map(({ id, name }) => [id, name]))} />
           ) : story.error !== null ? (
@@ -89,7 +93,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
               <ErrorAlert problem={story.error} onRetry={() => void story.refetch()} />
               <Group>
                 <Button variant="default" size="xs" onClick={() => change({ message: null })}>
-                  Follow another
+                  Follow another message
                 </Button>
               </Group>
             </Stack>
@@ -105,21 +109,21 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
 function Followed({ story, names }: { story: Story; names: ReadonlyMap<string, string> }) {
   const { id, type, event, deliveries, skips } = story
   const delivered = deliveries.filter(({ state }) => state === 'delivered')
-  const isWell = deliveries.length > 0 && delivered.length === deliveries.length
+  const isDelivered = deliveries.length > 0 && delivered.length === deliveries.length
   const nameOf = (destinationId: string, name: string | null = null): string => name ?? names.get(destinationId) ?? destinationId
   return (
     <Stack gap="md">
       <Title order={3} size="h5" aria-live="polite" style={{ overflowWrap: 'anywhere' }}>
-        {isWell
-          ? 'It arrived'
+        {isDelivered
+          ? 'Delivered'
           : deliveries.some(({ state }) => state === 'pending')
-            ? 'It is on its way'
+            ? 'Delivery pending'
             : deliveries.length === 0
-              ? 'It was stored, and goes nowhere'
-              : 'It did not arrive everywhere'}
+              ? 'Stored, but not sent to any destination'
+              : 'Not delivered to every destination'}
         : {event ?? type}
       </Title>
-      <Stack component="ul" gap="sm" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Where it goes">
+      <Stack component="ul" gap="sm" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Destinations">
         {deliveries.map((delivery) => (
           <li key={delivery.id}>
             <DeliveryLine delivery={delivery} name={nameOf(delivery.destinationId, delivery.destinationName)} />
@@ -132,19 +136,19 @@ function Followed({ story, names }: { story: Story; names: ReadonlyMap<string, s
           </Text>
         ))}
       </Stack>
-      {isWell && (
-        <Alert color="teal" variant="light" title="That is all of it" role="status">
-          From here on every message takes this way, is retried for hours if a webhook does not answer, and can be looked up and sent again.
+      {isDelivered && (
+        <Alert color="teal" variant="light" title="Setup complete" role="status">
+          Every new message is delivered this way, retried for hours if a webhook does not answer, and can be looked up and replayed.
         </Alert>
       )}
       <Group>
-        {isWell && (
+        {isDelivered && (
           <Button component={Link} href="/">
-            To the overview
+            Go to the overview
           </Button>
         )}
         <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
-          Its whole story
+          View timeline
         </Button>
       </Group>
     </Stack>
@@ -164,8 +168,8 @@ function DeliveryLine({ delivery, name }: { delivery: Delivery; name: string }) 
         </Text>
         {last !== undefined && last.reason === null && (
           <Text size="sm" component="span">
-            answered {last.status} in {duration(last.timings.totalMs)}
-            {attempts.length > 1 && `, at attempt ${last.attempt}`}
+            HTTP {last.status} in {duration(last.timings.totalMs)}
+            {attempts.length > 1 && ` · attempt ${last.attempt}`}
           </Text>
         )}
       </Group>
@@ -179,7 +183,7 @@ function DeliveryLine({ delivery, name }: { delivery: Delivery; name: string }) 
       )}
       {state === 'pending' && (
         <Text size="sm" c="dimmed" component="div">
-          {last === undefined ? 'The first attempt is ' : 'The next attempt is '}
+          {last === undefined ? 'First attempt ' : 'Next retry '}
           <Countdown at={nextAttemptAt} />
         </Text>
       )}

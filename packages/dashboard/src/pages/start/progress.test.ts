@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { doneSteps, listenCommand, newsOfRefusals, nextStep } from './progress.ts'
+import { doneSteps, listenCommand, nextStep, recentRejections } from './progress.ts'
 
 const row = (code: string, lastAt: string, count = 1) => ({ sourceId: null, code, count, lastAt, lastSample: 'x' })
-const told = (code: string, at: string) => ({ kind: 'rejected' as const, sourceId: null, code, messages: 1, at, sample: 'y' })
+const liveEvent = (code: string, at: string) => ({ kind: 'rejected' as const, sourceId: null, code, messages: 1, at, sample: 'y' })
 
-test('an installation says by itself what is done and what is next', () => {
+test('the next step follows from the data of the installation', () => {
   const next = (accepted: number, destinations: number, delivered: number) => nextStep(doneSteps({ accepted, destinations, delivered }))
   assert.equal(next(0, 0, 0), 'send')
   assert.equal(next(5, 0, 0), 'webhook')
@@ -14,28 +14,28 @@ test('an installation says by itself what is done and what is next', () => {
   assert.equal(next(5, 1, 4), 'arrive')
 })
 
-test('refusals: old ones are no news, the last comes first', () => {
+test('recent rejections leave out old ones, newest first', () => {
   const since = Date.parse('2026-01-01T10:00:00.000Z')
   const rows = [row('a', '2026-01-01T09:00:00.000Z'), row('b', '2026-01-01T10:01:00.000Z'), row('c', '2026-01-01T10:02:00.000Z')]
   assert.deepEqual(
-    newsOfRefusals(rows, [], since).map(({ code }) => code),
+    recentRejections(rows, [], since).map(({ code }) => code),
     ['c', 'b'],
   )
 })
 
-test('refusals: what was told is counted once, whether the store has it yet or not', () => {
+test('a live rejection is counted once, whether it is stored yet or not', () => {
   const since = Date.parse('2026-01-01T10:00:00.000Z')
-  const events = [told('a', '2026-01-01T10:01:00.000Z'), told('a', '2026-01-01T10:02:00.000Z')]
-  assert.deepEqual(newsOfRefusals([], events, since), [
+  const events = [liveEvent('a', '2026-01-01T10:01:00.000Z'), liveEvent('a', '2026-01-01T10:02:00.000Z')]
+  assert.deepEqual(recentRejections([], events, since), [
     { sourceId: null, code: 'a', count: 2, lastAt: '2026-01-01T10:02:00.000Z', lastSample: 'y' },
   ])
-  assert.equal(newsOfRefusals([row('a', '2026-01-01T10:02:00.000Z', 2)], events, since)[0]?.count, 2)
-  assert.equal(newsOfRefusals([row('a', '2026-01-01T10:01:59.998Z', 2)], events, since)[0]?.count, 2)
-  // The first of them is in the store, with forty before.
-  assert.equal(newsOfRefusals([row('a', '2026-01-01T10:01:00.000Z', 41)], events, since)[0]?.count, 42)
+  assert.equal(recentRejections([row('a', '2026-01-01T10:02:00.000Z', 2)], events, since)[0]?.count, 2)
+  assert.equal(recentRejections([row('a', '2026-01-01T10:01:59.998Z', 2)], events, since)[0]?.count, 2)
+  // The first of them is stored, together with 40 earlier ones.
+  assert.equal(recentRejections([row('a', '2026-01-01T10:01:00.000Z', 41)], events, since)[0]?.count, 42)
 })
 
-test('the command names the source unless it is the one it takes anyway', () => {
+test('the command names the source, unless it is the default', () => {
   assert.equal(
     listenCommand('http://localhost:8080', { id: 's1', name: 'default' }),
     'npx switchyard listen --connect --url http://localhost:8080',

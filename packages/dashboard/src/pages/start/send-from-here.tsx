@@ -1,11 +1,11 @@
-// Sends a real message by the tracking API, from this page: for those who have no terminal at hand.
+// Sends a real message to the tracking API from this page, for those who have no terminal at hand.
 
 import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { rejectionAdvice, rejectionSentence } from '../../text/rejections.ts'
 
-/** Begins with a word that tells where it came from; the rest is made up. */
+/** The prefix says where the message came from; the rest is random. */
 function newMessageId(): string {
   return `dashboard-${Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }
@@ -19,13 +19,15 @@ async function send(writeKey: string, messageId: string): Promise<string | null>
     })
     if (response.ok) return null
     const { code } = (await response.json().catch(() => ({}))) as { code?: string }
-    return code === undefined ? `The service answered ${response.status}.` : `${rejectionSentence(code)} ${rejectionAdvice(code)}`
+    return code === undefined
+      ? `The service responded with status ${response.status}.`
+      : `${rejectionSentence(code)} ${rejectionAdvice(code)}`
   } catch {
-    return 'The service does not answer. Is it running, and is the network there?'
+    return 'The service does not answer. Check that it is running and that the network works.'
   }
 }
 
-/** `onSent` is told the messageId, once it is stored. */
+/** `onSent` is called with the messageId when the message is stored. */
 export function SendFromHere({ source, onSent, label }: { source: Schemas['Source']; onSent: (messageId: string) => void; label: string }) {
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
@@ -34,10 +36,10 @@ export function SendFromHere({ source, onSent, label }: { source: Schemas['Sourc
   const click = async (): Promise<void> => {
     setBusy(true)
     const messageId = newMessageId()
-    const refused = await send(writeKey, messageId)
-    setProblem(refused)
+    const error = await send(writeKey, messageId)
+    setProblem(error)
     setBusy(false)
-    if (refused === null) onSent(messageId)
+    if (error === null) onSent(messageId)
   }
   return (
     <Stack gap="xs">
@@ -46,11 +48,11 @@ export function SendFromHere({ source, onSent, label }: { source: Schemas['Sourc
           {label}
         </Button>
         <Text size="sm" c="dimmed" style={{ flex: '1 1 200px' }}>
-          A real track call with the event “Hello Switchyard” of user u-1. It is stored and delivered like any other.
+          Sends a track call: event “Hello Switchyard”, user u-1. It is stored and delivered like any other message.
         </Text>
       </Group>
       {problem !== null && (
-        <Alert color="red" role="alert" title="It was not accepted">
+        <Alert color="red" role="alert" title="The message was rejected">
           {problem}
         </Alert>
       )}

@@ -1,5 +1,5 @@
-// The first step: the write key, lines to copy, and the wait for the first message. What comes is shown as it was stored, and what is refused
-// is shown, too, because a wrong key is the usual reason why nothing comes.
+// The first step: the write key, code to copy, and the first message when it arrives. Rejected calls are shown too, because a wrong write key
+// is the most common reason why no message arrives.
 
 import { Alert, Button, Group, List, Loader, NativeSelect, Paper, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
@@ -18,17 +18,17 @@ import { Time } from '../../components/time.tsx'
 import { WriteKey } from '../../components/write-key.tsx'
 import { useSession } from '../../session.tsx'
 import { isLoopback } from '../../text/snippets.ts'
-import { newsOfRefusals } from './progress.ts'
+import { recentRejections } from './progress.ts'
 import { SendFromHere } from './send-from-here.tsx'
 
 type Source = Schemas['Source']
 type Message = Answer<'GET /api/messages'>['data'][number]
 
-/** Before it, nobody could have pasted anything. */
+/** Hints are shown after this time: before, nobody could have run a snippet. */
 const HINTS_AFTER_MS = 20_000
-/** Somebody who comes here because nothing arrives has just tried. */
+/** Rejections from before the page was opened are shown if they are this recent: the viewer has probably just tried. */
 const RECENT_MS = 10 * 60_000
-const MAX_TOLD = 200
+const MAX_REJECTED = 200
 
 export function SendStep({
   source,
@@ -45,24 +45,24 @@ export function SendStep({
   const newest = source.writeKeys.at(-1)
   const client = useQueryClient()
   const [beganMs] = useState(() => Date.now())
-  const [told, setTold] = useState<LiveRejected[]>([])
-  const look = (): void => {
+  const [rejected, setRejected] = useState<LiveRejected[]>([])
+  const refresh = (): void => {
     for (const operation of ['GET /api/messages', 'GET /api/stats/totals']) void client.invalidateQueries({ queryKey: [operation] })
   }
   const live = useLive({
     onEvents(events) {
-      if (events.some(({ kind }) => kind === 'accepted')) look()
-      const rejected = events.filter((event): event is LiveRejected => event.kind === 'rejected')
-      if (rejected.length === 0) return
-      setTold((before) => [...before, ...rejected].slice(-MAX_TOLD))
+      if (events.some(({ kind }) => kind === 'accepted')) refresh()
+      const added = events.filter((event): event is LiveRejected => event.kind === 'rejected')
+      if (added.length === 0) return
+      setRejected((before) => [...before, ...added].slice(-MAX_REJECTED))
       void client.invalidateQueries({ queryKey: ['GET /api/rejections'] })
     },
   })
-  // Where the stream cannot be had, and for what it missed.
+  // Polled too, in case the live stream is not available or misses events.
   const messages = useApi('GET /api/messages', { query: { limit: 1 }, everyMs: live.is === 'open' ? 10_000 : 3_000 })
   const rejections = useApi('GET /api/rejections', { everyMs: live.is === 'open' ? 10_000 : 3_000 })
   const last = messages.data?.data[0]
-  const refused = newsOfRefusals(rejections.data?.data ?? [], told, beganMs - RECENT_MS)
+  const recent = recentRejections(rejections.data?.data ?? [], rejected, beganMs - RECENT_MS)
   const names = new Map(sources.map(({ id, name }) => [id, name]))
 
   return (
@@ -71,7 +71,7 @@ export function SendStep({
         {sources.length > 1 && (
           <NativeSelect
             label="Source"
-            description="Which application sends"
+            description="The application that sends the message"
             value={source.id}
             onChange={(event) => onSource(event.currentTarget.value)}
             data={sources.map(({ id, name }) => ({ value: id, label: name }))}
@@ -80,13 +80,13 @@ export function SendStep({
         )}
         {!source.enabled && (
           <Alert color="orange" title={`${source.name} is disabled`}>
-            Every call with its key is refused. <ViewLink to={`/sources/${source.id}`}>Enable it on its page</ViewLink>.
+            Every call with its write key is rejected. <ViewLink to={`/sources/${source.id}`}>Enable the source</ViewLink>.
           </Alert>
         )}
         {source.requireOAuth && (
           <Alert color="blue" title={`${source.name} requires OAuth`}>
-            The write key alone is refused: an access token is needed, too. To try things out,{' '}
-            <ViewLink to={`/sources/${source.id}`}>turn that off</ViewLink> or choose another source.
+            Calls need an access token in addition to the write key. To try things out,{' '}
+            <ViewLink to={`/sources/${source.id}`}>turn off this requirement</ViewLink> or choose another source.
           </Alert>
         )}
         <div>
@@ -95,16 +95,16 @@ export function SendStep({
           </Text>
           {newest !== undefined && <WriteKey writeKey={newest} />}
           <Text size="sm" c="dimmed">
-            It says that a message is from the source {source.name}. It is filled in below.
+            Identifies messages of the source {source.name}. The snippets below contain it.
           </Text>
         </div>
         {newest !== undefined && <Snippets writeKey={newest} requireOAuth={source.requireOAuth} />}
-        {isAdmin && <SendFromHere source={source} onSent={look} label="Or send one from this page" />}
+        {isAdmin && <SendFromHere source={source} onSent={refresh} label="Send from this page instead" />}
       </Stack>
 
-      <Paper withBorder p="md" component="section" aria-label="The first message">
+      <Paper withBorder p="md" component="section" aria-label="First message">
         <Stack gap="md">
-          <VisuallyHidden role="status">{announced(last, refused.length)}</VisuallyHidden>
+          <VisuallyHidden role="status">{announced(last, recent.length)}</VisuallyHidden>
           {last === undefined ? (
             messages.error !== null ? (
               <ErrorAlert problem={messages.error} onRetry={() => void messages.refetch()} />
@@ -119,15 +119,15 @@ export function SendStep({
               onNext={onNext}
             />
           )}
-          {refused.length > 0 && (
+          {recent.length > 0 && (
             <Stack gap="sm">
               <Title order={3} size="h5">
-                Refused in the last minutes
+                Recently rejected
               </Title>
               <RejectedCalls
-                rows={refused}
-                label="Calls that were refused"
-                sourceName={({ sourceId }) => (sourceId === null ? 'of no source' : `from ${names.get(sourceId) ?? sourceId}`)}
+                rows={recent}
+                label="Rejected calls"
+                sourceName={({ sourceId }) => (sourceId === null ? 'from an unknown source' : `from ${names.get(sourceId) ?? sourceId}`)}
               />
             </Stack>
           )}
@@ -137,10 +137,10 @@ export function SendStep({
   )
 }
 
-/** For those who hear the page: in a sentence, without the message itself. */
-function announced(last: Message | undefined, refused: number): string {
+/** For screen readers: a sentence without the message itself. */
+function announced(last: Message | undefined, rejections: number): string {
   const arrival = last === undefined ? '' : `A message has arrived: ${last.event ?? last.type}. `
-  return refused === 0 ? arrival : `${arrival}Calls were refused, for ${refused} ${refused === 1 ? 'reason' : 'reasons'}.`
+  return rejections === 0 ? arrival : `${arrival}Calls were rejected for ${rejections} ${rejections === 1 ? 'reason' : 'reasons'}.`
 }
 
 function Waiting({ live, beganMs }: { live: LiveState; beganMs: number }) {
@@ -155,26 +155,26 @@ function Waiting({ live, beganMs }: { live: LiveState; beganMs: number }) {
           </Title>
           <Text size="sm" c="dimmed">
             {live.is === 'waiting'
-              ? `The live stream is not there (${live.problem.message}), so it is looked for every few seconds.`
-              : 'It shows here as soon as it is stored.'}
+              ? `The live stream is not available (${live.problem.message}) Checking every few seconds instead.`
+              : 'It is shown here as soon as it is stored.'}
           </Text>
         </div>
       </Group>
       {nowMs - beganMs > HINTS_AFTER_MS && (
         <div>
           <Text size="sm" fw={500}>
-            Sent something, and nothing shows?
+            Sent a message, but nothing is shown?
           </Text>
           <List size="sm">
             <List.Item>
-              Look at the answer of the call: an error says what is wrong. A call that is refused shows below, too, with the reason.
+              Check the response of your call: an error says what is wrong. Rejected calls are shown below too, with the reason.
             </List.Item>
             <List.Item>
               {isLoopback(window.location.hostname)
-                ? `${window.location.origin} is reached from this machine only. From another machine, a container or a phone, use the address that the service has there.`
-                : `Can the sender reach ${window.location.origin}? A firewall or a proxy may stand between.`}
+                ? `${window.location.origin} can be reached from this machine only. On another machine, in a container or on a phone, use the address of this machine in the network.`
+                : `Check that the sender can reach ${window.location.origin}: a firewall or a proxy may block it.`}
             </List.Item>
-            <List.Item>Clients send in the background: let the program run until its queue is empty (closeAndFlush).</List.Item>
+            <List.Item>Client libraries send in the background: call closeAndFlush before your program ends.</List.Item>
           </List>
         </div>
       )}
@@ -187,19 +187,19 @@ function Arrived({ message, sourceName, isNew, onNext }: { message: Message; sou
   return (
     <Stack gap="sm">
       <Title order={3} size="h5">
-        {isNew ? 'It is here, and stored' : 'Messages arrive. The last one:'}
+        {isNew ? 'Message received and stored' : 'Last message received'}
       </Title>
       <Text size="sm" component="div" style={{ overflowWrap: 'anywhere' }}>
         <b>{event ?? type}</b>
-        {event !== null && `, a ${type} call`}
-        {userId === null ? anonymousId !== null && ` of visitor ${anonymousId}` : ` of user ${userId}`}, from the source {sourceName},
-        received <Time at={receivedAt} relative />
+        {event !== null && ` · ${type}`}
+        {userId === null ? anonymousId !== null && ` · anonymous user ${anonymousId}` : ` · user ${userId}`} · source {sourceName} ·{' '}
+        <Time at={receivedAt} relative />
       </Text>
       {message.message !== null && <Json value={message.message} label="the message" maxHeight={260} />}
       <Group>
         <Button onClick={onNext}>Next: add a webhook</Button>
         <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
-          Its story
+          View timeline
         </Button>
       </Group>
     </Stack>

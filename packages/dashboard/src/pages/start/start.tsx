@@ -1,5 +1,5 @@
-// The first run: send a message, add a webhook, see one arrive. What is done is told by the installation itself, so the way can be left and
-// come back to, and each step has its own address.
+// The first run: send a message, add a webhook, see a message arrive. Which steps are done follows from the data of the installation, so
+// it can be left and continued at any time. Each step has its own URL.
 
 import { Alert, Badge, Button, Group, SimpleGrid, Stack, Text, ThemeIcon, Title, UnstyledButton } from '@mantine/core'
 import { useEffect } from 'react'
@@ -19,9 +19,9 @@ import { WebhookStep } from './webhook-step.tsx'
 const ALL = { limit: 1_000 }
 
 const ABOUT: Readonly<Record<Step, { title: string; about: string }>> = {
-  send: { title: 'Send a message', about: 'Copy the lines, run them, and watch the message come in.' },
-  webhook: { title: 'Add a webhook', about: 'Say where messages are to go, and send a test there.' },
-  arrive: { title: 'See it arrive', about: 'Send a real message and follow it to the answer of the webhook.' },
+  send: { title: 'Send a message', about: 'Run one of the snippets and watch the message arrive.' },
+  webhook: { title: 'Add a webhook', about: 'Choose where messages are delivered, and send a test.' },
+  arrive: { title: 'See it arrive', about: 'Send a message and follow it to the response of the webhook.' },
 }
 
 export default function StartPage() {
@@ -37,12 +37,12 @@ export default function StartPage() {
     destinations: destinations.data?.data.length ?? 0,
     delivered: ledger.data?.data.reduce((sum, { delivered }) => sum + delivered, 0) ?? 0,
   })
-  const asked = STEPS.find((step) => step === params.get('step'))
+  const chosenStep = STEPS.find((step) => step === params.get('step'))
   const next = nextStep(done)
-  // Set once: a step that is done while it is looked at must not be swept away.
+  // Set only once: a step that is completed while it is shown must stay visible.
   useEffect(() => {
-    if (isLoaded && asked === undefined) change({ step: next }, { replace: true })
-  }, [isLoaded, asked, next, change])
+    if (isLoaded && chosenStep === undefined) change({ step: next }, { replace: true })
+  }, [isLoaded, chosenStep, next, change])
 
   const failed = [sources, destinations, totals, ledger].find(({ data, error }) => data === undefined && error !== null)
   if (failed?.error)
@@ -66,18 +66,18 @@ export default function StartPage() {
     all.find(({ id }) => id === params.get('source')) ?? all.find(({ enabled, requireOAuth }) => enabled && !requireOAuth) ?? all[0]
   const hooks = destinations.data.data
   const chosen = hooks.find(({ id }) => id === params.get('destination')) ?? hooks.at(-1)
-  const step = asked ?? next
+  const step = chosenStep ?? next
   const goTo = (to: Step): void => change({ step: to, add: null, message: null })
   const isAllDone = STEPS.every((each) => done[each])
 
   return (
-    <Page title="Get started" about="Three steps from nothing to a message that arrives. Leave at any time: what is done stays checked.">
+    <Page title="Get started" about="Three steps to your first delivered message.">
       {isAllDone && (
         <Alert color="teal" variant="light" title="All three steps are done">
           <Group gap="sm">
-            <Text size="sm">This installation accepts messages and delivers them.</Text>
+            <Text size="sm">This installation accepts and delivers messages.</Text>
             <Button component={Link} href="/" size="xs" variant="default">
-              To the overview
+              Go to the overview
             </Button>
           </Group>
         </Alert>
@@ -154,18 +154,18 @@ function NoSource() {
   return (
     <Stack>
       <Empty
-        title="There is no source"
+        title="No sources yet"
         action={
           isAdmin ? (
             <Button loading={create.isPending} onClick={() => create.mutate({ body: { name: 'default' } })}>
-              Create one
+              Create a source
             </Button>
           ) : (
-            <Text size="sm">Somebody with an admin token can create one.</Text>
+            <Text size="sm">Ask someone with an admin token to create one.</Text>
           )
         }
       >
-        Messages come from a source, which has the write key. Without one every call is refused.
+        A source has the write key that your application sends messages with. Without a source, every call is rejected.
       </Empty>
       {create.error !== null && <ErrorAlert problem={create.error} />}
     </Stack>

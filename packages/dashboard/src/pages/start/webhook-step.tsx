@@ -1,4 +1,4 @@
-// The second step: a webhook, by its URL or by a receiver on this machine that connects itself; then a test, with what came back.
+// The second step: add a webhook by its URL, or run the built-in receiver, which adds itself. Then send a test and show the response.
 
 import { Alert, Badge, Button, Group, Paper, Radio, SegmentedControl, Stack, Text, TextInput, Title } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
@@ -43,13 +43,13 @@ export function WebhookStep({ source, destinations, chosen, onChoose, onNext }: 
           />
         ) : (
           <Alert color="gray">
-            Your token may only look. Somebody with an admin token can add a webhook; it shows here as soon as it is there.
+            Your token has read-only access. Ask someone with an admin token to add a webhook; it is then shown here.
           </Alert>
         )
       ) : (
         <Stack gap="sm">
           {destinations.length > 1 ? (
-            <Radio.Group label="Which webhook" value={chosen?.id ?? null} onChange={onChoose}>
+            <Radio.Group label="Webhook" value={chosen?.id ?? null} onChange={onChoose}>
               <Stack gap="xs" mt="xs">
                 {destinations.slice(-8).map(({ id, name, urls }) => (
                   <Radio
@@ -77,10 +77,10 @@ export function WebhookStep({ source, destinations, chosen, onChoose, onNext }: 
           {isAdmin && (
             <Group>
               <Button variant="default" size="xs" onClick={() => change({ add: 'yes' })}>
-                Add another
+                Add another webhook
               </Button>
               {chosen !== undefined && (
-                <ViewLink to={`/destinations/${chosen.id}?tab=settings`}>Signing, headers and filters are in its settings</ViewLink>
+                <ViewLink to={`/destinations/${chosen.id}?tab=settings`}>Set up signing, headers and filters</ViewLink>
               )}
             </Group>
           )}
@@ -97,12 +97,12 @@ function Adding({ source, onAdded, onCancel }: { source: Source; onAdded: (id: s
   return (
     <Stack gap="md">
       <SegmentedControl
-        aria-label="Where messages are to go"
+        aria-label="Kind of webhook"
         value={kind}
         onChange={(value) => change({ with: value === 'listen' ? 'listen' : null }, { replace: true })}
         data={[
-          { value: 'url', label: 'A URL of mine' },
-          { value: 'listen', label: 'The built-in receiver' },
+          { value: 'url', label: 'My own URL' },
+          { value: 'listen', label: 'Built-in receiver' },
         ]}
         maw={420}
       />
@@ -110,7 +110,7 @@ function Adding({ source, onAdded, onCancel }: { source: Source; onAdded: (id: s
       {onCancel && (
         <Group>
           <Button variant="subtle" size="xs" onClick={onCancel}>
-            Back to those that are there
+            Back to existing webhooks
           </Button>
         </Group>
       )}
@@ -122,12 +122,12 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
   const create = useChange('POST /api/destinations', 'GET /api/destinations', 'GET /api/destinations/health', 'GET /api/ledger')
   const [url, setUrl] = useState('')
   const [name, setName] = useState('My webhook')
-  const [isTried, setTried] = useState(false)
+  const [isSubmitted, setSubmitted] = useState(false)
   const problem = urlProblem(url)
-  const refusal = create.error
+  const rejection = create.error
   const submit = (event: FormEvent): void => {
     event.preventDefault()
-    setTried(true)
+    setSubmitted(true)
     if (problem !== null || nameProblem(name) !== null) return
     create.mutate({ body: { name, urls: [url], sourceIds: [source.id] } }, { onSuccess: ({ id }) => onAdded(id) })
   }
@@ -136,13 +136,13 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
       <Stack gap="sm" maw={560}>
         <TextInput
           label="URL"
-          description="Every message is sent to it as a POST with JSON."
+          description="Receives every message as a POST request with a JSON body."
           placeholder="https://example.com/hooks/analytics"
           type="url"
           inputMode="url"
           value={url}
           onChange={(event) => setUrl(event.currentTarget.value.trim())}
-          error={refusal?.field?.startsWith('urls') ? refusal.message : isTried || url.length > 8 ? problem : null}
+          error={rejection?.field?.startsWith('urls') ? rejection.message : isSubmitted || url.length > 8 ? problem : null}
           autoComplete="off"
           data-1p-ignore
           required
@@ -154,21 +154,21 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
         )}
         <TextInput
           label="Name"
-          description="For people."
+          description="Shown in this dashboard."
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}
-          error={refusal?.field === 'name' ? refusal.message : isTried ? nameProblem(name) : null}
+          error={rejection?.field === 'name' ? rejection.message : isSubmitted ? nameProblem(name) : null}
           autoComplete="off"
           data-1p-ignore
           required
         />
-        {refusal !== null && !refusal.field?.startsWith('urls') && refusal.field !== 'name' && <ErrorAlert problem={refusal} />}
+        {rejection !== null && !rejection.field?.startsWith('urls') && rejection.field !== 'name' && <ErrorAlert problem={rejection} />}
         <Group>
           <Button type="submit" loading={create.isPending}>
-            Add the webhook
+            Add webhook
           </Button>
           <Text size="sm" c="dimmed">
-            It takes what the source {source.name} sends from then on.
+            It receives new messages of the source {source.name}.
           </Text>
         </Group>
       </Stack>
@@ -180,15 +180,14 @@ function Listen({ source }: { source: Source }) {
   return (
     <Stack gap="sm">
       <Text size="sm">
-        No receiver of your own yet? This one prints what arrives and checks signatures. In the folder of Switchyard, with the token that
-        you logged in with:
+        The built-in receiver prints what it receives and checks signatures. Run it in the Switchyard folder, with the token that you logged
+        in with:
       </Text>
-      <CodeBlock text={`export SWITCHYARD_TOKEN=…\n${listenCommand(window.location.origin, source)}`} label="the command of the receiver" />
+      <CodeBlock text={`export SWITCHYARD_TOKEN=…\n${listenCommand(window.location.origin, source)}`} label="command of the receiver" />
       <Text size="sm" c="dimmed">
-        It makes itself a destination of the service, which shows here within a few seconds, and takes it away again when you end it with
-        Ctrl-C.
+        It adds itself as a destination, which is shown here within a few seconds, and removes the destination when you stop it with Ctrl-C.
         {!isLoopback(window.location.hostname) &&
-          ' Run it on the machine that the service runs on: it listens on 127.0.0.1. A service that others can reach sends to private addresses only if SWITCHYARD_ALLOW_ADDRESSES allows it.'}
+          ' Run it on the machine that the service runs on, because it listens on 127.0.0.1. If other machines can reach the service, it sends to private addresses only if SWITCHYARD_ALLOW_ADDRESSES allows them.'}
       </Text>
     </Stack>
   )
@@ -204,18 +203,18 @@ function Test({ destination, onNext }: { destination: Destination; onNext: () =>
     <Paper withBorder p="md" component="section" aria-labelledby="test-title">
       <Stack gap="sm">
         <Title order={3} size="h5" id="test-title">
-          Test it
+          Test the webhook
         </Title>
         <Text size="sm" c="dimmed">
-          Sends one sample message now and shows what came back. It is not stored and not counted.
+          Sends a sample message and shows the response. The message is not stored and not counted.
         </Text>
         <Group>
           <Button onClick={send} loading={test.isPending} disabled={!isAdmin} variant={test.data?.success ? 'default' : 'filled'}>
-            {test.data === undefined ? 'Send a test' : 'Test again'}
+            {test.data === undefined ? 'Send test' : 'Send again'}
           </Button>
           {!isAdmin && (
             <Text size="sm" c="dimmed">
-              Your token may only look.
+              Your token has read-only access.
             </Text>
           )}
           <Button variant={test.data?.success ? 'filled' : 'default'} onClick={onNext}>
@@ -234,7 +233,7 @@ function TestAnswer({ answer: { success, attempts } }: { answer: Tested }) {
     <Stack gap="sm">
       <Group gap="xs">
         <Badge color={success ? 'teal' : 'red'} variant="filled" tt="none">
-          {success ? 'it arrived' : 'it did not arrive'}
+          {success ? 'Test delivered' : 'Test failed'}
         </Badge>
       </Group>
       {attempts.map((attempt, at) => (
