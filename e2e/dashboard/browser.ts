@@ -1,12 +1,12 @@
-// A real Chromium for the tests of the dashboard: one per test file, a tab of its own (cookies, width, theme) per test. What a tab
-// does wrong by itself is kept and fails the test that asks (check), or else the file: errors in the console (violations of the policy
-// are such), exceptions, and requests to anywhere but the service.
+// A real Chromium for the tests of the dashboard: one per test file, with a separate tab (cookies, width, theme) per test. Each tab collects
+// errors in the console (which include violations of the content security policy), exceptions, and requests to anywhere but the service.
+// They fail the test that calls check(), or else the test file.
 //
 //   await using browser = await startBrowser()
 //   await using tab = await browser.open(service, { width: 390, theme: 'dark' })     logged in
-//   await tab.visit('/sources')                                                       loaded and drawn, nothing under way
+//   await tab.visit('/sources')                                                       loaded and rendered, no request in flight
 //   tab.page.getByRole('button', { name: 'Replay' })                                  playwright's page
-//   tab.expected.push(/404/)                                                          this error is meant to come
+//   tab.expected.push(/404/)                                                          this error is expected
 
 import { existsSync, lstatSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -16,7 +16,7 @@ import { type BrowserContext, type CDPSession, type Browser as Chromium, chromiu
 import type { Service } from '../service.ts'
 import { DEADLINE_MS, eventually } from '../signals.ts'
 
-/** Its own sandbox is not to be had for root in a container. Nothing that guards pages from each other is switched off. */
+/** Chromium's sandbox does not work for root in a container. The isolation of pages from each other stays enabled. */
 const ARGS = ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none', '--hide-scrollbars', '--disable-dev-shm-usage']
 const QUIET_MS = 80
 
@@ -28,9 +28,9 @@ export interface TabOptions {
   width?: number
   height?: number
   theme?: Theme
-  /** Null: nobody is logged in. Default: the service's admin. */
+  /** The token to log in with; null to stay logged out. Default: the service's admin token. */
   token?: string | null
-  /** Device pixels per pixel. */
+  /** Device pixels per CSS pixel. */
   scale?: number
 }
 
@@ -44,28 +44,28 @@ export interface Finding {
 export interface Tab extends AsyncDisposable {
   page: Page
   context: BrowserContext
-  /** What went wrong so far. */
+  /** The errors so far. */
   problems: string[]
-  /** Errors that are meant to come. */
+  /** Patterns of expected errors. */
   expected: RegExp[]
-  /** Every address that was asked for. */
+  /** The URLs of all requests. */
   requested: string[]
-  /** Opens a view and waits until it is drawn. */
+  /** Opens a page and waits until it is rendered. */
   visit(path: string): Promise<void>
-  /** Goes there within the page, as a link does: a fraction of what loading it anew takes. Opens it where nothing is open yet. */
+  /** Navigates without a reload, as a link does, which is much faster. Opens the page if none is open yet. */
   go(path: string): Promise<void>
-  /** Nothing is loading and nothing is asked for. */
+  /** Waits until nothing is loading and no request is in flight. */
   settled(): Promise<void>
-  /** An expression of the page's is true, and what it is. */
+  /** Waits until an expression in the page is truthy, and returns its value. */
   until<T>(expression: string): Promise<T>
   look(width: number, theme: Theme): Promise<void>
-  /** What is wider than the window, outermost first. */
+  /** The elements that are wider than the window, outermost first. */
   overflowing(): Promise<string[]>
-  /** What axe-core finds that is serious or critical. */
+  /** The serious and critical findings of axe-core. */
   accessibility(): Promise<Finding[]>
-  /** Bytes of the page's own heap: as it is, or after everything that can go has gone. */
+  /** The bytes of the page's heap, by default after a garbage collection. */
   heap(options?: { isSwept?: boolean }): Promise<number>
-  /** Throws what went wrong since it was asked last. */
+  /** Throws if there were errors since the last call. */
   check(): void
 }
 
@@ -110,7 +110,7 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
   const problems: string[] = []
   const requested: string[] = []
   const expected: RegExp[] = []
-  const underWay = new Set<unknown>()
+  const inFlight = new Set<unknown>()
   let quietSince = performance.now()
   let tools: CDPSession | undefined
   const { origin } = new URL(url)
@@ -118,7 +118,7 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
   page.on('console', (message) => {
     if (message.type() !== 'error') return
     const at = message.location().url
-    // Who is logged in can only be told by asking.
+    // The page asks for the session to find out whether somebody is logged in.
     if (at.endsWith('/api/session') && message.text().includes('401')) return
     problems.push(`console: ${message.text()} (${at})`)
   })
@@ -127,11 +127,11 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
     const address = request.url()
     requested.push(address)
     if (!address.startsWith('data:') && new URL(address).origin !== origin) problems.push(`left the service: ${address}`)
-    // The stream of what happens never ends.
-    if (!new URL(address).pathname.startsWith('/api/live')) underWay.add(request)
+    // The stream of live events never ends.
+    if (!new URL(address).pathname.startsWith('/api/live')) inFlight.add(request)
   })
   const done = (request: unknown): void => {
-    if (underWay.delete(request) && underWay.size === 0) quietSince = performance.now()
+    if (inFlight.delete(request) && inFlight.size === 0) quietSince = performance.now()
   }
   page.on('requestfinished', done)
   page.on('requestfailed', done)
@@ -140,7 +140,7 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
     await eventually(
       async () => ({
         waiting: await page.evaluate<string>(BUSY),
-        requests: underWay.size,
+        requests: inFlight.size,
         quietMs: performance.now() - quietSince,
       }),
       ({ waiting, requests, quietMs }) => {
@@ -167,13 +167,13 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
       await settled()
     },
     settled,
-    // Not by playwright's own waiting, which evaluates within the page: its policy forbids that.
+    // Not with Playwright's own waiting, which uses eval in the page: the content security policy forbids that.
     until: <T>(expression: string) => eventually(() => page.evaluate<T>(expression), Boolean, { what: expression, deadlineMs: 20_000 }),
     async look(nextWidth, nextTheme) {
       await page.setViewportSize({ width: nextWidth, height: nextWidth === NARROW ? 844 : 900 })
       await page.emulateMedia({ colorScheme: nextTheme, reducedMotion: 'reduce' })
       await tab.until(`document.documentElement.dataset.mantineColorScheme === '${nextTheme}'`)
-      // What is drawn by width (charts) has drawn again, and colours have come to rest.
+      // Wait until charts have been redrawn at the new width and colour transitions have ended.
       await tab.until(
         'document.getAnimations().every(({ playState, effect }) => playState !== "running" || effect?.getTiming().iterations === Infinity)',
       )
@@ -191,17 +191,17 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
     },
     check() {
       const real = problems.splice(0).filter((problem) => !expected.some((pattern) => pattern.test(problem)))
-      if (real.length > 0) throw new Error(`The page at ${page.url()} did wrong:\n${real.join('\n')}`)
+      if (real.length > 0) throw new Error(`Errors in the page at ${page.url()}:\n${real.join('\n')}`)
     },
     [Symbol.asyncDispose]: () => context.close(),
   }
   return tab
 }
 
-/** What was asked for before has been drawn. */
+/** Waits until pending changes have been rendered. */
 const TWO_FRAMES = 'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 30))))'
 
-/** Says what is not there yet; nothing when all is. */
+/** Returns what is still loading; empty if nothing is. */
 const BUSY = `(() => {
   if (document.readyState !== 'complete') return 'document'
   if (document.querySelector('h1') === null) return 'no heading'
@@ -209,7 +209,7 @@ const BUSY = `(() => {
   return busy === null ? '' : 'busy: ' + (busy.getAttribute('aria-label') ?? busy.tagName)
 })()`
 
-/** The document is as wide as the window, and nothing is drawn beyond it unless a box of its own scrolls or hides it. */
+/** Returns whether the document is wider than the window, and elements beyond its edge that no scrolling or clipping box contains. */
 const OVERFLOWING = `(() => {
   const width = document.documentElement.clientWidth
   const found = []
@@ -248,27 +248,27 @@ function axeSource(): string {
 async function launch(): Promise<Chromium> {
   const own = process.env['SWITCHYARD_TEST_BROWSER']
   if (own !== undefined) return chromium.launch({ executablePath: own, args: ARGS, headless: true })
-  // The package has a program for Linux on x64 alone; elsewhere it is the Chrome that is installed.
+  // The package has a binary for Linux on x64 only; elsewhere the installed Chrome is used.
   if (process.platform !== 'linux' || process.arch !== 'x64') return chromium.launch({ channel: 'chrome', args: ARGS, headless: true })
   const folder = await unpacked()
   const executablePath = join(folder, 'chromium')
   try {
     return await chromium.launch({ executablePath, args: ARGS, headless: true })
   } catch {
-    // A system without the libraries that it is linked to: it brings them.
+    // The system lacks the shared libraries that Chromium needs: use those of the package.
     const LD_LIBRARY_PATH = join(folder, 'al2023', 'lib')
     const env = { ...(process.env as Record<string, string>), LD_LIBRARY_PATH, FONTCONFIG_PATH: join(folder, 'fonts') }
     return chromium.launch({ executablePath, args: ARGS, headless: true, env })
   }
 }
 
-/** Once per version and user. Other test files may do it at the same time; the first to finish wins. */
+/** Unpacks Chromium once per version and user. If other test files do so at the same time, the first to finish wins. */
 async function unpacked(): Promise<string> {
   const packed = join(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium')), '..')
   const { version } = JSON.parse(readFileSync(join(packed, 'package.json'), 'utf8')) as { version: string }
   const folder = join(tmpdir(), `switchyard-chromium-${version}-${process.getuid?.()}`)
   if (existsSync(folder)) {
-    // Everybody can write to the place: another user may have put a folder of this name there.
+    // Every user can write to the temporary folder: another user may have created a folder of this name.
     const { uid, mode } = lstatSync(folder)
     if (uid === process.getuid?.() && (mode & 0o170_077) === 0o040_000) return folder
     throw new Error(`${folder} must be a folder of this user that nobody else can open. Remove it and run the tests again.`)
@@ -278,7 +278,7 @@ async function unpacked(): Promise<string> {
   const before = process.env['TMPDIR']
   process.env['TMPDIR'] = place
   try {
-    // Where to is decided within the call.
+    // The target folder is read from TMPDIR within the call.
     const parts = ['chromium.br', 'fonts.tar.br', 'al2023.tar.br'].map((name) => inflate(join(packed, 'bin', name)))
     if (before === undefined) delete process.env['TMPDIR']
     else process.env['TMPDIR'] = before

@@ -1,6 +1,6 @@
-// Text of strangers in every field that can hold some: names, addresses, headers, events, properties, traits, ids, answers of
-// receivers, reasons, the audit log. It is stored through the API and the tracking API, then every view is looked at with all that can
-// be opened opened. None of it runs, none of it becomes an element or a link, and it can be read as what it is.
+// Malicious text in every field that can contain text: names, URLs, headers, events, properties, traits, ids, responses of receivers,
+// reasons, the audit log. It is stored through the control API and the tracking API, then every page is visited with everything expanded.
+// None of the text is executed or becomes an element or a link, and it is shown as text.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -18,7 +18,7 @@ const LINK = `javascript:${RUN}//`
 const SVG = `'--></title></textarea><svg/onload=${RUN}>`
 const TEMPLATE = `{{constructor.constructor('${RUN}')()}}\${${RUN}}`
 const TURNED = '\u202Eevil\u2066\u200B<b onmouseover=1>\u2028x\u0000y'
-/** Text that HTML would take apart, for every field. */
+/** Text with HTML syntax, for every field. */
 const PAYLOADS = [IMAGE, SCRIPT, LINK, SVG, TEMPLATE]
 
 let browser: TestBrowser
@@ -90,7 +90,7 @@ async function fill(): Promise<string[]> {
   })
   const { status } = await service.send(messages)
   assert.equal(status, 200)
-  // Refused at the door, with samples.
+  // Rejected calls, with samples.
   for (const text of PAYLOADS) {
     await service.post('/v1/batch', JSON.stringify({ batch: [{ type: text, userId: text, messageId: text }] }), {
       'content-type': 'application/json',
@@ -126,7 +126,7 @@ async function fill(): Promise<string[]> {
   return [
     ...PAGE_PATHS.map((path) => path.replace(/:\w+/, encodeURIComponent(ids[path.split('/')[1] as string] ?? ''))),
     ...TABS.map((tab) => `/settings/${tab}`),
-    // What is in the address is a stranger's text, too.
+    // The URL can contain malicious text too.
     ...PAGE_PATHS.filter((path) => path.includes(':')).map((path) => path.replace(/:\w+/, encoded)),
     ...PAYLOADS.slice(1).map((text, at) => `/messages/${encodeURIComponent(`${text}-${at + 1}`)}`),
     `/deliveries?reason=${encoded}&userId=${encoded}&event=${encoded}&destinationId=${encoded}&state=${encoded}&from=${encoded}`,
@@ -139,7 +139,7 @@ async function fill(): Promise<string[]> {
   ]
 }
 
-/** What became of the text: elements or links that only it can have made. */
+/** Elements or links in the page that only the malicious text can have created. */
 const MADE = `(() => {
   const found = []
   if (window.hostile) found.push('it ran')
@@ -153,10 +153,10 @@ const MADE = `(() => {
   return found
 })()`
 
-/** Everything that can be read: also what stands in fields. */
+/** All visible text, including the values of input fields. */
 const TEXT = `[document.body.innerText, ...[...document.querySelectorAll('input, textarea')].map(({ value }) => value)].join('\\n')`
 
-/** Opens what is closed: menus, lists to choose from, details, tabs. */
+/** Opens everything that is collapsed: menus, selects, details, tabs. */
 async function openAll({ page }: Tab): Promise<void> {
   for (let at = 0; at < 12; at++) {
     const closed = page.locator('main [aria-expanded="false"]:visible, main details:not([open]) > summary:visible').nth(at)
@@ -166,7 +166,7 @@ async function openAll({ page }: Tab): Promise<void> {
   await page.keyboard.press('Escape')
 }
 
-test('no view runs it, makes an element or a link of it, or breaks', async (t) => {
+test('no page executes the text, turns it into an element or a link, or breaks', async (t) => {
   await using tab = await browser.open(scene.service)
   tab.expected.push(/status of (400|404)/)
   tab.page.on('dialog', (dialog) => {
@@ -184,7 +184,7 @@ test('no view runs it, makes an element or a link of it, or breaks', async (t) =
   }
 })
 
-test('it can be read as what it is, where it belongs', async (t) => {
+test('the text is shown as text where it belongs', async (t) => {
   await using tab = await browser.open(scene.service)
   for (const [address, texts] of [
     ['/sources', [IMAGE, SVG]],
@@ -206,7 +206,7 @@ test('it can be read as what it is, where it belongs', async (t) => {
   }
 })
 
-test('as it comes in, and in the search', async () => {
+test('the live page and the search show the text as text', async () => {
   await using tab = await browser.open(scene.service)
   await tab.visit('/live')
   await scene.service.send(
@@ -229,7 +229,7 @@ test('as it comes in, and in the search', async () => {
   }
 })
 
-test('an address that is no web address is refused, also as one of several', async () => {
+test('a URL that is not http or https is rejected, also as one of several', async () => {
   const { service } = scene
   for (const url of [LINK, `data:text/html,${SCRIPT}`, 'file:///etc/passwd', 'ftp://example.com/', 'vbscript:x']) {
     const body = { name: 'x', urls: [receiver.url, url] }
@@ -237,14 +237,14 @@ test('an address that is no web address is refused, also as one of several', asy
   }
 })
 
-test('the session’s cookie is not for scripts nor other sites, and a request of another site is refused', async () => {
+test('the session cookie is not available to scripts and other sites, and requests of other sites are rejected', async () => {
   const { service } = scene
   await using tab = await browser.open(service)
   await tab.visit('/settings')
   assert.equal(await tab.page.evaluate('document.cookie'), '')
   const [cookie] = await tab.context.cookies()
   assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict'])
-  // Another site's page in the same browser, with a form and a script. (localhost is another site than 127.0.0.1.)
+  // A page of another site in the same browser, with a form and a script. (localhost and 127.0.0.1 are different sites.)
   await using other = await startReceiver(() => ({
     headers: { 'content-type': 'text/html' },
     body: '<!doctype html><title>Elsewhere</title><h1>Elsewhere</h1>',
@@ -257,13 +257,13 @@ test('the session’s cookie is not for scripts nor other sites, and a request o
   >(`Promise.all(['text/plain', 'application/json', 'application/x-www-form-urlencoded'].map((type) =>
     fetch('${service.url}/api/sources', { method: 'POST', mode: type === 'application/json' ? 'cors' : 'no-cors', credentials: 'include', headers: { 'content-type': type }, body: '{"name":"stolen"}' })
       .then((response) => response.type, (error) => error.name)))`)
-  // Whatever it gets, it cannot read.
+  // The other site cannot read the response.
   assert.deepEqual(
     statuses.filter((status) => status !== 'opaque' && status !== 'TypeError'),
     [],
   )
   assert.equal((await service.api<{ data: unknown[] }>('/sources')).data.length, before)
-  // Even with the cookie, as a browser without SameSite would send it.
+  // Even if the cookie is sent, as by a browser without SameSite.
   for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }, { origin: 'null' }]) {
     const answer = await fetch(`${service.url}/api/sources`, {
       method: 'POST',
@@ -272,7 +272,7 @@ test('the session’s cookie is not for scripts nor other sites, and a request o
     })
     assert.equal(answer.status, 403, JSON.stringify(headers))
   }
-  // Nor can it be framed.
+  // The dashboard cannot be framed.
   tab.expected.push(/frame-ancestors|X-Frame-Options|refused to connect/i)
   const framed = await page.evaluate<boolean>(`new Promise((resolve) => {
     const frame = document.createElement('iframe')

@@ -1,5 +1,5 @@
-// A list of 100,000 deliveries, scrolled to its end and back: rows that were left behind are not kept, neither drawn nor in memory. At the
-// length of every day a fifth of it is scrolled through; with SWITCHYARD_LONG_TESTS=1 all of it.
+// A list of 100,000 deliveries, scrolled to its end and back: rows that are far away are neither rendered nor kept in memory. By default a
+// fifth of the list is scrolled through; with SWITCHYARD_LONG_TESTS=1 all of it.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -9,12 +9,12 @@ import { end, type Scene, startScene } from './scene.ts'
 
 const OWED = 100_000
 const SCROLLED = IS_LONG ? OWED : 20_000
-/** Past the first rows, when everything is there that showing a list takes. */
+/** Memory is measured from here on: the list is fully set up after these rows. */
 const FIRST = 3_000
 const HEAP_GROWTH_BYTES = 5_000_000
 const BATCH = 2_500
 
-/** Rows that the list has come to know of. */
+/** The number of rows that the list knows so far. */
 const KNOWN = `Number((/([\\d,.]+) (so far|deliver)/.exec(document.querySelector('main').innerText)?.[1] ?? '0').replaceAll(/\\D/g, ''))`
 
 let browser: TestBrowser
@@ -43,7 +43,7 @@ test(`${SCROLLED} of ${OWED} deliveries are scrolled through and back without gr
   let mostDrawn = 0
   const scrollTo = async (count: number): Promise<void> => {
     for (let now = await known(); now < count; now = await known()) {
-      // Again and again, as who drags the bar: the end moves away while rows come.
+      // Repeatedly, as if dragging the scroll bar: the end moves while rows are loaded.
       await tab.until(`(window.scrollTo(0, document.documentElement.scrollHeight), ${KNOWN} > ${now})`)
       mostDrawn = Math.max(mostDrawn, await tab.page.locator('[role="row"]').count())
     }
@@ -52,7 +52,7 @@ test(`${SCROLLED} of ${OWED} deliveries are scrolled through and back without gr
   const heapBefore = await tab.heap()
   await scrollTo(SCROLLED)
   const heapAfter = await tab.heap()
-  // Back at the start, what was dropped is asked for again.
+  // Back at the start, dropped pages are loaded again.
   await tab.page.evaluate('window.scrollTo(0, 0)')
   await tab.until(`document.querySelector('[aria-rowindex="2"]')?.textContent.includes('Order Completed')`)
   const figures = JSON.stringify({ scrolled: await known(), heapBefore, heapAfter, mostDrawn })

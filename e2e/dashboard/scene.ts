@@ -1,10 +1,10 @@
-// What the tests of the dashboard look at: a real service in a process of its own that serves a real build, receivers that do well,
-// badly or nothing at all, and traffic by the client library.
+// The installation that the tests of the dashboard use: a real service in its own process that serves a real build, receivers that work,
+// fail or do not answer, and traffic from the client library.
 //
 //   await using scene = await startScene()                a shop: sources, destinations, messages, failures, a replay, a deletion
-//   await using scene = await startScene({ empty: true }) as after the first start
-//   scene.views                                           an address per view, with ids that are there
-//   scene.receivers.refusing.answer = () => undefined     it is mended
+//   await using scene = await startScene({ empty: true }) an installation after its first start
+//   scene.views                                           a URL per page, with existing ids
+//   scene.receivers.refusing.answer = () => undefined     the receiver is fixed
 
 import { generateKeyPairSync } from 'node:crypto'
 import { Analytics } from '@switchyard/node'
@@ -19,9 +19,9 @@ export type ReceiverName = 'warehouse' | 'crm' | 'refusing' | 'dead' | 'slow'
 export interface Scene extends AsyncDisposable {
   service: Service
   receivers: Record<ReceiverName, Receiver>
-  /** Ids of the destinations, by their receiver; none in an empty scene. */
+  /** The ids of the destinations, by receiver; empty in an empty scene. */
   destinations: Partial<Record<ReceiverName, string>>
-  /** By the path as the service has it: an address with an id of something that is there (or is not, in an empty scene). */
+  /** By path pattern: a URL with an existing id (an unknown id in an empty scene). */
   views: Record<string, string>
 }
 
@@ -29,7 +29,7 @@ export interface SceneOptions extends ServiceOptions {
   empty?: boolean
 }
 
-/** Beyond the paths themselves: views that have addresses of their own by what is chosen in them. */
+/** The tabs of the settings, which have URLs of their own. */
 export const TABS = ['tokens', 'oauth', 'audit', 'configuration', 'nodes', 'about'] as const
 
 const NOWHERE: Record<string, string> = Object.fromEntries(PAGE_PATHS.map((path) => [path, path.replace(/:\w+/, 'nothing-of-this-id')]))
@@ -41,7 +41,7 @@ export async function startScene({ empty = false, ...options }: SceneOptions = {
     const service = stack.use(await startService(options))
     const receivers = {
       warehouse: stack.use(await startReceiver()),
-      // Every fourth request goes wrong, and right when it is made again.
+      // Every fourth request fails and succeeds on a retry.
       crm: stack.use(await startReceiver(({ number }) => (number % 4 === 1 ? { status: 503, body: 'upstream is restarting' } : undefined))),
       refusing: stack.use(
         await startReceiver(() => ({
@@ -73,7 +73,7 @@ export async function startScene({ empty = false, ...options }: SceneOptions = {
   }
 }
 
-/** Ends all of them, also when the first has something to say about it. */
+/** Closes all of them, even if closing one throws. */
 export async function end(...all: (AsyncDisposable | undefined)[]): Promise<void> {
   const stack = new AsyncDisposableStack()
   for (const each of all) if (each !== undefined) stack.use(each)
@@ -98,7 +98,7 @@ async function fill(scene: Scene): Promise<void> {
   await service.post('/v1/track', '{"userId":"u-1"}', { 'content-type': 'application/json' })
   await service.post('/v1/batch', '{"broken', { 'content-type': 'application/json' })
 
-  // What was refused is settled at once; what nobody answers to, when its second of retries is over.
+  // Rejected deliveries are settled immediately; those without an answer when their retry window of one second ends.
   const { refusing } = scene.destinations as Record<ReceiverName, string>
   const failed = await eventually(
     () => service.deliveries(`destinationId=${refusing}&state=failed`),
@@ -134,7 +134,7 @@ async function fill(scene: Scene): Promise<void> {
 
 const PRODUCTS = ['Espresso cups', 'Olive oil, 0.5 l', 'Linen towel', 'Cork tray', 'Sardines in tomato', 'Blue tiles, set of 4']
 
-/** As a shop sends it: people come, look around and some of them buy. */
+/** The traffic of a shop: visitors come, look at products, and some of them buy. */
 export async function shopTraffic(service: Pick<Service, 'url' | 'writeKey'>, messages: number): Promise<void> {
   const analytics = new Analytics({ writeKey: service.writeKey, host: service.url, flushAt: 50 })
   for (let at = 0; at < messages; at++) {

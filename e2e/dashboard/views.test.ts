@@ -1,5 +1,5 @@
-// Every view, with what a shop sends and as after the first start: at 1280 and 390 pixels, light and dark. Nothing is wider than the
-// window, axe-core finds nothing serious, the console stays clean, and no request leaves the service (see browser.ts).
+// Every page of the dashboard, with the traffic of a shop and in an empty installation, at 1280 and 390 pixels, light and dark: nothing is
+// wider than the window, axe-core finds nothing serious, the console has no errors, and no request leaves the service (see browser.ts).
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -17,7 +17,7 @@ before(async () => {
 })
 after(() => end(browser, full, empty))
 
-/** Addresses that the dashboard is answered under, and what is chosen in them. */
+/** The URLs of all pages, and some with filters or tabs. */
 const addresses = (scene: Scene): string[] => [
   ...PAGE_PATHS.map((path) => scene.views[path] as string),
   ...TABS.map((tab) => `/settings/${tab}`),
@@ -28,8 +28,8 @@ const addresses = (scene: Scene): string[] => [
 type Look = [width: number, theme: Theme, withAxe: boolean]
 
 /**
- * Drawing a view in other colours and axe-core take longest. So every day half of the views are seen in light and half in dark, each at
- * both widths and held to axe-core at one; with SWITCHYARD_LONG_TESTS=1 each in all four looks.
+ * Switching colours and axe-core take most of the time. So by default half of the pages are tested in light and half in dark, each at both
+ * widths and with axe-core at one of them. With SWITCHYARD_LONG_TESTS=1 every page is tested in all four combinations.
  */
 const looksAt = (at: number): Look[] =>
   IS_LONG
@@ -44,7 +44,7 @@ const looksAt = (at: number): Look[] =>
           [NARROW, 'dark', true],
         ]
 
-/** First those that are seen in light. */
+/** The pages that are tested in light come first. */
 const inTurn = (scene: Scene, first: 0 | 1): [address: string, looks: Look[]][] =>
   addresses(scene)
     .map((address, at): [number, string] => [(at + first) % 2, address])
@@ -65,7 +65,7 @@ async function findings(tab: Tab, looks: Look[]): Promise<string[]> {
 }
 
 suite('views', { concurrency: 2 }, () => {
-  test('with a shop’s traffic: no overflow, nothing serious for axe-core, in both widths and themes', async (t) => {
+  test('with the traffic of a shop: no overflow and no serious axe-core findings, at both widths and in both themes', async (t) => {
     await using tab = await browser.open(full.service)
     for (const [address, looks] of inTurn(full, 0)) {
       await t.test(address, async () => {
@@ -77,9 +77,9 @@ suite('views', { concurrency: 2 }, () => {
     }
   })
 
-  test('in an empty installation, and of what is not there: likewise', async (t) => {
+  test('in an empty installation and for unknown ids: no overflow and no serious axe-core findings', async (t) => {
     await using tab = await browser.open(empty.service, { width: NARROW })
-    // What is asked for by an id is not there, and the browser notes that.
+    // Requests for unknown ids get 404, which the browser logs as an error.
     tab.expected.push(/status of 404/)
     for (const [address, looks] of inTurn(empty, 1)) {
       await t.test(address, async () => {
@@ -90,7 +90,7 @@ suite('views', { concurrency: 2 }, () => {
     }
   })
 
-  test('the login: no overflow, nothing serious, also with a wrong token', async () => {
+  test('the login form has no overflow and no serious axe-core findings, also with a wrong token', async () => {
     await using tab = await browser.open(empty.service, { token: null, width: NARROW })
     tab.expected.push(/status of 401/)
     await tab.visit('/')
@@ -104,7 +104,7 @@ suite('views', { concurrency: 2 }, () => {
     assert.deepEqual(await findings(tab, looks), [])
   })
 
-  test('a link with a token in its fragment logs in where it leads to, and the token is gone from the address; a wrong one asks', async () => {
+  test('a login link opens its page and removes the token from the URL; with a wrong token the login form is shown', async () => {
     await using tab = await browser.open(empty.service, { token: null })
     tab.expected.push(/status of 401/)
     const { url, token } = empty.service

@@ -29,14 +29,7 @@ export function Countdown({ at, size = 'sm' }: { at: string | null; size?: strin
       label={`${dateTime(at)} · ${new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC')}`}
       events={{ hover: true, focus: true, touch: true }}
     >
-      <Text
-        component="time"
-        dateTime={at}
-        span
-        size={size}
-        tabIndex={0}
-        style={{ whiteSpace: 'nowrap', fontVariantNumeric: 'tabular-nums', fontWeight: 'inherit' }}
-      >
+      <Text component="time" dateTime={at} span size={size} tabIndex={0} style={{ whiteSpace: 'nowrap', fontWeight: 'inherit' }}>
         {leftMs <= 0 ? 'due now' : `in ${duration(Math.ceil(leftMs / 1_000) * 1_000)}`}
       </Text>
     </Tooltip>

@@ -49,6 +49,7 @@ export function ResponsiveTable<Row>({
                   ta={isNumber || isActions ? 'right' : 'left'}
                   style={{
                     verticalAlign: 'top',
+                    ...(isNumber ? { fontVariantNumeric: 'tabular-nums' } : {}),
                     ...(isNumber || isShort || isActions
                       ? { whiteSpace: 'nowrap' }
                       : { overflowWrap: at === 0 ? 'anywhere' : 'break-word' }),

@@ -35,6 +35,11 @@ export function duration(ms: number): string {
   return rest === 0 ? `${whole} ${name}` : `${whole} ${name} ${rest} ${nextName}`
 }
 
+/** Keeps numbers and their units on one line, for durations within a sentence. */
+export function withUnbrokenUnits(text: string): string {
+  return text.replaceAll(/(\d) (?=(?:ms|s|min|h|d)\b)/g, '$1\u00a0')
+}
+
 export function ago(iso: string, nowMs: number = Date.now()): string {
   const ms = nowMs - Date.parse(iso)
   if (ms < -1_000) return `in ${duration(-ms)}`

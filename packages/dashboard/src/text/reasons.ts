@@ -138,9 +138,9 @@ export function reasonAdvice(code: string): string {
   if (status === null) return REASONS[code]?.advice ?? ''
   const known = STATUS_ADVICE[status]
   if (known !== undefined) return known
-  if (status >= 500) return 'The receiver failed. Check its log; the start of its response is stored with the attempt.'
+  if (status >= 500) return 'Check the log of the receiver. The start of its response is stored with the attempt.'
   if (status >= 300 && status < 400) return 'Set the URL of the destination to the target of the redirect.'
-  return 'The receiver rejected the request. The start of its response, stored with the attempt, may say why.'
+  return 'The start of its response, stored with the attempt, may say why.'
 }
 
 function statusOf(code: string): number | null {

@@ -250,7 +250,7 @@ function Attempts({ attempts, reason }: { attempts: DeliveryDetail['attempts']; 
       )}
       {shown.length > 0 && (
         <Timeline bulletSize={22} lineWidth={2} active={shown.length} role="list" aria-label="Attempts, oldest first">
-          {shown.map((attempt, at) => (
+          {shown.map((attempt) => (
             <Timeline.Item
               key={`${attempt.attempt} ${attempt.startedAt} ${attempt.url}`}
               role="listitem"
@@ -265,7 +265,7 @@ function Attempts({ attempts, reason }: { attempts: DeliveryDetail['attempts']; 
                 <Text size="xs" c="dimmed" component="div">
                   Attempt {attempt.attempt} · started <Time at={attempt.startedAt} precise size="xs" />
                 </Text>
-                <AttemptView attempt={attempt} withAdvice={hidden + at === attempts.length - 1} />
+                <AttemptView attempt={attempt} withAdvice={false} />
               </Stack>
             </Timeline.Item>
           ))}

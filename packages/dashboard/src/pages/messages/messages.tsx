@@ -165,7 +165,7 @@ function MessageRow({ row, names }: { row: Row; names: Names }) {
 function nameOf({ type, event, message }: Row): string {
   if (type === null) return 'Content deleted'
   const name = event ?? message?.['name']
-  return typeof name === 'string' && name !== '' ? name : `(${type})`
+  return typeof name === 'string' && name !== '' ? name : type
 }
 
 function destinationsOf({ deliveries, skips }: Row, names: ReadonlyMap<string, string>): string {
@@ -173,7 +173,7 @@ function destinationsOf({ deliveries, skips }: Row, names: ReadonlyMap<string, s
   const not = skips.filter(({ destinationId }) => destinationId !== null).length
   if (ids.length === 0) return 'none'
   const to = ids.length > 2 ? `${ids.length} destinations` : ids.map((id) => names.get(id) ?? `${id} (deleted)`).join(', ')
-  return not === 0 ? to : `${to} (${not} skipped)`
+  return not === 0 ? to : `${to}, ${not} skipped`
 }
 
 function NoMessages({ params }: { params: URLSearchParams }) {

@@ -16,9 +16,11 @@ export function MessageNotFound({ id, problem, onRetry }: { id: string; problem:
       <Alert color="yellow" variant="light" title="No message with this id is stored" role="status">
         <Stack gap="xs" align="flex-start">
           <Copyable text={id} label="the id" />
-          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            {problem.message}
-          </Text>
+          {sourceId !== undefined && (
+            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+              {problem.message}
+            </Text>
+          )}
           <Group gap="xs">
             {sourceId !== undefined && (
               <Button component={Link} href={`/sources/${encodeURIComponent(sourceId)}`} size="xs">

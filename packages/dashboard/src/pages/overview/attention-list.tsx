@@ -6,7 +6,7 @@ import type { ApiProblem } from '../../api/client.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { Time } from '../../components/time.tsx'
-import { dateTime, duration } from '../../text/format.ts'
+import { dateTime, duration, withUnbrokenUnits } from '../../text/format.ts'
 import { changeSearch } from '../../url-state.ts'
 import type { Finding, Severity } from './attention.ts'
 
@@ -118,7 +118,7 @@ function Item({
             </Text>
           </Group>
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            {text}
+            {withUnbrokenUnits(text)}
           </Text>
         </Stack>
         <Group gap="md">
