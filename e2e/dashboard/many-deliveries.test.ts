@@ -15,7 +15,7 @@ const HEAP_GROWTH_BYTES = 5_000_000
 const BATCH = 2_500
 
 /** The number of rows that the list knows so far. */
-const KNOWN = `Number((/([\\d,.]+) (so far|deliver)/.exec(document.querySelector('main').innerText)?.[1] ?? '0').replaceAll(/\\D/g, ''))`
+const KNOWN = `Number((/([\\d,.]+) deliver/.exec(document.querySelector('main').innerText)?.[1] ?? '0').replaceAll(/\\D/g, ''))`
 
 let browser: TestBrowser
 let scene: Scene
