@@ -165,7 +165,7 @@ const SAME_MESSAGES = statement({
   parameters: { deliveries: DELIVERIES, num: 'value', bound: 'value' },
   text: ({ deliveries, num, bound }) => `
   SELECT
-    EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND r.origin <> c.origin AND (r.state IS DISTINCT FROM 'delivered' OR r.origin > c.origin)) AS hasPendingOrDelivered,
+    EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND r.origin <> c.origin AND (r.state IS DISTINCT FROM 'delivered' OR r.origin > c.origin)) AS "hasPendingOrDelivered",
     EXISTS (SELECT 1 ${SAME} AND r.origin > ${bound}::bigint - ${SKEW} AND r.job = ${num}) AS "ofJob",
     (SELECT max(r.origin) ${SAME}) AS newest,
     (SELECT r.replay_of FROM replays r WHERE r.origin = c.origin AND r.idx = c.idx) AS parent

@@ -22,10 +22,12 @@ suite('lists over many rows', () => {
   let node: BareNode
   let plans: PlanRecorder
   let history: HistoryStore
-  const destinations = [0, 1].map((nth) => ({ id: `dst_${nth}`, num: rowIdAt(Date.now() - 1_000 - nth) }))
+  // Read once: if the clock ticked between two reads, both destinations could get the same row id.
+  const nowMs = Date.now()
+  const destinations = [0, 1].map((nth) => ({ id: `dst_${nth}`, num: rowIdAt(nowMs - 1_000 - nth) }))
   const [large, small] = destinations as [{ id: string; num: string }, { id: string; num: string }]
-  const source = rowIdAt(Date.now() - 2_000)
-  const first = rowIdAt(Date.now())
+  const source = rowIdAt(nowMs - 2_000)
+  const first = rowIdAt(nowMs)
 
   before(async () => {
     database = await createDatabase()

@@ -39,7 +39,7 @@ export function withIndexScansOnly<T>(database: Database, work: (ask: Ask) => Pr
   )
 }
 
-/** `ask` must use a connection of its own. `onStuck` is called if the rollback fails too: then the connection is lost, and the first error says why. */
+/** `ask` must use a separate connection. `onStuck` is called if the rollback fails too: then the connection is lost, and the first error says why. */
 export async function transact<T>(
   ask: Ask,
   work: () => Promise<T>,
