@@ -1,5 +1,5 @@
-// What the site has, in the order it is read: one table for the sidebar, the navigation and the tests. A page that is not written
-// yet is left out, so that a half-made tree builds; a test fails while one is missing, or while a page is in no section.
+// The pages of the site, in reading order: one table for the sidebar, the navigation and the tests. Pages that do not exist yet
+// are left out, so that the site builds without them; a test fails if a page is missing, or is in no section.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ export const DOCS = join(import.meta.dirname, '..')
 export interface Section {
   title: string
   folder: string
-  /** File names without their ending, and how the sidebar calls them. */
+  /** File names without their extension, and their titles in the sidebar. */
   pages: readonly (readonly [name: string, title: string])[]
 }
 
@@ -28,11 +28,11 @@ export const SECTIONS: readonly Section[] = [
     title: 'Guide',
     folder: 'guide',
     pages: [
-      ['delivery', 'Delivery, retries, order'],
+      ['delivery', 'Delivery and retries'],
       ['verifying-webhooks', 'Verifying webhooks'],
       ['oauth', 'OAuth 2.0'],
       ['examples', 'Examples'],
-      ['compatibility', 'Compatibility'],
+      ['compatibility', 'Client compatibility'],
       ['migrate-from-segment', 'Migrate from Segment'],
       ['migrate-from-rudderstack', 'Migrate from RudderStack'],
       ['comparison', 'Comparison'],
@@ -91,7 +91,7 @@ export const HTTP_API: Section = {
   ],
 }
 
-/** The service serves it; it is not a page of the site. So a link to it leaves the site and has the full path. */
+/** The service serves this document; it is not a page of the site, so the link has the full path. */
 export const OPENAPI = { text: 'OpenAPI document', link: '/docs/openapi.json', target: '_self' }
 
 interface Item {
@@ -105,14 +105,14 @@ export function itemsOf({ folder, pages }: Section): Item[] {
     .map(([name, text]) => ({ text, link: `/${folder}/${name}` }))
 }
 
-/** Pages that the table has and the folder does not, while they are being written. */
+/** Pages that are in the table but not in the folder yet. */
 export function unwritten(): string[] {
   return [...SECTIONS, HTTP_API]
     .flatMap(({ folder, pages }) => pages.map(([name]) => `${folder}/${name}`))
     .filter((page) => !existsSync(join(DOCS, `${page}.md`)))
 }
 
-/** Decisions are files with a number and a heading, and there are more of them with time. */
+/** The decision pages: files that begin with a number, titled by their first heading. */
 export function decisions(): Item[] {
   return readdirSync(join(DOCS, 'decisions'))
     .filter((file) => /^\d{4}-.*\.md$/.test(file))
