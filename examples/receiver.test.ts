@@ -37,7 +37,7 @@ test('a request signed with another secret is rejected', async (t) => {
   const receiver = await startReceiver(t, 'shared-secret')
   const response = await fetch(receiver.url, { method: 'POST', body: '{"type":"track"}', headers: { 'x-signature': 'a'.repeat(40) } })
   assert.equal(response.status, 401)
-  await receiver.waitFor(/refused: /)
+  await receiver.waitFor(/rejected: /)
 })
 
 test('a batch of several messages with only X-Signature is rejected, because it covers only the first message', async (t) => {
@@ -46,7 +46,7 @@ test('a batch of several messages with only X-Signature is rejected, because it 
   const headers = { 'x-signature': signBody(first, 'shared-secret') }
   assert.equal((await fetch(receiver.url, { method: 'POST', body: first, headers })).status, 200)
   assert.equal((await fetch(receiver.url, { method: 'POST', body: `[${first},{"type":"track","event":"Forged"}]`, headers })).status, 401)
-  await receiver.waitFor(/refused: X-Signature proves only the first message of a batch/)
+  await receiver.waitFor(/rejected: X-Signature proves only the first message of a batch/)
   assert.doesNotMatch(receiver.stdout(), /Forged/)
 })
 

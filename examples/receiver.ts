@@ -28,7 +28,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
   const result = await verify(request, secret.startsWith('whsec_') ? { signingSecrets: secret } : { sharedSecret: secret })
   if (!result.ok) {
-    console.log(`refused: ${result.message}`)
+    console.log(`rejected: ${result.message}`)
     response.writeHead(result.status).end(result.code)
     return
   }
