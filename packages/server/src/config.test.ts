@@ -16,7 +16,7 @@ function problems(env: Environment, argv: string[] = []): string[] {
   return result.kind === 'problems' ? result.problems.map(({ message }) => message) : []
 }
 
-test('without settings, every one has its documented default', () => {
+test('without settings, each setting has its documented default', () => {
   assert.deepEqual(config(), {
     host: '127.0.0.1',
     port: 8080,
@@ -74,7 +74,7 @@ test('an empty variable means not set', () => {
   assert.deepEqual(config(Object.fromEntries(Object.values(SETTINGS).map(({ variable }) => [variable, '']))), config())
 })
 
-test('the address of a database is checked with the settings, in words and without its password', () => {
+test('a database URL is validated with the settings, and errors do not contain its password', () => {
   const address = 'postgres://me:SECRET@db1.example.com,db2.example.com:5433/switchyard?target_session_attrs=read-write'
   assert.deepEqual(config({ SWITCHYARD_STORE: address }).store, { kind: 'postgres', url: address })
   const wrong: [address: string, says: RegExp][] = [
@@ -97,7 +97,7 @@ test('the address of a database is checked with the settings, in words and witho
   }
 })
 
-test('a flag wins over the variable, with a space or an equals sign', () => {
+test('a flag overrides the variable, with a space or an equals sign', () => {
   const env = { SWITCHYARD_PORT: '1', SWITCHYARD_HOST: '192.0.2.1' }
   const { port, host, lenientKeys } = config(env, ['--port', '2', '--host=0.0.0.0', '--lenient-keys'])
   assert.deepEqual({ port, host, lenientKeys }, { port: 2, host: '0.0.0.0', lenientKeys: true })
@@ -129,7 +129,7 @@ const refused: [variable: string, text: string, expected: RegExp][] = [
   ['SWITCHYARD_RATE_LIMIT', 'fast', /a whole number of messages per second, or off/],
 ]
 for (const [variable, text, expected] of refused) {
-  test(`refuses ${variable}=${text}, naming the setting and what was expected`, () => {
+  test(`rejects ${variable}=${text} with the name of the setting and what is expected`, () => {
     const [message, ...others] = problems({ [variable]: text })
     assert.deepEqual(others, [])
     assert.ok(message?.startsWith(`${variable} must be `), message)
@@ -137,33 +137,33 @@ for (const [variable, text, expected] of refused) {
   })
 }
 
-test('a secret that is refused is not quoted', () => {
+test('an invalid secret is not quoted', () => {
   assert.doesNotMatch(problems({ SWITCHYARD_ADMIN_TOKEN: 'hush hush' }).join(), /hush/)
 })
 
-test('every problem is told at once', () => {
+test('all problems are reported together', () => {
   assert.equal(problems({ SWITCHYARD_PORT: 'x', SWITCHYARD_LOG: 'y' }, ['--retention-days', 'z', '--nonsense']).length, 4)
 })
 
-test('a problem of a flag names the flag', () => {
+test('a problem with a flag names the flag', () => {
   assert.match(problems({ SWITCHYARD_PORT: '1' }, ['--port', 'x'])[0] ?? '', /^--port must be /)
 })
 
-test('an unknown flag is refused with the flag that was probably meant', () => {
+test('an unknown flag is rejected with a suggestion', () => {
   assert.deepEqual(problems({}, ['--prot', '80']), ['--prot is not a flag. Did you mean --port?'])
   assert.deepEqual(problems({}, ['--alow-adresses=10.0.0.0/8']), ['--alow-adresses is not a flag. Did you mean --allow-addresses?'])
   assert.deepEqual(problems({}, ['--colour']), ['--colour is not a flag. Run switchyard serve --help for a list of all flags.'])
   assert.deepEqual(problems({}, ['8080']), ['8080 is not a flag. Run switchyard serve --help for a list of all flags.'])
 })
 
-test('a flag without its value, or given twice, is refused', () => {
+test('a flag without a value, or given twice, is rejected', () => {
   assert.deepEqual(problems({}, ['--port']), ['--port requires a value.'])
   assert.deepEqual(problems({}, ['--port', '--host', '::1']), ['--port requires a value.'])
   assert.deepEqual(problems({}, ['--port=']), ['--port requires a value.'])
   assert.deepEqual(problems({}, ['--port', '1', '--port', '2']), ['--port is given more than once. Give it once.'])
 })
 
-test('a mistyped variable is told as a warning, another program’s is not', () => {
+test('a mistyped variable causes a warning, a variable of another program does not', () => {
   const result = readConfig(
     { SWITCHYARD_PROT: '1', SWITCHYARD_WRITE_KEY: 'k', SWITCHYARD_URL: 'u', SWITCHYARD_TOKEN: 't', PATH: '/bin' },
     [],
@@ -177,13 +177,13 @@ test('an absolute SQLite path may be written as a URL', () => {
   assert.deepEqual(config({ SWITCHYARD_STORE: 'sqlite:///var/lib/x.db' }).store, { kind: 'sqlite', path: '/var/lib/x.db' })
 })
 
-test('--help and --version are asked for, whatever else is given', () => {
+test('--help and --version take precedence over everything else', () => {
   assert.equal(readConfig({ SWITCHYARD_PORT: 'x' }, ['--help']).kind, 'help')
   assert.equal(readConfig({}, ['--nonsense', '-h']).kind, 'help')
   assert.equal(readConfig({}, ['--version']).kind, 'version')
 })
 
-test('a short admin token is refused if others can reach the service, and accepted on loopback', () => {
+test('a short admin token is rejected if other machines can reach the service, and accepted on loopback', () => {
   assert.equal(config({ SWITCHYARD_ADMIN_TOKEN: 'short' }).adminToken, 'short')
   assert.equal(config({ SWITCHYARD_ADMIN_TOKEN: 'sixteen-letters!', SWITCHYARD_HOST: '0.0.0.0' }).adminToken, 'sixteen-letters!')
   const reachable = [
@@ -215,7 +215,7 @@ test('on loopback behind a proxy, each default that is meant for a single machin
   assert.deepEqual(warnings({ ...proxied, SWITCHYARD_PRIVATE_ADDRESSES: 'refuse', SWITCHYARD_METRICS: 'token' }), [])
 })
 
-test('the public address is an origin', () => {
+test('the public URL must be an origin', () => {
   for (const wrong of [
     'events.example',
     'ftp://events.example',

@@ -1,5 +1,5 @@
-// What pages of any origin ask of the tracking API and how: preflights, cookies that nobody looks at, settings that caches keep,
-// beacons, and an image. And what somebody hostile makes of it. In a real browser: e2e/compatibility.
+// Requests from browsers on any origin: preflights, cookies (which are ignored), settings that caches may store, beacons and tracking
+// pixels, and hostile variants of them. Tests with a real browser are in e2e/compatibility.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -22,7 +22,7 @@ function assertImage({ status, headers, text }: Answer): void {
   assert.equal(headers['cross-origin-resource-policy'], 'cross-origin')
 }
 
-test('a page of any origin may send, with whatever headers its client brings, and need not ask again for a day', async (t) => {
+test('a page of any origin may send with any headers, and the preflight response may be cached for a day', async (t) => {
   const api = await trackingApi(t)
   const rows: [asked: string | undefined, allowed: string][] = [
     [undefined, 'Authorization, Content-Type, X-Retry-Count, traceparent, tracestate'],
@@ -50,7 +50,7 @@ test('a page of any origin may send, with whatever headers its client brings, an
   }
 })
 
-test('whatever the answer is, a page may read it, also one that sent cookies; a program is told nothing of origins', async (t) => {
+test('a page may read every response, even if it sent cookies; a client that is not a browser gets no origin headers', async (t) => {
   const api = await trackingApi(t)
   const asks: [status: number, ask: (headers: Record<string, string>) => Promise<Answer>][] = [
     [200, (headers) => api.post('/v1/track', good, { ...BASIC, ...headers })],
@@ -76,7 +76,7 @@ test('whatever the answer is, a page may read it, also one that sent cookies; a 
   }
 })
 
-test('the browser client finds its settings, which name this service and nothing else to load', async (t) => {
+test('the browser client gets settings that point to this service and load nothing else', async (t) => {
   const api = await trackingApi(t)
   const answer = await api.send('GET', '/v1/projects/second/settings', { Origin: ORIGIN })
   assert.equal(answer.status, 200)
@@ -90,7 +90,7 @@ test('the browser client finds its settings, which name this service and nothing
   assert.equal(answer.body['legacyVideoPluginsEnabled'], false)
 })
 
-test('settings may be kept by caches for five minutes, and are then asked for by their tag', async (t) => {
+test('settings may be cached for five minutes and are then revalidated by their ETag', async (t) => {
   const api = await trackingApi(t)
   const path = '/v1/projects/key-1/settings'
   const first = await api.send('GET', path, { Origin: ORIGIN })
@@ -112,7 +112,7 @@ test('settings may be kept by caches for five minutes, and are then asked for by
   assert.notEqual((await api.send('GET', path, { Host: 'other.example' })).headers['etag'], tag, 'by another name')
 })
 
-test('a key that was taken away has no settings from that moment, whatever is remembered of them', async (t) => {
+test('a removed key has no settings from that moment on, even with a matching ETag', async (t) => {
   const api = await trackingApi(t)
   const path = '/v1/projects/first/settings'
   const tag = String((await api.send('GET', path)).headers['etag'])
@@ -128,7 +128,7 @@ test('a key that was taken away has no settings from that moment, whatever is re
     assert.equal((await api.send('GET', `/v1/projects/${key}/settings`)).status, 404, key)
 })
 
-test('settings of a source that is off are given: that its messages are refused is said, and counted, when they come', async (t) => {
+test('a disabled source still has settings: its messages are rejected and counted when they arrive', async (t) => {
   const api = await trackingApi(t)
   for (const key of ['key-off', 'key-oauth']) {
     const answer = await api.send('GET', `/v1/projects/${key}/settings`)
@@ -141,7 +141,7 @@ test('settings of a source that is off are given: that its messages are refused 
   )
 })
 
-test('settings never leave out where to send to, and never name what is no host', async (t) => {
+test('settings always contain a host, and never an invalid one', async (t) => {
   const api = await trackingApi(t)
   const path = '/v1/projects/key-1/settings'
   for (const host of ['switchyard.example', 'switchyard.example:8443', '[::1]:8080', 'a_b.example'])
@@ -167,7 +167,7 @@ test('settings never leave out where to send to, and never name what is no host'
   assert.match(bare, /^HTTP\/1\.1 400 /)
 })
 
-test('what a proxy says of the address counts only if the proxy is trusted', async (t) => {
+test('forwarded host and scheme count only if the proxy is trusted', async (t) => {
   const where = async (api: TrackingApi): Promise<unknown[]> => {
     const headers = { Host: 'inner.example', 'X-Forwarded-Host': 'outer.example', 'X-Forwarded-Proto': 'https' }
     const { apiHost, protocol } = settingsOf(await api.send('GET', '/v1/projects/key-1/settings', headers)).integrations['Segment.io']
@@ -177,7 +177,7 @@ test('what a proxy says of the address counts only if the proxy is trusted', asy
   assert.deepEqual(await where(await trackingApi(t, { trustedProxies: ['127.0.0.1'] })), ['outer.example/v1', 'https'])
 })
 
-test("RudderStack's browser client is told that there is nothing to load, and no more than the page knows", async (t) => {
+test("RudderStack's browser client gets a configuration with nothing to load and nothing that is not already in the page", async (t) => {
   const api = await trackingApi(t)
   const off = { enabled: false }
   const config = { statsCollection: { errors: off, metrics: off } }
@@ -194,7 +194,7 @@ test("RudderStack's browser client is told that there is nothing to load, and no
   assert.equal((await api.post('/v1/sourceConfig/', '{}')).headers['allow'], 'GET, HEAD, OPTIONS')
 })
 
-test('a beacon brings its key in the address, its body as plain text, and is a batch like any other', async (t) => {
+test('a beacon has its key in the query string and a plain-text body, and is otherwise handled like a batch', async (t) => {
   const api = await trackingApi(t)
   const beacon = (key: string, body: unknown): Promise<Answer> =>
     api.post(`/beacon/v1/batch?writeKey=${key}`, body, { 'Content-Type': 'text/plain', Origin: ORIGIN })
@@ -206,14 +206,14 @@ test('a beacon brings its key in the address, its body as plain text, and is a b
   assert.equal(
     (await beacon('key-1', { batch, writeKey: 'nobody' })).body['code'],
     'invalid_write_key',
-    'the body says who sends, if it does',
+    'a key in the body takes precedence',
   )
   assert.equal((await beacon('key-1', 'x'.repeat(MAX_BATCH_BYTES + 1))).body['code'], 'batch_too_large')
   assert.equal((await api.post('/v1/batch?writeKey=key-1', { batch }, {})).body['code'], 'invalid_write_key', 'nowhere else')
   assert.equal(api.accepted.length, 1)
 })
 
-test('hostile data for the image is an image, and stores nothing that is not a good call of a known source', async (t) => {
+test('a pixel request with hostile data gets an image, and only valid calls of known sources are stored', async (t) => {
   const api = await trackingApi(t)
   const call = { ...good, writeKey: 'key-1' }
   const bytes = (...values: number[]): string => encodeURIComponent(Buffer.from(values).toString('base64'))
@@ -250,7 +250,7 @@ test('hostile data for the image is an image, and stores nothing that is not a g
   assert.deepEqual([api.accepted.length, ({} as { polluted?: unknown }).polluted], [1, undefined])
 })
 
-test('an address too long to be read is refused as every other request, and the next one is served', async (t) => {
+test('a URL that is too long is rejected with the usual error shape, and the next request is served', async (t) => {
   const api = await trackingApi(t)
   const call = { ...good, writeKey: 'key-1' }
   assertImage(await api.send('GET', `/v1/pixel/track?data=${base64({ ...call, properties: { text: 'x'.repeat(10_000) } })}`))

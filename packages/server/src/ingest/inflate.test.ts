@@ -1,4 +1,4 @@
-// How many gzip bodies are inflated at once, and which are next.
+// How many gzip bodies are decompressed at the same time, and in which order.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { createInflate } from './inflate.ts'
 const bomb = gzipSync(' '.repeat(490_000))
 
 for (const isKnown of [true, false]) {
-  test(`a body of a ${isKnown ? 'known sender' : 'stranger'} does not wait for all that ${isKnown ? 'strangers' : 'known senders'} sent before`, async () => {
+  test(`a body of ${isKnown ? 'a known' : 'an unknown'} sender does not wait for all earlier bodies of ${isKnown ? 'unknown' : 'known'} senders`, async () => {
     const inflate = createInflate()
     const finished: string[] = []
     await new Promise<void>((resolve) => {
@@ -30,7 +30,7 @@ for (const isKnown of [true, false]) {
   })
 }
 
-test('what is cancelled while it waits is not inflated', async () => {
+test('a job that is cancelled while it waits is not run', async () => {
   const inflate = createInflate()
   const finished: number[] = []
   await new Promise<void>((resolve) => {

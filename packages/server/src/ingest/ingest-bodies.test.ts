@@ -1,4 +1,4 @@
-// How a request's body comes: slowly, compressed, broken off, too long, several at once. Over real connections.
+// How request bodies are read: slow, compressed, incomplete, too large, and pipelined ones. Over real connections.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ function rawRequest(body: string, headers = ''): string {
   return `POST /v1/batch HTTP/1.1\r\nHost: x\r\n${AUTHORIZATION}${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
-test('a body in many pieces is put together', async (t) => {
+test('a body in many chunks is assembled', async (t) => {
   const api = await trackingApi(t)
   const body = JSON.stringify({
     batch: Array.from({ length: 300 }, (_, index) => ({ ...good, messageId: `é${index}`, properties: { filler: 'ü'.repeat(200) } })),
@@ -31,7 +31,7 @@ test('a body in many pieces is put together', async (t) => {
   assert.equal(Buffer.from(api.accepted[0]?.body ?? []).toString(), body)
 })
 
-test('a gzipped body is inflated, and stored as inflated', async (t) => {
+test('a gzip body is decompressed and stored decompressed', async (t) => {
   const api = await trackingApi(t)
   for (const encoding of ['gzip', 'x-gzip', 'GZIP']) {
     assert.equal((await api.post('/v1/batch', gzipSync(text), { ...BASIC, 'Content-Encoding': encoding })).status, 200)
@@ -40,7 +40,7 @@ test('a gzipped body is inflated, and stored as inflated', async (t) => {
   assert.equal((await api.post('/v1/batch', text, { ...BASIC, 'Content-Encoding': 'identity' })).status, 200)
 })
 
-test('the limits are on the inflated bytes, and inflation stops there', async (t) => {
+test('the limits apply to the decompressed bytes, and decompression stops there', async (t) => {
   const api = await trackingApi(t)
   const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024, ' '), { level: 9 })
   assert.ok(bomb.length < MAX_BATCH_BYTES)
@@ -53,7 +53,7 @@ test('the limits are on the inflated bytes, and inflation stops there', async (t
   assert.equal((await api.post('/v1/batch', gzipSync(`${atLimit} `), GZIP)).body['code'], 'batch_too_large')
 })
 
-test('broken gzip and unknown encodings are refused', async (t) => {
+test('invalid gzip and unknown encodings are rejected', async (t) => {
   const api = await trackingApi(t)
   const whole = gzipSync(text)
   for (const broken of [whole.subarray(0, -5), whole.subarray(0, 12), Buffer.from(text), Buffer.alloc(0)]) {
@@ -68,7 +68,7 @@ test('broken gzip and unknown encodings are refused', async (t) => {
   assert.deepEqual(api.accepted, [])
 })
 
-test('a body that declares too many bytes is refused before it is sent', async (t) => {
+test('a body whose declared length is too large is rejected before it is sent', async (t) => {
   const api = await trackingApi(t)
   const { request, answer } = openRequest(api, '/v1/batch', { ...BASIC, 'Content-Length': String(MAX_BATCH_BYTES + 1) })
   assert.equal((await answer).body['code'], 'batch_too_large')
@@ -76,7 +76,7 @@ test('a body that declares too many bytes is refused before it is sent', async (
   assert.equal(api.rejections[0]?.sourceId, '1')
 })
 
-test('a body of undeclared length is refused when it passes the limit', async (t) => {
+test('a body without a declared length is rejected when it exceeds the limit', async (t) => {
   const api = await trackingApi(t)
   const { request, answer } = openRequest(api, '/v1/track', BASIC)
   const chunk = Buffer.alloc(16 * 1024, ' ')
@@ -91,7 +91,7 @@ test('a body of undeclared length is refused when it passes the limit', async (t
   request.destroy()
 })
 
-test('the sender of a refused body sees the answer, and its connection can be used again', async (t) => {
+test('the sender of a rejected body gets the response, and its connection can be reused', async (t) => {
   const api = await trackingApi(t)
   const long = rawRequest(' '.repeat(MAX_BATCH_BYTES * 2))
   const answers = await api.exchange(long, rawRequest(text, 'Connection: close\r\n'))
@@ -101,14 +101,14 @@ test('the sender of a refused body sees the answer, and its connection can be us
   )
 })
 
-test('the sender of a refused body sees the answer also when its connection is to be closed', async (t) => {
+test('the sender of a rejected body gets the response even if it asked to close the connection', async (t) => {
   const api = await trackingApi(t)
   const body = ' '.repeat(20 * 1024 * 1024)
   assert.match(await api.exchange(rawRequest(body, 'Connection: close\r\n')), /^HTTP\/1\.1 400 [^]*batch_too_large/)
   assert.match(await api.exchange(rawRequest(body, 'Connection: close\r\n').replace('/v1/batch', '/v1/x')), /^HTTP\/1\.1 404 /)
 })
 
-test('a body that takes too long is 408, and its connection is closed', async (t) => {
+test('a body that takes too long gets a 408, and its connection is closed', async (t) => {
   const api = await trackingApi(t, { bodyTimeoutMs: 100 })
   const answers = await api.exchange(rawRequest(text).slice(0, -5))
   assert.match(answers, /^HTTP\/1\.1 408 /)
@@ -118,7 +118,7 @@ test('a body that takes too long is 408, and its connection is closed', async (t
   assert.match(await api.exchange(rawRequest(text, 'Connection: close\r\n').slice(0, -5)), /^HTTP\/1\.1 408 /)
 })
 
-test('a sender that goes on after its refusal is cut off at the deadline', async (t) => {
+test('a sender that keeps sending after a rejection is disconnected at the deadline', async (t) => {
   const api = await trackingApi(t, { bodyTimeoutMs: 200 })
   const socket = connect(api.port, '127.0.0.1')
   const closed = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve))
@@ -131,13 +131,13 @@ test('a sender that goes on after its refusal is cut off at the deadline', async
   await closed
 })
 
-test('a request that breaks off leaves nothing behind', async (t) => {
+test('nothing is stored for an incomplete request', async (t) => {
   const api = await trackingApi(t)
   const socket = connect(api.port, '127.0.0.1')
   socket.write(rawRequest(text).slice(0, -5))
   await once(socket, 'connect')
   socket.destroy()
-  // A whole JSON text, of a body that was to be longer.
+  // Valid JSON, but the declared length is longer.
   const other = connect(api.port, '127.0.0.1')
   other.write(rawRequest(`${text}   `).slice(0, -3))
   await once(other, 'connect')
@@ -147,7 +147,7 @@ test('a request that breaks off leaves nothing behind', async (t) => {
   assert.deepEqual([api.accepted.length, api.rejections], [1, []])
 })
 
-test('a sender that is gone when its messages are safe is no error', async (t) => {
+test('a sender that disconnects before the response does not cause an error', async (t) => {
   const api = await trackingApi(t)
   const handed = deferred()
   const stored = deferred<AcceptResult>()
@@ -165,14 +165,14 @@ test('a sender that is gone when its messages are safe is no error', async (t) =
   assert.equal(api.accepted.length, 2)
 })
 
-test('a body longer than it declared is the next request, and no good one', async (t) => {
+test('bytes beyond the declared length are read as the next request, which is invalid', async (t) => {
   const api = await trackingApi(t)
   const answers = await api.exchange(`${rawRequest(text)}xxxx\r\n\r\n`)
   assert.match(answers, /HTTP\/1\.1 400 Bad Request[^]*"code":"invalid_request"/)
   assert.ok(api.accepted.length <= 1)
 })
 
-test('what is no HTTP, or has too large headers, is refused in the same shape', async (t) => {
+test('invalid HTTP and headers that are too large are rejected with the usual error shape', async (t) => {
   const api = await trackingApi(t)
   assert.match(
     await api.exchange('nonsense\r\n\r\n'),
@@ -185,7 +185,7 @@ test('what is no HTTP, or has too large headers, is refused in the same shape', 
   assert.deepEqual(api.accepted, [])
 })
 
-test('a sender that asks first is told to go on', async (t) => {
+test('a client that sends Expect: 100-continue gets a 100', async (t) => {
   const api = await trackingApi(t)
   const { request, answer } = openRequest(api, '/v1/batch', { ...BASIC, Expect: '100-continue', 'Content-Length': String(text.length) })
   await once(request, 'continue')
@@ -193,7 +193,7 @@ test('a sender that asks first is told to go on', async (t) => {
   assert.equal((await answer).status, 200)
 })
 
-test('pipelined requests are answered in their order', async (t) => {
+test('pipelined requests are answered in order', async (t) => {
   const api = await trackingApi(t)
   const first = deferred<AcceptResult>()
   const both = deferred()
@@ -213,7 +213,7 @@ test('pipelined requests are answered in their order', async (t) => {
   )
 })
 
-test('a thousand requests on one connection are a thousand batches', async (t) => {
+test('a thousand requests on one connection are stored as a thousand batches', async (t) => {
   const api = await trackingApi(t)
   const many = Array.from({ length: 999 }, () => rawRequest(text)).join('')
   const answers = await api.exchange(many + rawRequest(text, 'Connection: close\r\n'))

@@ -1,5 +1,5 @@
-// The tracking API over real connections: paths, keys, limits and what each is answered with (docs/reference/http.md, “Tracking”).
-// How bodies are read is tested beside this.
+// The tracking API over real connections: paths, keys, limits and responses (docs/reference/http.md, “Tracking”). Reading bodies is
+// tested in ingest-bodies.test.ts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -28,7 +28,7 @@ function messageOfBytes(bytes: number, about: object = good): string {
   return empty.replace('"filler":""', `"filler":"${'x'.repeat(bytes - empty.length)}"`)
 }
 
-test('a batch is handed to the store whole, as it came, with its plan', async (t) => {
+test('a batch is passed to the store unchanged, with its plan', async (t) => {
   const api = await trackingApi(t)
   for (const path of ['/v1/batch', '/v1/import', '/v1/b', '/v1/batch?from=here']) {
     const text = JSON.stringify({
@@ -55,7 +55,7 @@ test('a batch is handed to the store whole, as it came, with its plan', async (t
   }
 })
 
-test('an empty batch is a success, and nothing is stored', async (t) => {
+test('an empty batch succeeds, and nothing is stored', async (t) => {
   const api = await trackingApi(t)
   assertSuccess(await api.post('/v1/batch', { batch: [] }))
   assert.deepEqual(api.accepted, [])
@@ -84,14 +84,14 @@ test('a single call takes its type from its path, in the long and the short form
   }
 })
 
-test("the browser client's metrics are taken and ignored", async (t) => {
+test("the browser client's metrics are accepted and ignored", async (t) => {
   const api = await trackingApi(t)
   assertSuccess(await api.post('/v1/m', { series: [] }, { 'Content-Type': 'text/plain' }))
   assertSuccess(await api.post('/v1/m', 'no JSON', {}))
   assert.deepEqual([api.accepted, api.rejections], [[], []])
 })
 
-test('the write key may come as Basic authentication or in the body, with or without a token', async (t) => {
+test('the write key may be sent as Basic authentication or in the body, with or without a token', async (t) => {
   const api = await trackingApi(t)
   const encoded = (text: string): string => Buffer.from(text).toString('base64')
   const rows: [headers: Record<string, string>, writeKey: string | undefined, sourceId: string][] = [
@@ -107,7 +107,7 @@ test('the write key may come as Basic authentication or in the body, with or wit
   }
 })
 
-test('an unknown or missing write key is refused, and on record', async (t) => {
+test('a request with an unknown or missing write key is rejected and recorded', async (t) => {
   const api = await trackingApi(t)
   const unknown = { Authorization: `Basic ${Buffer.from('nobody:').toString('base64')}` }
   assertRefused(await api.post('/v1/batch', { batch: [good] }, {}), 401, 'invalid_write_key')
@@ -126,7 +126,7 @@ test('with lenient keys, an unknown key looks like success and nothing is stored
   assert.deepEqual([api.accepted.length, api.rejections.length], [0, 1])
 })
 
-test('a disabled source is refused, and one that requires OAuth takes no key alone', async (t) => {
+test('a disabled source is rejected, and one that requires OAuth does not accept a write key alone', async (t) => {
   const api = await trackingApi(t)
   assertRefused(await api.post('/v1/batch', { batch: [good, good], writeKey: 'key-off' }, {}), 403, 'source_disabled')
   assertRefused(await api.post('/v1/batch', { batch: [good], writeKey: 'key-oauth' }, {}), 401, 'oauth_required')
@@ -142,7 +142,7 @@ test('a disabled source is refused, and one that requires OAuth takes no key alo
   )
 })
 
-test('where tokens can be checked, a good one opens the sources that it names', async (t) => {
+test('a valid access token may send to the sources of its application', async (t) => {
   const oauth = (token: string): Promise<Set<string> | null> =>
     Promise.resolve(token === 'good' ? new Set(['oauth']) : token === 'other' ? new Set(['1']) : null)
   const api = await trackingApi(t, {}, { oauth, plan: () => PLAN })
@@ -156,7 +156,7 @@ test('where tokens can be checked, a good one opens the sources that it names', 
   assert.equal(api.accepted.length, 1)
 })
 
-test('a configuration that changes counts from the next request on', async (t) => {
+test('a change of the configuration takes effect with the next request', async (t) => {
   const api = await trackingApi(t)
   assertRefused(await api.post('/v1/batch', { batch: [good], writeKey: 'key-new' }, {}), 401, 'invalid_write_key')
   api.store.configuration = configuration([source('new')])
@@ -164,7 +164,7 @@ test('a configuration that changes counts from the next request on', async (t) =
   assertRefused(await api.post('/v1/batch', { batch: [good] }), 401, 'invalid_write_key')
 })
 
-test('a body that is JSON is accepted whatever it is called', async (t) => {
+test('a JSON body is accepted with any content type', async (t) => {
   const api = await trackingApi(t)
   const types = [
     'application/json',
@@ -180,7 +180,7 @@ test('a body that is JSON is accepted whatever it is called', async (t) => {
   assert.equal(api.accepted.length, types.length + 1)
 })
 
-test('bad JSON and a wrong shape are told apart', async (t) => {
+test('invalid JSON and an invalid shape have different codes', async (t) => {
   const api = await trackingApi(t)
   assertRefused(await api.post('/v1/batch', '{"batch":'), 400, 'invalid_json')
   assertRefused(await api.post('/v1/batch', ''), 400, 'invalid_json')
@@ -191,7 +191,7 @@ test('bad JSON and a wrong shape are told apart', async (t) => {
   assert.ok(api.rejections.every(({ sourceId }) => sourceId === '1'))
 })
 
-test('what is over a limit is refused whole, and what is at it is not', async (t) => {
+test('a request above a limit is rejected as a whole, and one at the limit is accepted', async (t) => {
   const api = await trackingApi(t)
   assertSuccess(await api.post('/v1/track', messageOfBytes(MAX_MESSAGE_BYTES)))
   assertRefused(await api.post('/v1/track', messageOfBytes(MAX_MESSAGE_BYTES + 1)), 400, 'message_too_large')
@@ -248,7 +248,7 @@ test('each rule for a message has its own code', async (t) => {
   assert.equal(api.rejections.length, rows.length * 2 + 1)
 })
 
-test('the good messages of a batch are accepted and the bad ones named', async (t) => {
+test('the valid messages of a batch are accepted, and the invalid ones are listed', async (t) => {
   const heard: object[] = []
   const api = await trackingApi(t, {}, { plan: () => PLAN, onAccepted: (each) => heard.push(each), onRejected: (each) => heard.push(each) })
   const batch = [{ ...good, event: '' }, good, { ...good, messageId: 'n', event: 1 }, 'x', { ...good, messageId: 'o' }]
@@ -291,7 +291,7 @@ test('the good messages of a batch are accepted and the bad ones named', async (
   ])
 })
 
-test('messages of suppressed users are dropped, counted, and no error', async (t) => {
+test('messages of suppressed users are dropped and counted, without an error', async (t) => {
   const api = await trackingApi(t)
   api.store.configuration = configuration([source('1'), source('two')], { 1: ['gone'] })
   assertSuccess(
@@ -312,7 +312,7 @@ test('messages of suppressed users are dropped, counted, and no error', async (t
   assert.equal(api.accepted.length, 2)
 })
 
-test('success is said only after the store has committed', async (t) => {
+test('a request is acknowledged only after the store has committed', async (t) => {
   const api = await trackingApi(t)
   const { promise, resolve } = deferred<AcceptResult>()
   const handed = deferred()
@@ -325,14 +325,14 @@ test('success is said only after the store has committed', async (t) => {
     answered = true
   })
   await handed.promise
-  // A request that came later is answered first, so there was time.
+  // A later request is answered first, so there was enough time.
   assertSuccess(await api.post('/v1/batch', { batch: [] }))
   assert.equal(answered, false)
   resolve({ segment: 1, duplicates: [0] })
   assertSuccess(await answer)
 })
 
-test('a store that cannot take it is 503 with Retry-After, and the rejected are not counted yet', async (t) => {
+test('an unavailable store causes a 503 with Retry-After, and rejected messages are not counted yet', async (t) => {
   const api = await trackingApi(t)
   api.store.accept = () => Promise.reject(new StoreUnavailable('disk full'))
   const answer = await api.post('/v1/batch', { batch: [good, 'bad'] })
@@ -341,7 +341,7 @@ test('a store that cannot take it is 503 with Retry-After, and the rejected are 
   assert.deepEqual(api.rejections, [])
 })
 
-test('a bug in the store or the plan is a 500, and the next request is served', async (t) => {
+test('a bug in the store or the plan causes a 500, and the next request is served', async (t) => {
   const api = await trackingApi(t)
   const { accept } = api.store
   api.store.accept = () => Promise.reject(new Error('a bug'))
@@ -352,7 +352,7 @@ test('a bug in the store or the plan is a 500, and the next request is served', 
   assertRefused(await buggy.post('/v1/batch', { batch: [good] }), 500, 'internal_error')
 })
 
-test('calls of a browser are known by their origin or by plain text, and addresses by trusted proxies', async (t) => {
+test('requests from browsers are detected by Origin or plain text, and sender addresses are read from trusted proxies', async (t) => {
   const api = await trackingApi(t, { trustedProxies: ['127.0.0.0/8'] })
   const rows: [headers: Record<string, string>, browser: boolean, ip: string][] = [
     [{}, false, '127.0.0.1'],
@@ -367,7 +367,7 @@ test('calls of a browser are known by their origin or by plain text, and address
   }
 })
 
-test("the caller's trace is kept with what it sends, and one that is not valid is no error", async (t) => {
+test("the caller's trace is stored with its messages, and an invalid one is ignored", async (t) => {
   const api = await trackingApi(t)
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
   const send = async (headers: Record<string, string>): Promise<unknown> => {
@@ -384,13 +384,13 @@ test("the caller's trace is kept with what it sends, and one that is not valid i
   const twice = `traceparent: ${traceparent}\r\ntraceparent: ${traceparent}\r\n`
   const head = `POST /v1/track HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${twice}Content-Length: ${body.length}\r\n\r\n`
   assert.match(await api.exchange(head, body), /^HTTP\/1.1 200 /)
-  assert.equal(api.accepted.pop()?.content.trace, null, 'two are none')
+  assert.equal(api.accepted.pop()?.content.trace, null, 'two headers count as none')
   const data = Buffer.from(body).toString('base64url')
   await api.send('GET', `/v1/pixel/track?data=${data}`, { traceparent })
   assert.deepEqual(api.accepted.pop()?.content.trace, { traceparent, tracestate: null })
 })
 
-test('a pixel is always an image, and what it tells is stored before it is answered', async (t) => {
+test('a pixel request always gets an image, and its message is stored before the response', async (t) => {
   const api = await trackingApi(t)
   const pixel = (type: string, data: unknown, encoding: BufferEncoding = 'base64'): Promise<Answer> => {
     const encoded = typeof data === 'string' ? data : Buffer.from(JSON.stringify(data)).toString(encoding)
@@ -421,7 +421,7 @@ test('a pixel is always an image, and what it tells is stored before it is answe
   assert.equal(api.rejections.at(-1)?.code, 'store_unavailable')
 })
 
-test('an unknown path is 404, and a wrong method 405 with those that are right', async (t) => {
+test('an unknown path gets a 404, and a wrong method a 405 with the allowed methods', async (t) => {
   const api = await trackingApi(t)
   for (const path of ['/v1/', '/v1/nothing', '/v1/batch/x', '/v1/projects/key-1']) {
     assertRefused(await api.send('GET', path), 404, 'not_found')
@@ -440,7 +440,7 @@ test('an unknown path is 404, and a wrong method 405 with those that are right',
   assert.deepEqual(api.rejections, [])
 })
 
-test('keys that mean something to JavaScript pass as they are', async (t) => {
+test('keys with a special meaning in JavaScript are kept unchanged', async (t) => {
   const api = await trackingApi(t)
   const text =
     '{"batch":[{"type":"track","userId":"u","event":"e","messageId":"m","properties":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"toJSON":1}}]}'

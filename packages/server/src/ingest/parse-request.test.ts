@@ -1,4 +1,4 @@
-// From bytes to messages. The most important property: what is stored can be read again as what was accepted.
+// Parsing bytes into messages. The most important property: the stored bytes can be parsed into exactly the accepted messages.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -37,28 +37,28 @@ function assertReadsBack({ body, sentAt, context, integrations, items, messageId
   )
 }
 
-test('a batch of which nothing changes is stored as the bytes that came', () => {
+test('a batch that needs no changes is stored as the bytes that were received', () => {
   const body = parseBody(Buffer.from(JSON.stringify({ batch: [good, good], sentAt: 'x', context: { a: 1 }, writeKey: 'k' }))) as Body
   const result = parseRequest('batch', body, null, () => assert.fail()) as ParsedRequest
   assert.equal(result.body, body.bytes)
   assertReadsBack(result)
 })
 
-test('a message without an ID is given one, and stored with it', () => {
+test('a message without an id gets one and is stored with it', () => {
   const { messageId: _, ...nameless } = good
   const result = parsed('batch', { batch: [good, nameless, { ...good, messageId: null }] })
   assert.deepEqual(result.messageIds, ['m', 'made-0', 'made-1'])
   assertReadsBack(result)
 })
 
-test('a single call is stored as a batch of one, with the type of its path and without its key', () => {
+test('a single call is stored as a batch of one, with the type from its path and without its write key', () => {
   const result = parsed('track', { ...good, type: 'nonsense', writeKey: 'k', sentAt: 'then', context: { a: 1 } })
   assert.deepEqual(result.items, [{ userId: 'u', event: 'e', messageId: 'm', sentAt: 'then', context: { a: 1 }, type: 'track' }])
   assert.deepEqual([result.sentAt, result.context], [null, null])
   assertReadsBack(result)
 })
 
-test('bad messages and those of suppressed users are left out, and the rest keeps its order', () => {
+test('invalid messages and those of suppressed users are left out, and the others keep their order', () => {
   const batch = [
     { ...good, messageId: '1' },
     5,
@@ -86,20 +86,20 @@ test('bad messages and those of suppressed users are left out, and the rest keep
   assertReadsBack(result)
 })
 
-test('a time of sending that is a number is stored as text', () => {
+test('a numeric sentAt is stored as text', () => {
   const result = parsed('batch', { batch: [good], sentAt: 1_000 })
   assert.equal(result.sentAt, '1970-01-01T00:00:01.000Z')
   assertReadsBack(result)
   assertReadsBack(parsed('batch', { batch: [good], sentAt: { a: 1 } }))
 })
 
-test('a byte order mark is no part of the JSON, nor of what is stored', () => {
+test('a byte order mark is removed before parsing and storing', () => {
   const result = parsed('batch', Buffer.from(`\ufeff${JSON.stringify({ batch: [good] })}`))
   assert.equal(result.body[0], 0x7b)
   assertReadsBack(result)
 })
 
-test('whatever is accepted can be read again from what is stored', () => {
+test('all accepted messages can be parsed again from the stored bytes', () => {
   const key = fc.constantFrom(
     'type',
     'messageId',
@@ -134,7 +134,7 @@ test('whatever is accepted can be read again from what is stored', () => {
   )
 })
 
-test('what is not JSON in UTF-8, or not of the shape, is refused whole', () => {
+test('a body that is not UTF-8 JSON or has the wrong shape is rejected as a whole', () => {
   const rows: [json: unknown, code: string][] = [
     ['', 'invalid_json'],
     ['{"batch":[', 'invalid_json'],
@@ -159,10 +159,10 @@ test('what is not JSON in UTF-8, or not of the shape, is refused whole', () => {
   assert.ok(parse('batch', { batch: Array.from({ length: MAX_BATCH_MESSAGES }, () => good) }).ok)
 })
 
-test('one message over 32 KB, in the bytes as sent, refuses its batch', () => {
+test('one message over 32 KB, measured in bytes as sent, causes its batch to be rejected', () => {
   const sized = (bytes: number): string => {
     const empty = JSON.stringify({ ...good, properties: { filler: '' } })
-    // A space makes it larger as sent, though not when it is written again.
+    // A space makes it larger as sent, but not after it is serialised again.
     return empty.replace('""', `"${'x'.repeat(bytes - empty.length - 1)}" `)
   }
   assert.ok(parse('batch', `{"batch":[${sized(MAX_MESSAGE_BYTES)},${sized(MAX_MESSAGE_BYTES)}]}`).ok)
@@ -172,7 +172,7 @@ test('one message over 32 KB, in the bytes as sent, refuses its batch', () => {
   assert.ok(over.sample.startsWith('{"type":"track"') && over.sample.includes('xxx'))
 })
 
-test('a message that is nested too deep is rejected, and the others are not', () => {
+test('a message that is nested too deeply is rejected, and the others are not', () => {
   const deep = (levels: number): string =>
     JSON.stringify(good).replace('}', `,"properties":{"a":${'['.repeat(levels - 2)}${']'.repeat(levels - 2)}}}`)
   assert.equal(parsed('batch', `{"batch":[${deep(500)}]}`).items.length, 1)
@@ -189,7 +189,7 @@ test('a message that is nested too deep is rejected, and the others are not', ()
   assert.equal(envelope.ok ? 'ok' : envelope.code, 'invalid_request')
 })
 
-test('a sample shows no more of a write key than its first letters', () => {
+test('a sample contains only the first characters of a write key', () => {
   for (const text of ['{"writeKey":"abcd-secret","batch":5}', '{"batch":5,"WriteKey" : "abcd-sec\\"ret"}', '{"writeKey":"abcd-secret']) {
     const { sample } = parse('batch', Buffer.from(text)) as RequestProblem
     assert.match(sample, /"abcd…/)
@@ -205,7 +205,7 @@ test('a sample is the start of the message, never cut within a character', () =>
   assert.ok(JSON.stringify(message).startsWith(rejection.sample))
 })
 
-test('ten thousand keys, lone surrogates and escaped NUL pass as they are', () => {
+test('ten thousand keys, lone surrogates and escaped NUL are kept unchanged', () => {
   const context: JsonObject = { '\ud800': '\udfff', nul: '\u0000' }
   for (let key = 0; key < 10_000; key++) context[`k${key}`] = key
   const result = parsed('batch', { batch: [{ ...good, properties: { '\ud800': '\u0000' } }], context })

@@ -1,4 +1,4 @@
-// The tracking paths as clients write them: with slashes too many, and with the bodies and content types that they send.
+// The tracking paths as clients use them: with extra slashes, and with their bodies and content types.
 
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
@@ -10,12 +10,12 @@ import { BASIC, type TrackingApi, trackingApi } from './fixtures/tracking-api.ts
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm', groupId: 'g', previousId: 'p' }
 const batch = JSON.stringify({ batch: [good], writeKey: 'key-1' })
 
-/** Each way to write a path with slashes that do not matter. */
+/** All spellings of a path with extra slashes. */
 function spellings(path: string): string[] {
   return [`${path}/`, `/${path}`, `/${path}/`, `${path}//`, path.replaceAll('/', '//'), path.replaceAll('/', '///')]
 }
 
-/** Without a Content-Length, as clients send what they write while they make it. */
+/** Sends the body without Content-Length, as streaming clients do. */
 function postChunked(api: TrackingApi, path: string, body: Uint8Array, headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(`${api.url}${path}`, { method: 'POST', headers, agent: false }, (response) => {
@@ -39,12 +39,12 @@ test('trailing and doubled slashes in a tracking path are ignored', async (t) =>
   for (const path of spellings('/v1/m')) assert.equal((await api.post(path, '{}')).status, 200, path)
 })
 
-test('they are also ignored in settings that browsers fetch, in preflights, and in refused requests', async (t) => {
+test('they are also ignored for settings that browsers load, for preflights and for rejected requests', async (t) => {
   const api = await trackingApi(t)
   const data = Buffer.from(JSON.stringify({ ...good, writeKey: 'key-1', properties: { path: '//a//' } })).toString('base64')
   for (const path of spellings('/v1/pixel/track')) {
     assert.equal((await api.send('GET', `${path}?data=${encodeURIComponent(data)}`)).headers['content-type'], 'image/gif', path)
-    assert.deepEqual(api.accepted.pop()?.content.items[0]?.['properties'], { path: '//a//' }, 'the query is left as it is')
+    assert.deepEqual(api.accepted.pop()?.content.items[0]?.['properties'], { path: '//a//' }, 'the query string is unchanged')
   }
   for (const path of spellings('/v1/projects/key-1/settings')) assert.equal((await api.send('GET', path)).status, 200, path)
   for (const path of spellings('/v1/sourceConfig')) assert.equal((await api.send('GET', path, BASIC)).status, 200, path)
@@ -56,7 +56,7 @@ test('they are also ignored in settings that browsers fetch, in preflights, and 
     assert.equal((await api.post(path, batch)).status, 404, path)
 })
 
-test('other paths are left as they are', async (t) => {
+test('other paths are unchanged', async (t) => {
   const api = await trackingApi(t)
   for (const path of ['//v2/batch', '//beacon', '//', '/batch/', '//v1']) {
     const { status, headers } = await api.post(path, batch)
@@ -64,7 +64,7 @@ test('other paths are left as they are', async (t) => {
   }
 })
 
-// As seen in their sources: path, where the key is, content type, compression, and whether the length is known before.
+// From the source code of these clients: path, location of the key, content type, compression, and whether the length is declared.
 const CLIENTS: [client: string, path: string, headers: Record<string, string>, gzip: boolean, chunked: boolean][] = [
   ['analytics-java', '/v1/import/', { ...BASIC, 'Content-Type': 'application/json; charset=UTF-8' }, false, false],
   ['analytics-java, compressing', '/v1/import/', { ...BASIC, 'Content-Type': 'application/json; charset=UTF-8' }, true, true],

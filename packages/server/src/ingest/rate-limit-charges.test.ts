@@ -1,4 +1,4 @@
-// What requests cost a source of its rate limit, over real connections. How the limit itself counts is tested beside it.
+// How requests are charged to the rate limit of a source, over real connections. The limit itself is tested in rate-limit.test.ts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
 
 const outcome = ({ status, body }: Answer): [status: number, code: unknown] => [status, body['code']]
 
-test('a source that sends faster than its limit is told when to come back', async (t) => {
+test('a source that exceeds its limit gets a Retry-After header', async (t) => {
   const api = await trackingApi(t, { rateLimitPerSecond: 2 })
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch: [good, good, good, good, good, good] })), [200, undefined])
   const answer = await api.post('/v1/batch', { batch: [good] })
@@ -20,7 +20,7 @@ test('a source that sends faster than its limit is told when to come back', asyn
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch: [good] })), [200, undefined])
 })
 
-test('a refused request is charged to the rate limit as one message, whatever it claims to hold', async (t) => {
+test('a rejected request is charged as one message, however many it contains', async (t) => {
   const api = await trackingApi(t, { rateLimitPerSecond: 3 })
   assert.deepEqual(outcome(await api.post('/v1/batch', `{"batch":[${'0,'.repeat(240_000)}0]}`)), [400, 'too_many_messages'])
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch: Array.from({ length: 2_500 }, () => ({})) })), [400, 'unknown_type'])
@@ -30,7 +30,7 @@ test('a refused request is charged to the rate limit as one message, whatever it
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch: [good] })), [200, undefined])
 })
 
-test('of a batch with good and bad messages, the good ones are charged to the rate limit', async (t) => {
+test('for a batch with valid and invalid messages, only the valid ones are charged', async (t) => {
   const api = await trackingApi(t, { rateLimitPerSecond: 2 })
   const answer = await api.post('/v1/batch', { batch: [good, ...Array.from({ length: 1_000 }, () => ({}))] })
   assert.deepEqual([answer.status, answer.body['accepted']], [200, 1])
@@ -38,7 +38,7 @@ test('of a batch with good and bad messages, the good ones are charged to the ra
   assert.deepEqual(outcome(await api.post('/v1/batch', { batch: [good] })), [429, 'rate_limited'])
 })
 
-test('a batch that the store could not take is not charged to the rate limit', async (t) => {
+test('a batch that could not be stored is not charged', async (t) => {
   const api = await trackingApi(t, { rateLimitPerSecond: 2 })
   const { accept } = api.store
   api.store.accept = () => Promise.reject(new StoreUnavailable('away'))

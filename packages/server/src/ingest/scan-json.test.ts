@@ -1,4 +1,4 @@
-// The scanner against JSON.parse, on the same bytes.
+// Compares the scanner with JSON.parse on the same bytes.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from './scan-json.ts'
 const bytes = (text: string): Buffer => Buffer.from(text)
 const nested = (levels: number, open = '[', close = ']', inner = ''): string => open.repeat(levels) + inner + close.repeat(levels)
 
-test('an item is counted in the bytes that it has as sent', () => {
+test('the size of an item is its number of bytes as sent', () => {
   const items = ['{"a" : "é\\"}]"}', '[1, 2]', '"x"', '12345', 'null', '{}']
   const body = `{"x":[{"batch":[0]}],"batch" : [ ${items.join(' ,\n')} ] , "y":"batch"}`
   for (const [index, item] of items.entries()) {
@@ -21,14 +21,14 @@ test('an item is counted in the bytes that it has as sent', () => {
   assert.equal(scanBatch(bytes(body), 100).oversized, null)
 })
 
-test('the last of several lists named batch counts, however its name is written', () => {
+test('if there are several arrays named batch, the last one counts, however its key is escaped', () => {
   const big = `"${'x'.repeat(50)}"`
   assert.equal(scanBatch(bytes(`{"batch":[${big}],"batch":[1]}`), 10).oversized, null)
   assert.equal(scanBatch(bytes(`{"batch":[1],"b\\u0061tch":[1,${big}]}`), 10).oversized?.index, 1)
   assert.equal(scanBatch(bytes(`{"batch":[1],"b\\\\atch":[${big}]}`), 10).oversized, null)
 })
 
-test('nesting is counted from the message on', () => {
+test('nesting depth starts at the message', () => {
   const deep = nested(MAX_DEPTH + 1)
   const fits = nested(MAX_DEPTH)
   assert.deepEqual(scanBatch(bytes(`{"batch":[${fits},${deep},1,${deep}]}`), 1e6).deepItems, new Set([1, 3]))
@@ -40,14 +40,14 @@ test('nesting is counted from the message on', () => {
   assert.equal(scanBatch(bytes(`{"batch":[${nested(200_000)}]}`), 1e6).deepItems?.has(0), true)
 })
 
-test('a text that cannot be too deep is known by its brackets', () => {
+test('a text with few brackets is recognised as not too deep', () => {
   assert.equal(mayBeDeep(nested(MAX_DEPTH)), false)
   assert.equal(mayBeDeep(nested(MAX_DEPTH + 1)), true)
   assert.equal(mayBeDeep(nested(400, '{"a":', '}', nested(101))), true)
   assert.equal(mayBeDeep('"'.concat('x'.repeat(5_000), '"')), false)
 })
 
-test('sizes and depths are those of the parsed values, for any JSON', () => {
+test('sizes and depths match the parsed values, for any JSON', () => {
   const depthOf = (value: unknown): number =>
     typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0
   const spaced = fc.tuple(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(undefined, 1, '\t'))

@@ -1,4 +1,4 @@
-// Where the write key is looked for.
+// Reading the write key and the access token from the Authorization header.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

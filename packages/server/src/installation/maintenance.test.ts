@@ -1,4 +1,4 @@
-// The key's change, with real stores and real kills: whatever the moment, the next start opens the store.
+// Key rotation with real stores and killed processes: whenever it is interrupted, the next start can open the store.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -67,7 +67,7 @@ const keyOf = (path: string): string => readFileSync(`${path}.key`, 'utf8').trim
 const rotate = (path: string, options: Partial<RotateOptions> = {}) =>
   rotateSecretKey({ store: { kind: 'sqlite', path }, oldKey: null, newKey: null, ...options })
 
-test('a new key takes the place of the old one in the file, and opens everything', async (t) => {
+test('a new key replaces the old one in the file and decrypts everything', async (t) => {
   const path = newPath(t)
   await fill(await openWithFile(path))
   const before = keyOf(path)
@@ -84,10 +84,10 @@ test('a new key takes the place of the old one in the file, and opens everything
   await assertWhole(reopened)
   const stored = Buffer.concat(['', '-wal'].map((end) => readIfThere(path + end)))
   for (const text of [createSecretBox(before).keyId, 'SECRET-'])
-    assert.equal(stored.indexOf(text), -1, 'nothing that the old key opens is left')
+    assert.equal(stored.indexOf(text), -1, 'no text encrypted with the old key is left')
 })
 
-test('a key of the environment is changed for another that is given, and no file is made', async (t) => {
+test('a key from the environment is replaced by the given one, and no file is created', async (t) => {
   const path = newPath(t)
   await fill(await open(path, 'old key'))
   assert.deepEqual(await rotate(path, { oldKey: 'old key', newKey: 'new key' }), { secrets: 6, keyFile: null })
@@ -117,18 +117,18 @@ for (const { step, changed } of STEPS) {
     await assertWhole(await openWithFile(path))
     assert.equal(keyOf(path) !== before, changed)
     assert.ok(!readdirSync(join(path, '..')).includes('switchyard.db.key.new'))
-    // And again, from wherever it was left.
+    // A second rotation works from any of these states.
     assert.equal((await rotate(path)).secrets, 6)
     await assertWhole(await openWithFile(path))
   })
 }
 
-test('a step that fails leaves the old key in force, and is told in a sentence', async (t) => {
+test('if a step fails, the old key stays in use, and the error explains why', async (t) => {
   const path = newPath(t)
   await fill(await openWithFile(path))
   const before = keyOf(path)
   const onStep = (step: RotateStep): void => {
-    // The next key cannot be written over a folder.
+    // The next key cannot be written if there is a folder at its path.
     if (step === 'opened') mkdirSync(`${path}.key.new`)
   }
   await assert.rejects(
@@ -140,7 +140,7 @@ test('a step that fails leaves the old key in force, and is told in a sentence',
   await assertWhole(await openWithFile(path))
 })
 
-test('the key that the file has already is no new one', async (t) => {
+test('the current key is rejected as the new key', async (t) => {
   const path = newPath(t)
   await fill(await openWithFile(path))
   await assert.rejects(
@@ -150,7 +150,7 @@ test('the key that the file has already is no new one', async (t) => {
   await assertWhole(await openWithFile(path))
 })
 
-test('tokens from before outlive a change of the key, unless they are to end with it', async (t) => {
+test('access tokens survive a rotation unless endTokens is set', async (t) => {
   const path = newPath(t)
   const clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   const publicKeyPem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
@@ -173,12 +173,12 @@ test('tokens from before outlive a change of the key, unless they are to end wit
   }
 })
 
-test('sessions, also forged ones, survive a change of the key, unless --end-tokens is given; control tokens stay valid', async (t) => {
+test('sessions, even forged ones, survive a rotation unless --end-tokens is given; control tokens stay valid', async (t) => {
   const path = newPath(t)
   const clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   const store = await openWithFile(path)
   const admin = await loadAdminToken(store, null)
-  // With a copy of the store and of its key, anybody can do this.
+  // Anyone with a copy of the store and its key can do this.
   const copied = await store.secrets.getOrCreate('session_key', 'a first key')
   const forged = new Sessions(copied).issue({ tokenId: 'admin', expiresAtMs: Date.now() + 3_600_000 }, admin.hash)
   await store.secrets.getOrCreate('first_write_key', 'a-write-key')
@@ -196,7 +196,7 @@ test('sessions, also forged ones, survive a change of the key, unless --end-toke
   }
 })
 
-test('a store that a service has open is refused', async (t) => {
+test('a store that is in use by a service is rejected', async (t) => {
   const path = newPath(t)
   const store = await openWithFile(path)
   t.after(() => store.close())
@@ -205,7 +205,7 @@ test('a store that a service has open is refused', async (t) => {
   assert.deepEqual([keyOf(path), readdirSync(join(path, '..')).includes('switchyard.db.key.new')], [before, false])
 })
 
-test('what cannot be done is told in a sentence that names no key, and changes nothing', async (t) => {
+test('errors do not contain keys, and change nothing', async (t) => {
   const path = newPath(t)
   await assert.rejects(rotate(path), /There is no store at/)
   assert.deepEqual(readdirSync(join(path, '..')), [])

@@ -1,4 +1,4 @@
-// Waiting for a database that is not there yet: for so long, with one line in the log, and not for what waiting does not mend.
+// Waiting for a database that is not available yet: with a limit, with one log line, and not for errors that waiting does not fix.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,11 +13,11 @@ function listening() {
 
 const away = (code?: string): StoreUnavailable =>
   new StoreUnavailable(
-    'not to be reached',
+    'unreachable',
     code === undefined ? undefined : { cause: new AggregateError([Object.assign(new Error(), { code })]) },
   )
 
-test('a store that answers later is waited for, and that is said once', async () => {
+test('it waits for a store that becomes available later, and logs this once', async () => {
   const { lines, log } = listening()
   let tries = 0
   const open = async (): Promise<string> => {
@@ -28,7 +28,7 @@ test('a store that answers later is waited for, and that is said once', async ()
   assert.deepEqual(lines, ['the store does not respond yet: retrying for up to 10 s', 'connected to the store'])
 })
 
-test('one that does not answer in time is a problem', async () => {
+test('a store that does not respond in time is an error', async () => {
   const { log } = listening()
   await assert.rejects(
     retryWhileUnavailable(() => Promise.reject(away()), 'db:5432/x', { log, waitMs: 20 }),
@@ -36,7 +36,7 @@ test('one that does not answer in time is a problem', async () => {
   )
 })
 
-test('a wrong password and a database that there is not are told at once', async () => {
+test('a wrong password and a missing database are reported immediately', async () => {
   for (const code of ['28P01', '3D000']) {
     const { lines, log } = listening()
     await assert.rejects(
@@ -47,7 +47,7 @@ test('a wrong password and a database that there is not are told at once', async
   }
 })
 
-test('what is not a matter of the network is not tried again', async () => {
+test('errors other than an unavailable store are not retried', async () => {
   const { log } = listening()
   let tries = 0
   const open = (): Promise<never> => {
@@ -58,7 +58,7 @@ test('what is not a matter of the network is not tried again', async () => {
   assert.equal(tries, 1)
 })
 
-test('a signal to stop ends the waiting', async () => {
+test('an abort signal ends the wait', async () => {
   const { log } = listening()
   const stop = new AbortController()
   const open = (): Promise<never> => {

@@ -10,7 +10,7 @@ const ed = generateKeyPairSync('ed25519')
 const rsaWithExponent = (bytes: number[] | Buffer): KeyObject =>
   createPublicKey({ key: { ...rsa.publicKey.export({ format: 'jwk' }), e: Buffer.from(bytes).toString('base64url') }, format: 'jwk' })
 
-test('RSA, P-256 and Ed25519 keys are taken, each for its one algorithm', () => {
+test('RSA, P-256 and Ed25519 keys are accepted, each for one algorithm', () => {
   for (const [{ publicKey }, algorithm] of [
     [rsa, 'RS256'],
     [ec, 'ES256'],
@@ -22,7 +22,7 @@ test('RSA, P-256 and Ed25519 keys are taken, each for its one algorithm', () => 
   }
 })
 
-test('a key is kept in one form, whatever it came in', () => {
+test('a key is stored in one form, whatever form it was sent in', () => {
   const pem = spki(rsa.publicKey)
   const forms = [
     `\n  ${pem}\n\n`,
@@ -35,7 +35,7 @@ test('a key is kept in one form, whatever it came in', () => {
   assert.notEqual(fingerprintOf(spki(ec.publicKey)), fingerprintOf(pem))
 })
 
-test('a private key is refused in every form, and nothing of it is in the sentence', () => {
+test('a private key is rejected in every form, and the error contains nothing of it', () => {
   const privates = [
     ...[rsa, ec, ed].map(({ privateKey }) => privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
     rsa.privateKey.export({ type: 'pkcs1', format: 'pem' }).toString(),
@@ -51,7 +51,7 @@ test('a private key is refused in every form, and nothing of it is in the senten
   }
 })
 
-test('other keys and other texts are refused', () => {
+test('other keys and other texts are rejected', () => {
   const kinds = [
     generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey,
     generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).publicKey,
@@ -59,7 +59,7 @@ test('other keys and other texts are refused', () => {
     generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).publicKey,
     generateKeyPairSync('ed448').publicKey,
     generateKeyPairSync('x25519').publicKey,
-    // With the exponent 1 a signature is the padded hash, which everybody can make.
+    // With the exponent 1, a signature is just the padded hash, which anyone can compute.
     ...[[1], [2], [1, 0, 0], Buffer.alloc(255, 0x7f)].map(rsaWithExponent),
   ]
   for (const key of kinds) {

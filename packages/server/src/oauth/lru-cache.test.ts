@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { LruCache } from './lru-cache.ts'
 
-test('what was not used for longest is forgotten, and no more is held than allowed', () => {
+test('the least recently used entry is evicted when the limit is exceeded', () => {
   const map = new LruCache<number>(3)
   for (const [at, key] of ['a', 'b', 'c'].entries()) map.set(key, at)
   assert.equal(map.get('a'), 0)

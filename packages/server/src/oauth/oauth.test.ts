@@ -1,5 +1,5 @@
-// The token endpoint over HTTP, on a real store, and what its tokens are good for. Assertions are made by hand, so that
-// each can be wrong in one way.
+// The token endpoint over HTTP on a real store, and the validation of its tokens. Assertions are built by hand, so that each can be
+// invalid in exactly one way.
 
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
@@ -38,11 +38,11 @@ interface Rig {
   oauth: OAuth
   app: OAuthApp
   sourceId: string
-  /** What the clock shows, which a test may set. */
+  /** The clock, which tests can set. */
   clock: { nowMs: number }
   log: string[]
   assertion: (change?: Assertion) => string
-  /** A token request with a good assertion, unless told otherwise. */
+  /** Sends a token request, with a valid assertion unless overridden. */
   ask: (form?: Record<string, string>, init?: RequestInit) => Promise<{ status: number; headers: Headers; text: string; body: Answer }>
   token: (change?: Assertion) => Promise<string>
 }
@@ -124,7 +124,7 @@ function assertRefused({ status, headers, body }: Awaited<ReturnType<Rig['ask']>
 
 // ── Tokens ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a signed assertion gets a token that opens the application’s sources', async (t) => {
+test('a signed assertion gets a token for the application’s sources', async (t) => {
   const { ask, oauth, sourceId, app, url } = await startRig(t)
   const { status, headers, body } = await ask()
   const { access_token, ...rest } = body
@@ -145,7 +145,7 @@ test('a signed assertion gets a token that opens the application’s sources', a
   assert.ok(typeof jti === 'string' && typeof key === 'string')
 })
 
-test('RS256, ES256 and EdDSA are taken, each with the key that it is for', async (t) => {
+test('RS256, ES256 and EdDSA are accepted, each with its type of key', async (t) => {
   const { token, oauth } = await startRig(t)
   const es256 = (input: string): Buffer => sign('sha256', Buffer.from(input), { key: ec.privateKey, dsaEncoding: 'ieee-p1363' })
   for (const [alg, kid, signature] of [
@@ -157,7 +157,7 @@ test('RS256, ES256 and EdDSA are taken, each with the key that it is for', async
   }
 })
 
-test('what other clients send is taken: iss and aud in their variants, no scope, a client id', async (t) => {
+test('variants that other clients send are accepted: of iss and aud, without scope, with client_id', async (t) => {
   const { url, app, assertion, ask } = await startRig(t)
   const host = url.slice('http://'.length)
   const forms: [Record<string, string>, Assertion?][] = [
@@ -165,7 +165,7 @@ test('what other clients send is taken: iss and aud in their variants, no scope,
     [{}, { claims: { aud: `${url}/oauth2/token` } }],
     [{}, { claims: { aud: `${url}/oauth2/` } }],
     [{}, { claims: { aud: [`${url}/oauth2`] } }],
-    // As seen through a proxy that adds TLS and a path, and keeps the host.
+    // Behind a proxy that adds TLS and a path prefix and keeps the host.
     [{}, { claims: { aud: `https://${host}/oauth2` } }],
     [{}, { claims: { aud: `${url}/switchyard/oauth2` } }],
     [{}, { header: { typ: undefined } }],
@@ -179,7 +179,7 @@ test('what other clients send is taken: iss and aud in their variants, no scope,
   }
 })
 
-test('the host is the one that a trusted proxy says the client asked for', async (t) => {
+test('the host is read from the headers of a trusted proxy', async (t) => {
   const requestedOrigin: OAuthDeps['requestedOrigin'] = ({ headers }) => ({
     protocol: 'https',
     host: headers['x-forwarded-host'] as string,
@@ -194,11 +194,11 @@ test('the host is the one that a trusted proxy says the client asked for', async
   assertRefused(await ask({}), 'invalid_client', 401, /^The claim aud must be the address/)
 })
 
-// ── Assertions that are not good ────────────────────────────────────────────────────────────────────────────────────
+// ── Invalid assertions ─────────────────────────────────────────────────────────────────────────────────────────────
 
 const NOT_KNOWN = /^The client assertion is not signed with a key of a known application/
 
-test('whoever cannot prove to be a known application is refused, in the same words whatever is missing', async (t) => {
+test('every failed authentication gets the same error, whatever the reason', async (t) => {
   const { ask, assertion, app } = await startRig(t)
   const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const hmac = (input: string): Buffer => createHmac('sha256', spki(rsa.publicKey)).update(input).digest()
@@ -219,7 +219,7 @@ test('whoever cannot prove to be a known application is refused, in the same wor
     'no signature': `${header}.${claims}.`,
     'the public key used as a shared secret': assertion({ header: { alg: 'HS256' }, signature: hmac }),
     'the algorithm of another kind of key': assertion({ header: { alg: 'ES256' } }),
-    'an algorithm that is not taken': assertion({ header: { alg: 'PS256' }, signature: pss }),
+    'an unsupported algorithm': assertion({ header: { alg: 'PS256' }, signature: pss }),
     'a key of its own in the header': assertion({
       header: { jwk: stranger.publicKey.export({ format: 'jwk' }) },
       signature: (input) => sign('sha256', Buffer.from(input), stranger.privateKey),
@@ -234,25 +234,25 @@ test('whoever cannot prove to be a known application is refused, in the same wor
   for (const [title, client_assertion] of Object.entries(attempts)) {
     await t.test(title, async () => assertRefused(await ask({ client_assertion }), 'invalid_client', 401, NOT_KNOWN))
   }
-  assert.equal((await ask({ client_assertion: good })).status, 200, 'it was not for another reason')
+  assert.equal((await ask({ client_assertion: good })).status, 200, 'the unmodified assertion is accepted')
 })
 
-test('a signed assertion with claims that are not good is told which', async (t) => {
+test('for a signed assertion with an invalid claim, the error names the claim', async (t) => {
   const { ask, assertion, clock, url } = await startRig(t)
   const nowS = Math.floor(clock.nowMs / 1000)
   const attempts: [string, Assertion, RegExp][] = [
     ['expired', { claims: { exp: nowS - 61 } }, /has expired/],
-    ['of six minutes and more', { claims: { exp: nowS + 362 } }, /at most 5 minutes ahead/],
-    ['without end', { without: ['exp'] }, /claim exp is missing/],
-    ['with an end that is no number', { claims: { exp: '9999999999' } }, /claim exp is missing or invalid/],
-    ['with an endless end', { claims: { exp: 1e300 } }, /exp is too far in the future/],
+    ['more than six minutes ahead', { claims: { exp: nowS + 362 } }, /at most 5 minutes ahead/],
+    ['without exp', { without: ['exp'] }, /claim exp is missing/],
+    ['with an exp that is not a number', { claims: { exp: '9999999999' } }, /claim exp is missing or invalid/],
+    ['with a huge exp', { claims: { exp: 1e300 } }, /exp is too far in the future/],
     ['from the future', { claims: { iat: nowS + 62 } }, /iat is in the future/],
-    ['not good yet', { claims: { nbf: nowS + 62 } }, /claim nbf/],
-    ['without its time', { without: ['iat'] }, /claim iat is missing/],
+    ['not valid yet', { claims: { nbf: nowS + 62 } }, /claim nbf/],
+    ['without iat', { without: ['iat'] }, /claim iat is missing/],
     ['without an id', { without: ['jti'] }, /claim jti is missing/],
     ['with an empty id', { claims: { jti: '' } }, /claim jti/],
     ['with a huge id', { claims: { jti: 'x'.repeat(256) } }, /claim jti/],
-    ['with an id that is no text', { claims: { jti: { toString: 'x' } } }, /claim jti/],
+    ['with an id that is not a string', { claims: { jti: { toString: 'x' } } }, /claim jti/],
     ['without an issuer', { without: ['iss'] }, /claim iss is missing/],
     ['of another issuer', { claims: { iss: 'app_other' } }, /iss must be the client id/],
     ['without an audience', { without: ['aud'] }, /claim aud is missing/],
@@ -260,7 +260,7 @@ test('a signed assertion with claims that are not good is told which', async (t)
     ['for another host', { claims: { aud: 'http://other.example/oauth2' } }, /aud must be the address/],
     ['for another port', { claims: { aud: 'http://127.0.0.1:1/oauth2' } }, /aud must be the address/],
     ['for another path', { claims: { aud: `${url}/v1` } }, /aud must be the address/],
-    ['for a host that only begins alike', { claims: { aud: `${url}.evil.example/oauth2` } }, /aud must be the address/],
+    ['for a host with the same prefix', { claims: { aud: `${url}.evil.example/oauth2` } }, /aud must be the address/],
     ['for a user at another host', { claims: { aud: `${url}@evil.example/oauth2` } }, /aud must be the address/],
     ['for this server and another', { claims: { aud: [`${url}/oauth2`, 'https://evil.example/oauth2'] } }, /aud must be the address/],
     ['for nobody', { claims: { aud: [] } }, /aud must be the address/],
@@ -277,14 +277,14 @@ test('clocks may differ by a minute', async (t) => {
   await token({ claims: { iat: nowS + 58, exp: nowS + 58 + 300 } })
 })
 
-test('an assertion gets one token, however many ask with it at once', async (t) => {
+test('an assertion gets one token, even with concurrent requests', async (t) => {
   const { ask, assertion, clock, log } = await startRig(t)
   const form = { client_assertion: assertion() }
   const answers = await Promise.all(Array.from({ length: 12 }, () => ask(form)))
   const refused = answers.filter(({ status }) => status !== 200)
   assert.equal(refused.length, 11)
   for (const answer of refused) assertRefused(answer, 'invalid_client', 401, /was already used/)
-  // Until it is too old.
+  // Until it has expired.
   clock.nowMs += 110_000
   assertRefused(await ask(form), 'invalid_client', 401, /was already used/)
   clock.nowMs += 10_000
@@ -292,9 +292,9 @@ test('an assertion gets one token, however many ask with it at once', async (t) 
   assert.match(log.join(''), /a request for an access token was rejected/)
 })
 
-// ── Requests that are not good ──────────────────────────────────────────────────────────────────────────────────────
+// ── Invalid requests ───────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a request that is not one for a token is refused as RFC 6749 says', async (t) => {
+test('an invalid token request is rejected according to RFC 6749', async (t) => {
   const { ask, app, assertion } = await startRig(t)
   const twice = `grant_type=client_credentials&grant_type=client_credentials&client_assertion=${assertion()}`
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -326,7 +326,7 @@ test('a request that is not one for a token is refused as RFC 6749 says', async 
   assert.equal((await ask({}, { headers: { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' } })).status, 200)
 })
 
-test('only POST is taken', async (t) => {
+test('only POST is accepted', async (t) => {
   const { ask, url } = await startRig(t)
   for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
     const answer = await ask({}, { method, body: null })
@@ -337,7 +337,7 @@ test('only POST is taken', async (t) => {
   assert.deepEqual([elsewhere.status, ((await elsewhere.json()) as { code: string }).code], [404, 'not_found'])
 })
 
-test('a body that says it is small and is not is cut off', async (t) => {
+test('a body that exceeds its declared length is cut off', async (t) => {
   const { url } = await startRig(t)
   const status = await new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded', 'transfer-encoding': 'chunked' }
@@ -352,7 +352,7 @@ test('a body that says it is small and is not is cut off', async (t) => {
   assert.equal(status, 413)
 })
 
-test('a body that breaks off is nothing for the log: anybody can send one', async (t) => {
+test('an incomplete body is not logged, because anyone can send one', async (t) => {
   const { url, ask, log } = await startRig(t)
   const { port } = new URL(url)
   const head = 'POST /oauth2/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n'
@@ -368,7 +368,7 @@ test('a body that breaks off is nothing for the log: anybody can send one', asyn
   )
 })
 
-test('a store that cannot be used is told as such, and works again when it does', async (t) => {
+test('an unavailable store is reported as such, and requests succeed again when it recovers', async (t) => {
   let isDown = true
   const down = async (): Promise<never> => {
     throw new StoreUnavailable('disk full')
@@ -387,7 +387,7 @@ test('a store that cannot be used is told as such, and works again when it does'
   assert.equal((await ask()).status, 200)
 })
 
-test('neither assertions nor tokens nor the signing key are in the log or in an answer that refuses', async (t) => {
+test('neither assertions nor tokens nor the signing key are in the log or in error responses', async (t) => {
   const { ask, assertion, token, log, store } = await startRig(t)
   const bad = assertion({ claims: { aud: 'https://other.example/' } })
   const used = assertion()
@@ -402,23 +402,23 @@ test('neither assertions nor tokens nor the signing key are in the log or in an 
   }
 })
 
-test('a refusal is in the log, with the reason, but not as often as somebody likes to ask', async (t) => {
+test('a rejection is logged with its reason, at a limited rate', async (t) => {
   const { ask, assertion, log, clock, app } = await startRig(t)
-  const told = (): string[] => log.filter((line) => line.includes('a request for an access token was rejected'))
+  const logged = (): string[] => log.filter((line) => line.includes('a request for an access token was rejected'))
   for (let at = 0; at < 5; at++) await ask({ client_assertion: assertion({ signature: () => Buffer.alloc(256) }) })
-  assert.equal(told().length, 1)
-  assert.partialDeepStrictEqual(JSON.parse(told()[0] as string), { clientId: app.id, level: 40 })
+  assert.equal(logged().length, 1)
+  assert.partialDeepStrictEqual(JSON.parse(logged()[0] as string), { clientId: app.id, level: 40 })
   await ask({ client_assertion: assertion({ claims: { iss: 'another' } }) })
-  assert.equal(told().length, 2)
+  assert.equal(logged().length, 2)
   clock.nowMs += 60_000
   await ask({ client_assertion: assertion({ signature: () => Buffer.alloc(256) }) })
-  assert.equal(told().length, 3)
-  // Nothing of applications that there are not.
+  assert.equal(logged().length, 3)
+  // Nothing is logged for unknown applications.
   for (let at = 0; at < 3; at++) await ask({ client_assertion: assertion({ claims: { sub: `app_${at}` } }) })
-  assert.equal(told().length, 3)
+  assert.equal(logged().length, 3)
 })
 
-test('the signing key is in the store, encrypted, and stays the same', async (t) => {
+test('the signing key is stored encrypted and stays the same', async (t) => {
   const place = await newStoreLocation()
   t.after(() => place.remove())
   const clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
@@ -434,9 +434,9 @@ test('the signing key is in the store, encrypted, and stays the same', async (t)
   await second.close()
 })
 
-// ── What tokens are good for ────────────────────────────────────────────────────────────────────────────────────────
+// ── Validation of tokens ────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a token that was changed, or signed by another, is not good', async (t) => {
+test('a token that was altered or signed with another key is invalid', async (t) => {
   const { token, oauth, assertion, app } = await startRig(t)
   const access = await token()
   const [header, claims, signature] = access.split('.') as [string, string, string]
@@ -456,7 +456,7 @@ test('a token that was changed, or signed by another, is not good', async (t) =>
     `${part({ ...read(header), alg: 'HS256' })}.${claims}.${signature}`,
     forged({}),
     forged({ exp: 9_999_999_999 }),
-    // What the client signs is no token of ours.
+    // A client assertion is not an access token.
     assertion(),
     assertion({ claims: { aud: 'tracking_api', client_id: app.id } }),
   ]
@@ -464,7 +464,7 @@ test('a token that was changed, or signed by another, is not good', async (t) =>
   assert.notEqual(await oauth.sourcesOf(access), null)
 })
 
-test('a token ends after a day', async (t) => {
+test('a token expires after a day', async (t) => {
   const { token, oauth, clock } = await startRig(t)
   const access = await token()
   clock.nowMs += 86_398_000
@@ -476,25 +476,25 @@ test('a token ends after a day', async (t) => {
     clock: { wallMs: () => clock.nowMs, scheduleMs: () => clock.nowMs },
     requestedOrigin: () => ({ protocol: 'http', host: undefined }),
   })
-  assert.equal(await fresh.sourcesOf(access), null, 'of another installation')
+  assert.equal(await fresh.sourcesOf(access), null, 'from another installation')
 })
 
-test('revoked tokens are refused at once, and the next one is good, in the same millisecond', async (t) => {
+test('revoked tokens are rejected immediately, and a new one is valid even in the same millisecond', async (t) => {
   const { token, oauth, store, app, clock } = await startRig(t)
   const before = await token()
   assert.notEqual(await oauth.sourcesOf(before), null)
-  // As the control API does it.
+  // As the control API does.
   await store.settings.updateOAuthApp(app.id, { revokedBeforeMs: clock.nowMs + 1 })
   assert.equal(await oauth.sourcesOf(before), null)
   const next = await token()
   assert.notEqual(await oauth.sourcesOf(next), null)
-  // A clock that is set back opens nothing again, and closes nothing.
+  // Setting the clock back makes no revoked token valid and no valid token invalid.
   clock.nowMs -= 3_600_000
   assert.equal(await oauth.sourcesOf(before), null)
   assert.notEqual(await oauth.sourcesOf(await token()), null)
 })
 
-test('a token that was issued while the clock was ahead does not outlive a revocation', async (t) => {
+test('a token that was issued while the clock was ahead does not survive a revocation', async (t) => {
   const { token, oauth, store, app, clock } = await startRig(t)
   clock.nowMs += 3_600_000
   const ahead = await token()
@@ -503,7 +503,7 @@ test('a token that was issued while the clock was ahead does not outlive a revoc
   assert.equal(await oauth.sourcesOf(ahead), null)
 })
 
-test('changes of the application and its sources count for tokens that were given before', async (t) => {
+test('changes of the application and its sources apply to existing tokens', async (t) => {
   const { token, oauth, store, app, sourceId } = await startRig(t)
   const access = await token()
   const other = await store.settings.createSource({ name: 'o', enabled: true, writeKeys: ['o'], requireOAuth: true })
@@ -515,7 +515,7 @@ test('changes of the application and its sources count for tokens that were give
   assert.equal(await oauth.sourcesOf(access), null)
 })
 
-test('tokens that were got with a key end with it, also when another takes its id', async (t) => {
+test('tokens become invalid when their key is removed, even if another key reuses its id', async (t) => {
   const { token, oauth, store, app } = await startRig(t)
   const [byRsa, byEd] = [
     await token(),
@@ -527,7 +527,7 @@ test('tokens that were got with a key end with it, also when another takes its i
   assert.notEqual(await oauth.sourcesOf(byEd), null)
 })
 
-test('a token that was forgotten is read again', async (t) => {
+test('a token that was evicted from the cache is verified again', async (t) => {
   const { store, app, clock, sourceId } = await startRig(t)
   const tokens = createAccessTokens({ store, clock: { wallMs: () => clock.nowMs, scheduleMs: () => clock.nowMs }, maxCached: 2 })
   const all = await Promise.all(Array.from({ length: 5 }, () => tokens.issue(app, KEYS[0] as (typeof KEYS)[0], 'http://x/oauth2')))

@@ -35,7 +35,7 @@ for (const [address, host, isOwn] of cases) {
   test(`${address} is ${isOwn ? '' : 'not '}the address of ${host ?? 'no host'}`, () => assert.equal(isAddressOf(address, host), isOwn))
 }
 
-test('the address that the service gives has the host alone, whatever the header had', () => {
+test('the address of the service contains only the host of the header', () => {
   assert.equal(addressOf('https', 'Events.example.com:8443'), 'https://events.example.com:8443/oauth2')
   assert.equal(addressOf('http', `user@events.example.com:80/${'x'.repeat(8_000)}?#`), 'http://events.example.com/oauth2')
 })

@@ -1,4 +1,4 @@
-// Two nodes' feeds, with a channel between them that the test empties: what is seen at one of what happens at the other.
+// The live feeds of two nodes with a channel between them that the test controls: which events of one node are seen on the other.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,9 +11,9 @@ class Pair {
   readonly sent: string[] = []
   readonly relays: LiveRelay[] = []
   readonly timers: (() => void)[] = []
-  readonly #beats: (() => void)[] = []
+  readonly #heartbeats: (() => void)[] = []
   readonly #docs: Record<string, unknown>[] = []
-  readonly #hearing: ((text: string) => void)[] = []
+  readonly #receivers: ((text: string) => void)[] = []
 
   node(): LiveFeed {
     const live = new LiveFeed({ wallMs: () => 0 })
@@ -29,39 +29,40 @@ class Pair {
       announce: (key, value) => {
         ;(this.#docs[at] as Record<string, unknown>)[key] = value
       },
-      onChange: (listener) => this.#beats.push(listener),
+      onChange: (listener) => this.#heartbeats.push(listener),
     }
     const channel: Channel = {
       maxBytes: 7_900,
       publish: (text) => {
         assert.ok(Buffer.byteLength(text) <= 7_900)
         this.sent.push(text)
-        for (const [other, hear] of this.#hearing.entries()) if (other !== at) hear(text)
+        for (const [other, hear] of this.#receivers.entries()) if (other !== at) hear(text)
       },
-      onMessage: (listener) => this.#hearing.push(listener),
+      onMessage: (listener) => this.#receivers.push(listener),
     }
     const relay = new LiveRelay({ live, nodes, channel, setTimer: (run) => (this.timers.push(run), () => {}) })
     this.relays.push(relay)
     return live
   }
 
-  /** As a node of this number tells, or says. */
+  /** Announces a value as the node with this number. */
   announce(num: number, key: string, value: unknown): void {
     ;(this.#docs[num] as Record<string, unknown>)[key] = value
   }
 
-  hear(num: number, text: string): void {
-    this.#hearing[num]?.(text)
+  /** Delivers a channel message to the node with this number. */
+  receive(num: number, text: string): void {
+    this.#receivers[num]?.(text)
   }
 
-  /** Twice, so that what is told has been heard. */
-  beat(): void {
-    for (const each of [...this.#beats, ...this.#beats]) each()
+  /** Runs every heartbeat twice, so that all announcements have been read. */
+  heartbeat(): void {
+    for (const each of [...this.#heartbeats, ...this.#heartbeats]) each()
   }
 
-  /** One node's beat alone. */
-  look(num: number): void {
-    this.#beats[num]?.()
+  /** Only one node's heartbeat. */
+  heartbeatOf(num: number): void {
+    this.#heartbeats[num]?.()
   }
 
   turn(): void {
@@ -92,32 +93,32 @@ async function next(events: AsyncIterator<LiveEvent>): Promise<{ event: string }
 const iterate = (live: LiveFeed, filter = {}): AsyncIterator<LiveEvent> =>
   (live.listen(filter, 'a token') ?? assert.fail())[Symbol.asyncIterator]()
 
-test('who listens at one node sees what happens at another, and nothing is sent before or after', async () => {
+test('a listener on one node sees the events of another, and nothing is sent before or after it listens', async () => {
   const pair = new Pair()
   const [here, there] = [pair.node(), pair.node()]
   there.accepted(accepted('m-0'))
   assert.equal(pair.timers.length, 0)
   const events = iterate(here)
-  pair.beat()
+  pair.heartbeat()
   there.accepted(accepted('m-1'))
   there.rejected({ sourceId: null, code: 'unknown_write_key', messages: 1, sample: '{"writeKey":"SECRET"}' })
-  assert.equal(pair.sent.length, 0, 'sent in turns')
+  assert.equal(pair.sent.length, 0, 'sent at intervals')
   pair.turn()
   assert.equal(pair.sent.length, 1, 'together')
   assert.deepEqual([(await next(events))['messageId'], (await next(events))['code']], ['m-1', 'unknown_write_key'])
   assert.doesNotMatch(pair.sent.join(), /SECRET/)
   await events.return?.()
-  pair.beat()
+  pair.heartbeat()
   there.accepted(accepted('m-2'))
   assert.deepEqual([pair.timers.length, pair.sent.length], [0, 1])
 })
 
-test('only what somebody listens for is sent, and each gets what it listens for', async () => {
+test('only events that match a filter are sent, and each listener gets the events that match its own', async () => {
   const pair = new Pair()
   const [here, there] = [pair.node(), pair.node()]
   const ofSource = iterate(here, { sourceId: 'src_2' })
   const ofDestination = iterate(here, { destinationId: 'dst_1' })
-  pair.beat()
+  pair.heartbeat()
   there.accepted(accepted('m-1'))
   there.accepted(accepted('m-2', {}, 'src_2'))
   const attempt = {
@@ -141,11 +142,11 @@ test('only what somebody listens for is sent, and each gets what it listens for'
   assert.doesNotMatch(pair.sent.join(), /SECRET|m-1.*Tested/)
 })
 
-test('what is too much is counted, and a large message comes without its content', async () => {
+test('events above the limit are counted, and a large message is sent without its content', async () => {
   const pair = new Pair()
   const [here, there] = [pair.node(), pair.node()]
   const events = iterate(here)
-  pair.beat()
+  pair.heartbeat()
   there.accepted(accepted('large', { properties: { text: 'x'.repeat(6_000) } }))
   for (let nth = 0; nth < 300; nth++) there.accepted(accepted(`m-${nth}`))
   pair.turn()
@@ -163,12 +164,12 @@ test('what is too much is counted, and a large message comes without its content
   assert.equal(seen.length + missed, 301)
 })
 
-test('what another node says is shown only if it is an event, and never breaks the stream', async () => {
+test('a message from another node is passed on only if it is a valid event, and never breaks the stream', async () => {
   const pair = new Pair()
   const here = pair.node()
   pair.node()
   const events = iterate(here)
-  pair.beat()
+  pair.heartbeat()
   const [key] = [...here.wanted.keys()]
   const good = ['accepted', [key], '{"messageId":"good"}']
   for (const text of [
@@ -187,17 +188,17 @@ test('what another node says is shown only if it is an event, and never breaks t
     JSON.stringify({ events: [], missed: { [key as string]: -5, x: 'y' } }),
     JSON.stringify({ events: [good] }),
   ])
-    pair.hear(0, text)
+    pair.receive(0, text)
   assert.deepEqual(await next(events), { event: 'accepted', messageId: 'good' })
 })
 
-test('a filter that is not understood shows nothing', () => {
+test('an invalid filter matches nothing', () => {
   const pair = new Pair()
   const live = pair.node()
   pair.node()
   const offered = (filters: unknown): boolean => {
     pair.announce(1, 'live', filters)
-    pair.look(0)
+    pair.heartbeatOf(0)
     live.accepted(accepted('m-1'))
     return pair.timers.splice(0).length > 0
   }

@@ -15,13 +15,13 @@ function feed(t: TestContext, options: Partial<LiveOptions> = {}): LiveFeed {
   return live
 }
 
-/** Everything up to an attempt at `end`, which a listener hears as the last. */
+/** Collects all events up to an attempt at the destination `end`, which is sent last. */
 async function heardBy(live: LiveFeed, filter: LiveFilter, say: () => void): Promise<Heard[]> {
-  const events = live.listen(filter, 'a token') ?? assert.fail('nobody more may listen')
+  const events = live.listen(filter, 'a token') ?? assert.fail('too many listeners')
   say()
   const heard: Heard[] = []
   const iterator = events[Symbol.asyncIterator]()
-  // What is there is handed out before a waiting of its own begins.
+  // Events that are already buffered are returned before it starts to wait.
   for (;;) {
     const next = await Promise.race([iterator.next(), new Promise<null>((resolve) => setImmediate(() => resolve(null)))])
     if (next === null || next.done) break
@@ -33,7 +33,7 @@ async function heardBy(live: LiveFeed, filter: LiveFilter, say: () => void): Pro
 
 const track = (messageId: string, more: object = {}) => ({ type: 'track', event: 'bought', userId: 'u', messageId, ...more })
 
-test('a listener hears what is accepted, rejected and attempted', async (t) => {
+test('a listener receives accepted and rejected messages and attempts', async (t) => {
   const live = feed(t)
   const heard = await heardBy(live, {}, () => {
     live.accepted(accepted('s', [track('m-1', { properties: { price: 3 } }), track('m-2')], [1]))
@@ -85,7 +85,7 @@ test('a listener hears what is accepted, rejected and attempted', async (t) => {
   })
 })
 
-test('a filter lets through what it names and nothing else', async (t) => {
+test('a filter passes only events that match it', async (t) => {
   const live = feed(t)
   const page = { type: 'page', userId: 'u', messageId: 'p' }
   const two = attempted('d', 'success').messages[0] ?? assert.fail()
@@ -114,7 +114,7 @@ test('a filter lets through what it names and nothing else', async (t) => {
   assert.deepEqual(await names({ sourceId: 'other', type: 'page' }), [])
 })
 
-test('a filter by event, user or outcome looks into messages, also those of an attempt', async (t) => {
+test('a filter by event, user or outcome also matches the messages of an attempt', async (t) => {
   const live = feed(t)
   const message = attempted('d', 'success').messages[0] ?? assert.fail()
   const sent = (json: object | null) => ({ ...message, json: json === null ? null : JSON.stringify(json) })
@@ -124,7 +124,7 @@ test('a filter by event, user or outcome looks into messages, also those of an a
     live.attempted(attempted('ok', 'success'))
     live.attempted(attempted('bad', 'temporary', { messages: [sent({ event: 'sold', userId: 'v' })] }))
     live.attempted(attempted('two', 'success', { messages: [sent(null), sent({ anonymousId: 'a "quoted" one' })] }))
-    // The words are in it, but they are not what it says.
+    // The text contains these words, but not as values of these fields.
     live.attempted(attempted('other', 'success', { messages: [sent({ event: 'x', properties: { event: 'bought', userId: 'u' } })] }))
   }
   const names = async (filter: LiveFilter): Promise<string[]> =>
@@ -139,7 +139,7 @@ test('a filter by event, user or outcome looks into messages, also those of an a
   assert.deepEqual(await names({ what: 'attempt', event: 'sold' }), ['attempt bad'])
 })
 
-test('what was dropped is told by kind', async (t) => {
+test('dropped events are reported by kind', async (t) => {
   const live = feed(t, { eventsPerSecond: 1 })
   const [{ data } = assert.fail()] = await heardBy(live, {}, () => {
     live.accepted(accepted('s', [track('m'), track('n'), track('o')]))
@@ -150,7 +150,7 @@ test('what was dropped is told by kind', async (t) => {
   assert.deepEqual(data, { count: 5, accepted: 2, rejected: 1, attempts: 2, failures: 1 })
 })
 
-test('what was dropped of a full buffer is told by kind, too', async (t) => {
+test('events dropped from a full buffer are also reported by kind', async (t) => {
   const live = feed(t, { bufferEvents: 1 })
   const [{ data } = assert.fail()] = await heardBy(live, {}, () => {
     for (const verdict of ['permanent', 'success', 'success'] as const) live.attempted(attempted('d', verdict))
@@ -158,7 +158,7 @@ test('what was dropped of a full buffer is told by kind, too', async (t) => {
   assert.deepEqual(data, { count: 2, attempts: 2, failures: 1 })
 })
 
-test('secrets are not told: neither of a URL, nor of a destination, nor a write key in what was refused', async (t) => {
+test('events contain no secrets: none of a URL or a destination, and no write key of a rejected request', async (t) => {
   const live = feed(t)
   const heard = await heardBy(live, {}, () => {
     live.attempted(attempted('d', 'permanent'))
@@ -170,7 +170,7 @@ test('secrets are not told: neither of a URL, nor of a destination, nor a write 
   assert.doesNotMatch(JSON.stringify(heard), /password|token=|secret|whsec|hidden/)
 })
 
-test('a large message is told without its content, and long fields are cut', async (t) => {
+test('a large message is sent without its content, and long fields are truncated', async (t) => {
   const live = feed(t)
   const [{ data } = assert.fail()] = await heardBy(live, {}, () => {
     live.accepted(accepted('s', [track('m', { event: 'e'.repeat(5_000), properties: { large: 'x'.repeat(20_000) } })]))
@@ -180,7 +180,7 @@ test('a large message is told without its content, and long fields are cut', asy
   assert.equal(data.event.length, 200)
 })
 
-test('a message that cannot be written does not stop the others', async (t) => {
+test('a message that cannot be serialised does not affect the others', async (t) => {
   const live = feed(t)
   const circular: Record<string, unknown> = {}
   circular['self'] = circular
@@ -194,7 +194,7 @@ test('a message that cannot be written does not stop the others', async (t) => {
   )
 })
 
-test('for a listener that does not read, the oldest are dropped, and it is told how many', async (t) => {
+test('for a listener that does not read, the oldest events are dropped and their number is reported', async (t) => {
   const live = feed(t, { bufferEvents: 3 })
   const heard = await heardBy(live, {}, () => {
     for (let at = 0; at < 10; at++) live.accepted(accepted('s', [track(`m-${at}`)]))
@@ -205,7 +205,7 @@ test('for a listener that does not read, the oldest are dropped, and it is told 
   )
 })
 
-test('a listener holds no more than a megabyte, however few events that is', async (t) => {
+test('the buffer of a listener has at most a megabyte, however few events that is', async (t) => {
   const live = feed(t)
   const heard = await heardBy(live, {}, () => {
     for (let at = 0; at < 400; at++) live.accepted(accepted('s', [track(`m-${at}`, { properties: { large: 'x'.repeat(7_500) } })]))
@@ -216,7 +216,7 @@ test('a listener holds no more than a megabyte, however few events that is', asy
   assert.ok(heard.length < 150 && heard.length > 100, String(heard.length))
 })
 
-test('more events a second than are told cost nothing but being counted', async (t) => {
+test('events above the rate limit cost no more than counting them', async (t) => {
   const live = feed(t, { eventsPerSecond: 5 })
   let written = 0
   const item = track('m')
@@ -242,7 +242,7 @@ test('more events a second than are told cost nothing but being counted', async 
   assert.equal(written, 5)
 })
 
-test('what was dropped is told also when nothing more comes', async (t) => {
+test('dropped events are reported even if no other event follows', async (t) => {
   const live = feed(t, { eventsPerSecond: 1 })
   const events = (live.listen({}, 'a token') ?? assert.fail())[Symbol.asyncIterator]()
   live.accepted(accepted('s', [track('m')]))
@@ -254,12 +254,12 @@ test('what was dropped is told also when nothing more comes', async (t) => {
   clearTimeout(keepAlive)
 })
 
-test('without a listener nothing is looked at', (t) => {
+test('without a listener, events are not read', (t) => {
   const live = feed(t)
   const untouchable = new Proxy(
     {},
     {
-      get: () => assert.fail('it was looked at'),
+      get: () => assert.fail('it was read'),
     },
   )
   live.attempted({ ...attempted('d', 'success'), messages: untouchable as never })
@@ -267,7 +267,7 @@ test('without a listener nothing is looked at', (t) => {
   assert.equal(live.listeners, 0)
 })
 
-test('so many may listen and no more, and who leaves makes room', async (t) => {
+test('the number of listeners is limited, and a listener that leaves makes room', async (t) => {
   const live = feed(t, { maxListeners: 2 })
   const first = (live.listen({}, 'a token') ?? assert.fail())[Symbol.asyncIterator]()
   assert.ok(live.listen({}, 'a token') !== null)
@@ -279,7 +279,7 @@ test('so many may listen and no more, and who leaves makes room', async (t) => {
   assert.ok(live.listen({}, 'a token') !== null)
 })
 
-test('closing ends every stream at once, and those that come after', async (t) => {
+test('closing ends all streams, including those opened later', async (t) => {
   const live = feed(t)
   const waiting = (live.listen({}, 'a token') ?? assert.fail())[Symbol.asyncIterator]().next()
   live.close()
@@ -288,7 +288,7 @@ test('closing ends every stream at once, and those that come after', async (t) =
   assert.equal(live.listeners, 0)
 })
 
-test('one token cannot use up all streams', (t) => {
+test('one token cannot use all streams', (t) => {
   const live = feed(t, { maxListeners: 5, maxPerToken: 3 })
   const open = ['viewer', 'viewer', 'viewer', 'viewer', 'admin', 'admin', 'admin'].map((tokenId) => live.listen({}, tokenId) !== null)
   assert.deepEqual(open, [true, true, true, false, true, true, false])

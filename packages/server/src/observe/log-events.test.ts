@@ -14,7 +14,7 @@ function logging(level: string): { lines: Line[]; log: Watcher; clock: { nowMs: 
   return { lines, clock, log: createEventLog(log, () => clock.nowMs) }
 }
 
-test('an attempt that failed is logged with the ids that lead to it, and without secrets', () => {
+test('a failed attempt is logged with its ids and without secrets', () => {
   const { lines, log } = logging('info')
   log.attempted?.(attempted('d', 'temporary', { attempt: 3, traceId: 'a-trace' }))
   log.attempted?.(attempted('d', 'success'))
@@ -37,7 +37,7 @@ test('an attempt that failed is logged with the ids that lead to it, and without
   ])
 })
 
-test('a timeout is an error that says how long was waited', () => {
+test('a timeout is logged as an error with its duration', () => {
   const { lines, log } = logging('info')
   const { outcome } = attempted('d', 'temporary')
   log.attempted?.(attempted('d', 'temporary', { outcome: { ...outcome, reason: 'timeout', status: null } }))
@@ -45,7 +45,7 @@ test('a timeout is an error that says how long was waited', () => {
   assert.match(lines[0]?.msg ?? '', /timeout: no response within 5000 ms/)
 })
 
-test('rejected calls are told once a minute for each source and code, with how many there were', () => {
+test('rejections are logged once a minute for each source and code, with the number of messages', () => {
   const { lines, log, clock } = logging('info')
   const reject = (code: string, messages: number): void => log.rejected?.({ sourceId: 's', code, messages, sample: 'never logged' })
   reject('event_required', 1)
@@ -64,7 +64,7 @@ test('rejected calls are told once a minute for each source and code, with how m
   assert.doesNotMatch(JSON.stringify(lines), /never logged/)
 })
 
-test('a wall clock that is set back far does not silence the log', () => {
+test('setting the wall clock far back does not silence the log', () => {
   const { lines, log, clock } = logging('info')
   for (const back of [0, 86_400_000]) {
     clock.nowMs -= back
@@ -73,7 +73,7 @@ test('a wall clock that is set back far does not silence the log', () => {
   assert.equal(lines.length, 2)
 })
 
-test('at debug, what went well is logged too, and every rejection', () => {
+test('at debug, successes and every rejection are logged too', () => {
   const { lines, log } = logging('debug')
   log.accepted?.(accepted('s', [{}, {}], [1]))
   log.attempted?.(attempted('d', 'success'))
@@ -85,7 +85,7 @@ test('at debug, what went well is logged too, and every rejection', () => {
   assert.deepEqual(lines[0], { level: 20, sourceId: 's', messages: 2, duplicates: 1, bytes: 100, msg: 'messages were accepted' })
 })
 
-test('a breaker that opens and closes is told, and so is an outcome that could not be recorded', () => {
+test('opening and closing the circuit breaker is logged, and so is a result that could not be recorded', () => {
   const { lines, log } = logging('info')
   log.breaker?.(destination('d'), 'open')
   log.breaker?.(destination('d'), 'closed')

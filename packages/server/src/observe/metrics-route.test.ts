@@ -19,7 +19,7 @@ async function serve(t: TestContext, access: MetricsAccess, text: () => Promise<
   }
 }
 
-test('on loopback the metrics are open to this machine, and not to whom a proxy or a browser speaks for', async (t) => {
+test('on loopback, the metrics are open to this machine, but not through a proxy or by DNS rebinding', async (t) => {
   const scrape = await serve(t, 'local')
   for (const host of ['localhost', 'LOCALHOST:8080', '127.0.0.1:9', '127.1.2.3', '[::1]:80'])
     assert.equal(await scrape({ host }), 200, host)
@@ -31,7 +31,7 @@ test('on loopback the metrics are open to this machine, and not to whom a proxy 
   assert.equal(await scrape({ forwarded: 'for=203.0.113.9' }), 401)
 })
 
-test('what is open is open to all, and what needs a token needs it everywhere', async (t) => {
+test('with open no request needs a token, and with token every request does', async (t) => {
   const open = await serve(t, 'open')
   assert.equal(await open({ host: 'evil.example', 'x-forwarded-for': '203.0.113.9' }), 200)
   const token = await serve(t, 'token')
@@ -39,7 +39,7 @@ test('what is open is open to all, and what needs a token needs it everywhere', 
   assert.equal(await (await serve(t, 'off'))(), 404)
 })
 
-test('scrapes that come together share one text, and the next has a new one', async (t) => {
+test('concurrent scrapes share one text, and the next scrape gets a new one', async (t) => {
   const app = Fastify()
   t.after(() => app.close())
   let written = 0

@@ -37,13 +37,13 @@ function ledger(destinationId: string, change: Partial<LedgerRow> = {}): LedgerR
   return { destinationId, owed: 10, delivered: 4, pending: 3, failed: 1, expired: 1, cancelled: 1, ...change }
 }
 
-/** Lines without comments, for looking one up. */
+/** The lines without comments, as a map. */
 function lines(text: string): Map<string, number> {
   const found = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   return new Map(found.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]))
 }
 
-test('what the store knows is served as it stands in the counts', async (t) => {
+test('counts from the store are served unchanged', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
   const counts: StoreCounts = {
@@ -82,7 +82,7 @@ test('what the store knows is served as it stands in the counts', async (t) => {
   assert.doesNotMatch(text, /secret|never shown|the-write-key/)
 })
 
-test('attempts, deliveries, retries and commits are counted, and replays are left out of the latency', async (t) => {
+test('attempts, deliveries, retries and commits are counted, and the latency excludes replays', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
   metrics.attempted(attempted('d', 'success'))
@@ -117,7 +117,7 @@ test('attempts, deliveries, retries and commits are counted, and replays are lef
   }
 })
 
-test('what was deleted disappears, also what this process had counted of it', async (t) => {
+test('series of deleted destinations disappear, including those counted by this process', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
   for (const id of ['kept', 'gone']) metrics.attempted(attempted(id, 'success'))
@@ -132,7 +132,7 @@ test('what was deleted disappears, also what this process had counted of it', as
   assert.doesNotMatch(text, /"gone"/)
 })
 
-/** Each of them with every series that it can have. */
+/** Gives each destination every series that it can have. */
 function busy(metrics: Metrics, ids: readonly string[]): void {
   for (const id of ids) {
     for (const verdict of ['success', 'temporary', 'permanent'] as const) metrics.attempted(attempted(id, verdict))
@@ -140,11 +140,11 @@ function busy(metrics: Metrics, ids: readonly string[]): void {
   }
 }
 
-/** As long as the store makes them. */
+/** Ids of the same length as those of the store. */
 const idsOf = (count: number, prefix: string): string[] =>
   Array.from({ length: count }, (_, at) => `${prefix}_${String(at).padStart(12, '0')}`)
 
-test('calls do not wait while the metrics of many destinations are written', async (t) => {
+test('requests do not wait while the metrics of many destinations are written', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
   const ids = idsOf(70, 'dst')
@@ -161,7 +161,7 @@ test('calls do not wait while the metrics of many destinations are written', asy
   assert.equal(text.match(/^switchyard_delivery_latency_seconds_count/gm)?.length, 70)
 })
 
-test('the text stays under a megabyte with 10,000 destinations and sources that are all busy and in trouble', async (t) => {
+test('the text stays under a megabyte with 10,000 destinations and sources that are all busy and failing', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
   const [ids, from] = [idsOf(10_000, 'dst'), idsOf(10_000, 'src')]
@@ -190,7 +190,7 @@ test('the text stays under a megabyte with 10,000 destinations and sources that 
   assert.equal(found.get('switchyard_oldest_pending_age_seconds{destination="other"}'), 90)
   assert.equal(found.get('switchyard_ledger{state="owed"}'), 10_000 * 200_000)
   assert.equal(found.get('switchyard_destination_info{destination="other",name="all other destinations"}'), 1)
-  // What all others counted since the first time that somebody asked.
+  // What all others counted since the first scrape.
   assert.equal(found.get('switchyard_deliveries_owed_total{destination="other"}'), 9_700 * 100_000)
   assert.equal(found.get('switchyard_messages_accepted_total{source="other"}'), 9_950 * 10_000)
   assert.equal(found.get('switchyard_messages_rejected_total{source="other",code="a_code_of_usual_length_7"}'), 9_950 * 10_000)
@@ -198,11 +198,11 @@ test('the text stays under a megabyte with 10,000 destinations and sources that 
   assert.equal(
     ofAll.reduce((sum, [, value]) => sum + value, 0),
     2 * 3 * 10_000,
-    'every attempt is in one series',
+    'every attempt is counted in exactly one series',
   )
 })
 
-test('a destination that needs attention gets series of its own at the next scrape, and no counter falls', async (t) => {
+test('a destination that needs attention gets its own series at the next scrape, and no counter decreases', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
   const ids = idsOf(1_000, 'dst')
@@ -222,13 +222,13 @@ test('a destination that needs attention gets series of its own at the next scra
   const second = await scrape(8, 'open')
   assert.equal(second.get(`switchyard_breaker_state{destination="${troubled}",state="open"}`), 1)
   assert.equal(second.get(failedOf(troubled)), 8)
-  assert.equal(second.get(failedOf('other')), 7, 'what failed before it had a name is told once, under other')
+  assert.equal(second.get(failedOf('other')), 7, 'failures before it had its own series are counted once, under other')
   const third = await scrape(9, 'closed')
-  assert.equal(third.get(failedOf(troubled)), 9, 'it keeps its name')
+  assert.equal(third.get(failedOf(troubled)), 9, 'it keeps its series')
   assert.equal(third.get(failedOf('other')), 7)
 })
 
-test('a name cannot break out of its label', async (t) => {
+test('a name cannot break out of its label value', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
   const text = await metrics.text(sourcesOf(EMPTY, configuration([source('s', 'a"} 1\nswitchyard_evil 1\\')], [])))
@@ -236,7 +236,7 @@ test('a name cannot break out of its label', async (t) => {
   assert.match(text, /^switchyard_source_info\{source="s",name="a\\"\} 1\\nswitchyard_evil 1\\\\"\} 1$/m)
 })
 
-test('without the store, what does not come from it is served still', async (t) => {
+test('without the store, the metrics of the process are still served', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
   const text = await metrics.text(sourcesOf(null, configuration([source('s')], ['d'])))
@@ -246,7 +246,7 @@ test('without the store, what does not come from it is served still', async (t) 
   assert.doesNotMatch(text, /^switchyard_deliveries_(owed|pending)/m)
 })
 
-test('the names are those of the table, and of nothing else', async (t) => {
+test('the names are exactly those of the table', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())
   const text = await metrics.text(sourcesOf(EMPTY, configuration([], [])))
@@ -278,7 +278,7 @@ function bookStore(read: () => Promise<LedgerRow[]>): { store: CountsStore; aske
   }
 }
 
-test('several scrapes within a moment read the store once', async () => {
+test('several scrapes within the cache time read the store once', async () => {
   const { store, asked } = bookStore(async () => [ledger('d')])
   const reader = new StoreCountsReader(store, { cacheMs: 60_000 })
   const both = await Promise.all([reader.read(), reader.read()])
@@ -290,7 +290,7 @@ test('several scrapes within a moment read the store once', async () => {
   assert.equal(asked(), 3)
 })
 
-test('a store that hangs does not hang the scrape, and is not asked again meanwhile', async () => {
+test('a store that hangs does not block the scrape, and is not read again in the meantime', async () => {
   let answer: (rows: LedgerRow[]) => void = () => {}
   const { store, asked } = bookStore(
     () =>
@@ -307,7 +307,7 @@ test('a store that hangs does not hang the scrape, and is not asked again meanwh
   assert.deepEqual((await third)?.ledger, [ledger('d')])
 })
 
-test('a store that fails is told apart from one that is empty, and asked again the next time', async () => {
+test('a store that fails is distinguished from an empty one, and read again the next time', async () => {
   let fails = true
   const { store } = bookStore(async () => {
     if (fails) throw new Error('away')

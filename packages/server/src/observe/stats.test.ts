@@ -7,7 +7,7 @@ import { Stats } from './stats.ts'
 
 interface Rig {
   stats: Stats
-  /** What the store has, added up as the store does. */
+  /** A store that adds up rows as the real store does. */
   stored: Map<string, Record<string, number>>
   clock: { nowMs: number }
   store: { problem: Error | null; calls: number; most: number }
@@ -38,7 +38,7 @@ function start(t: TestContext): Rig {
 
 const settled = { destination: destination('d'), delivered: 2, failed: 1, expired: 1, cancelled: 1, retried: 3 }
 
-test('what came in and what went out is counted by minute, apart and together', async (t) => {
+test('messages and deliveries are counted per minute, for each source and destination and in total', async (t) => {
   const { stats, stored, clock } = start(t)
   stats.accepted(accepted('s', [{}, {}, {}], [1]))
   stats.accepted(accepted('other', [{}]))
@@ -64,7 +64,7 @@ test('what came in and what went out is counted by minute, apart and together', 
   })
 })
 
-test('what was written is not written again', async (t) => {
+test('stored rows are not written again', async (t) => {
   const { stats, stored, store } = start(t)
   stats.accepted(accepted('s', [{}]))
   await stats.flush()
@@ -75,7 +75,7 @@ test('what was written is not written again', async (t) => {
   assert.deepEqual(stored.get('source s 0'), { accepted: 2 })
 })
 
-test('what the store could not take is given again, with what came since, and counted once', async (t) => {
+test('rows that could not be stored are written again with newer counts, and counted once', async (t) => {
   const { stats, stored, store, clock } = start(t)
   store.problem = new StoreUnavailable('disk full')
   stats.accepted(accepted('s', [{}]))
@@ -92,7 +92,7 @@ test('what the store could not take is given again, with what came since, and co
   assert.deepEqual(stored.get('all  0'), { accepted: 2 })
 })
 
-test('many rows are given some at a time, so that no commit takes long, and of those the store took none again', async (t) => {
+test('many rows are written in chunks, so that no commit takes long, and stored chunks are not written again', async (t) => {
   const { stats, stored, store } = start(t)
   for (let at = 0; at < 700; at++) stats.accepted(accepted(`s-${at}`, [{}]))
   Object.defineProperty(store, 'problem', { get: () => (store.calls === 3 ? new StoreUnavailable('away for a moment') : null) })
@@ -106,7 +106,7 @@ test('many rows are given some at a time, so that no commit takes long, and of t
   assert.deepEqual(stored.get('all  0'), { accepted: 700 })
 })
 
-test('a wall clock that is set back counts into the minute it shows', async (t) => {
+test('after the wall clock is set back, events count in the minute that it shows', async (t) => {
   const { stats, stored, clock } = start(t)
   stats.accepted(accepted('s', [{}]))
   clock.nowMs -= 3_600_000
@@ -115,7 +115,7 @@ test('a wall clock that is set back counts into the minute it shows', async (t) 
   assert.deepEqual([stored.get('source s 0'), stored.get('source s -60')], [{ accepted: 1 }, { accepted: 2 }])
 })
 
-test('a store that stays away does not fill the memory', async (t) => {
+test('memory use is bounded while the store is unavailable', async (t) => {
   const { stats, stored, store, clock } = start(t)
   store.problem = new StoreUnavailable('away')
   for (let minute = 0; minute < 15_000; minute++) {

@@ -1,5 +1,5 @@
-// The outbound shapes, against the shared vectors, the fields that docs/guide/quick-start-receiver.md promises, and whatever
-// JSON.parse can give.
+// Compares outbound messages with the shared vectors, with the fields documented in docs/guide/quick-start-receiver.md, and for
+// arbitrary JSON.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -25,12 +25,12 @@ function contentOf(item: JsonObject, about: Partial<SegmentContent> = {}): Segme
   return { ...call, items: [item], ...about }
 }
 
-/** As a receiver reads it. */
+/** The message as a receiver parses it. */
 function sent(item: JsonObject, about: Partial<SegmentContent> = {}): JsonObject {
   return JSON.parse(JSON.stringify(outboundMessage(contentOf(item, about), 0))) as JsonObject
 }
 
-test('each shared vector has the outbound message that it says', () => {
+test('each shared vector produces its expected outbound message', () => {
   const { messages } = JSON.parse(readFileSync(vectorsFile, 'utf8')) as { messages: Vector[] }
   assert.ok(messages.length >= 4)
   for (const { note, call, outbound } of messages) {
@@ -74,7 +74,7 @@ test('each type has its own fields, and no others', () => {
   for (const [type, row] of Object.entries(rows)) assert.deepEqual(sent({ ...everything, type }), { ...row, type }, type)
 })
 
-test('what the call did not have is left out, except for the objects that every message of its type has', () => {
+test('fields that the call did not have are left out, except for the objects that every message of its type has', () => {
   const call = { userId: 'u', messageId: 'm', event: 'e', groupId: 'g', previousId: 'p' }
   const bare = { version: 1, userId: 'u', messageId: 'm', context: {}, ...TIMES }
   assert.deepEqual(sent({ ...call, type: 'track' }), { ...bare, type: 'track', event: 'e', properties: {} })
@@ -84,7 +84,7 @@ test('what the call did not have is left out, except for the objects that every 
   assert.deepEqual(sent({ ...call, type: 'group' }), { ...bare, type: 'group', groupId: 'g', traits: {} })
 })
 
-test('null means not given', () => {
+test('null counts as missing', () => {
   const call = {
     type: 'track',
     event: 'e',
@@ -108,7 +108,7 @@ test('null means not given', () => {
   })
 })
 
-test("a message's context and integrations lie over its batch's, key by key", () => {
+test("a message's context and integrations override its batch's, key by key", () => {
   const own = { type: 'identify', userId: 'u', context: { app: { name: 'own' }, ip: '9.9.9.9' }, integrations: { A: true } }
   const batch = { context: { app: { name: 'batch', build: '1' }, locale: 'de' }, integrations: { A: false, B: false } }
   const outbound = sent(own, batch)
@@ -118,7 +118,7 @@ test("a message's context and integrations lie over its batch's, key by key", ()
   assert.deepEqual([inherited['context'], inherited['integrations']], [batch.context, batch.integrations])
 })
 
-test('context.ip is filled for browser and direct calls, where it is known and not said', () => {
+test('context.ip is set for browser and direct calls if it is known and the call has none', () => {
   const ip = '203.0.113.7'
   const call = (context?: JsonObject): JsonObject => ({ type: 'identify', userId: 'u', ...(context && { context }) })
   const ipOf = (item: JsonObject, about: Partial<SegmentContent>): unknown => sent(item, about)['context'].ip
@@ -132,10 +132,10 @@ test('context.ip is filled for browser and direct calls, where it is known and n
   assert.equal(ipOf(call({ direct: true }), { ip: null }), undefined)
 })
 
-test('a timestamp is put right by how late it was sent', () => {
+test('a timestamp is corrected with sentAt', () => {
   const call = { type: 'identify', userId: 'u', timestamp: '2026-11-14T08:00:00.000Z' }
   const rows: [item: JsonObject, sentAt: string | null, timestamp: string, original: string | undefined, sent: string | undefined][] = [
-    // The caller's clock is an hour late: it says that it sent one second after the event, at what is now.
+    // The caller's clock is an hour slow. It sent the message one second after the event.
     [call, '2026-11-14T08:00:01.000Z', '2026-11-14T08:59:59.200Z', call.timestamp, '2026-11-14T08:00:01.000Z'],
     [
       { ...call, sentAt: '2026-11-14T08:00:02.000Z' },
@@ -145,10 +145,10 @@ test('a timestamp is put right by how late it was sent', () => {
       '2026-11-14T08:00:02.000Z',
     ],
     [{ ...call, sentAt: 'soon' }, '2026-11-14T08:00:01.000Z', '2026-11-14T08:59:59.200Z', call.timestamp, '2026-11-14T08:00:01.000Z'],
-    // Without sentAt, kept as it is.
+    // Without sentAt, it is unchanged.
     [{ ...call, timestamp: '2001-02-03T04:05:06Z' }, null, '2001-02-03T04:05:06.000Z', '2001-02-03T04:05:06.000Z', undefined],
     [call, 'nonsense', call.timestamp, call.timestamp, undefined],
-    // None that can be read: when it was received.
+    // Without a valid time: the time of receipt.
     [{ ...call, timestamp: 'yesterday' }, RECEIVED_AT, RECEIVED_AT, undefined, RECEIVED_AT],
     [{ ...call, timestamp: '2026-13-01' }, null, RECEIVED_AT, undefined, undefined],
     // The client's own originalTimestamp is kept.
@@ -160,10 +160,10 @@ test('a timestamp is put right by how late it was sent', () => {
       '2026-11-14T07:00:01.000Z',
     ],
     [{ ...call, originalTimestamp: '2026-11-14T07:00:00.000Z' }, null, call.timestamp, '2026-11-14T07:00:00.000Z', undefined],
-    // In other zones and forms.
+    // Other time zones and formats.
     [{ ...call, timestamp: '2026-11-14T10:00:00+02:00' }, null, '2026-11-14T08:00:00.000Z', '2026-11-14T08:00:00.000Z', undefined],
     [{ ...call, timestamp: 1_000 }, null, '1970-01-01T00:00:01.000Z', '1970-01-01T00:00:01.000Z', undefined],
-    // A sum outside of the calendar.
+    // A result outside the supported years.
     [
       { ...call, timestamp: '0001-01-01T00:00:00Z' },
       '9999-01-01T00:00:00Z',
@@ -180,7 +180,7 @@ test('a timestamp is put right by how late it was sent', () => {
   }
 })
 
-test('times are read and written as the protocol does it', () => {
+test('times are parsed and formatted as in the protocol package', () => {
   const time = fc.integer({ min: -62_167_219_200_000, max: 253_402_300_799_999 })
   const text = fc.oneof(
     time.map((ms) => new Date(ms).toISOString()),
@@ -198,7 +198,7 @@ test('times are read and written as the protocol does it', () => {
   )
 })
 
-test('the outbound JSON is the same when a receiver parses and writes it again, whatever the data', () => {
+test('the outbound JSON is unchanged after a receiver parses and serialises it, for arbitrary data', () => {
   const key = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.constantFrom('__proto__', 'constructor', 'toJSON', '0', '10', '-1', 'ip', '\ud800'),
@@ -228,7 +228,7 @@ test('the outbound JSON is the same when a receiver parses and writes it again, 
   )
 })
 
-test('a key named __proto__ stays a key, and nothing takes its prototype', () => {
+test('a key named __proto__ stays an ordinary key and sets no prototype', () => {
   const item = JSON.parse(
     '{"type":"track","userId":"u","event":"e","properties":{"__proto__":{"a":1}},"context":{"__proto__":{"direct":true}}}',
   )
@@ -238,7 +238,7 @@ test('a key named __proto__ stays a key, and nothing takes its prototype', () =>
   assert.equal(Object.getPrototypeOf(outbound['context']), Object.prototype)
 })
 
-test('a place without a message is a bug of the caller', () => {
+test('an index without a message throws', () => {
   const content = { ...contentOf({}), items: [null] }
   assert.throws(() => outboundMessage(content, 0), /no message at 0 of 1/)
   assert.throws(() => timestampMs(content, 5), /no message at 5 of 1/)

@@ -1,4 +1,4 @@
-// W3C Trace Context against the examples of the standard and against whoever would put something else into a header.
+// W3C Trace Context, compared with the examples of the standard and with hostile headers.
 
 import assert from 'node:assert/strict'
 import { validateHeaderValue } from 'node:http'
@@ -9,7 +9,7 @@ import { parseTraceContext, sharedTrace, traceIdOf } from './trace-context.ts'
 const ID = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = `00-${ID}-b7ad6b7169203331-01`
 
-test('a traceparent of the standard is taken as it is, and its trace has a name', () => {
+test('a valid traceparent is kept unchanged, and its trace id is found', () => {
   for (const traceparent of [PARENT, `00-${ID}-00f067aa0ba902b7-00`, `00-${'f'.repeat(32)}-${'f'.repeat(16)}-ff`]) {
     const trace = parseTraceContext({ headers: { traceparent } })
     assert.deepEqual(trace, { traceparent, tracestate: null })
@@ -18,7 +18,7 @@ test('a traceparent of the standard is taken as it is, and its trace has a name'
   assert.equal(traceIdOf(null), null)
 })
 
-test('any other traceparent is none', () => {
+test('any other traceparent is ignored', () => {
   const rows = [
     '',
     PARENT.toUpperCase(),
@@ -42,10 +42,10 @@ test('any other traceparent is none', () => {
   for (const traceparent of rows) {
     assert.equal(parseTraceContext({ headers: { traceparent, tracestate: 'a=1' } }), null, JSON.stringify(traceparent))
   }
-  assert.equal(parseTraceContext({ headers: { tracestate: 'a=1' } }), null, 'a state without a parent says nothing')
+  assert.equal(parseTraceContext({ headers: { tracestate: 'a=1' } }), null, 'a tracestate without a traceparent is ignored')
 })
 
-test('a tracestate is taken with its members in order; one that breaks a rule is left out, and the traceparent stays', () => {
+test('a tracestate is kept with its members in order; an invalid one is dropped, and the traceparent stays', () => {
   const rows: [given: string | string[], taken: string | null][] = [
     ['congo=t61rcWkgMzE', 'congo=t61rcWkgMzE'],
     ['rojo=00f067aa0ba902b7,congo=t61rcWkgMzE', 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE'],
@@ -79,7 +79,7 @@ test('a tracestate is taken with its members in order; one that breaks a rule is
   }
 })
 
-test('whatever comes, what is taken is a header value of the length that was promised', () => {
+test('for any input, the result is a valid header value within the length limit', () => {
   const piece = fc.constantFrom('00-', ID, '-', 'b7ad6b7169203331', '-01', 'a=1', ',', ' ', '\t', '\r', '\n', '\0', 'ü', '=', '@', '0')
   const hostile = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -99,7 +99,7 @@ test('whatever comes, what is taken is a header value of the length that was pro
   )
 })
 
-test('a long list that is not one is told soon', () => {
+test('a long invalid list is rejected quickly', () => {
   const started = performance.now()
   for (let round = 0; round < 200; round++) {
     parseTraceContext({ headers: { traceparent: PARENT, tracestate: `a=${' '.repeat(500)}\0` } })

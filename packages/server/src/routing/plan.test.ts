@@ -61,12 +61,12 @@ function message(integrations?: unknown, ageMs = 0): JsonObject {
   return { type: 'identify', userId: 'u', timestamp, ...(integrations === undefined ? {} : { integrations }) }
 }
 
-test('a paused destination is owed messages as any other', () => {
+test('messages are planned for a paused destination as for any other', () => {
   const plan = planRoutes(configured(destination('a', { paused: true })), 's', content([message(), message()]))
   assert.deepEqual([plan.shipments, plan.skips], [[{ destinationId: 'a', indexes: null }], []])
 })
 
-test('a message that says nothing goes to every destination of its source', () => {
+test('a message without integrations goes to every destination of its source', () => {
   const plan = planRoutes(
     configured(destination('a'), destination('b'), destination('c', { sourceIds: ['other'] })),
     's',
@@ -81,18 +81,18 @@ test('a message that says nothing goes to every destination of its source', () =
   })
 })
 
-test('a source without a destination keeps its messages and the reason', () => {
+test('messages of a source without destinations are skipped with a reason', () => {
   const nowhere = { shipments: [], skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] }
   assert.deepEqual(planRoutes(configured(), 's', content([message()])), nowhere)
   assert.deepEqual(planRoutes(configured(destination('a', { sourceIds: [] })), 's', content([message({ All: false })])), nowhere)
 })
 
-test('a disabled destination is skipped, whatever the message says', () => {
+test('a disabled destination is skipped, whatever the integrations of the message', () => {
   const plan = planRoutes(configured(destination('a', { enabled: false })), 's', content([message({ a: true }), message()]))
   assert.deepEqual(plan, { shipments: [], skips: [{ destinationId: 'a', reason: 'destination_disabled', indexes: null }] })
 })
 
-test('integrations select by the own name, then by Webhooks, then by All', () => {
+test('integrations select by the name of the destination, then by Webhooks, then by All', () => {
   const rows: [integrations: unknown, sent: boolean][] = [
     [{}, true],
     [null, true],
@@ -114,7 +114,7 @@ test('integrations select by the own name, then by Webhooks, then by All', () =>
     [{ all: false, Webhooks: true }, true],
     [{ all: false, Billing: {} }, true],
     [{ all: false, billing: true, webhooks: true }, false],
-    // Of several, the first: as Segment's own facade reads them.
+    // The first of several spellings counts, as in Segment's facade.
     [{ all: false, All: true }, false],
     [{ All: true, all: false }, true],
     [{ Other: false }, true],
@@ -139,7 +139,7 @@ test('names that every object inherits select nothing by themselves', () => {
   }
 })
 
-test('a destination that is named all is one destination, and its name is case-sensitive', () => {
+test('a destination named all is only one destination, and names are case-sensitive', () => {
   const configuration = configured(destination('a', { name: 'all' }), destination('b'))
   const chosen = (integrations: JsonObject): string[] =>
     planRoutes(configuration, 's', content([message(integrations)])).shipments.map(({ destinationId }) => destinationId)
@@ -147,7 +147,7 @@ test('a destination that is named all is one destination, and its name is case-s
   assert.deepEqual(chosen({ Webhooks: false, All: true }), [])
 })
 
-test("a message's own word counts over its batch's", () => {
+test("a message's integrations override its batch's", () => {
   const items = [message({ Webhooks: true }), message(), message({ Other: true })]
   assert.deepEqual(planRoutes(configured(destination('d')), 's', content(items, { integrations: { Webhooks: false } })), {
     shipments: [{ destinationId: 'd', indexes: [0] }],
@@ -155,7 +155,7 @@ test("a message's own word counts over its batch's", () => {
   })
 })
 
-test('old messages do not go where historical data is not taken, and say so', () => {
+test('old messages skip destinations that do not accept historical data, with a reason', () => {
   const items = [message(undefined, 25 * HOUR_MS), message(undefined, 24 * HOUR_MS), message({ All: false }, 25 * HOUR_MS), message()]
   const { shipments, skips } = planRoutes(configured(destination('d', { historical: false }), destination('e')), 's', content(items))
   assert.deepEqual(shipments, [
@@ -174,22 +174,26 @@ const FILTER_ROWS: [
   filter: { types?: Partial<NameFilter>; events?: Partial<NameFilter> },
   kept: Record<number, FilterRule>,
 ][] = [
-  ['a denied type is kept back', { types: { deny: ['page'] } }, { 2: 'type_denied' }],
-  ['with allowed types, all others are kept back', { types: { allow: ['track'] } }, { 2: 'type_not_allowed', 3: 'type_not_allowed' }],
-  ['deny wins over allow', { types: { allow: ['track', 'page'], deny: ['page'] } }, { 2: 'type_denied', 3: 'type_not_allowed' }],
-  ['a denied event is kept back', { events: { deny: ['Paid'] } }, { 0: 'event_denied' }],
-  ['allowed events keep back other events, and no other type', { events: { allow: ['Paid'] } }, { 1: 'event_not_allowed' }],
+  ['a denied type is filtered', { types: { deny: ['page'] } }, { 2: 'type_denied' }],
+  ['with allowed types, all others are filtered', { types: { allow: ['track'] } }, { 2: 'type_not_allowed', 3: 'type_not_allowed' }],
+  [
+    'deny takes precedence over allow',
+    { types: { allow: ['track', 'page'], deny: ['page'] } },
+    { 2: 'type_denied', 3: 'type_not_allowed' },
+  ],
+  ['a denied event is filtered', { events: { deny: ['Paid'] } }, { 0: 'event_denied' }],
+  ['allowed events filter other events, but no other types', { events: { allow: ['Paid'] } }, { 1: 'event_not_allowed' }],
   ['an event that is both is denied', { events: { allow: ['Paid'], deny: ['Paid'] } }, { 0: 'event_denied', 1: 'event_not_allowed' }],
   ['an event name is exact', { events: { deny: ['paid', 'Paid ', 'Pai'] } }, {}],
   ['the type comes before the event', { types: { deny: ['track'] }, events: { deny: ['Paid'] } }, { 0: 'type_denied', 1: 'type_denied' }],
   ['names that every object inherits are names like others', { events: { deny: ['constructor', '__proto__'] } }, {}],
 ]
-test('a filter keeps back what it denies and what it does not allow, and says by which rule', () => {
+test('a filter removes what it denies and what it does not allow, with the rule', () => {
   const said = { userId: 'u', timestamp: new Date(NOW).toISOString() }
   const items = [
     { ...said, type: 'track', event: 'Paid' },
     { ...said, type: 'track', event: 'Viewed' },
-    // The name of a page is not an event's.
+    // The name of a page is not an event name.
     { ...said, type: 'page', name: 'Paid', event: 'Paid' },
     { ...said, type: 'identify' },
   ]
@@ -209,7 +213,7 @@ test('a filter keeps back what it denies and what it does not allow, and says by
   }
 })
 
-test('a filter that keeps back everything leaves one skip for all, and a disabled destination is told as disabled', () => {
+test('a filter that removes everything produces one skip for all, and a disabled destination is reported as disabled', () => {
   const filter = { ...NO_FILTER, types: { allow: ['group'], deny: [] } }
   const plan = planRoutes(configured(destination('d', { filter }), destination('e', { filter, enabled: false })), 's', content([message()]))
   assert.deepEqual(plan, {
@@ -227,13 +231,13 @@ test('a request to delete a user passes every filter', () => {
   assert.deepEqual(plan, { shipments: [{ destinationId: 'd', indexes: null }], skips: [] })
 })
 
-test('without a filter, a batch that says nothing has one plan, made once', () => {
+test('without a filter, all batches without integrations share one plan', () => {
   const configuration = configured(destination('a', { filter: { ...NO_FILTER } }), destination('b'))
   const first = planRoutes(configuration, 's', content([message()]))
   assert.equal(planRoutes(configuration, 's', content([message(), message()])), first)
 })
 
-test('the plan is that of a model which asks for each message and destination', () => {
+test('the plan matches a model that checks each message and destination', () => {
   const word = fc.constantFrom(true, false, null, {}, 'x')
   const integrations = fc.option(fc.dictionary(fc.constantFrom('All', 'all', 'Webhooks', 'one', 'two', 'Other'), word), { nil: undefined })
   const items = fc.array(
@@ -275,7 +279,7 @@ test('the plan is that of a model which asks for each message and destination', 
   )
 })
 
-/** The message's over the batch's; of each, the first that means all. */
+/** The message overrides the batch; in each, the first key that means all counts. */
 function sayings(batch: JsonObject | undefined, own: JsonObject | null | undefined): JsonObject {
   const all = [own, batch].flatMap((each) => Object.entries(each ?? {}).filter(([key]) => key.toLowerCase() === 'all'))[0]
   return { ...batch, ...own, All: all?.[1] as unknown }
@@ -295,7 +299,7 @@ function modelled(destination: Destination, integrations: JsonObject, item: Json
   return isOld && !destination.historical ? 'historical' : 'sent'
 }
 
-test('thousands of destinations of other sources are looked at once per configuration, not per batch', () => {
+test('thousands of destinations of other sources are read once per configuration, not once per batch', () => {
   let looks = 0
   const others = Array.from({ length: 5_000 }, (_, index) => destination(`d${index}`, { sourceIds: ['other'] }))
   const configuration = configured(destination('a'), ...others)

@@ -9,23 +9,23 @@ function refusedAs(reason: SecretBoxError['reason']): (error: unknown) => boolea
   return (error) => error instanceof SecretBoxError && error.reason === reason
 }
 
-test('any text comes back as it was, under its own context', () => {
+test('any text can be opened unchanged with its context', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, context) => box.open(box.seal(text, context), context) === text),
   )
 })
 
-test('another box with the same key can read it', () => {
+test('another box with the same key can open it', () => {
   assert.equal(createSecretBox('a key for tests').open(box.seal('secret')), 'secret')
 })
 
-test('the same text is sealed differently each time, and never shows', () => {
+test('the same text is sealed differently each time, and is not visible', () => {
   const [first, second] = [box.seal('secret'), box.seal('secret')]
   assert.notEqual(first, second)
   assert.ok(!first.includes('secret') && !first.includes(Buffer.from('secret').toString('base64url')))
 })
 
-test('a wrong key is told as such, naming the setting and neither the key nor the secret', () => {
+test('a wrong key is reported with the setting, and without the key and the secret', () => {
   const sealed = createSecretBox('the other key').seal('secret')
   assert.throws(() => box.open(sealed), refusedAs('wrong_key'))
   assert.throws(() => box.open(sealed), /SWITCHYARD_SECRET_KEY/)
@@ -35,11 +35,11 @@ test('a wrong key is told as such, naming the setting and neither the key nor th
   )
 })
 
-test('a sealed text cannot take the place of another', () => {
+test('a sealed text cannot be opened with the context of another', () => {
   assert.throws(() => box.open(box.seal('secret', 'destination:1'), 'destination:2'), refusedAs('altered'))
 })
 
-test('no changed character goes unnoticed', () => {
+test('every changed character is detected', () => {
   const sealed = box.seal('secret')
   for (let index = 0; index < sealed.length; index += 1) {
     const changed = `${sealed.slice(0, index)}${sealed[index] === 'A' ? 'B' : 'A'}${sealed.slice(index + 1)}`
@@ -47,13 +47,13 @@ test('no changed character goes unnoticed', () => {
   }
 })
 
-test('what was never sealed is malformed', () => {
+test('text that was never sealed is reported as malformed', () => {
   for (const text of ['', 'secret', 'v1.', 'v2.aaaaaaaa.bbbb', `v1.${box.keyId}.AAAA`, `${box.seal('x')}=`]) {
     assert.throws(() => box.open(text), refusedAs('malformed'))
   }
 })
 
-test('generated keys are new each time, and an empty one is refused', () => {
+test('generated keys are different each time, and an empty key is rejected', () => {
   assert.notEqual(generateSecretKey(), generateSecretKey())
   assert.ok(generateSecretKey().length >= 43)
   assert.throws(() => createSecretBox(''), TypeError)

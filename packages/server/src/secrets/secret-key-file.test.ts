@@ -12,7 +12,7 @@ function storeIn(t: TestContext, ...within: string[]): string {
   return join(folder, ...within, 'switchyard.db')
 }
 
-/** A store whose secrets one key opens; null: it has none yet. */
+/** A store whose secrets are encrypted with one key; null if it has no secrets yet. */
 function sealedWith(own: string | null) {
   const state = { own, opened: [] as string[], closed: 0 }
   const close = async (): Promise<void> => {
@@ -28,7 +28,7 @@ function sealedWith(own: string | null) {
 
 const filesBeside = (store: string): string[] => readdirSync(join(store, '..')).sort()
 
-test('a new key is written when the store was opened with it, for its owner alone, and read again', async (t) => {
+test('a new key is written after the store was opened with it, readable only by its owner, and read again', async (t) => {
   const store = storeIn(t, 'sub')
   const { open } = sealedWith(null)
   const { key } = await openWithKeyFile(store, (made) => {
@@ -42,7 +42,7 @@ test('a new key is written when the store was opened with it, for its owner alon
   assert.equal((await openWithKeyFile(store, open)).key, key)
 })
 
-test('a key that another has written meanwhile is not written over, and the store is closed', async (t) => {
+test('a key that another process has written in the meantime is not overwritten, and the store is closed', async (t) => {
   const store = storeIn(t)
   const { open, state } = sealedWith(null)
   const lateOpen = async (key: string) => {
@@ -54,7 +54,7 @@ test('a key that another has written meanwhile is not written over, and the stor
   assert.deepEqual([filesBeside(store), state.closed], [['switchyard.db.key'], 1])
 })
 
-test('what a process that was killed has left of a draft is no key, and in nobody’s way', async (t) => {
+test('a draft left by a killed process is not used as a key and does no harm', async (t) => {
   const store = storeIn(t)
   writeFileSync(`${store}.key.new`, 'cut')
   const { open } = sealedWith(null)
@@ -63,7 +63,7 @@ test('what a process that was killed has left of a draft is no key, and in nobod
   assert.deepEqual([(await openWithKeyFile(store, open)).key, filesBeside(store)], [key, ['switchyard.db.key']])
 })
 
-test('a change of the key that ended before the secrets were sealed leaves the key as it was', async (t) => {
+test('a rotation that was interrupted before the secrets were encrypted leaves the key unchanged', async (t) => {
   const store = storeIn(t)
   writeFileSync(`${store}.key`, 'old\n')
   writeNextKey(store, 'next')
@@ -72,7 +72,7 @@ test('a change of the key that ended before the secrets were sealed leaves the k
   assert.deepEqual([filesBeside(store), readFileSync(`${store}.key`, 'utf8')], [['switchyard.db.key'], 'old\n'])
 })
 
-test('a change of the key that ended after the secrets were sealed is ended at the next opening', async (t) => {
+test('a rotation that was interrupted after the secrets were encrypted is completed when the store is opened', async (t) => {
   const store = storeIn(t)
   writeFileSync(`${store}.key`, 'old\n')
   writeNextKey(store, 'next')
@@ -83,7 +83,7 @@ test('a change of the key that ended after the secrets were sealed is ended at t
   assert.equal(statSync(`${store}.key`).mode & 0o777, 0o600)
 })
 
-test('a key that was adopted is the key', async (t) => {
+test('an adopted key is the current key', async (t) => {
   const store = storeIn(t)
   writeFileSync(`${store}.key`, 'old\n')
   writeNextKey(store, 'next')
@@ -91,7 +91,7 @@ test('a key that was adopted is the key', async (t) => {
   assert.deepEqual([filesBeside(store), readFileSync(`${store}.key`, 'utf8')], [['switchyard.db.key'], 'next\n'])
 })
 
-test('a key file that is a link is not changed: the key is kept elsewhere, and would come back from there', (t) => {
+test('a key file that is a symbolic link is not changed, because the old key would be restored from its target', (t) => {
   const store = storeIn(t)
   writeFileSync(`${store}.elsewhere`, 'old\n')
   symlinkSync(`${store}.elsewhere`, `${store}.key`)
@@ -102,7 +102,7 @@ test('a key file that is a link is not changed: the key is kept elsewhere, and w
   assert.deepEqual(filesBeside(store), ['switchyard.db.elsewhere', 'switchyard.db.key'])
 })
 
-test('the next key is its owner’s who has the key now, also when root writes it', { skip: process.getuid?.() !== 0 }, (t) => {
+test('the next key has the same owner as the current key, even if root writes it', { skip: process.getuid?.() !== 0 }, (t) => {
   const store = storeIn(t)
   writeFileSync(`${store}.key`, 'old\n')
   chownSync(`${store}.key`, 12_345, 54_321)
@@ -112,7 +112,7 @@ test('the next key is its owner’s who has the key now, also when root writes i
   assert.deepEqual([uid, gid, mode & 0o777], [12_345, 54_321, 0o600])
 })
 
-test('where neither key opens the store, both files stay as they are', async (t) => {
+test('if neither key decrypts the store, both files stay unchanged', async (t) => {
   const store = storeIn(t)
   writeFileSync(`${store}.key`, 'old\n')
   writeFileSync(`${store}.key.new`, 'ne')
@@ -120,7 +120,7 @@ test('where neither key opens the store, both files stay as they are', async (t)
   assert.deepEqual([readFileSync(`${store}.key`, 'utf8'), readFileSync(`${store}.key.new`, 'utf8')], ['old\n', 'ne'])
 })
 
-test('a key that was changed while the store was about to be opened is read again', async (t) => {
+test('a key that was rotated while the store was being opened is read again', async (t) => {
   const store = storeIn(t)
   writeFileSync(`${store}.key`, 'old\n')
   const { open, state } = sealedWith('next')
@@ -131,7 +131,7 @@ test('a key that was changed while the store was about to be opened is read agai
   assert.deepEqual([opened.key, state.opened], ['next', ['old', 'next']])
 })
 
-test('a missing, empty or unreadable file is told as such, and no secret is', async (t) => {
+test('a missing, empty or unreadable file is reported, without secrets', async (t) => {
   const store = storeIn(t)
   const { open } = sealedWith('the-secret-key')
   await assert.rejects(openWithKeyFile(store, open), /key is missing, and secrets in .* are encrypted with the key that was in it/)

@@ -74,13 +74,13 @@ test('without secrets a request carries User-Agent, Content-Type, the destinatio
   })
 })
 
-test('the attempt is counted, and a replay says so', () => {
+test('X-Attempt contains the attempt number, and X-Replay marks a replay', () => {
   const again = headersOf(webhookRequest(destination(), ['{}'], false, { ...about, attempt: 7, replay: true }))
   assert.deepEqual([again['x-attempt'], again['x-replay']], ['7', 'true'])
   assert.ok(!('x-replay' in headersOf(webhookRequest(destination(), ['{}'], false, about))))
 })
 
-test("the caller's trace is carried on, and signs nothing", () => {
+test("the caller's trace is forwarded and does not change the signatures", () => {
   const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
   const one = destination({ sharedSecret: 'plain', signingSecrets: SECRETS })
   const [bare, traced, stated] = [null, trace, { ...trace, tracestate: 'a=1,b=2' }].map((each) =>
@@ -90,19 +90,19 @@ test("the caller's trace is carried on, and signs nothing", () => {
   assert.deepEqual(stated, { ...traced, tracestate: 'a=1,b=2' })
 })
 
-test('X-Signature is the one of the shared vectors, for single messages and for batches', () => {
+test('X-Signature matches the shared vectors, for single messages and for batches', () => {
   const { sharedSecret: shared, messages: known } = vectors
   const all = [...known.map(({ note, body, xSignature }) => ({ note, body, xSignature, sharedSecret: shared })), ...extra.xSignature]
   for (const { note, sharedSecret, body, xSignature } of all) {
     const { messages, batch } = partsOf(body)
-    // Where parsing and writing again is faithful, the body is byte for byte the vector's.
+    // If parsing and serialising is lossless, the body is identical to that of the vector.
     const request = webhookRequest(destination({ sharedSecret }), messages, batch, about)
     assert.equal(request.body, body, note)
     assert.equal(headersOf(request)['x-signature'], xSignature, note)
   }
 })
 
-test('the Standard Webhooks headers are those of the shared vectors, over the whole body', () => {
+test('the Standard Webhooks headers match the shared vectors and sign the whole body', () => {
   for (const { note, secrets, id, timestamp, body, signature } of extra.standardWebhooks) {
     const { messages, batch } = partsOf(body)
     const at = { ...about, id, atMs: Number(timestamp) * 1_000 + 999 }
@@ -113,7 +113,7 @@ test('the Standard Webhooks headers are those of the shared vectors, over the wh
   }
 })
 
-test('what a receiver installs verifies single messages, batches and rotated secrets', async () => {
+test('the receiver library verifies single messages, batches and rotated secrets', async () => {
   const one = destination({ sharedSecret: 'plain', signingSecrets: SECRETS })
   const messages = ['{"type":"track","event":"é ✓ 🎉"}', '{"type":"identify"}', '{"type":"page"}']
   for (const batch of [false, true]) {
@@ -133,7 +133,7 @@ test('what a receiver installs verifies single messages, batches and rotated sec
   }
 })
 
-test('webhook-id names the content: the same on every attempt, with a timestamp and a signature of each', () => {
+test('webhook-id is the same on every attempt, while timestamp and signature change', () => {
   const one = destination({ signingSecrets: SECRETS })
   const [first, second] = [1, 2].map((attempt) =>
     headersOf(webhookRequest(one, ['{}'], false, { ...about, attempt, atMs: AT_MS + attempt * 10_000 })),
@@ -143,11 +143,11 @@ test('webhook-id names the content: the same on every attempt, with a timestamp 
   assert.notEqual(first['webhook-signature'], second['webhook-signature'])
 })
 
-test('a batch of one message is an array too', () => {
+test('a batch of one message is sent as an array', () => {
   assert.equal(webhookRequest(destination(), ['{"a":1}'], true, about).body, '[{"a":1}]')
 })
 
-test('no secret is in a request', () => {
+test('a request contains no secret', () => {
   const one = destination({ sharedSecret: 'a-very-plain-secret', signingSecrets: SECRETS })
   const sent = JSON.stringify(webhookRequest(one, ['{"a":1}'], true, about))
   for (const secret of ['a-very-plain-secret', ...SECRETS, ...SECRETS.map((text) => text.slice('whsec_'.length))]) {
@@ -155,7 +155,7 @@ test('no secret is in a request', () => {
   }
 })
 
-test('a destination that was changed is signed and headed as it is now', () => {
+test('a changed destination uses its new secrets and headers', () => {
   const before = destination({ headers: { 'X-A': '1' }, sharedSecret: 'one' })
   const after = { ...before, headers: { 'X-A': '2' }, sharedSecret: 'two' }
   const [first, second] = [before, after].map((each) => headersOf(webhookRequest(each, ['{}'], false, about)))
