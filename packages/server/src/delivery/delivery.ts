@@ -16,9 +16,9 @@ import { Lane, type LaneDeps } from './lanes/lane.ts'
 import { chargeOf, Memory } from './lanes/memory.ts'
 import { Slots } from './lanes/slots.ts'
 import { type SetTimer, systemTimer } from './lanes/timers.ts'
-import { Peers, type Standing } from './peers.ts'
+import { type LaneState, Peers } from './peers.ts'
 import type { Sender } from './sending/attempt.ts'
-import { requestRecord } from './shipments/work.ts'
+import { requestRecord } from './shipments/task.ts'
 
 export interface DeliveryOptions {
   store: Pick<Store, 'delivery' | 'configuration' | 'onConfiguration' | 'nodes'>
@@ -81,7 +81,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const { slots = new Slots(SLOTS), memory = new Memory(MEMORY_BYTES) } = options
   const deps: LaneDeps = { store: store.delivery, sender, slots, memory, clock, setTimer, random, events }
   const lanes = new Map<string, Lane>()
-  const leaving = new Set<Promise<void>>()
+  const removedLanes = new Set<Promise<void>>()
   let stopping = false
 
   function follow({ destinations }: Configuration): void {
@@ -89,8 +89,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     for (const [id, lane] of lanes) {
       if (destinations.has(id)) continue
       lanes.delete(id)
-      const left = lane.stop().finally(() => leaving.delete(left))
-      leaving.add(left)
+      const stopped = lane.stop().finally(() => removedLanes.delete(stopped))
+      removedLanes.add(stopped)
     }
     for (const [id, destination] of destinations) {
       const lane = lanes.get(id)
@@ -105,29 +105,29 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   const consumer: ShipmentConsumer = {
-    reserve: (destinationId, bytes) => lanes.get(destinationId)?.wants(bytes) ?? false,
+    reserve: (destinationId, bytes) => lanes.get(destinationId)?.reserve(bytes) ?? false,
     deliver: (claimed: ClaimedShipment) => {
       const lane = lanes.get(claimed.shipment.destinationId)
-      if (lane) lane.take(claimed)
+      if (lane) lane.deliver(claimed)
       else {
-        memory.give(chargeOf(claimed.bytes))
+        memory.release(chargeOf(claimed.bytes))
         store.delivery.release([claimed.shipment])
       }
     },
     cancelReservation: (destinationId, bytes) => {
       const lane = lanes.get(destinationId)
-      if (lane) lane.lost(bytes)
-      else memory.give(chargeOf(bytes))
+      if (lane) lane.cancelReservation(bytes)
+      else memory.release(chargeOf(bytes))
     },
     dropMessages: (isDeleted) => {
-      for (const lane of lanes.values()) lane.deleted(isDeleted)
+      for (const lane of lanes.values()) lane.dropMessages(isDeleted)
     },
     wake: (destinationId) => lanes.get(destinationId)?.wake(),
     sharesChanged: () => {
-      for (const lane of lanes.values()) lane.reshare()
+      for (const lane of lanes.values()) lane.sharesChanged()
     },
     claimsLost: () => {
-      for (const lane of lanes.values()) lane.fenced()
+      for (const lane of lanes.values()) lane.claimsLost()
     },
   }
   const { nodes } = store
@@ -136,16 +136,16 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       ? null
       : new Peers({
           nodes,
-          *standings() {
-            for (const [id, lane] of lanes) yield [id, standingOf(lane)]
+          *laneStates() {
+            for (const [id, lane] of lanes) yield [id, laneStateOf(lane)]
           },
-          heard: (id, heard, isFirst) => lanes.get(id)?.heard(heard, isFirst),
+          onReport: (id, report, isFirst) => lanes.get(id)?.onPeerReport(report, isFirst),
         })
 
-  function standingOf(lane: Lane): Standing {
+  function laneStateOf(lane: Lane): LaneState {
     const { breaker, inFlight, nextAttemptAtMs } = lane.state
     const nextInMs = nextAttemptAtMs === null ? null : Math.max(0, nextAttemptAtMs - clock.scheduleMs())
-    return { breaker, inFlight, nextInMs, ...lane.news }
+    return { breaker, inFlight, nextInMs, ...lane.report }
   }
 
   store.delivery.attach(consumer)
@@ -166,7 +166,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const targets = kindOf(lane.destination).targets(lane.destination)
       const urls = targets.map((url) => Object.assign({ url, inFlight: lane.inFlightAt(url) }, lane.health.of(url)))
       if (peers === null) return { ...lane.state, ...lane.health.all(), urls }
-      const { breaker, inFlight, nextInMs } = peers.together(destinationId, standingOf(lane))
+      const { breaker, inFlight, nextInMs } = peers.combine(destinationId, laneStateOf(lane))
       const nextAttemptAtMs = nextInMs === null ? null : clock.scheduleMs() + nextInMs
       return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, ...lane.health.all(), urls }
     },
@@ -188,7 +188,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
           return record
         }),
       )
-      return { request: { headers: named(headers), body }, attempts }
+      return { request: { headers: headerObject(headers), body }, attempts }
     },
 
     describeRequest(destination, parts, { deliveryId, ...about }) {
@@ -198,12 +198,12 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         trace: sharedTrace(parts.map(({ content }) => content.trace)),
         ...about,
       })
-      return { headers: named(headers), body }
+      return { headers: headerObject(headers), body }
     },
 
     async stop(graceMs) {
       stopping = true
-      const stopped = Promise.all([...[...lanes.values()].map((lane) => lane.stop()), ...leaving])
+      const stopped = Promise.all([...[...lanes.values()].map((lane) => lane.stop()), ...removedLanes])
       await withTimeout(graceMs, stopped)
       // What is still in flight ends as `aborted`, which the lanes take as not started.
       await sender.close()
@@ -212,7 +212,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 }
 
-function named(headers: readonly string[]): Record<string, string> {
+function headerObject(headers: readonly string[]): Record<string, string> {
   const result: Record<string, string> = {}
   for (let at = 0; at < headers.length; at += 2) result[headers[at] as string] = headers[at + 1] as string
   return result

@@ -6,7 +6,7 @@ import type { Destination, Settlement } from '../store/store.ts'
 import type { BreakerState } from './lanes/breaker.ts'
 import type { Flight } from './sending/flights.ts'
 import type { Outcome } from './sending/outcome.ts'
-import { type Member, traceOf } from './shipments/work.ts'
+import { type Member, traceOf } from './shipments/task.ts'
 
 export type { Verdict } from '../destinations/kind.ts'
 export type { BreakerState } from './lanes/breaker.ts'
@@ -69,7 +69,7 @@ export interface DeliveryEvents {
   trouble(destination: Destination, error: unknown): void
 }
 
-export function tellAttempts(events: DeliveryEvents, destination: Destination, { unit, deliveryId, results }: Flight): void {
+export function emitAttempts(events: DeliveryEvents, destination: Destination, { unit, deliveryId, results }: Flight): void {
   const { shipment, messageId, sourceId } = unit.members[0] as Member
   const { replay } = shipment
   const messages = unit.members

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { ON_POSTGRES } from '../store/fixtures/test-store.ts'
 import type { Shipment } from '../store/store.ts'
 import { startRig, unavailable } from './fixtures/rig.ts'
-import { RELEASE_REFUSED_MS } from './shipments/recorder.ts'
+import { RELEASE_REJECTED_MS } from './shipments/settlement-recorder.ts'
 
 test('a store that is away while an outcome is recorded: it is recorded once it is back, and nothing is sent twice', async (t) => {
   const rig = await startRig(t)
@@ -97,7 +97,7 @@ test('a settlement that the store refuses is given up after a few tries, and its
   delete rig.shut.settle
   await rig.accept([destination], 1)
   await rig.untilLedger(destination, { delivered: 1, pending: 1 })
-  rig.clock.advance(RELEASE_REFUSED_MS)
+  rig.clock.advance(RELEASE_REJECTED_MS)
   await rig.untilLedger(destination, { delivered: 2, pending: 0 })
   await rig.untilIdle()
   await rig.stop()

@@ -5,7 +5,7 @@ import test, { type TestContext } from 'node:test'
 import { ClaimLost, type Settlement } from '../store/store.ts'
 import type { Received } from './fixtures/receiver.ts'
 import { type Rig, startRig, unavailable } from './fixtures/rig.ts'
-import { RELEASE_REFUSED_MS } from './shipments/recorder.ts'
+import { RELEASE_REJECTED_MS } from './shipments/settlement-recorder.ts'
 
 function endedIn({ records }: Settlement): number {
   return records.flatMap(({ finals }) => finals.flatMap(({ indexes }) => indexes)).length
@@ -253,7 +253,7 @@ test('when the store refuses what was answered, the rest is not sent; all of it 
   await rig.untilIdle()
   assert.deepEqual([receiver.received.map(idOf), rig.settleCalls], [['m-1', 'm-2', 'm-3'], 3])
   receiver.answer = () => 200
-  rig.clock.advance(RELEASE_REFUSED_MS)
+  rig.clock.advance(RELEASE_REJECTED_MS)
   await rig.untilLedger(destination, { delivered: 5, pending: 0 })
   assert.deepEqual(receiver.received.slice(3).map(idOf), ['m-1', 'm-2', 'm-3', 'm-4', 'm-5'])
   await rig.untilIdle()

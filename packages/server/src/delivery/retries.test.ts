@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import test from 'node:test'
-import { HandClock } from './fixtures/hand-clock.ts'
+import { ManualClock } from './fixtures/manual-clock.ts'
 import type { Received, Receiver } from './fixtures/receiver.ts'
 import { type Rig, startRig } from './fixtures/rig.ts'
 import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
@@ -484,7 +484,7 @@ test('after a restart with schedule time ahead of the wall clock, retries come w
 })
 
 test('a retry whose window ended while the service was down is tried once more', async (t) => {
-  const clock = new HandClock()
+  const clock = new ManualClock()
   const rig = await startRig(t, { clock })
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth === 1 ? 500 : 200)

@@ -4,7 +4,7 @@
 import type { Claim } from '../../store/store.ts'
 
 /** What was known before a claim, for when it fails. */
-export type Known = number | null
+export type KnownRetry = number | null
 
 export class Backlog {
   /** There may be new shipments that the last claim did not see. */
@@ -30,24 +30,24 @@ export class Backlog {
     this.#woken = true
   }
 
-  left(attempt: number, dueAtMs: number): void {
+  returned(attempt: number, dueAtMs: number): void {
     if (attempt === 0) this.#woken = true
     else this.#nextRetryAtMs = earlier(this.#nextRetryAtMs, dueAtMs)
   }
 
-  asking(forFresh: boolean): Known {
+  claimStarted(forFresh: boolean): KnownRetry {
     const known = this.#nextRetryAtMs
     this.#nextRetryAtMs = null
     if (forFresh) this.#woken = false
     return known
   }
 
-  answered({ moreFresh, nextRetryAtMs }: Claim): void {
+  claimSucceeded({ moreFresh, nextRetryAtMs }: Claim): void {
     this.#more = moreFresh
     this.#nextRetryAtMs = earlier(this.#nextRetryAtMs, nextRetryAtMs)
   }
 
-  failed(known: Known): void {
+  claimFailed(known: KnownRetry): void {
     this.#woken = true
     this.#nextRetryAtMs = earlier(this.#nextRetryAtMs, known)
   }

@@ -6,17 +6,17 @@ import {
   type BreakerState,
   FAILURES_TO_OPEN,
   FIRST_PROBE_MS,
-  type Heard,
   MAX_PROBE_MS,
-  PATIENCE,
+  PEER_PROBE_FACTOR,
+  type PeerReport,
   RAMP_START,
-  SUCCESS_COUNTS_MS,
+  TRUST_OWN_SUCCESS_MS,
 } from './breaker.ts'
 
 const MAX = 50
-const FAILING: Heard = { openForMs: 3_000, failedAgoMs: 100, closedAgoMs: null }
-const WELL: Heard = { openForMs: null, failedAgoMs: Number.POSITIVE_INFINITY, closedAgoMs: 200 }
-const QUIET: Heard = { openForMs: null, failedAgoMs: Number.POSITIVE_INFINITY, closedAgoMs: null }
+const FAILING: PeerReport = { openForMs: 3_000, failedAgoMs: 100, closedAgoMs: null }
+const WELL: PeerReport = { openForMs: null, failedAgoMs: Number.POSITIVE_INFINITY, closedAgoMs: 200 }
+const QUIET: PeerReport = { openForMs: null, failedAgoMs: Number.POSITIVE_INFINITY, closedAgoMs: null }
 
 function breaker(random = 0.5): Breaker {
   return new Breaker(() => random)
@@ -42,8 +42,8 @@ test('every event in every state leads where it should', () => {
     failed: (one) => one.failed(0),
     withdrawn: (one) => one.withdrawn(),
     reset: (one) => one.reset(),
-    heardFailing: (one) => one.heard(FAILING, true, 0),
-    heardWell: (one) => one.heard(WELL, true, 1_000),
+    peerFailing: (one) => one.onPeerReport(FAILING, true, 0),
+    peerRecovered: (one) => one.onPeerReport(WELL, true, 1_000),
   }
   const table: Record<string, Record<string, BreakerState>> = {}
   for (const [state, make] of Object.entries(states)) {
@@ -61,8 +61,8 @@ test('every event in every state leads where it should', () => {
       failed: 'closed',
       withdrawn: 'closed',
       reset: 'closed',
-      heardFailing: 'open',
-      heardWell: 'closed',
+      peerFailing: 'open',
+      peerRecovered: 'closed',
     },
     open: {
       started: 'probing',
@@ -70,8 +70,8 @@ test('every event in every state leads where it should', () => {
       failed: 'open',
       withdrawn: 'open',
       reset: 'closed',
-      heardFailing: 'open',
-      heardWell: 'closed',
+      peerFailing: 'open',
+      peerRecovered: 'closed',
     },
     probing: {
       started: 'probing',
@@ -79,8 +79,8 @@ test('every event in every state leads where it should', () => {
       failed: 'open',
       withdrawn: 'open',
       reset: 'closed',
-      heardFailing: 'probing',
-      heardWell: 'closed',
+      peerFailing: 'probing',
+      peerRecovered: 'closed',
     },
   })
 })
@@ -175,45 +175,45 @@ test('reset forgets all: the destination is another one now', () => {
 
 test('what another node found failing is not tried here either, unless it has just worked here', () => {
   const idle = breaker()
-  idle.heard(FAILING, true, 10_000)
+  idle.onPeerReport(FAILING, true, 10_000)
   assert.deepEqual([idle.state, idle.probeAtMs, idle.allowance(10_000, MAX)], ['open', 13_000, 0])
 
   const working = breaker()
   working.succeeded(MAX, 10_000)
-  working.heard(FAILING, true, 10_000 + SUCCESS_COUNTS_MS - 1)
+  working.onPeerReport(FAILING, true, 10_000 + TRUST_OWN_SUCCESS_MS - 1)
   assert.equal(working.state, 'closed')
-  working.heard(FAILING, true, 10_000 + SUCCESS_COUNTS_MS)
+  working.onPeerReport(FAILING, true, 10_000 + TRUST_OWN_SUCCESS_MS)
   assert.equal(working.state, 'open')
 })
 
 test('a failure that another had before it worked here is old news', () => {
   const one = breaker()
   one.succeeded(MAX, 10_000)
-  one.heard({ ...FAILING, failedAgoMs: 60_000 }, true, 40_000)
+  one.onPeerReport({ ...FAILING, failedAgoMs: 60_000 }, true, 40_000)
   assert.equal(one.state, 'closed')
 })
 
 test('what is only heard is not told again, so that nodes do not keep each other open', () => {
   const one = breaker()
-  one.heard(FAILING, true, 0)
+  one.onPeerReport(FAILING, true, 0)
   assert.equal(one.state, 'open')
-  assert.equal(one.news(0).openForMs, null)
+  assert.equal(one.report(0).openForMs, null)
   one.started()
   one.failed(5_000)
-  assert.deepEqual([one.news(5_000).openForMs !== null, one.news(6_000).failedAgoMs], [true, 1_000])
+  assert.deepEqual([one.report(5_000).openForMs !== null, one.report(6_000).failedAgoMs], [true, 1_000])
 })
 
 test('while another probes, those that are not the first wait longer', () => {
   const [first, second] = [opened(), opened()]
   for (const one of [first, second]) {
-    one.heard(FAILING, one === first, 0)
+    one.onPeerReport(FAILING, one === first, 0)
     one.started()
     one.failed(10_000)
   }
   const [firstMs, secondMs] = [first, second].map((one) => (one.probeAtMs as number) - 10_000) as [number, number]
-  assert.equal(secondMs, firstMs * PATIENCE)
+  assert.equal(secondMs, firstMs * PEER_PROBE_FACTOR)
   // Alone again, it probes as one that is alone.
-  second.heard(QUIET, false, 20_000)
+  second.onPeerReport(QUIET, false, 20_000)
   second.started()
   second.failed(20_000)
   assert.equal((second.probeAtMs as number) - 20_000, FIRST_PROBE_MS * 4)
@@ -221,11 +221,11 @@ test('while another probes, those that are not the first wait longer', () => {
 
 test('a receiver that works again for another is taken to work here, gently, and once', () => {
   const one = opened(0)
-  one.heard(WELL, false, 1_000)
+  one.onPeerReport(WELL, false, 1_000)
   assert.deepEqual([one.state, one.allowance(1_000, MAX)], ['closed', RAMP_START])
-  assert.equal(one.news(1_000).closedAgoMs, null, 'it was not found out here')
+  assert.equal(one.report(1_000).closedAgoMs, null, 'it was not found out here')
   for (let nth = 0; nth < FAILURES_TO_OPEN; nth++) one.failed(1_100)
-  one.heard({ ...WELL, closedAgoMs: 1_000 }, false, 1_800)
+  one.onPeerReport({ ...WELL, closedAgoMs: 1_000 }, false, 1_800)
   assert.equal(one.state, 'open', 'what happened here since counts')
 })
 
@@ -233,9 +233,9 @@ test('of two nodes that cannot agree, what is older than a success here does not
   const one = breaker()
   one.succeeded(MAX, 10_000)
   // Told late: the failure seems to be after the success, and may have been before.
-  one.heard({ ...FAILING, failedAgoMs: 6_500 }, true, 18_000)
+  one.onPeerReport({ ...FAILING, failedAgoMs: 6_500 }, true, 18_000)
   assert.equal(one.state, 'closed')
-  one.heard({ ...FAILING, failedAgoMs: 3_000 }, true, 18_000)
+  one.onPeerReport({ ...FAILING, failedAgoMs: 3_000 }, true, 18_000)
   assert.equal(one.state, 'open')
 })
 
@@ -248,9 +248,9 @@ test('that it closed is news for a while', () => {
   const one = opened()
   one.started()
   one.succeeded(MAX, 5_000)
-  assert.equal(one.news(6_000).closedAgoMs, 1_000)
-  assert.equal(one.news(60_000).closedAgoMs, null)
-  assert.equal(breaker().news(5).closedAgoMs, null)
+  assert.equal(one.report(6_000).closedAgoMs, 1_000)
+  assert.equal(one.report(60_000).closedAgoMs, null)
+  assert.equal(breaker().report(5).closedAgoMs, null)
 })
 
 test('says since when it is not closed, through every probe that fails', () => {
@@ -266,6 +266,6 @@ test('says since when it is not closed, through every probe that fails', () => {
   one.started()
   one.succeeded(MAX, 9_000)
   assert.equal(one.openSinceMs, null)
-  one.heard(FAILING, true, 60_000)
+  one.onPeerReport(FAILING, true, 60_000)
   assert.equal(one.openSinceMs, 60_000)
 })

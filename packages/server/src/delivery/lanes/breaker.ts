@@ -8,7 +8,7 @@
 export type BreakerState = 'closed' | 'open' | 'probing'
 
 /** `failedOften`: a failure that makes the run long enough. */
-export type BreakerEvent = 'started' | 'succeeded' | 'failed' | 'failedOften' | 'withdrawn' | 'reset' | 'heardFailing' | 'heardWell'
+export type BreakerEvent = 'started' | 'succeeded' | 'failed' | 'failedOften' | 'withdrawn' | 'reset' | 'peerFailing' | 'peerRecovered'
 
 /** Total: a state or an event without an answer does not compile. */
 export const TRANSITIONS: Readonly<Record<BreakerState, Readonly<Record<BreakerEvent, BreakerState>>>> = {
@@ -19,8 +19,8 @@ export const TRANSITIONS: Readonly<Record<BreakerState, Readonly<Record<BreakerE
     failedOften: 'open',
     withdrawn: 'closed',
     reset: 'closed',
-    heardFailing: 'open',
-    heardWell: 'closed',
+    peerFailing: 'open',
+    peerRecovered: 'closed',
   },
   open: {
     started: 'probing',
@@ -29,8 +29,8 @@ export const TRANSITIONS: Readonly<Record<BreakerState, Readonly<Record<BreakerE
     failedOften: 'open',
     withdrawn: 'open',
     reset: 'closed',
-    heardFailing: 'open',
-    heardWell: 'closed',
+    peerFailing: 'open',
+    peerRecovered: 'closed',
   },
   probing: {
     started: 'probing',
@@ -39,8 +39,8 @@ export const TRANSITIONS: Readonly<Record<BreakerState, Readonly<Record<BreakerE
     failedOften: 'open',
     withdrawn: 'open',
     reset: 'closed',
-    heardFailing: 'probing',
-    heardWell: 'closed',
+    peerFailing: 'probing',
+    peerRecovered: 'closed',
   },
 }
 
@@ -50,16 +50,16 @@ export const FIRST_PROBE_MS = 2_000
 export const MAX_PROBE_MS = 60_000
 export const RAMP_START = 2
 /** A node that has had a success so lately believes that, and not what another says. */
-export const SUCCESS_COUNTS_MS = 5_000
+export const TRUST_OWN_SUCCESS_MS = 5_000
 /** How much further apart the probes of a node are while another probes as well: so much that many nodes ask little more than one. */
-export const PATIENCE = 4
+export const PEER_PROBE_FACTOR = 4
 
-const CLOSED_IS_NEWS_MS = 10_000
+const REPORT_CLOSED_MS = 10_000
 /** What another tells may be so old: what it calls new may have been before what happened here. */
-const HEARSAY_MS = 2_000
+const PEER_REPORT_AGE_MS = 2_000
 
 /** What other nodes say of the receiver. */
-export interface Heard {
+export interface PeerReport {
   /** In how many milliseconds it is probed by those that found it failing themselves; null: none is open for that reason. */
   openForMs: number | null
   /** How long ago one of those last had a request fail. */
@@ -78,10 +78,10 @@ export class Breaker {
   #succeededAtMs = Number.NEGATIVE_INFINITY
   /** When it last failed, and when it was last opened for what others said. */
   #failedAtMs = Number.NEGATIVE_INFINITY
-  #heardAtMs = Number.NEGATIVE_INFINITY
+  #openedByPeerAtMs = Number.NEGATIVE_INFINITY
   #closedAtMs = Number.NEGATIVE_INFINITY
   #openedAtMs = Number.NEGATIVE_INFINITY
-  #patience = 1
+  #probeFactor = 1
 
   constructor(random: () => number) {
     this.#random = random
@@ -139,38 +139,38 @@ export class Breaker {
     // What was in flight when it opened fails too, and is no probe.
     if (before !== 'open' && this.#state === 'open') {
       const stepMs = Math.min(FIRST_PROBE_MS * 2 ** this.#probes, MAX_PROBE_MS)
-      this.#probeIn(stepMs * this.#patience, nowMs)
+      this.#probeIn(stepMs * this.#probeFactor, nowMs)
       this.#probes++
     }
   }
 
   /** `isFirst`: of the nodes that may send to it, the one that probes as if it were alone. */
-  heard({ openForMs, failedAgoMs, closedAgoMs }: Heard, isFirst: boolean, nowMs: number): void {
-    this.#patience = isFirst || openForMs === null ? 1 : PATIENCE
+  onPeerReport({ openForMs, failedAgoMs, closedAgoMs }: PeerReport, isFirst: boolean, nowMs: number): void {
+    this.#probeFactor = isFirst || openForMs === null ? 1 : PEER_PROBE_FACTOR
     if (this.#state === 'closed') {
-      const failedAtMs = nowMs - failedAgoMs - HEARSAY_MS
-      if (openForMs === null || nowMs - this.#succeededAtMs < SUCCESS_COUNTS_MS || failedAtMs <= this.#succeededAtMs) return
-      this.#heardAtMs = nowMs
+      const failedAtMs = nowMs - failedAgoMs - PEER_REPORT_AGE_MS
+      if (openForMs === null || nowMs - this.#succeededAtMs < TRUST_OWN_SUCCESS_MS || failedAtMs <= this.#succeededAtMs) return
+      this.#openedByPeerAtMs = nowMs
       this.#openedAtMs = nowMs
       this.#probes = 1
-      this.#probeIn(Math.max(openForMs, FIRST_PROBE_MS) * this.#patience, nowMs)
-      this.#on('heardFailing')
-    } else if (closedAgoMs !== null && nowMs - closedAgoMs > Math.max(this.#failedAtMs, this.#heardAtMs)) {
+      this.#probeIn(Math.max(openForMs, FIRST_PROBE_MS) * this.#probeFactor, nowMs)
+      this.#on('peerFailing')
+    } else if (closedAgoMs !== null && nowMs - closedAgoMs > Math.max(this.#failedAtMs, this.#openedByPeerAtMs)) {
       this.#succeededAtMs = nowMs - closedAgoMs
       this.#failures = 0
       this.#probes = 0
       this.#ramp = RAMP_START
-      this.#on('heardWell')
+      this.#on('peerRecovered')
     }
   }
 
   /** What other nodes may hear of it: what this one found out itself, and not what it heard. */
-  news(nowMs: number): Heard {
+  report(nowMs: number): PeerReport {
     const closedAgoMs = nowMs - this.#closedAtMs
     return {
       openForMs: this.#state === 'closed' || this.#failures === 0 ? null : Math.max(0, this.#probeAtMs - nowMs),
       failedAgoMs: nowMs - this.#failedAtMs,
-      closedAgoMs: this.#state === 'closed' && closedAgoMs < CLOSED_IS_NEWS_MS ? closedAgoMs : null,
+      closedAgoMs: this.#state === 'closed' && closedAgoMs < REPORT_CLOSED_MS ? closedAgoMs : null,
     }
   }
 

@@ -30,7 +30,7 @@ function claimingWith({
   const told: string[] = []
   const answers: { resolve: (claim: Claim) => void; reject: (error: Error) => void }[] = []
   const backlog = new Backlog()
-  if (dueRetry) backlog.left(1, NOW_MS)
+  if (dueRetry) backlog.returned(1, NOW_MS)
   const claiming = new Claiming({
     store: {
       claim(request) {
@@ -42,8 +42,8 @@ function claimingWith({
     clock: { scheduleMs: () => NOW_MS },
     destinationId: 'dst',
     backlog,
-    waiting: { hasFresh: waitingFresh, hasRetries: waitingRetries },
-    holding: { bytes: heldBytes, roomBytes, charge: () => told.push('charged') },
+    queue: { hasFresh: waitingFresh, hasRetries: waitingRetries },
+    held: { bytes: heldBytes, roomBytes, charge: () => told.push('charged') },
     claimed: (shipments, probe) => told.push(`claimed ${shipments.length}${probe ? ' for a probe' : ''}`),
     failed: () => told.push('failed'),
   })
@@ -57,7 +57,7 @@ function askedFor(setting: Setting, probe = false): [maxFresh: number, maxRetrie
   return asked[0] === undefined ? null : [asked[0].maxFresh, asked[0].maxRetries]
 }
 
-test('the lane claims kinds of work that the store may have and that are not waiting in memory', () => {
+test('the lane claims kinds of work that the store may have and that are not queue in memory', () => {
   assert.deepEqual(askedFor({}), [256, 0])
   assert.deepEqual(askedFor({ dueRetry: true }), [256, 64])
   assert.deepEqual(askedFor({ dueRetry: true, waitingFresh: true }), [0, 64])

@@ -3,10 +3,10 @@
 
 import type { ClaimedShipment, DeliveryStore } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import type { Holding } from '../shipments/holding.ts'
+import type { HeldShipments } from '../shipments/held-shipments.ts'
 import type { Backlog } from './backlog.ts'
 import type { Memory } from './memory.ts'
-import type { Waiting } from './waiting.ts'
+import type { SendQueue } from './send-queue.ts'
 
 export interface ClaimingDeps {
   store: Pick<DeliveryStore, 'claim'>
@@ -14,8 +14,8 @@ export interface ClaimingDeps {
   clock: Pick<Clock, 'scheduleMs'>
   destinationId: string
   backlog: Backlog
-  waiting: Pick<Waiting, 'hasFresh' | 'hasRetries'>
-  holding: Pick<Holding, 'bytes' | 'roomBytes' | 'charge'>
+  queue: Pick<SendQueue, 'hasFresh' | 'hasRetries'>
+  held: Pick<HeldShipments, 'bytes' | 'roomBytes' | 'charge'>
   /** Called with the claimed shipments, which `holding` has already charged to memory. `probe` is the value given to claimIfNeeded. */
   claimed: (shipments: readonly ClaimedShipment[], probe: boolean) => void
   /** Called when the store is unavailable. The store reports the reason itself. */
@@ -28,7 +28,7 @@ const CLAIM_BYTES = 256 * 1024
 const RESERVED_BYTES = 64 * 1024
 const CLAIM_FRESH = 256
 const CLAIM_RETRIES = 64
-const CLAIM_AGAIN_MS = 1_000
+const CLAIM_RETRY_MS = 1_000
 
 export class Claiming {
   readonly #deps: ClaimingDeps
@@ -51,35 +51,35 @@ export class Claiming {
   /** Claims if the store may have work that is not in memory, and there is room. `probe`: claims one shipment at most. */
   claimIfNeeded(nowMs: number, probe: boolean): void {
     if (this.#underWay || nowMs < this.#notBeforeMs) return
-    const { store, destinationId, backlog, waiting } = this.#deps
-    const maxRetries = !backlog.hasDueRetries(nowMs) || waiting.hasRetries ? 0 : probe ? 1 : CLAIM_RETRIES
+    const { store, destinationId, backlog, queue } = this.#deps
+    const maxRetries = !backlog.hasDueRetries(nowMs) || queue.hasRetries ? 0 : probe ? 1 : CLAIM_RETRIES
     // A probe is better made with a retry: a first attempt would begin a window.
-    const freshWait = backlog.hasFresh && !waiting.hasFresh && !(probe && maxRetries > 0)
+    const freshWait = backlog.hasFresh && !queue.hasFresh && !(probe && maxRetries > 0)
     const maxFresh = !freshWait ? 0 : probe ? 1 : CLAIM_FRESH
     if (maxRetries + maxFresh === 0) return
     const maxBytes = this.#roomBytes()
     // Whatever is held ends some time, and then there is another look.
     if (maxBytes < 0) return
-    const known = backlog.asking(maxFresh > 0)
+    const known = backlog.claimStarted(maxFresh > 0)
     this.#underWay = true
     store.claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }).then(
       (claim) => {
         this.#underWay = false
-        backlog.answered(claim)
-        this.#deps.holding.charge(claim.shipments)
+        backlog.claimSucceeded(claim)
+        this.#deps.held.charge(claim.shipments)
         this.#deps.claimed(claim.shipments, probe)
       },
       () => {
         this.#underWay = false
-        backlog.failed(known)
-        this.#notBeforeMs = this.#deps.clock.scheduleMs() + CLAIM_AGAIN_MS
+        backlog.claimFailed(known)
+        this.#notBeforeMs = this.#deps.clock.scheduleMs() + CLAIM_RETRY_MS
         this.#deps.failed()
       },
     )
   }
 
   #roomBytes(): number {
-    const { memory, holding } = this.#deps
-    return Math.min(CLAIM_BYTES, holding.roomBytes, Math.max(memory.freeBytes, RESERVED_BYTES - holding.bytes))
+    const { memory, held } = this.#deps
+    return Math.min(CLAIM_BYTES, held.roomBytes, Math.max(memory.freeBytes, RESERVED_BYTES - held.bytes))
   }
 }

@@ -17,7 +17,7 @@ function gateOf(change: Partial<Destination> = {}) {
     random: () => 0.5,
     events: { breaker: (_destination, breaker) => told.push(breaker) },
     destination: () => destination,
-    blocked: () => told.push('blocked'),
+    onBlocked: () => told.push('blocked'),
   })
   const answer = (verdict: Outcome['verdict'], retryAfterMs: number | null = null): void =>
     gate.judge([{ url: 'https://example.com/', startedAtMs: 0, outcome: { verdict, retryAfterMs } as Outcome }])
@@ -73,7 +73,7 @@ test('permanent failures do not open the breaker: the receiver is alive', () => 
 test('a report of another node opens the breaker; new URLs close it and end the pause', () => {
   const { gate, told, answer } = gateOf()
   answer('temporary', 5_000)
-  gate.heard({ openForMs: 3_000, failedAgoMs: 0, closedAgoMs: null }, true)
+  gate.onPeerReport({ openForMs: 3_000, failedAgoMs: 0, closedAgoMs: null }, true)
   assert.deepEqual(told, ['blocked', 'blocked', 'open'])
   gate.reset()
   assert.deepEqual([gate.breaker, gate.isBlocked(0), gate.blockedUntilMs, told.at(-1)], ['closed', false, 0, 'closed'])

@@ -5,8 +5,8 @@
 import type { DeliveryStore, Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type { DeliveryEvents } from '../events.ts'
-import type { UnitOutcome } from '../shipments/work.ts'
-import { Breaker, type BreakerState, type Heard } from './breaker.ts'
+import type { UnitOutcome } from '../shipments/task.ts'
+import { Breaker, type BreakerState, type PeerReport } from './breaker.ts'
 
 export interface GateDeps {
   store: Pick<DeliveryStore, 'share'>
@@ -16,7 +16,7 @@ export interface GateDeps {
   /** As it is now. */
   destination: () => Destination
   /** Called when new work can no longer be sent: the lane is to release the shipments that it has not started. */
-  blocked: () => void
+  onBlocked: () => void
 }
 
 export class Gate {
@@ -80,8 +80,8 @@ export class Gate {
   }
 
   /** For other nodes: see heard(). */
-  get news(): Heard {
-    return this.#breaker.news(this.#deps.clock.scheduleMs())
+  get report(): PeerReport {
+    return this.#breaker.report(this.#deps.clock.scheduleMs())
   }
 
   // ── Reports about the receiver ──
@@ -109,11 +109,11 @@ export class Gate {
   }
 
   /** What other nodes found out about the receiver. */
-  heard(heard: Heard, isFirst: boolean): void {
+  onPeerReport(report: PeerReport, isFirst: boolean): void {
     this.#change(() => {
       const before = this.#breaker.state
-      this.#breaker.heard(heard, isFirst, this.#deps.clock.scheduleMs())
-      if (before === 'closed' && this.onlyProbes) this.#deps.blocked()
+      this.#breaker.onPeerReport(report, isFirst, this.#deps.clock.scheduleMs())
+      if (before === 'closed' && this.onlyProbes) this.#deps.onBlocked()
     })
   }
 
@@ -128,7 +128,7 @@ export class Gate {
   }
 
   #failed(results: readonly UnitOutcome[]): void {
-    const { clock, destination, blocked } = this.#deps
+    const { clock, destination, onBlocked } = this.#deps
     const now = clock.scheduleMs()
     this.#change(() => {
       this.#breaker.failed(now)
@@ -136,7 +136,7 @@ export class Gate {
         if (outcome.retryAfterMs === null) continue
         this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + Math.min(outcome.retryAfterMs, destination().retryWindowMs))
       }
-      if (this.isBlocked(now)) blocked()
+      if (this.isBlocked(now)) onBlocked()
     })
   }
 

@@ -8,23 +8,23 @@
 import { kindOf } from '../../destinations/kinds.ts'
 import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import { type DeliveryEvents, tellAttempts } from '../events.ts'
+import { type DeliveryEvents, emitAttempts } from '../events.ts'
 import type { Sender } from '../sending/attempt.ts'
 import { type Flight, Flights, slotsFor, UNWRITABLE } from '../sending/flights.ts'
-import { Holding } from '../shipments/holding.ts'
-import { type HeldShipment, type Unit, Work } from '../shipments/work.ts'
+import { HeldShipments } from '../shipments/held-shipments.ts'
+import { type HeldShipment, Task, type Unit } from '../shipments/task.ts'
 import { Backlog } from './backlog.ts'
-import type { BreakerState, Heard } from './breaker.ts'
+import { BatchBuffer } from './batch-buffer.ts'
+import type { BreakerState, PeerReport } from './breaker.ts'
 import { Claiming } from './claiming.ts'
+import { ExpiryCheck } from './expiry-check.ts'
 import { Gate, maySend } from './gate.ts'
-import { Gathering } from './gathering.ts'
 import { Health } from './health.ts'
 import { chargeOf, type Memory } from './memory.ts'
-import { Overdue } from './overdue.ts'
 import { Schedule } from './schedule.ts'
+import { SendQueue } from './send-queue.ts'
 import type { Slots, SlotUser } from './slots.ts'
 import type { SetTimer } from './timers.ts'
-import { Waiting } from './waiting.ts'
 
 /** What all lanes share. */
 export interface LaneDeps {
@@ -46,67 +46,73 @@ export class Lane implements SlotUser {
   readonly health = new Health()
   readonly #deps: LaneDeps
   readonly #backlog = new Backlog()
-  readonly #waiting = new Waiting()
-  readonly #gathering: Gathering
-  readonly #holding: Holding
+  readonly #queue = new SendQueue()
+  readonly #batchBuffer: BatchBuffer
+  readonly #held: HeldShipments
   readonly #gate: Gate
   readonly #claiming: Claiming
-  readonly #overdue: Overdue
+  readonly #expiryCheck: ExpiryCheck
   readonly #schedule: Schedule
   readonly #flights: Flights
   #inFlight = 0
   #inFlightRetries = 0
   #trailing = 0
   /** Those who wait for it to end. */
-  #stopping: (() => void)[] = []
+  #onStopped: (() => void)[] = []
 
   constructor(destination: Destination, deps: LaneDeps) {
     this.destination = destination
     this.#deps = deps
     const { store, sender, clock, setTimer, events } = deps
-    const own = { ...deps, destination: () => this.destination, backlog: this.#backlog, waiting: this.#waiting }
-    this.#gathering = new Gathering(
+    const own = { ...deps, destination: () => this.destination, backlog: this.#backlog, queue: this.#queue }
+    this.#batchBuffer = new BatchBuffer(
       setTimer,
-      (shipments) => this.#hold(new Work(shipments, this.destination)),
+      (shipments) => this.#hold(new Task(shipments, this.destination)),
       () => this.pump(),
     )
-    this.#holding = new Holding({
+    this.#held = new HeldShipments({
       ...own,
-      released: () => this.wake(),
-      recorded: () => {
+      onReleased: () => this.wake(),
+      onRecorded: () => {
         this.pump()
         this.#endIfIdle()
       },
     })
-    this.#gate = new Gate({ ...own, blocked: () => this.#letGo() })
+    this.#gate = new Gate({ ...own, onBlocked: () => this.#releaseUnstarted() })
     this.#claiming = new Claiming({
       ...own,
       destinationId: destination.id,
-      holding: this.#holding,
+      held: this.#held,
       claimed: (shipments, probe) => this.#claimed(shipments, probe),
       failed: () => {
         this.#schedule.set(this.destination, clock.scheduleMs())
         this.#endIfIdle()
       },
     })
-    this.#overdue = new Overdue(store, (overdue) => {
-      this.#holding.expire(overdue)
+    this.#expiryCheck = new ExpiryCheck(store, (overdue) => {
+      this.#held.expire(overdue)
       this.#endIfIdle()
     })
-    this.#schedule = new Schedule({ ...own, gate: this.#gate, claiming: this.#claiming, overdue: this.#overdue, look: () => this.pump() })
+    this.#schedule = new Schedule({
+      ...own,
+      gate: this.#gate,
+      claiming: this.#claiming,
+      expiryCheck: this.#expiryCheck,
+      wake: () => this.pump(),
+    })
     this.#flights = new Flights({
       sender,
       clock,
-      answered: (flight) => this.#answered(flight),
-      came: (flight, slots) => this.#came(flight, slots),
-      trouble: (error) => events.trouble(this.destination, error),
+      onAnswer: (flight) => this.#onAnswer(flight),
+      onAllAnswered: (flight, slots) => this.#onAllAnswered(flight, slots),
+      onError: (error) => events.trouble(this.destination, error),
     })
   }
 
   // ── Waiting ──
 
-  wants(bytes: number): boolean {
-    if (this.#backlog.hasFresh || this.#gate.isBlocked(this.#now) || !this.#holding.reserve(bytes)) {
+  reserve(bytes: number): boolean {
+    if (this.#backlog.hasFresh || this.#gate.isBlocked(this.#now) || !this.#held.reserve(bytes)) {
       // Until this one has been claimed, those that come after it go the same way.
       this.#backlog.wake()
       return false
@@ -114,15 +120,15 @@ export class Lane implements SlotUser {
     return true
   }
 
-  lost(bytes: number): void {
-    this.#holding.giveBack(chargeOf(bytes))
+  cancelReservation(bytes: number): void {
+    this.#held.giveBack(chargeOf(bytes))
     this.pump()
   }
 
-  take(claimed: ClaimedShipment): void {
+  deliver(claimed: ClaimedShipment): void {
     this.#add(claimed)
-    if (this.#gate.isBlocked(this.#now)) this.#letGo()
-    this.#gathering.linger(this.destination.batch.lingerMs)
+    if (this.#gate.isBlocked(this.#now)) this.#releaseUnstarted()
+    this.#batchBuffer.linger(this.destination.batch.lingerMs)
     this.pump()
   }
 
@@ -132,17 +138,17 @@ export class Lane implements SlotUser {
     this.pump()
   }
 
-  deleted(isDeleted: IsDeleted): void {
+  dropMessages(isDeleted: IsDeleted): void {
     // The gathered become a work now, so that there is one place that knows how to leave a message out.
-    if (this.#gathering.hasAny(isDeleted)) this.#gathering.close()
-    this.#holding.delete(isDeleted)
+    if (this.#batchBuffer.hasAny(isDeleted)) this.#batchBuffer.close()
+    this.#held.delete(isDeleted)
   }
 
   #claimed(shipments: readonly ClaimedShipment[], probe: boolean): void {
     for (const claimed of shipments) this.#add(claimed)
     const now = this.#now
-    if (this.#gate.isBlocked(now) && !(probe && this.#gate.mayProbe(now))) this.#letGo()
-    this.#gathering.linger(this.destination.batch.lingerMs)
+    if (this.#gate.isBlocked(now) && !(probe && this.#gate.mayProbe(now))) this.#releaseUnstarted()
+    this.#batchBuffer.linger(this.destination.batch.lingerMs)
     this.pump()
     this.#endIfIdle()
   }
@@ -150,24 +156,24 @@ export class Lane implements SlotUser {
   #add(claimed: ClaimedShipment): void {
     const { shipment } = claimed
     const { batch } = this.destination
-    if (batch.size > 1 && shipment.attempt === 0 && !shipment.replay && !shipment.unit) this.#gathering.add(claimed, batch)
-    else this.#hold(new Work([claimed], this.destination))
+    if (batch.size > 1 && shipment.attempt === 0 && !shipment.replay && !shipment.unit) this.#batchBuffer.add(claimed, batch)
+    else this.#hold(new Task([claimed], this.destination))
   }
 
-  #hold(work: Work): void {
-    this.#holding.add(work)
-    if (!work.isOver) this.#waiting.push(work)
+  #hold(task: Task): void {
+    this.#held.add(task)
+    if (!task.isOver) this.#queue.push(task)
   }
 
   /** Everything that has not been started goes back to the store. */
-  #letGo(): void {
-    this.#holding.release(this.#stopAll())
+  #releaseUnstarted(): void {
+    this.#held.release(this.#stopAll())
   }
 
   /** What has not been started is not held any more; it is given back by the caller, or forgotten. */
   #stopAll(): HeldShipment[] {
-    this.#waiting.clear()
-    return [...this.#gathering.takeAll(), ...this.#holding.stopAll()]
+    this.#queue.clear()
+    return [...this.#batchBuffer.takeAll(), ...this.#held.stopAll()]
   }
 
   // ── Sending what may be sent ──
@@ -181,32 +187,32 @@ export class Lane implements SlotUser {
       this.#gate.reset()
     }
     // What waits has been cut into batches, or not, by the old settings; claimed again, it is cut by the new.
-    if (!maySend(destination) || !sameBatch(before, destination)) this.#letGo()
+    if (!maySend(destination) || !sameBatch(before, destination)) this.#releaseUnstarted()
     if (!maySend(before)) {
       this.#backlog.wake()
       // What ran out of its window while it was held has its attempt first, if the receiver is there.
-      if (maySend(destination)) this.#overdue.wait(this.#now, destination.retryWindowMs)
+      if (maySend(destination)) this.#expiryCheck.postpone(this.#now, destination.retryWindowMs)
     }
     this.pump()
   }
 
   /** This node may have another share than before. */
-  reshare(): void {
-    if (this.#gate.share === 0) this.#letGo()
+  sharesChanged(): void {
+    if (this.#gate.share === 0) this.#releaseUnstarted()
     else this.#backlog.wake()
     this.pump()
   }
 
   /** What is held is no longer this node's: others may have begun it. What is in flight ends, and the store refuses it. */
-  fenced(): void {
-    this.#holding.forget(this.#stopAll())
+  claimsLost(): void {
+    this.#held.forget(this.#stopAll())
     this.wake()
   }
 
   /** What other nodes found out about the receiver. */
-  heard(heard: Heard, isFirst: boolean): void {
+  onPeerReport(report: PeerReport, isFirst: boolean): void {
     const onlyProbed = this.#gate.onlyProbes
-    this.#gate.heard(heard, isFirst)
+    this.#gate.onPeerReport(report, isFirst)
     if (onlyProbed || this.#gate.onlyProbes) this.pump()
   }
 
@@ -217,52 +223,52 @@ export class Lane implements SlotUser {
   pump(): void {
     if (this.#gate.isHeld) return
     // A batch that has all the room there is will not become larger by waiting.
-    if (this.#holding.isNearlyFull) this.#gathering.close()
+    if (this.#held.isNearlyFull) this.#batchBuffer.close()
     const now = this.#now
     const allowed = this.#gate.allowance(now)
     while (this.#inFlight < allowed) {
-      const work = this.#waiting.next(allowed, this.#inFlightRetries)
-      if (work === undefined || !this.#deps.slots.take(this, slotsFor(this.destination, work.units[0] as Unit))) break
-      this.#start(work, now)
+      const task = this.#queue.next(allowed, this.#inFlightRetries)
+      if (task === undefined || !this.#deps.slots.take(this, slotsFor(this.destination, task.units[0] as Unit))) break
+      this.#start(task, now)
     }
     const { onlyProbes } = this.#gate
     // Claims also while the limit of requests in flight is reached, because only shipments in memory can be started next. A probe needs no
     // more than the shipments that are held.
-    if (allowed > 0 && !(onlyProbes && (this.#inFlight > 0 || this.#holding.bytes > 0))) this.#claiming.claimIfNeeded(now, onlyProbes)
+    if (allowed > 0 && !(onlyProbes && (this.#inFlight > 0 || this.#held.bytes > 0))) this.#claiming.claimIfNeeded(now, onlyProbes)
     this.#schedule.set(this.destination, now)
   }
 
   // ── In flight ──
 
-  #start(work: Work, now: number): void {
-    const unit = work.start(now) as Unit
+  #start(task: Task, now: number): void {
+    const unit = task.start(now) as Unit
     this.#inFlight++
-    if (work.retry) this.#inFlightRetries++
+    if (task.retry) this.#inFlightRetries++
     this.#gate.started()
-    this.#flights.start(this.destination, work, unit)
+    this.#flights.start(this.destination, task, unit)
   }
 
   /** One URL has answered, and others have not yet. After a success the message is delivered, and nothing waits for the other URLs. */
-  #answered(flight: Flight): void {
-    const { work, unit, results, left, trailing } = flight
+  #onAnswer(flight: Flight): void {
+    const { task, unit, results, left, trailing } = flight
     if (trailing) this.#trailing--
-    this.#deps.slots.give(1, trailing)
+    this.#deps.slots.release(1, trailing)
     if (!flight.delivered && results.at(-1)?.outcome.verdict === 'success') {
       flight.delivered = true
-      this.#holding.change(work, () => work.deliver(unit, results))
+      this.#held.change(task, () => task.deliver(unit, results))
       this.#gate.succeeded()
     }
     if (flight.delivered && !trailing && this.#trailing + left <= MAX_TRAILING && this.#deps.slots.trail(left)) {
       flight.trailing = true
       this.#trailing += left
-      this.#landed(flight)
+      this.#leftFlight(flight)
     }
     this.pump()
   }
 
-  #landed({ work }: Flight): void {
+  #leftFlight({ task }: Flight): void {
     this.#inFlight--
-    if (work.retry) this.#inFlightRetries--
+    if (task.retry) this.#inFlightRetries--
   }
 
   get state(): { breaker: BreakerState; openSinceMs: number | null; inFlight: number; nextAttemptAtMs: number | null } {
@@ -271,41 +277,41 @@ export class Lane implements SlotUser {
   }
 
   /** For other nodes: see heard(). */
-  get news(): Heard {
-    return this.#gate.news
+  get report(): PeerReport {
+    return this.#gate.report
   }
 
   inFlightAt(url: string): number {
-    return this.#flights.at(url)
+    return this.#flights.inFlightAt(url)
   }
 
   // ── Outcomes ──
 
-  #came(flight: Flight, slots: number): void {
-    const { work, unit, results, trailing } = flight
+  #onAllAnswered(flight: Flight, slots: number): void {
+    const { task, unit, results, trailing } = flight
     if (trailing) this.#trailing--
-    else this.#landed(flight)
+    else this.#leftFlight(flight)
     try {
-      this.#holding.change(work, () => {
+      this.#held.change(task, () => {
         if (results.every(({ outcome }) => outcome.reason === 'aborted')) {
           this.#gate.withdrawn()
-          work.withdraw(unit)
+          task.withdraw(unit)
         } else {
-          work.finish(unit, results)
-          this.#judge(flight)
+          task.finish(unit, results)
+          this.#judgeReceiver(flight)
         }
       })
     } catch (error) {
       // A bug, here or with a listener, and no reason for this lane or the process to stop.
       this.#deps.events.trouble(this.destination, error)
     }
-    this.#deps.slots.give(slots, trailing)
+    this.#deps.slots.release(slots, trailing)
     this.pump()
     this.#endIfIdle()
   }
 
   /** What the outcome says about the destination, beyond this one delivery. */
-  #judge(flight: Flight): void {
+  #judgeReceiver(flight: Flight): void {
     const { results, delivered } = flight
     const { destination } = this
     let judged = false
@@ -315,7 +321,7 @@ export class Lane implements SlotUser {
       judged = true
       this.health.attempted(url, outcome.verdict === 'success', outcome.timings.totalMs)
     }
-    tellAttempts(this.#deps.events, destination, flight)
+    emitAttempts(this.#deps.events, destination, flight)
     // One that was delivered while others had not answered was judged by that, then.
     if (delivered) return
     if (judged) this.#gate.judge(results)
@@ -325,20 +331,20 @@ export class Lane implements SlotUser {
   /** Starts nothing more and gives back what has not been started. Resolves when nothing is in flight or being recorded. */
   stop(): Promise<void> {
     this.#gate.stop()
-    this.#deps.slots.leave(this)
+    this.#deps.slots.cancelWait(this)
     this.#schedule.cancel()
-    this.#letGo()
-    this.#holding.hurry()
+    this.#releaseUnstarted()
+    this.#held.stopWaiting()
     return new Promise((resolve) => {
-      this.#stopping.push(resolve)
+      this.#onStopped.push(resolve)
       this.#endIfIdle()
     })
   }
 
   #endIfIdle(): void {
-    if (!this.#gate.isStopped || !this.#holding.isIdle || this.#claiming.isUnderWay || this.#overdue.isUnderWay) return
-    this.#holding.close()
-    for (const resolve of this.#stopping.splice(0)) resolve()
+    if (!this.#gate.isStopped || !this.#held.isIdle || this.#claiming.isUnderWay || this.#expiryCheck.isUnderWay) return
+    this.#held.close()
+    for (const resolve of this.#onStopped.splice(0)) resolve()
   }
 
   get #now(): number {

@@ -25,7 +25,7 @@ export class Memory {
     return this.#limitBytes - this.#heldBytes
   }
 
-  take(bytes: number): boolean {
+  tryReserve(bytes: number): boolean {
     if (bytes > this.freeBytes) return false
     this.#heldBytes += bytes
     return true
@@ -36,7 +36,7 @@ export class Memory {
     this.#heldBytes += bytes
   }
 
-  give(bytes: number): void {
+  release(bytes: number): void {
     this.#heldBytes -= bytes
   }
 }

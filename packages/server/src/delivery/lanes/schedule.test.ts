@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Destination } from '../../store/store.ts'
-import { HandClock } from '../fixtures/hand-clock.ts'
+import { ManualClock } from '../fixtures/manual-clock.ts'
 import { Schedule } from './schedule.ts'
 
 const DESTINATION = { id: 'dst' } as Destination
 
 function scheduleWith() {
-  const clock = new HandClock(0)
+  const clock = new ManualClock(0)
   const state = {
     isHeld: false,
     blocked: false,
@@ -19,27 +19,27 @@ function scheduleWith() {
     isBlocked: () => state.blocked,
     hasDueRetries: (nowMs: number) => state.nextRetryAtMs !== null && state.nextRetryAtMs <= nowMs,
   }
-  const looks: number[] = []
+  const wakes: number[] = []
   const schedule = new Schedule({
     setTimer: clock.setTimer,
     gate: state,
     claiming: state,
     backlog: state,
-    waiting: { hasFresh: false, hasRetries: false },
-    overdue: { look: () => 30_000 },
-    look: () => looks.push(clock.scheduleMs()),
+    queue: { hasFresh: false, hasRetries: false },
+    expiryCheck: { checkIfDue: () => 30_000 },
+    wake: () => wakes.push(clock.scheduleMs()),
   })
-  return { schedule, state, clock, looks }
+  return { schedule, state, clock, wakes }
 }
 
 /** The times at which the lane is woken, and the time of the next attempt that it reports. */
-function planned(change: Partial<ReturnType<typeof scheduleWith>['state']>): [looks: number[], nextAttemptAtMs: number | null] {
-  const { schedule, state, clock, looks } = scheduleWith()
+function planned(change: Partial<ReturnType<typeof scheduleWith>['state']>): [wakes: number[], nextAttemptAtMs: number | null] {
+  const { schedule, state, clock, wakes } = scheduleWith()
   Object.assign(state, change)
   const nextAttemptAtMs = schedule.nextAttemptAtMs(0)
   schedule.set(DESTINATION, 0)
   clock.advance(50_000)
-  return [looks, nextAttemptAtMs]
+  return [wakes, nextAttemptAtMs]
 }
 
 test('no timer is set if nothing is waiting; the lane is woken when a retry is due', () => {
@@ -48,13 +48,13 @@ test('no timer is set if nothing is waiting; the lane is woken when a retry is d
   assert.deepEqual(planned({ hasFresh: true }), [[], 0], 'work that may be sent now needs no timer')
 })
 
-test('if work is waiting, the lane is woken when Retry-After or the breaker allows a request, or the next claim is allowed', () => {
+test('if work is queue, the lane is woken when Retry-After or the breaker allows a request, or the next claim is allowed', () => {
   assert.deepEqual(planned({ hasFresh: true, blockedUntilMs: 5_000 }), [[5_000], 5_000])
   assert.deepEqual(planned({ hasFresh: true, notBeforeMs: 1_000 }), [[1_000], 0])
   assert.deepEqual(planned({ nextRetryAtMs: 2_000, blockedUntilMs: 5_000 }), [[5_000], 5_000])
 })
 
-test('while nothing may be sent, the lane looks for overdue deliveries, if this node has a share of the destination', () => {
+test('while nothing may be sent, the lane wakes for overdue deliveries, if this node has a share of the destination', () => {
   const blocked = { nextRetryAtMs: 40_000, blocked: true }
   assert.deepEqual(planned(blocked)[0], [30_000])
   assert.deepEqual(planned({ ...blocked, share: 0 })[0], [40_000])
@@ -65,10 +65,10 @@ test('while the gate is held there is no timer and no next attempt', () => {
 })
 
 test('a cancelled schedule does not wake the lane', () => {
-  const { schedule, state, clock, looks } = scheduleWith()
+  const { schedule, state, clock, wakes } = scheduleWith()
   state.nextRetryAtMs = 7_000
   schedule.set(DESTINATION, 0)
   schedule.cancel()
   clock.advance(50_000)
-  assert.deepEqual([looks, clock.timers], [[], 0])
+  assert.deepEqual([wakes, clock.timers], [[], 0])
 })

@@ -3,45 +3,45 @@
 // an attempt, a free slot, an answer of the store.
 
 import type { Destination } from '../../store/store.ts'
-import { Alarm } from './alarm.ts'
 import type { Backlog } from './backlog.ts'
 import type { Claiming } from './claiming.ts'
+import { EarliestTimer } from './earliest-timer.ts'
+import type { ExpiryCheck } from './expiry-check.ts'
 import type { Gate } from './gate.ts'
-import type { Overdue } from './overdue.ts'
+import type { SendQueue } from './send-queue.ts'
 import type { SetTimer } from './timers.ts'
-import type { Waiting } from './waiting.ts'
 
 export interface ScheduleDeps {
   setTimer: SetTimer
   gate: Pick<Gate, 'isHeld' | 'isBlocked' | 'blockedUntilMs' | 'share'>
   claiming: Pick<Claiming, 'notBeforeMs'>
   backlog: Pick<Backlog, 'hasFresh' | 'hasDueRetries' | 'nextRetryAtMs'>
-  waiting: Pick<Waiting, 'hasFresh' | 'hasRetries'>
-  overdue: Pick<Overdue, 'look'>
+  queue: Pick<SendQueue, 'hasFresh' | 'hasRetries'>
+  expiryCheck: Pick<ExpiryCheck, 'checkIfDue'>
   /** Wakes the lane. */
-  look: () => void
+  wake: () => void
 }
 
 export class Schedule {
   readonly #deps: ScheduleDeps
-  readonly #alarm: Alarm
+  readonly #timer: EarliestTimer
 
   constructor(deps: ScheduleDeps) {
     this.#deps = deps
-    this.#alarm = new Alarm(deps.setTimer, deps.look)
+    this.#timer = new EarliestTimer(deps.setTimer, deps.wake)
   }
 
   /** Sets the timer that wakes the lane next. */
   set(destination: Destination, nowMs: number): void {
-    const { gate, claiming, backlog, overdue } = this.#deps
+    const { gate, claiming, backlog, expiryCheck } = this.#deps
     if (gate.isHeld) return
     const notBeforeMs = Math.max(gate.blockedUntilMs, claiming.notBeforeMs)
-    if (notBeforeMs > nowMs && this.#isWaiting(nowMs)) this.#alarm.set(notBeforeMs, nowMs)
+    if (notBeforeMs > nowMs && this.#isWaiting(nowMs)) this.#timer.set(notBeforeMs, nowMs)
     const { nextRetryAtMs } = backlog
     if (nextRetryAtMs === null) return
-    if (nextRetryAtMs > nowMs) this.#alarm.set(Math.max(nextRetryAtMs, notBeforeMs), nowMs)
+    if (nextRetryAtMs > nowMs) this.#timer.set(Math.max(nextRetryAtMs, notBeforeMs), nowMs)
     // A node without a share of the destination leaves that to those that send.
-    if (gate.share > 0 && gate.isBlocked(nowMs)) this.#alarm.set(overdue.look(destination, nowMs), nowMs)
+    if (gate.share > 0 && gate.isBlocked(nowMs)) this.#timer.set(expiryCheck.checkIfDue(destination, nowMs), nowMs)
   }
 
   /** The time of the next attempt; null if nothing is waiting, or if nothing may be sent until the destination is changed. */
@@ -52,12 +52,12 @@ export class Schedule {
   }
 
   cancel(): void {
-    this.#alarm.cancel()
+    this.#timer.cancel()
   }
 
   /** Whether there is something that could be sent, were it allowed. */
   #isWaiting(nowMs: number): boolean {
-    const { backlog, waiting } = this.#deps
-    return backlog.hasFresh || backlog.hasDueRetries(nowMs) || waiting.hasFresh || waiting.hasRetries
+    const { backlog, queue } = this.#deps
+    return backlog.hasFresh || backlog.hasDueRetries(nowMs) || queue.hasFresh || queue.hasRetries
   }
 }

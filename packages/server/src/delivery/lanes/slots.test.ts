@@ -32,7 +32,7 @@ class User implements SlotUser {
 
   end(): void {
     this.inFlight--
-    this.#slots.give(this.#needed, false)
+    this.#slots.release(this.#needed, false)
     this.useSlot()
   }
 }
@@ -77,7 +77,7 @@ test('one that waits and has nothing left to send passes its turn on; one that l
   const [first, done, left, last] = [1, 1, 1, 1].map((waiting) => new User(slots, log, waiting)) as [User, User, User, User]
   for (const user of [first, done, left, last]) user.useSlot()
   done.waiting = 0
-  slots.leave(left)
+  slots.cancelWait(left)
   first.end()
   assert.deepEqual([last.inFlight, left.inFlight, slots.free], [1, 0, 0])
 })
@@ -106,7 +106,7 @@ test('when a lane that waits for several slots leaves, the next one goes on at o
   other.useSlot()
   assert.deepEqual([several.inFlight, other.inFlight], [0, 0])
   several.waiting = 0
-  slots.leave(several)
+  slots.cancelWait(several)
   assert.deepEqual([other.inFlight, slots.free], [2, 0])
 })
 
@@ -131,10 +131,10 @@ test('at most half of the slots trail, however they end', () => {
   const user = new User(slots, [], 0)
   assert.ok(slots.take(user, 9))
   assert.deepEqual([slots.trail(4), slots.trail(1)], [true, false])
-  slots.give(1, true)
+  slots.release(1, true)
   assert.deepEqual([slots.trail(1), slots.trail(1), slots.free], [true, false, 1])
-  slots.give(4, true)
-  slots.give(4, false)
+  slots.release(4, true)
+  slots.release(4, false)
   assert.deepEqual([slots.free, slots.trail(4), slots.trail(1)], [9, true, false])
 })
 
@@ -155,7 +155,7 @@ test('nobody waits while as many slots are free as the first in line needs, none
           } else if (act === 'leave') {
             left.add(user)
             user.waiting = 0
-            slots.leave(user)
+            slots.cancelWait(user)
           } else {
             if (act === 'more' && !left.has(user)) user.waiting++
             user.useSlot()

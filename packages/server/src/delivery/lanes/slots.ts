@@ -45,13 +45,13 @@ export class Slots {
   }
 
   /** Those given back that trailed no longer do. */
-  give(count: number, trailing: boolean): void {
+  release(count: number, trailing: boolean): void {
     if (trailing) this.#trailing -= count
     this.#free += count
     this.#serve()
   }
 
-  leave(user: SlotUser): void {
+  cancelWait(user: SlotUser): void {
     this.#waiting.delete(user)
     this.#serve()
   }

@@ -25,7 +25,7 @@ export interface AddressGuardOptions {
 }
 
 /** public: may be dialled. internal: configuration may allow it. metadata: only by its exact address. never: by nothing. */
-type Standing = 'public' | 'internal' | 'metadata' | 'never'
+type Category = 'public' | 'internal' | 'metadata' | 'never'
 
 /**
  * Where clouds hand out credentials to any caller inside. Most of them are link-local (169.254.169.254 and its neighbours), and new ones
@@ -56,11 +56,11 @@ export function createAddressGuard({ allowPrivate, allow }: AddressGuardOptions)
       // ipaddr.js also reads 0x7f.1 and 017700000001; a resolver and a parsed URL write neither.
       if (isIP(ip) === 0) return false
       const address = unmapped(parseAddress(ip))
-      const standing = standingOf(address)
-      if (standing === 'public') return true
-      if (standing === 'never') return false
-      if (standing === 'internal' && allowPrivate) return true
-      return ranges.some((range) => contains(range, address) && (standing === 'internal' || isExact(range)))
+      const category = categoryOf(address)
+      if (category === 'public') return true
+      if (category === 'never') return false
+      if (category === 'internal' && allowPrivate) return true
+      return ranges.some((range) => contains(range, address) && (category === 'internal' || isExact(range)))
     },
   }
 }
@@ -108,12 +108,12 @@ function unmapped(address: Address): Address {
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address
 }
 
-function standingOf(address: Address): Standing {
+function categoryOf(address: Address): Category {
   if (METADATA.has(withoutZone(address))) return 'metadata'
-  return address instanceof ipaddr.IPv6 ? standingOfV6(address) : standingOfV4(address)
+  return address instanceof ipaddr.IPv6 ? categoryOfV6(address) : categoryOfV4(address)
 }
 
-function standingOfV4(address: ipaddr.IPv4): Standing {
+function categoryOfV4(address: ipaddr.IPv4): Category {
   switch (address.range()) {
     case 'unicast':
       return 'public'
@@ -128,12 +128,12 @@ function standingOfV4(address: ipaddr.IPv4): Standing {
   }
 }
 
-function standingOfV6(address: ipaddr.IPv6): Standing {
+function categoryOfV6(address: ipaddr.IPv6): Category {
   const range = address.range()
   if (range === 'unspecified' || range === 'multicast') return 'never'
   if (range === 'loopback') return 'internal'
   if (range === 'linkLocal') return 'metadata'
-  const embedded = embeddedV4(address).map(standingOf)
+  const embedded = embeddedV4(address).map(categoryOf)
   // NAT64's well-known prefix is how an IPv6-only network reaches public IPv4 at all; DNS64 answers with it.
   if (address.match(WELL_KNOWN_NAT64)) return embedded[0] ?? 'internal'
   // The other embeddings are relics. They are not public whatever they embed, and no better than the worst of it.

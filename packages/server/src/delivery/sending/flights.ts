@@ -5,12 +5,12 @@ import { kindOf } from '../../destinations/kinds.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Destination, Shipment } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import { deliveryIdOf, jsonOf, type Member, traceOf, type Unit, type UnitOutcome, type Work } from '../shipments/work.ts'
+import { deliveryIdOf, jsonOf, type Member, type Task, traceOf, type Unit, type UnitOutcome } from '../shipments/task.ts'
 import type { Sender } from './attempt.ts'
 import { type Outcome, REASONS } from './outcome.ts'
 
 export interface Flight {
-  work: Work
+  task: Task
   unit: Unit
   deliveryId: string
   results: UnitOutcome[]
@@ -26,10 +26,10 @@ export interface FlightDeps {
   sender: Sender
   clock: Clock
   /** One URL has answered, and others have not yet. */
-  answered: (flight: Flight) => void
+  onAnswer: (flight: Flight) => void
   /** All have answered. Called later, never during start(). `slots`: those that the flight still had. */
-  came: (flight: Flight, slots: number) => void
-  trouble: (error: unknown) => void
+  onAllAnswered: (flight: Flight, slots: number) => void
+  onError: (error: unknown) => void
 }
 
 /** For a request that could not be written, which is a bug. Retried like a failure: not lost, and not in a loop. */
@@ -52,15 +52,15 @@ export class Flights {
     this.#deps = deps
   }
 
-  at(url: string): number {
+  inFlightAt(url: string): number {
     return this.#byUrl.get(url) ?? 0
   }
 
-  start(destination: Destination, work: Work, unit: Unit): void {
+  start(destination: Destination, task: Task, unit: Unit): void {
     const { shipment } = unit.members[0] as Member
     const urls = urlsFor(destination, unit)
     const flight: Flight = {
-      work,
+      task,
       unit,
       deliveryId: deliveryIdOf(unit),
       results: [],
@@ -71,10 +71,10 @@ export class Flights {
     try {
       this.#send(flight, destination, shipment, urls)
     } catch (error) {
-      this.#deps.trouble(error)
+      this.#deps.onError(error)
       const startedAtMs = this.#deps.clock.wallMs()
       flight.results = (urls.length > 0 ? urls : ['']).map((url) => ({ url, startedAtMs, outcome: UNWRITABLE }))
-      queueMicrotask(() => this.#deps.came(flight, slotsFor(destination, unit)))
+      queueMicrotask(() => this.#deps.onAllAnswered(flight, slotsFor(destination, unit)))
     }
   }
 
@@ -85,12 +85,12 @@ export class Flights {
     const startedAtMs = clock.wallMs()
     const about = { id: deliveryId, attempt: shipment.attempt + 1, replay: shipment.replay, atMs: startedAtMs, trace: traceOf(unit) }
     const kind = kindOf(destination)
-    const { headers, body } = kind.request(destination, unit.members.map(jsonOf), unit.whole, about)
+    const { headers, body } = kind.request(destination, unit.members.map(jsonOf), unit.isBatch, about)
     const { timeoutMs } = destination
     const verdictOf = kind.verdicts(destination)
     // No async function here: this is the hottest path, and each would be a promise more per attempt.
     for (const url of urls) {
-      this.#byUrl.set(url, this.at(url) + 1)
+      this.#byUrl.set(url, this.inFlightAt(url) + 1)
       void sender
         .send({ url, headers, body, timeoutMs, verdictOf })
         .then((outcome) => this.#answered(flight, { url, startedAtMs, outcome }))
@@ -98,12 +98,12 @@ export class Flights {
   }
 
   #answered(flight: Flight, result: UnitOutcome): void {
-    const others = this.at(result.url) - 1
+    const others = this.inFlightAt(result.url) - 1
     if (others > 0) this.#byUrl.set(result.url, others)
     else this.#byUrl.delete(result.url)
     flight.results.push(result)
-    if (--flight.left === 0) this.#deps.came(flight, 1)
-    else this.#deps.answered(flight)
+    if (--flight.left === 0) this.#deps.onAllAnswered(flight, 1)
+    else this.#deps.onAnswer(flight)
   }
 }
 
@@ -117,7 +117,7 @@ function urlsFor(destination: Destination, unit: Unit): readonly string[] {
   const { shipment } = unit.members[0] as Member
   const all = kindOf(destination).targets(destination)
   if (shipment.urls === null) return all
-  const owed = new Set(shipment.urls.map(hiddenUrl))
-  const left = all.filter((url) => owed.has(hiddenUrl(url)))
+  const pending = new Set(shipment.urls.map(hiddenUrl))
+  const left = all.filter((url) => pending.has(hiddenUrl(url)))
   return left.length > 0 ? left : all
 }

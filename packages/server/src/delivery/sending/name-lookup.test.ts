@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { HandClock } from '../fixtures/hand-clock.ts'
-import { createNameLookup, FRESH_MS, type Lookup, MAX_SLOW, MAX_UNPROVEN, PATIENCE_MS, SLOW_MS, STALE_MS } from './name-lookup.ts'
+import { ManualClock } from '../fixtures/manual-clock.ts'
+import { createNameLookup, FRESH_MS, type Lookup, MAX_SLOW, MAX_UNPROVEN, SLOW_MS, STALE_MS, STALE_WAIT_MS } from './name-lookup.ts'
 
 interface Asked {
   hostname: string
@@ -10,8 +10,8 @@ interface Asked {
 }
 
 /** A resolver whose threads answer when the test says so. */
-function resolver(): { clock: HandClock; lookup: Lookup; asked: Asked[]; settled: () => Promise<void> } {
-  const clock = new HandClock()
+function resolver(): { clock: ManualClock; lookup: Lookup; asked: Asked[]; settled: () => Promise<void> } {
+  const clock = new ManualClock()
   const asked: Asked[] = []
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
   const ask: Lookup = (hostname) =>
@@ -68,7 +68,7 @@ test('while the resolver hangs or fails, the last answer serves for some minutes
   await proven(one, 'a.test', ['192.0.2.1'])
   one.clock.advance(FRESH_MS)
   const hanging = one.lookup('a.test')
-  one.clock.advance(PATIENCE_MS)
+  one.clock.advance(STALE_WAIT_MS)
   assert.deepEqual(await hanging, ['192.0.2.1'])
   const failing = one.lookup('a.test')
   await one.asked[1]?.fail('EAI_AGAIN')

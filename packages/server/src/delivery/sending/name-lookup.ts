@@ -22,7 +22,7 @@ export interface NameLookupOptions {
 export const FRESH_MS = 5_000
 export const STALE_MS = 300_000
 /** How long a newer answer is waited for where there is an old one. */
-export const PATIENCE_MS = 250
+export const STALE_WAIT_MS = 250
 /** A lookup that takes longer makes its name a slow one. */
 export const SLOW_MS = 1_000
 /** Of four threads: one is always left to names that are known to be quick. */
@@ -97,13 +97,13 @@ export function createNameLookup({
   }
 
   /** The newer answer if it comes soon, else the old one. */
-  async function orOld(pending: Promise<readonly string[]>, name: Name, old: readonly string[]): Promise<readonly string[]> {
+  async function newerOrOld(pending: Promise<readonly string[]>, name: Name, old: readonly string[]): Promise<readonly string[]> {
     let cancel: CancelTimer | null = null
-    const patience = new Promise<readonly string[]>((resolve) => {
-      cancel = setTimer(() => resolve(old), PATIENCE_MS)
+    const timeout = new Promise<readonly string[]>((resolve) => {
+      cancel = setTimer(() => resolve(old), STALE_WAIT_MS)
     })
     try {
-      return await Promise.race([pending, patience])
+      return await Promise.race([pending, timeout])
     } catch (error) {
       if (name.addresses === null) throw error
       return old
@@ -117,7 +117,7 @@ export function createNameLookup({
     const ageMs = now() - name.atMs
     if (name.addresses !== null && ageMs < FRESH_MS) return Promise.resolve(name.addresses)
     name.pending ??= run(hostname, name)
-    return name.addresses !== null && ageMs < STALE_MS ? orOld(name.pending, name, name.addresses) : name.pending
+    return name.addresses !== null && ageMs < STALE_MS ? newerOrOld(name.pending, name, name.addresses) : name.pending
   }
 }
 

@@ -1,5 +1,5 @@
 // When a delivery is tried again, and what the outcomes at its URLs come to together. Pure functions of their arguments,
-// clock and randomness included; no attempt is ever planned beyond the window. Waiting, storing and the slowing of a
+// clock and randomness included; no attempt is ever planned beyond the window. SendQueue, storing and the slowing of a
 // whole destination are the lane's.
 
 import type { Outcome } from '../sending/outcome.ts'

@@ -5,7 +5,7 @@ import type { Verdict } from '../../destinations/kind.ts'
 import { assertBalanced } from '../../store/encoding/settlement.ts'
 import type { BatchSettings, ClaimedShipment, IsDeleted, SegmentContent, Settlement, Shipment } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
-import { deliveryIdOf, expiry, jsonOf, traceOf, type Unit, type UnitOutcome, Work } from './work.ts'
+import { deliveryIdOf, expiry, jsonOf, Task, traceOf, type Unit, type UnitOutcome } from './task.ts'
 
 const URLS = ['https://a.test/', 'https://b.test/', 'https://c.test/']
 const SINGLE: BatchSettings = { size: 1, bytes: 500_000, lingerMs: 0 }
@@ -77,9 +77,9 @@ function deletedAt(segment: number, indexes: readonly number[]): IsDeleted {
   return (_, of, { userId }) => of === segment && indexes.some((index) => userId === `user of m${index}`)
 }
 
-function settle(work: Work, nowMs = NOW_MS): Settlement {
-  assert.ok(work.isOver)
-  return work.settlement(destination, nowMs, nowMs, () => 0.5)
+function settle(task: Task, nowMs = NOW_MS): Settlement {
+  assert.ok(task.isOver)
+  return task.settlement(destination, nowMs, nowMs, () => 0.5)
 }
 
 function idsOf(parts: readonly { origin: unknown; indexes: readonly number[] }[]): string[] {
@@ -97,14 +97,14 @@ function endedIds(settlement: Settlement, state?: string): string[] {
 }
 
 test('a shipment is sent message by message, and what was delivered is recorded with its attempt', () => {
-  const work = new Work([claimedOf(1, [items(2)])], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [items(2)])], { batch: SINGLE })
   for (const nth of [0, 1]) {
-    const unit = work.start(NOW_MS) as Unit
-    assert.deepEqual([memberIds(unit), unit.whole], [[`10-${nth}`], false])
-    assert.ok(!work.isOver)
-    work.finish(unit, results('success'))
+    const unit = task.start(NOW_MS) as Unit
+    assert.deepEqual([memberIds(unit), unit.isBatch], [[`10-${nth}`], false])
+    assert.ok(!task.isOver)
+    task.finish(unit, results('success'))
   }
-  const { done, remaining, records } = settle(work)
+  const { done, remaining, records } = settle(task)
   assert.deepEqual([done.map(({ id }) => id), remaining, records.length], [[1], [], 1])
   const [record] = records
   assert.deepEqual(record?.finals, [{ state: 'delivered', reason: null, indexes: [0, 1] }])
@@ -112,21 +112,21 @@ test('a shipment is sent message by message, and what was delivered is recorded 
 })
 
 test('what nobody began is released as it was rather than settled', () => {
-  const work = new Work([claimedOf(1, [items(2)])], { batch: SINGLE })
-  work.stop()
-  assert.deepEqual([work.isOver, work.isTouched], [true, false])
+  const task = new Task([claimedOf(1, [items(2)])], { batch: SINGLE })
+  task.stop()
+  assert.deepEqual([task.isOver, task.hasChanges], [true, false])
 })
 
 test('an attempt that was stopped from our side does not count', () => {
-  const work = new Work([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, urls: ['https://b.test/'] })], {
+  const task = new Task([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, urls: ['https://b.test/'] })], {
     batch: SINGLE,
   })
-  const stopped = work.start(NOW_MS) as Unit
-  work.stop()
-  work.withdraw(stopped)
-  assert.deepEqual([work.isOver, work.isTouched], [true, false])
+  const stopped = task.start(NOW_MS) as Unit
+  task.stop()
+  task.withdraw(stopped)
+  assert.deepEqual([task.isOver, task.hasChanges], [true, false])
 
-  const other = new Work([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, urls: ['https://b.test/'] })], {
+  const other = new Task([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, urls: ['https://b.test/'] })], {
     batch: SINGLE,
   })
   const [first, second] = [other.start(NOW_MS) as Unit, other.start(NOW_MS) as Unit]
@@ -152,15 +152,15 @@ test('an attempt that was stopped from our side does not count', () => {
 })
 
 test('only the URLs that failed for a time are owed another attempt, and messages with the same ones go on together', () => {
-  const work = new Work([claimedOf(1, [items(4)])], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [items(4)])], { batch: SINGLE })
   const verdicts: Verdict[][] = [
     ['temporary', 'permanent'],
     ['temporary', 'permanent'],
     ['temporary', 'temporary'],
     ['permanent', 'permanent'],
   ]
-  for (const each of verdicts) work.finish(work.start(NOW_MS) as Unit, results(...each))
-  const settlement = settle(work)
+  for (const each of verdicts) task.finish(task.start(NOW_MS) as Unit, results(...each))
+  const settlement = settle(task)
   assert.deepEqual(
     settlement.remaining.map(({ urls, parts, attempt, firstAttemptAtMs }) => [urls, idsOf(parts), attempt, firstAttemptAtMs]),
     [
@@ -177,62 +177,62 @@ test('the window of a message begins with its own first attempt, also where retr
     [4 * HOUR_MS, [0, 400, 900, 60_000, 60_200], { 900: ['10-0', '10-1', '10-2'], 60_200: ['10-3', '10-4'] }],
     [5_000, [0, 50, 60, 3_000, 24_000], { 50: ['10-0', '10-1'], 60: ['10-2'], 3_000: ['10-3'], 24_000: ['10-4'] }],
   ] as const) {
-    const work = new Work([claimedOf(1, [items(5)])], { batch: SINGLE })
-    const units = startedAfterMs.map((afterMs) => work.start(NOW_MS + afterMs) as Unit)
+    const task = new Task([claimedOf(1, [items(5)])], { batch: SINGLE })
+    const units = startedAfterMs.map((afterMs) => task.start(NOW_MS + afterMs) as Unit)
     // Answered in another order than started.
-    for (const at of [3, 0, 2, 1, 4]) work.finish(units[at] as Unit, results('temporary'))
-    const { remaining } = work.settlement({ id: 'dst', retryWindowMs }, NOW_MS, NOW_MS, () => 0.5)
+    for (const at of [3, 0, 2, 1, 4]) task.finish(units[at] as Unit, results('temporary'))
+    const { remaining } = task.settlement({ id: 'dst', retryWindowMs }, NOW_MS, NOW_MS, () => 0.5)
     const byWindow = remaining.map(({ firstAttemptAtMs, parts }) => [(firstAttemptAtMs as number) - NOW_MS, idsOf(parts).sort()])
     assert.deepEqual(Object.fromEntries(byWindow), expected)
   }
 
-  const later = new Work([claimedOf(1, [items(1)], { attempt: 4, firstAttemptAtMs: NOW_MS - HOUR_MS })], { batch: SINGLE })
+  const later = new Task([claimedOf(1, [items(1)], { attempt: 4, firstAttemptAtMs: NOW_MS - HOUR_MS })], { batch: SINGLE })
   later.finish(later.start(NOW_MS) as Unit, results('temporary'))
   assert.deepEqual(
     settle(later).remaining.map(({ attempt, firstAttemptAtMs }) => [attempt, firstAttemptAtMs]),
     [[5, NOW_MS - HOUR_MS]],
   )
 
-  const last = new Work([claimedOf(1, [items(1)], { attempt: 9, firstAttemptAtMs: NOW_MS - 4 * HOUR_MS })], { batch: SINGLE })
+  const last = new Task([claimedOf(1, [items(1)], { attempt: 9, firstAttemptAtMs: NOW_MS - 4 * HOUR_MS })], { batch: SINGLE })
   last.finish(last.start(NOW_MS) as Unit, results('temporary'))
   const { remaining, records } = settle(last)
   assert.deepEqual([remaining, records[0]?.finals], [[], [{ state: 'expired', reason: 'http_500', indexes: [0] }]])
 })
 
 test('what is known is settled while the rest goes on, and each delivery once', () => {
-  const work = new Work([claimedOf(1, [items(3), items(2)])], { batch: SINGLE })
-  const [first, second, third] = [1, 2, 3].map(() => work.start(NOW_MS) as Unit) as [Unit, Unit, Unit]
-  work.finish(first, results('success'))
-  work.finish(second, results('temporary'))
-  assert.deepEqual([work.isOver, work.isTouched, work.unrecorded], [false, true, 2])
-  const partial = work.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
+  const task = new Task([claimedOf(1, [items(3), items(2)])], { batch: SINGLE })
+  const [first, second, third] = [1, 2, 3].map(() => task.start(NOW_MS) as Unit) as [Unit, Unit, Unit]
+  task.finish(first, results('success'))
+  task.finish(second, results('temporary'))
+  assert.deepEqual([task.isOver, task.hasChanges, task.unrecorded], [false, true, 2])
+  const partial = task.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
   assert.deepEqual(
     [partial.done, partial.kept.map(({ shipment, parts }) => [shipment.id, idsOf(parts)])],
     [[], [[1, ['10-2', '11-0', '11-1']]]],
   )
   assert.deepEqual([endedIds(partial), partial.remaining.map(({ parts }) => idsOf(parts))], [['10-0'], [['10-1']]])
-  assert.deepEqual([work.isTouched, work.unrecorded, idsOf(work.shipments[0]?.shipment.parts ?? [])], [false, 0, ['10-2', '11-0', '11-1']])
+  assert.deepEqual([task.hasChanges, task.unrecorded, idsOf(task.shipments[0]?.shipment.parts ?? [])], [false, 0, ['10-2', '11-0', '11-1']])
 
   // Stopped now, what is left goes back as the store has it; as it is, another outcome is a settlement of what is left.
-  work.finish(third, results('success'))
-  work.stop()
-  const last = settle(work)
+  task.finish(third, results('success'))
+  task.stop()
+  const last = settle(task)
   assert.deepEqual([last.done.map(({ parts }) => idsOf(parts)), last.kept], [[['10-2', '11-0', '11-1']], []])
   assert.deepEqual([endedIds(last), last.remaining.map(({ parts }) => idsOf(parts))], [['10-2'], [['11-0', '11-1']]])
-  assert.deepEqual(work.shipments, [])
+  assert.deepEqual(task.shipments, [])
 })
 
 test('delivered is what one URL took, and what others answer later is recorded with the attempt', () => {
-  const work = new Work([claimedOf(1, [items(1)], { replay: true })], { batch: SINGLE })
-  const unit = work.start(NOW_MS) as Unit
+  const task = new Task([claimedOf(1, [items(1)], { replay: true })], { batch: SINGLE })
+  const unit = task.start(NOW_MS) as Unit
   const all = results('permanent', 'success', 'temporary')
-  work.deliver(unit, all.slice(0, 2))
-  assert.deepEqual([work.isOver, work.unrecorded], [false, 1])
-  const partial = work.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
+  task.deliver(unit, all.slice(0, 2))
+  assert.deepEqual([task.isOver, task.unrecorded], [false, 1])
+  const partial = task.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
   assert.deepEqual([partial.done.length, partial.kept, endedIds(partial, 'delivered')], [1, [], ['10-0']])
-  work.finish(unit, all)
-  assert.deepEqual([work.isOver, work.isTouched, work.unrecorded], [true, true, 0])
-  const late = settle(work)
+  task.finish(unit, all)
+  assert.deepEqual([task.isOver, task.hasChanges, task.unrecorded], [true, true, 0])
+  const late = settle(task)
   assert.deepEqual([late.done, late.kept, late.remaining, endedIds(late)], [[], [], [], []])
   assert.deepEqual(
     [partial, late].map(({ records }) => records.map(({ attempt, replay, requests }) => [attempt, replay, requests.map(({ url }) => url)])),
@@ -240,23 +240,23 @@ test('delivered is what one URL took, and what others answer later is recorded w
   )
 })
 
-test('a work that was lost sends nothing more', () => {
-  const work = new Work([claimedOf(1, [items(3)])], { batch: SINGLE })
-  const unit = work.start(NOW_MS) as Unit
-  work.lose()
-  assert.deepEqual([work.start(NOW_MS), work.isOver, work.isLost], [undefined, false, true])
-  work.finish(unit, results('success'))
-  assert.ok(work.isOver)
+test('a task that was lost sends nothing more', () => {
+  const task = new Task([claimedOf(1, [items(3)])], { batch: SINGLE })
+  const unit = task.start(NOW_MS) as Unit
+  task.lose()
+  assert.deepEqual([task.start(NOW_MS), task.isOver, task.isLost], [undefined, false, true])
+  task.finish(unit, results('success'))
+  assert.ok(task.isOver)
 })
 
 test('a purged message is not sent and ends as cancelled, apart from those that were attempted', () => {
-  const work = new Work([claimedOf(1, [[...items(3), null]])], { batch: SINGLE })
-  work.finish(work.start(NOW_MS) as Unit, results('success'))
-  work.delete(deletedAt(999, [1]))
-  work.delete(deletedAt(100, [0, 2]))
-  work.finish(work.start(NOW_MS) as Unit, results('success'))
-  assert.equal(work.start(NOW_MS), undefined)
-  const { records } = settle(work)
+  const task = new Task([claimedOf(1, [[...items(3), null]])], { batch: SINGLE })
+  task.finish(task.start(NOW_MS) as Unit, results('success'))
+  task.delete(deletedAt(999, [1]))
+  task.delete(deletedAt(100, [0, 2]))
+  task.finish(task.start(NOW_MS) as Unit, results('success'))
+  assert.equal(task.start(NOW_MS), undefined)
+  const { records } = settle(task)
   assert.deepEqual(
     records.map(({ attempt, finals }) => [attempt, finals]),
     [
@@ -269,11 +269,11 @@ test('a purged message is not sent and ends as cancelled, apart from those that 
 test('messages that the store cannot read have failed, with the reason, and the others are sent', () => {
   const claimed = claimedOf(1, [items(1), items(2)])
   const contents = new Map(claimed.contents).set(101, { ...contentOf([]), isUnreadable: true })
-  const work = new Work([{ ...claimed, contents }], { batch: SINGLE })
-  work.finish(work.start(NOW_MS) as Unit, results('success'))
-  assert.equal(work.start(NOW_MS), undefined)
+  const task = new Task([{ ...claimed, contents }], { batch: SINGLE })
+  task.finish(task.start(NOW_MS) as Unit, results('success'))
+  assert.equal(task.start(NOW_MS), undefined)
   assert.deepEqual(
-    settle(work).records.map(({ segment, attempt, requests, finals }) => [segment, attempt, requests.length, finals]),
+    settle(task).records.map(({ segment, attempt, requests, finals }) => [segment, attempt, requests.length, finals]),
     [
       [100, 1, 1, [{ state: 'delivered', reason: null, indexes: [0] }]],
       [101, 0, 0, [{ state: 'failed', reason: 'message_unreadable', indexes: [0, 1] }]],
@@ -283,26 +283,26 @@ test('messages that the store cannot read have failed, with the reason, and the 
 
 test('a shipment of which nothing is left to send is over at once', () => {
   const gone = claimedOf(1, [[null, null]])
-  const work = new Work([gone, { ...gone, shipment: { ...gone.shipment, id: 2 }, contents: new Map() }], { batch: SINGLE })
-  assert.deepEqual([work.isOver, work.isTouched], [true, true])
-  assert.equal(endedIds(settle(work), 'cancelled').length, 4)
+  const task = new Task([gone, { ...gone, shipment: { ...gone.shipment, id: 2 }, contents: new Map() }], { batch: SINGLE })
+  assert.deepEqual([task.isOver, task.hasChanges], [true, true])
+  assert.equal(endedIds(settle(task), 'cancelled').length, 4)
 })
 
 test('a batch is cut by count and bytes, and a delete message is always alone', () => {
   const remove = { type: 'delete', userId: 'u', timestamp: '2026-11-14T09:00:00.000Z' }
-  const work = new Work([claimedOf(1, [[...items(5), remove, ...items(2)]])], { batch: { size: 3, bytes: 500_000, lingerMs: 0 } })
+  const task = new Task([claimedOf(1, [[...items(5), remove, ...items(2)]])], { batch: { size: 3, bytes: 500_000, lingerMs: 0 } })
   assert.deepEqual(
-    work.units.map(({ members, whole }) => [members.length, whole]),
+    task.units.map(({ members, isBatch }) => [members.length, isBatch]),
     [3, 2, 1, 2].map((length) => [length, true]),
   )
-  const [first] = new Work([claimedOf(1, [items(1)])], { batch: { size: 3, bytes: 500_000, lingerMs: 0 } }).units
+  const [first] = new Task([claimedOf(1, [items(1)])], { batch: { size: 3, bytes: 500_000, lingerMs: 0 } }).units
   const oneBytes = Buffer.byteLength(jsonOf((first as Unit).members[0] as Unit['members'][0]))
   for (const [bytes, lengths] of [
     [2 * oneBytes + 3, [2, 2]],
     [2 * oneBytes + 2, [1, 1, 1, 1]],
     [10, [1, 1, 1, 1]],
   ] as const) {
-    const limited = new Work([claimedOf(1, [items(4)])], { batch: { size: 100, bytes, lingerMs: 0 } })
+    const limited = new Task([claimedOf(1, [items(4)])], { batch: { size: 100, bytes, lingerMs: 0 } })
     assert.deepEqual(
       limited.units.map(({ members }) => members.length),
       lengths,
@@ -314,19 +314,19 @@ test('a message that cannot be written stands alone in its unit, and does not sp
   const broken = contentOf(items(3))
   Object.defineProperty(broken.items[1] as object, 'type', { value: { toJSON: () => assert.fail('unwritable') }, enumerable: true })
   const claimed = claimedOf(1, [items(3)])
-  const work = new Work([{ ...claimed, contents: new Map([[100, broken]]) }], { batch: { size: 10, bytes: 500_000, lingerMs: 0 } })
+  const task = new Task([{ ...claimed, contents: new Map([[100, broken]]) }], { batch: { size: 10, bytes: 500_000, lingerMs: 0 } })
   assert.deepEqual(
-    work.units.map(({ members }) => members.map(({ index }) => index)),
+    task.units.map(({ members }) => members.map(({ index }) => index)),
     [[0], [1], [2]],
   )
 })
 
 test('a batch of several shipments is retried as what it was', () => {
   const batch = { size: 4, bytes: 500_000, lingerMs: 0 }
-  const work = new Work([claimedOf(1, [items(3)]), claimedOf(2, [items(3)])], { batch })
-  work.finish(work.start(NOW_MS) as Unit, results('temporary'))
-  work.stop()
-  const { remaining } = settle(work)
+  const task = new Task([claimedOf(1, [items(3)]), claimedOf(2, [items(3)])], { batch })
+  task.finish(task.start(NOW_MS) as Unit, results('temporary'))
+  task.stop()
+  const { remaining } = settle(task)
   assert.deepEqual(
     remaining.map(({ unit, attempt, parts }) => [unit, attempt, idsOf(parts)]),
     [
@@ -336,13 +336,13 @@ test('a batch of several shipments is retried as what it was', () => {
   )
   const [draft] = remaining
   const contents = new Map([...claimedOf(1, [items(3)]).contents, ...claimedOf(2, [items(3)]).contents])
-  const again = new Work([{ shipment: { ...(draft as (typeof remaining)[0]), id: 3, claim: 2 }, contents, bytes: 1 }], { batch: SINGLE })
+  const again = new Task([{ shipment: { ...(draft as (typeof remaining)[0]), id: 3, claim: 2 }, contents, bytes: 1 }], { batch: SINGLE })
   assert.deepEqual([again.retry, again.units.map(memberIds)], [true, [['10-0', '10-1', '10-2', '20-0']]])
 })
 
 test('a unit has the name of its first delivery, whichever part that is of', () => {
   const claimed = claimedOf(1, [[null], items(2)], { unit: true, attempt: 1, firstAttemptAtMs: 1 })
-  assert.equal(deliveryIdOf(new Work([claimed], { batch: SINGLE }).units[0] as Unit), '11-0')
+  assert.equal(deliveryIdOf(new Task([claimed], { batch: SINGLE }).units[0] as Unit), '11-0')
 })
 
 test('what ran out of its window while it waited ends as expired', () => {
@@ -405,53 +405,53 @@ const anyStep = fc.oneof(
 test('whatever happens, every delivery ends up in exactly one place, and retried or untouched as it must be', () => {
   fc.assert(
     fc.property(fc.oneof(anyFresh, anyRetry), anyBatch, fc.array(anyStep, { maxLength: 60 }), (shipments, batch, steps) => {
-      const work = new Work(shipments, { batch })
-      for (const { members, whole } of work.units) {
+      const task = new Task(shipments, { batch })
+      for (const { members, isBatch } of task.units) {
         const isDelete = members.some((member) => (JSON.parse(jsonOf(member)) as { type: string }).type === 'delete')
         if (shipments.some(({ shipment }) => shipment.unit)) continue
         if (batch.size === 1 || isDelete) assert.equal(members.length, 1)
-        assert.equal(whole, batch.size > 1)
+        assert.equal(isBatch, batch.size > 1)
         assert.ok(members.length <= batch.size)
         if (members.length > 1) assert.ok(Buffer.byteLength(`[${members.map(jsonOf).join(',')}]`) <= batch.bytes)
       }
       const running: Unit[] = []
       const trailing: [Unit, Verdict[]][] = []
       const settlements: Settlement[] = []
-      const retried: { ids: string[]; urls: string[]; whole: boolean; attempt: number; firstAttemptAtMs: number | null }[] = []
+      const retried: { ids: string[]; urls: string[]; isBatch: boolean; attempt: number; firstAttemptAtMs: number | null }[] = []
       const untouched: Unit[] = []
       const takeRunning = (which: number): Unit | undefined => running.splice(which % Math.max(running.length, 1), 1)[0]
       const finish = (unit: Unit, verdicts: Verdict[]): void => {
-        work.finish(unit, results(...verdicts))
+        task.finish(unit, results(...verdicts))
         if (verdicts.includes('success') || !verdicts.includes('temporary')) return
         const { attempt, firstAttemptAtMs } = (unit.members[0] as Unit['members'][0]).shipment
         const urls = URLS.filter((_, at) => verdicts[at] === 'temporary')
-        retried.push({ ids: memberIds(unit), urls, whole: unit.whole, attempt: attempt + 1, firstAttemptAtMs })
+        retried.push({ ids: memberIds(unit), urls, isBatch: unit.isBatch, attempt: attempt + 1, firstAttemptAtMs })
       }
       for (const step of steps) {
         if (step.do === 'start') {
-          const unit = work.start(NOW_MS)
+          const unit = task.start(NOW_MS)
           if (unit) running.push(unit)
-        } else if (step.do === 'purge') work.delete(deletedAt(step.segment, step.indexes))
+        } else if (step.do === 'purge') task.delete(deletedAt(step.segment, step.indexes))
         else if (step.do === 'settle') {
-          if (!work.isOver) settlements.push(work.settlement(destination, NOW_MS, NOW_MS, () => 0.5))
+          if (!task.isOver) settlements.push(task.settlement(destination, NOW_MS, NOW_MS, () => 0.5))
         } else {
           const unit = takeRunning(step.which)
           if (unit === undefined) continue
           if (step.do === 'finish') finish(unit, step.verdicts)
           else if (step.do === 'deliver') {
-            work.deliver(unit, results('success'))
+            task.deliver(unit, results('success'))
             trailing.push([unit, step.verdicts])
           } else {
-            work.withdraw(unit)
+            task.withdraw(unit)
             untouched.push(unit)
           }
         }
       }
-      untouched.push(...work.units)
-      work.stop()
+      untouched.push(...task.units)
+      task.stop()
       for (const unit of running) finish(unit, ['temporary'])
-      for (const [unit, verdicts] of trailing) work.finish(unit, results('success', ...verdicts))
-      settlements.push(settle(work))
+      for (const [unit, verdicts] of trailing) task.finish(unit, results('success', ...verdicts))
+      settlements.push(settle(task))
 
       // Each adds up, and begins with what the one before has left.
       const held = new Map(shipments.map(({ shipment }) => [shipment.id, idsOf(shipment.parts)]))
@@ -473,21 +473,21 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
       assert.deepEqual([...endedIds(settlement), ...left].sort(), owed)
 
       const expired = new Set(endedIds(settlement, 'expired'))
-      for (const { ids, urls, whole, attempt, firstAttemptAtMs } of retried) {
+      for (const { ids, urls, isBatch, attempt, firstAttemptAtMs } of retried) {
         if (ids.some((id) => expired.has(id))) {
           assert.ok(ids.every((id) => expired.has(id)))
           continue
         }
         const draft = settlement.remaining.find(({ parts }) => idsOf(parts).includes(ids[0] as string))
         assert.ok(draft !== undefined)
-        assert.deepEqual([draft.urls, draft.unit, draft.attempt], [urls, whole, attempt])
+        assert.deepEqual([draft.urls, draft.unit, draft.attempt], [urls, isBatch, attempt])
         assert.equal(draft.firstAttemptAtMs, firstAttemptAtMs ?? NOW_MS)
         assert.ok(draft.dueAtMs > NOW_MS && draft.dueAtMs <= draft.firstAttemptAtMs + destination.retryWindowMs)
-        if (whole) assert.deepEqual(idsOf(draft.parts).sort(), [...ids].sort())
+        if (isBatch) assert.deepEqual(idsOf(draft.parts).sort(), [...ids].sort())
       }
       for (const { members } of untouched) {
         for (const member of members) {
-          const id = memberIds({ members: [member], whole: false, startedAtMs: 0, recorded: 0 })[0] as string
+          const id = memberIds({ members: [member], isBatch: false, startedAtMs: 0, recorded: 0 })[0] as string
           const { attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay } = member.shipment
           const draft = settlement.remaining.find(({ parts }) => idsOf(parts).includes(id))
           assert.ok(draft !== undefined)
@@ -504,16 +504,16 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
 
 test('a batch of several shipments remembers once what it carried; the records of the others say where', () => {
   const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
-  const work = new Work([claimedOf(1, [items(2)]), claimedOf(2, [items(1)]), claimedOf(3, [items(1)])], { batch })
-  const unit = work.start(NOW_MS) as Unit
-  work.finish(unit, results('success', 'success'))
+  const task = new Task([claimedOf(1, [items(2)]), claimedOf(2, [items(1)]), claimedOf(3, [items(1)])], { batch })
+  const unit = task.start(NOW_MS) as Unit
+  task.finish(unit, results('success', 'success'))
   const parts = [
     { origin: 10, segment: 100, indexes: [0, 1] },
     { origin: 20, segment: 200, indexes: [0] },
     { origin: 30, segment: 300, indexes: [0] },
   ]
   assert.deepEqual(
-    settle(work).records.map(({ requests }) => requests.map(({ gathered }) => gathered)),
+    settle(task).records.map(({ requests }) => requests.map(({ gathered }) => gathered)),
     [parts, null, null].map((own) => [
       { lead: 10, parts: own },
       { lead: 10, parts: own },
@@ -524,9 +524,9 @@ test('a batch of several shipments remembers once what it carried; the records o
 test('a request for messages of one part remembers no others', () => {
   const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
   for (const settings of [batch, SINGLE]) {
-    const work = new Work([claimedOf(1, [items(3)])], { batch: settings })
-    for (let unit = work.start(NOW_MS); unit !== undefined; unit = work.start(NOW_MS)) work.finish(unit, results('success'))
-    assert.ok(settle(work).records.every(({ requests }) => requests.every((request) => !('gathered' in request))))
+    const task = new Task([claimedOf(1, [items(3)])], { batch: settings })
+    for (let unit = task.start(NOW_MS); unit !== undefined; unit = task.start(NOW_MS)) task.finish(unit, results('success'))
+    assert.ok(settle(task).records.every(({ requests }) => requests.every((request) => !('gathered' in request))))
   }
 })
 
@@ -537,7 +537,7 @@ test('a request has the trace of its messages if they share one, and none otherw
     return { ...claimed, contents: new Map([...claimed.contents].map(([segment, content]) => [segment, { ...content, trace: of }])) }
   }
   const unitOf = (size: number, ...shipments: ClaimedShipment[]): Unit =>
-    new Work(shipments, { batch: { size, bytes: 500_000, lingerMs: 0 } }).start(NOW_MS) as Unit
+    new Task(shipments, { batch: { size, bytes: 500_000, lingerMs: 0 } }).start(NOW_MS) as Unit
   assert.deepEqual(traceOf(unitOf(1, traced(1, trace))), trace)
   assert.deepEqual(traceOf(unitOf(9, traced(1, trace))), trace)
   assert.deepEqual(traceOf(unitOf(9, traced(1, trace), traced(2, { ...trace }))), trace)

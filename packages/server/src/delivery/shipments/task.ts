@@ -41,7 +41,7 @@ export interface Member {
   /** As it is sent; null for one that cannot be written, which is a bug. */
   json: string | null
   /** Never in a batch with others. */
-  alone: boolean
+  isAlone: boolean
   trace: TraceContext | null
   sourceId: string
   type: string | null
@@ -57,7 +57,7 @@ export type HeldShipment = Pick<ClaimedShipment, 'shipment' | 'bytes'>
 export interface Unit {
   members: Member[]
   /** A batch: sent as an array, and retried as what it is. */
-  whole: boolean
+  isBatch: boolean
   /** In schedule time. */
   startedAtMs: number
   /** How many of its requests have been handed to the records. */
@@ -85,20 +85,20 @@ interface PartRecord {
 }
 
 /** Deliveries that are owed another attempt together. */
-interface Owed {
+interface PendingRetry {
   shipment: Shipment
   members: Member[]
-  whole: boolean
+  isBatch: boolean
   urls: readonly string[]
   reason: string
   startedAtMs: number
 }
 
 /** Retries of messages whose windows began within this time, or this part of the window, are made together. */
-const TOGETHER_MS = 1_000
-const TOGETHER_SHARE = 0.01
+const COMBINE_MS = 1_000
+const COMBINE_SHARE = 0.01
 
-export class Work {
+export class Task {
   readonly retry: boolean
   /** How many messages it began with. */
   readonly size: number
@@ -107,14 +107,14 @@ export class Work {
   /** As the store has them: without what has been recorded as ended. */
   #shipments: readonly HeldShipment[]
   readonly #records: PartRecord[] = []
-  #owed: Owed[] = []
-  readonly #untouched: Unit[] = []
+  #retries: PendingRetry[] = []
+  readonly #unstarted: Unit[] = []
   /** On their way, with no success yet. */
   readonly #running = new Set<Unit>()
   /** Delivered, while other URLs have not answered. */
   #trailing = 0
   #retryAfterMs: number | null = null
-  #touched = false
+  #hasChanges = false
   #unrecorded = 0
   #lost = false
 
@@ -123,9 +123,9 @@ export class Work {
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
     const members = shipments.flatMap((claimed) => this.#membersOf(claimed))
     this.size = members.length
-    const whole = shipments.some(({ shipment }) => shipment.unit)
-    if (whole) this.units = members.length === 0 ? [] : [unitOf(members, true)]
-    else if (batch.size > 1) this.units = chunks(members, batch)
+    const isBatch = shipments.some(({ shipment }) => shipment.unit)
+    if (isBatch) this.units = members.length === 0 ? [] : [unitOf(members, true)]
+    else if (batch.size > 1) this.units = splitIntoBatches(members, batch)
     else this.units = members.map((member) => unitOf([member], false))
   }
 
@@ -161,13 +161,13 @@ export class Work {
     const { urls, reason, retryAfterMs } = combined
     if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
     const { shipment } = unit.members[0] as Member
-    this.#owed.push({ shipment, members: unit.members, whole: unit.whole, urls, reason, startedAtMs: unit.startedAtMs })
+    this.#retries.push({ shipment, members: unit.members, isBatch: unit.isBatch, urls, reason, startedAtMs: unit.startedAtMs })
   }
 
   /** The unit was stopped from our side before anything is known: as if it had not been started. */
   withdraw(unit: Unit): void {
     this.#running.delete(unit)
-    this.#untouched.push(unit)
+    this.#unstarted.push(unit)
   }
 
   /** The settlement was refused: the shipments no longer belong to this work, which sends nothing more. */
@@ -178,7 +178,7 @@ export class Work {
 
   /** Gives up what was not started; it stays owed as it was. */
   stop(): void {
-    this.#untouched.push(...this.units.splice(0))
+    this.#unstarted.push(...this.units.splice(0))
   }
 
   /** Drops messages whose users were deleted while the work waited. */
@@ -202,8 +202,8 @@ export class Work {
   }
 
   /** False when nothing has happened since the last settlement: then the shipments are released as they are. */
-  get isTouched(): boolean {
-    return this.#touched
+  get hasChanges(): boolean {
+    return this.#hasChanges
   }
 
   get isLost(): boolean {
@@ -218,7 +218,7 @@ export class Work {
   /** What has happened since the last one. The work goes on with what it keeps, and is settled again. */
   settlement(destination: Pick<Destination, 'id' | 'retryWindowMs'>, nowMs: number, wallMs: number, random: () => number): Settlement {
     const remaining: ShipmentDraft[] = []
-    for (const { shipment, members, whole, urls, reason, startedAtMs } of this.#together(destination.retryWindowMs)) {
+    for (const { shipment, members, isBatch, urls, reason, startedAtMs } of this.#combineRetries(destination.retryWindowMs)) {
       const attempt = shipment.attempt + 1
       const firstAttemptAtMs = shipment.firstAttemptAtMs ?? startedAtMs
       const windowMs = destination.retryWindowMs
@@ -229,12 +229,12 @@ export class Work {
       }
       const { replay, destinationId } = shipment
       const dueAtMs = next.atMs
-      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: whole, urls, replay, parts: this.#partsOf(members) })
+      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: isBatch, urls, replay, parts: this.#partsOf(members) })
     }
     const kept: KeptShipment[] = []
     const done: Shipment[] = []
     const isOver = this.isOver
-    const left = byShipment([...this.#untouched, ...this.#running, ...this.units].flatMap(({ members }) => members))
+    const left = byShipment([...this.#unstarted, ...this.#running, ...this.units].flatMap(({ members }) => members))
     this.#shipments = this.#shipments.flatMap(({ shipment, bytes }) => {
       const members = left.get(shipment.id)
       const parts = members === undefined ? [] : this.#partsOf(members)
@@ -248,14 +248,14 @@ export class Work {
       return []
     })
     const records = this.#records.flatMap((record) => takeRecords(record, wallMs))
-    this.#owed = []
-    this.#touched = false
+    this.#retries = []
+    this.#hasChanges = false
     this.#unrecorded = 0
     return { destinationId: destination.id, done, kept, remaining, records }
   }
 
   #record(unit: Unit, results: readonly UnitOutcome[], combined: Combined | null): void {
-    this.#touched = true
+    this.#hasChanges = true
     if (combined !== null) this.#unrecorded += unit.members.length
     const parts = byPart(unit.members)
     for (const [at, [part, indexes]] of parts.entries()) {
@@ -276,24 +276,24 @@ export class Work {
    * began at nearly the same time. The window of those begins with the last one's attempt: longer than its own for none by more
    * than a hundredth, shorter for none.
    */
-  #together(windowMs: number): Owed[] {
-    const togetherMs = Math.min(TOGETHER_MS, windowMs * TOGETHER_SHARE)
-    const together: Owed[] = []
-    const singles = new Map<string, { owed: Owed; fromMs: number }>()
-    for (const owed of this.#owed.sort((a, b) => a.startedAtMs - b.startedAtMs)) {
-      const key = `${owed.shipment.id} ${owed.urls.join(' ')}`
-      const same = owed.whole ? undefined : singles.get(key)
+  #combineRetries(windowMs: number): PendingRetry[] {
+    const combineMs = Math.min(COMBINE_MS, windowMs * COMBINE_SHARE)
+    const combinedRetries: PendingRetry[] = []
+    const singles = new Map<string, { retry: PendingRetry; fromMs: number }>()
+    for (const retry of this.#retries.sort((a, b) => a.startedAtMs - b.startedAtMs)) {
+      const key = `${retry.shipment.id} ${retry.urls.join(' ')}`
+      const same = retry.isBatch ? undefined : singles.get(key)
       // A retry's window began long before, and is its shipment's.
-      if (same && (owed.shipment.firstAttemptAtMs !== null || owed.startedAtMs - same.fromMs <= togetherMs)) {
-        same.owed.members.push(...owed.members)
-        same.owed.startedAtMs = owed.startedAtMs
+      if (same && (retry.shipment.firstAttemptAtMs !== null || retry.startedAtMs - same.fromMs <= combineMs)) {
+        same.retry.members.push(...retry.members)
+        same.retry.startedAtMs = retry.startedAtMs
         continue
       }
-      const first = { ...owed, members: [...owed.members] }
-      together.push(first)
-      if (!owed.whole) singles.set(key, { owed: first, fromMs: owed.startedAtMs })
+      const first = { ...retry, members: [...retry.members] }
+      combinedRetries.push(first)
+      if (!retry.isBatch) singles.set(key, { retry: first, fromMs: retry.startedAtMs })
     }
-    return together
+    return combinedRetries
   }
 
   #membersOf({ shipment, contents }: ClaimedShipment): Member[] {
@@ -304,7 +304,7 @@ export class Work {
       const content = contents.get(segment)
       if (content?.isUnreadable) {
         record.unreadable.push(...indexes)
-        this.#touched = true
+        this.#hasChanges = true
         this.#unrecorded += indexes.length
         continue
       }
@@ -319,7 +319,7 @@ export class Work {
 
   #purged(part: number, index: number): void {
     ;(this.#records[part] as PartRecord).purged.push(index)
-    this.#touched = true
+    this.#hasChanges = true
     this.#unrecorded++
   }
 
@@ -406,8 +406,8 @@ function byShipment(members: readonly Member[]): Map<RowId, Member[]> {
   return shipments
 }
 
-function unitOf(members: Member[], whole: boolean): Unit {
-  return { members, whole, startedAtMs: 0, recorded: 0 }
+function unitOf(members: Member[], isBatch: boolean): Unit {
+  return { members, isBatch, startedAtMs: 0, recorded: 0 }
 }
 
 export function traceOf({ members }: Unit): TraceContext | null {
@@ -423,7 +423,7 @@ export function deliveryIdOf({ members }: Unit): string {
 
 function memberOf(shipment: Shipment, part: number, origin: RowId, content: SegmentContent, index: number, item: JsonObject): Member {
   const { messageId, type, userId, previousId } = item
-  const json = written(content, index)
+  const json = messageJson(content, index)
   return {
     shipment,
     part,
@@ -431,7 +431,7 @@ function memberOf(shipment: Shipment, part: number, origin: RowId, content: Segm
     index,
     messageId: textOrNull(messageId),
     json,
-    alone: type === 'delete' || json === null,
+    isAlone: type === 'delete' || json === null,
     trace: content.trace,
     sourceId: content.sourceId,
     type: textOrNull(type),
@@ -445,7 +445,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-function written(content: SegmentContent, index: number): string | null {
+function messageJson(content: SegmentContent, index: number): string | null {
   try {
     return JSON.stringify(outboundMessage(content, index))
   } catch {
@@ -459,7 +459,7 @@ export function jsonOf({ json }: Member): string {
 }
 
 /** Batches within the destination's limits. One message may be over the bytes; then it is alone. */
-function chunks(members: readonly Member[], { size, bytes }: BatchSettings): Unit[] {
+function splitIntoBatches(members: readonly Member[], { size, bytes }: BatchSettings): Unit[] {
   const units: Unit[] = []
   let current: Member[] = []
   let currentBytes = 0
@@ -469,12 +469,12 @@ function chunks(members: readonly Member[], { size, bytes }: BatchSettings): Uni
     currentBytes = 0
   }
   for (const member of members) {
-    const { alone } = member
+    const { isAlone } = member
     const memberBytes = Buffer.byteLength(member.json ?? '') + 1
-    if (alone || current.length === size || currentBytes + memberBytes >= bytes) close()
+    if (isAlone || current.length === size || currentBytes + memberBytes >= bytes) close()
     current.push(member)
     currentBytes += memberBytes
-    if (alone) close()
+    if (isAlone) close()
   }
   close()
   return units

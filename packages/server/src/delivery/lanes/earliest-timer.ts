@@ -5,15 +5,15 @@ import type { CancelTimer, SetTimer } from './timers.ts'
 /** A timer may not be set further ahead, and who is woken looks at what is due anyway. */
 const MAX_TIMER_MS = 60_000
 
-export class Alarm {
+export class EarliestTimer {
   readonly #setTimer: SetTimer
-  readonly #ring: () => void
+  readonly #fire: () => void
   #cancel: CancelTimer | null = null
   #atMs = Number.POSITIVE_INFINITY
 
-  constructor(setTimer: SetTimer, ring: () => void) {
+  constructor(setTimer: SetTimer, fire: () => void) {
     this.#setTimer = setTimer
-    this.#ring = ring
+    this.#fire = fire
   }
 
   set(atMs: number, nowMs: number): void {
@@ -23,7 +23,7 @@ export class Alarm {
     this.#atMs = nowMs + delayMs
     this.#cancel = this.#setTimer(() => {
       this.#atMs = Number.POSITIVE_INFINITY
-      this.#ring()
+      this.#fire()
     }, delayMs)
   }
 

@@ -3,49 +3,49 @@
 // Invariant: a work has at most one settlement in progress, because each builds on the previous one.
 
 import type { CancelTimer, SetTimer } from '../lanes/timers.ts'
-import type { Work } from './work.ts'
+import type { Task } from './task.ts'
 
 /** A work of no more messages than this is not recorded for its number of outcomes while it is the only one. */
-const SMALL_WORK = 100
+const SMALL_TASK = 100
 /** Half of what is promised. The other half is for outcomes that arrive while the store commits. */
 const RECORD_AT = 50
 const RECORD_AFTER_MS = 500
 
-export class Progress {
+export class InterimSettlements {
   readonly #setTimer: SetTimer
-  readonly #record: (work: Work) => void
+  readonly #record: (task: Task) => void
   /** Under way, with the number of outcomes that came here and are not recorded: a work that ends meanwhile has more. */
-  readonly #works = new Map<Work, number>()
-  readonly #recording = new Set<Work>()
+  readonly #tasks = new Map<Task, number>()
+  readonly #recording = new Set<Task>()
   /** Outcomes of those that are not recorded. */
   #count = 0
   #cancelTimer: CancelTimer | null = null
 
   /** `record` takes the work's settlement at once; ended() is called when that has ended. */
-  constructor(setTimer: SetTimer, record: (work: Work) => void) {
+  constructor(setTimer: SetTimer, record: (task: Task) => void) {
     this.#setTimer = setTimer
     this.#record = record
   }
 
-  isRecording(work: Work): boolean {
-    return this.#recording.has(work)
+  isRecording(task: Task): boolean {
+    return this.#recording.has(task)
   }
 
   /** This many more deliveries of the work have an outcome, and the work goes on. */
-  came(work: Work, count: number): void {
-    this.#works.set(work, (this.#works.get(work) ?? 0) + count)
+  add(task: Task, count: number): void {
+    this.#tasks.set(task, (this.#tasks.get(task) ?? 0) + count)
     this.#count += count
-    this.look()
+    this.recordIfDue()
   }
 
   /** The work is over, or its outcomes are being recorded. */
-  forget(work: Work): void {
-    this.#count -= this.#works.get(work) ?? 0
-    this.#works.delete(work)
+  forget(task: Task): void {
+    this.#count -= this.#tasks.get(task) ?? 0
+    this.#tasks.delete(task)
   }
 
-  ended(work: Work): void {
-    this.#recording.delete(work)
+  recordingEnded(task: Task): void {
+    this.#recording.delete(task)
   }
 
   close(): void {
@@ -53,28 +53,28 @@ export class Progress {
     this.#cancelTimer = null
   }
 
-  look(): void {
-    if (this.#works.size === 0) return
-    if (this.#count >= RECORD_AT && !this.#isOneSmall) this.#recordAll()
+  recordIfDue(): void {
+    if (this.#tasks.size === 0) return
+    if (this.#count >= RECORD_AT && !this.#isOneSmallTask) this.#recordAll()
     this.#cancelTimer ??= this.#setTimer(() => {
       this.#cancelTimer = null
       this.#recordAll()
-      this.look()
+      this.recordIfDue()
     }, RECORD_AFTER_MS)
   }
 
-  get #isOneSmall(): boolean {
-    if (this.#works.size > 1) return false
-    for (const { size } of this.#works.keys()) return size <= SMALL_WORK
+  get #isOneSmallTask(): boolean {
+    if (this.#tasks.size > 1) return false
+    for (const { size } of this.#tasks.keys()) return size <= SMALL_TASK
     return true
   }
 
   #recordAll(): void {
-    for (const work of this.#works.keys()) {
-      if (this.#recording.has(work)) continue
-      this.forget(work)
-      this.#recording.add(work)
-      this.#record(work)
+    for (const task of this.#tasks.keys()) {
+      if (this.#recording.has(task)) continue
+      this.forget(task)
+      this.#recording.add(task)
+      this.#record(task)
     }
   }
 }

@@ -8,11 +8,11 @@ import { type DeliveryEvents, settledEvent } from '../events.ts'
 import type { Backlog } from '../lanes/backlog.ts'
 import { chargeOf, type Memory } from '../lanes/memory.ts'
 import type { SetTimer } from '../lanes/timers.ts'
-import { Progress } from './progress.ts'
-import { Recorder } from './recorder.ts'
-import { expiry, type HeldShipment, type Work } from './work.ts'
+import { InterimSettlements } from './interim-settlements.ts'
+import { SettlementRecorder } from './settlement-recorder.ts'
+import { expiry, type HeldShipment, type Task } from './task.ts'
 
-export interface HoldingDeps {
+export interface HeldShipmentsDeps {
   store: DeliveryStore
   memory: Memory
   clock: Clock
@@ -24,9 +24,9 @@ export interface HoldingDeps {
   /** Told of what goes back to the store. */
   backlog: Backlog
   /** What had been refused by the store is claimable again. */
-  released: () => void
+  onReleased: () => void
   /** Something was recorded, or given up: there is room. */
-  recorded: () => void
+  onRecorded: () => void
 }
 
 /** The most that one lane holds in memory. Shipments that do not fit stay in the store. */
@@ -34,21 +34,21 @@ const LANE_BYTES = 4 * 1024 * 1024
 /** Deliveries in one settlement of those whose window is over. */
 const EXPIRED_AT_ONCE = 5_000
 
-export class Holding {
-  readonly #deps: HoldingDeps
-  readonly #recorder: Recorder
-  readonly #progress: Progress
-  /** Waiting or under way. */
-  readonly #works = new Set<Work>()
+export class HeldShipments {
+  readonly #deps: HeldShipmentsDeps
+  readonly #recorder: SettlementRecorder
+  readonly #interim: InterimSettlements
+  /** SendQueue or under way. */
+  readonly #tasks = new Set<Task>()
   #bytes = 0
   /** Settlements that are under way. */
   #recording = 0
 
-  constructor(deps: HoldingDeps) {
+  constructor(deps: HeldShipmentsDeps) {
     this.#deps = deps
-    const { store, setTimer, events, destination, released } = deps
-    this.#recorder = new Recorder(store, setTimer, (error) => events.trouble(destination(), error), released)
-    this.#progress = new Progress(setTimer, (work) => this.#settle(work))
+    const { store, setTimer, events, destination, onReleased } = deps
+    this.#recorder = new SettlementRecorder(store, setTimer, (error) => events.trouble(destination(), error), onReleased)
+    this.#interim = new InterimSettlements(setTimer, (task) => this.#settle(task))
   }
 
   get bytes(): number {
@@ -57,7 +57,7 @@ export class Holding {
 
   /** Nothing is held or being recorded. */
   get isIdle(): boolean {
-    return this.#works.size === 0 && this.#recording === 0
+    return this.#tasks.size === 0 && this.#recording === 0
   }
 
   // ── Memory ──
@@ -74,7 +74,7 @@ export class Holding {
   /** Takes room for what may come; false when there is none. */
   reserve(bytes: number): boolean {
     const charge = chargeOf(bytes)
-    if (charge > this.roomBytes || !this.#deps.memory.take(charge)) return false
+    if (charge > this.roomBytes || !this.#deps.memory.tryReserve(charge)) return false
     this.#bytes += charge
     return true
   }
@@ -88,40 +88,40 @@ export class Holding {
 
   giveBack(charge: number): void {
     this.#bytes -= charge
-    this.#deps.memory.give(charge)
+    this.#deps.memory.release(charge)
   }
 
   // ── Works ──
 
-  add(work: Work): void {
-    this.#works.add(work)
-    this.#moved(work, work.unrecorded)
+  add(task: Task): void {
+    this.#tasks.add(task)
+    this.#afterChange(task, task.unrecorded)
   }
 
   /** Messages of users who were deleted are not sent. */
   delete(isDeleted: IsDeleted): void {
-    for (const work of this.#works) this.change(work, () => work.delete(isDeleted))
+    for (const task of this.#tasks) this.change(task, () => task.delete(isDeleted))
   }
 
   /** Makes a change that may bring outcomes, and has them recorded in time. */
-  change(work: Work, make: () => void): void {
-    const before = work.unrecorded
+  change(task: Task, make: () => void): void {
+    const before = task.unrecorded
     try {
       make()
     } finally {
-      this.#moved(work, work.unrecorded - before)
+      this.#afterChange(task, task.unrecorded - before)
     }
   }
 
   /** What has not been started is not held any more; it is given back by the caller, or forgotten. */
   stopAll(): HeldShipment[] {
     const stopped: HeldShipment[] = []
-    for (const work of this.#works) {
-      work.stop()
-      if (work.isOver && !work.isTouched && !work.isLost && !this.#progress.isRecording(work)) {
-        this.#works.delete(work)
-        stopped.push(...work.shipments)
-      } else this.#endIfOver(work)
+    for (const task of this.#tasks) {
+      task.stop()
+      if (task.isOver && !task.hasChanges && !task.isLost && !this.#interim.isRecording(task)) {
+        this.#tasks.delete(task)
+        stopped.push(...task.shipments)
+      } else this.#endIfOver(task)
     }
     return stopped
   }
@@ -131,7 +131,7 @@ export class Holding {
     const { store, backlog } = this.#deps
     this.forget(shipments)
     store.release(shipments.map(({ shipment }) => shipment))
-    for (const { shipment } of shipments) backlog.left(shipment.attempt, shipment.dueAtMs)
+    for (const { shipment } of shipments) backlog.returned(shipment.attempt, shipment.dueAtMs)
   }
 
   /** They are no longer this process's. */
@@ -144,70 +144,70 @@ export class Holding {
     this.charge(overdue)
     const { destination, clock } = this.#deps
     // Together they may be hundreds of thousands of deliveries, too many for a store to record at once.
-    for (const some of cut(overdue, EXPIRED_AT_ONCE)) this.#record(expiry(destination().id, some, clock.wallMs()), chargeOfAll(some))
+    for (const some of split(overdue, EXPIRED_AT_ONCE)) this.#record(expiry(destination().id, some, clock.wallMs()), chargeOfAll(some))
   }
 
   /** Ends the waiting for a store that is away. */
-  hurry(): void {
-    this.#recorder.hurry()
+  stopWaiting(): void {
+    this.#recorder.stopWaiting()
   }
 
   /** Once idle, nothing rings any more. */
   close(): void {
-    this.#progress.close()
+    this.#interim.close()
   }
 
   // ── The ledger ──
 
   /** `more`: of its deliveries, that have an outcome. */
-  #moved(work: Work, more: number): void {
-    if (work.isOver) this.#endIfOver(work)
-    else if (more > 0 && !work.isLost) this.#progress.came(work, more)
+  #afterChange(task: Task, more: number): void {
+    if (task.isOver) this.#endIfOver(task)
+    else if (more > 0 && !task.isLost) this.#interim.add(task, more)
   }
 
-  #endIfOver(work: Work): void {
+  #endIfOver(task: Task): void {
     // What is being recorded leads here again.
-    if (!work.isOver || this.#progress.isRecording(work) || !this.#works.delete(work)) return
-    this.#progress.forget(work)
-    if (work.isLost) this.forget(work.shipments)
-    else if (work.isTouched) this.#settle(work)
-    else this.release(work.shipments)
+    if (!task.isOver || this.#interim.isRecording(task) || !this.#tasks.delete(task)) return
+    this.#interim.forget(task)
+    if (task.isLost) this.forget(task.shipments)
+    else if (task.hasChanges) this.#settle(task)
+    else this.release(task.shipments)
   }
 
-  #settle(work: Work): void {
+  #settle(task: Task): void {
     const { destination, clock, random } = this.#deps
-    const charge = chargeOfAll(work.shipments)
-    const settlement = work.settlement(destination(), clock.scheduleMs(), clock.wallMs(), random)
-    this.#record(settlement, charge - chargeOfAll(work.shipments), (recorded) => {
-      if (!recorded) this.#lose(work)
-      this.#progress.ended(work)
-      this.#endIfOver(work)
-      this.#progress.look()
+    const charge = chargeOfAll(task.shipments)
+    const settlement = task.settlement(destination(), clock.scheduleMs(), clock.wallMs(), random)
+    this.#record(settlement, charge - chargeOfAll(task.shipments), (recorded) => {
+      if (!recorded) this.#lose(task)
+      this.#interim.recordingEnded(task)
+      this.#endIfOver(task)
+      this.#interim.recordIfDue()
     })
   }
 
   /** Its shipments are no longer this process's, or given back by the recorder. */
-  #lose(work: Work): void {
-    this.#progress.forget(work)
-    work.lose()
+  #lose(task: Task): void {
+    this.#interim.forget(task)
+    task.lose()
   }
 
-  #record(settlement: Settlement, charge: number, over: (recorded: boolean) => void = () => undefined): void {
+  #record(settlement: Settlement, charge: number, onEnd: (recorded: boolean) => void = () => undefined): void {
     this.#recording++
     // Held until it is recorded, so that a store that falls behind does not get even more to record.
     this.#recorder.record(settlement, (recorded) => {
       this.#recording--
       this.giveBack(charge)
       if (recorded) {
-        for (const { attempt, dueAtMs } of settlement.remaining) this.#deps.backlog.left(attempt, dueAtMs)
-        this.#tell(settlement)
+        for (const { attempt, dueAtMs } of settlement.remaining) this.#deps.backlog.returned(attempt, dueAtMs)
+        this.#emitSettled(settlement)
       }
-      over(recorded)
-      this.#deps.recorded()
+      onEnd(recorded)
+      this.#deps.onRecorded()
     })
   }
 
-  #tell(settlement: Settlement): void {
+  #emitSettled(settlement: Settlement): void {
     const { events, destination } = this.#deps
     try {
       events.settled?.(settledEvent(destination(), settlement))
@@ -218,19 +218,19 @@ export class Holding {
 }
 
 /** In their order, each with no more deliveries than this, but always one shipment. */
-function cut(shipments: readonly ClaimedShipment[], most: number): ClaimedShipment[][] {
-  const cuts: ClaimedShipment[][] = []
+function split(shipments: readonly ClaimedShipment[], most: number): ClaimedShipment[][] {
+  const groups: ClaimedShipment[][] = []
   let room = 0
   for (const claimed of shipments) {
     const count = claimed.shipment.parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
-    if (cuts.length === 0 || count > room) {
-      cuts.push([])
+    if (groups.length === 0 || count > room) {
+      groups.push([])
       room = most
     }
-    cuts.at(-1)?.push(claimed)
+    groups.at(-1)?.push(claimed)
     room -= count
   }
-  return cuts
+  return groups
 }
 
 function chargeOfAll(shipments: readonly HeldShipment[]): number {

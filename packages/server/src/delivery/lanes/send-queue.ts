@@ -1,12 +1,12 @@
 // What waits in memory to be sent: first attempts and retries, each in their order. They have half of what is allowed each,
 // and all of it while the other has nothing waiting.
 
-import type { Work } from '../shipments/work.ts'
+import type { Task } from '../shipments/task.ts'
 import { Fifo } from './fifo.ts'
 
-export class Waiting {
-  readonly #fresh = new Fifo<Work>()
-  readonly #retries = new Fifo<Work>()
+export class SendQueue {
+  readonly #fresh = new Fifo<Task>()
+  readonly #retries = new Fifo<Task>()
   #retryLast = false
 
   get hasFresh(): boolean {
@@ -17,8 +17,8 @@ export class Waiting {
     return firstOf(this.#retries) !== undefined
   }
 
-  push(work: Work): void {
-    ;(work.retry ? this.#retries : this.#fresh).push(work)
+  push(task: Task): void {
+    ;(task.retry ? this.#retries : this.#fresh).push(task)
   }
 
   clear(): void {
@@ -26,7 +26,7 @@ export class Waiting {
     this.#retries.clear()
   }
 
-  next(allowed: number, inFlightRetries: number): Work | undefined {
+  next(allowed: number, inFlightRetries: number): Task | undefined {
     const fresh = firstOf(this.#fresh)
     const retry = firstOf(this.#retries)
     if (fresh === undefined || retry === undefined) return fresh ?? retry
@@ -36,7 +36,7 @@ export class Waiting {
 }
 
 /** The first that has units left: they may all have been purged while it waited. */
-function firstOf(queue: Fifo<Work>): Work | undefined {
+function firstOf(queue: Fifo<Task>): Task | undefined {
   for (;;) {
     const { first } = queue
     if (first === undefined || first.units.length > 0) return first

@@ -4,7 +4,7 @@
 import type { BatchSettings, ClaimedShipment, IsDeleted } from '../../store/store.ts'
 import type { CancelTimer, SetTimer } from './timers.ts'
 
-export class Gathering {
+export class BatchBuffer {
   readonly #setTimer: SetTimer
   readonly #close: (shipments: ClaimedShipment[]) => void
   readonly #lingered: () => void

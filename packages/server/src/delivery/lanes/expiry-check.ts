@@ -6,46 +6,46 @@ import type { ClaimedShipment, DeliveryStore, Destination } from '../../store/st
 const EVERY_MS = 30_000
 const AT_ONCE = 200
 
-export class Overdue {
+export class ExpiryCheck {
   readonly #store: DeliveryStore
-  readonly #came: (overdue: readonly ClaimedShipment[]) => void
+  readonly #onChecked: (overdue: readonly ClaimedShipment[]) => void
   #atMs = 0
   /** Questions to the store that are under way. */
-  #asking = 0
+  #pending = 0
 
   /** `came` is called after every question. If the store is unavailable, which it reports itself, the list is empty. */
-  constructor(store: DeliveryStore, came: (overdue: readonly ClaimedShipment[]) => void) {
+  constructor(store: DeliveryStore, onChecked: (overdue: readonly ClaimedShipment[]) => void) {
     this.#store = store
-    this.#came = came
+    this.#onChecked = onChecked
   }
 
   get isUnderWay(): boolean {
-    return this.#asking > 0
+    return this.#pending > 0
   }
 
   /** What was held has a window's time for an attempt, before the next look: until then only an attempt that fails ends it. */
-  wait(nowMs: number, retryWindowMs: number): void {
+  postpone(nowMs: number, retryWindowMs: number): void {
     this.#atMs = nowMs + Math.max(EVERY_MS, retryWindowMs)
   }
 
   /** Looks, if it is time to; gives when it is again. */
-  look({ id, retryWindowMs }: Destination, nowMs: number): number {
+  checkIfDue({ id, retryWindowMs }: Destination, nowMs: number): number {
     if (nowMs >= this.#atMs) {
       this.#atMs = nowMs + Math.min(EVERY_MS, Math.max(1_000, retryWindowMs / 4))
-      this.#asking++
+      this.#pending++
       this.#store.claimOverdue(id, nowMs - retryWindowMs, AT_ONCE).then(
         (overdue) => {
           if (overdue.length === AT_ONCE) this.#atMs = 0
-          this.#answered(overdue)
+          this.#ended(overdue)
         },
-        () => this.#answered([]),
+        () => this.#ended([]),
       )
     }
     return this.#atMs
   }
 
-  #answered(overdue: readonly ClaimedShipment[]): void {
-    this.#asking--
-    this.#came(overdue)
+  #ended(overdue: readonly ClaimedShipment[]): void {
+    this.#pending--
+    this.#onChecked(overdue)
   }
 }

@@ -6,64 +6,64 @@
 import { ClaimLost, type DeliveryStore, type Settlement, StoreUnavailable } from '../../store/store.ts'
 import type { CancelTimer, SetTimer } from '../lanes/timers.ts'
 
-const FIRST_AGAIN_MS = 250
-const MAX_AGAIN_MS = 30_000
-const REFUSALS = 3
+const FIRST_RETRY_MS = 250
+const MAX_RETRY_MS = 30_000
+const MAX_REJECTIONS = 3
 /** The longest wait between two attempts, here too. */
-export const RELEASE_REFUSED_MS = 600_000
+export const RELEASE_REJECTED_MS = 600_000
 
-export class Recorder {
+export class SettlementRecorder {
   readonly #store: DeliveryStore
   readonly #setTimer: SetTimer
-  readonly #trouble: (error: unknown) => void
-  readonly #released: () => void
+  readonly #onError: (error: unknown) => void
+  readonly #onReleased: () => void
   readonly #waiting = new Map<() => void, CancelTimer>()
-  #hurried = false
+  #stopsWaiting = false
 
   /** `released`: what had been refused is claimable again. */
-  constructor(store: DeliveryStore, setTimer: SetTimer, trouble: (error: unknown) => void, released: () => void) {
+  constructor(store: DeliveryStore, setTimer: SetTimer, onError: (error: unknown) => void, onReleased: () => void) {
     this.#store = store
     this.#setTimer = setTimer
-    this.#trouble = trouble
-    this.#released = released
+    this.#onError = onError
+    this.#onReleased = onReleased
   }
 
   /** `over(true)` once it is durable; `over(false)` when it has been given up, and the store still has it as it was. */
-  record(settlement: Settlement, over: (recorded: boolean) => void): void {
-    this.#try(settlement, over, 1)
+  record(settlement: Settlement, onEnd: (recorded: boolean) => void): void {
+    this.#try(settlement, onEnd, 1)
   }
 
   /** Ends the waiting: everything is tried once more, now, and given up if that fails. */
-  hurry(): void {
-    this.#hurried = true
+  stopWaiting(): void {
+    this.#stopsWaiting = true
     for (const [run, cancel] of this.#waiting) {
       cancel()
       run()
     }
   }
 
-  #try(settlement: Settlement, over: (recorded: boolean) => void, nth: number): void {
+  #try(settlement: Settlement, onEnd: (recorded: boolean) => void, nth: number): void {
     this.#store.settle(settlement).then(
-      () => over(true),
-      (error: unknown) => this.#failed(settlement, over, nth, error),
+      () => onEnd(true),
+      (error: unknown) => this.#failed(settlement, onEnd, nth, error),
     )
   }
 
-  #failed(settlement: Settlement, over: (recorded: boolean) => void, nth: number, error: unknown): void {
+  #failed(settlement: Settlement, onEnd: (recorded: boolean) => void, nth: number, error: unknown): void {
     if (error instanceof ClaimLost) {
-      this.#trouble(error)
-      over(false)
+      this.#onError(error)
+      onEnd(false)
       return
     }
-    const refused = !(error instanceof StoreUnavailable) && nth >= REFUSALS
-    if (nth === 1 || refused || this.#hurried) this.#trouble(error)
-    if (refused || this.#hurried) {
-      over(false)
-      this.#later(RELEASE_REFUSED_MS, () => {
+    const rejected = !(error instanceof StoreUnavailable) && nth >= MAX_REJECTIONS
+    if (nth === 1 || rejected || this.#stopsWaiting) this.#onError(error)
+    if (rejected || this.#stopsWaiting) {
+      onEnd(false)
+      this.#later(RELEASE_REJECTED_MS, () => {
         this.#store.release([...settlement.done, ...settlement.kept.map(({ shipment }) => shipment)])
-        this.#released()
+        this.#onReleased()
       })
-    } else this.#later(Math.min(FIRST_AGAIN_MS * 2 ** (nth - 1), MAX_AGAIN_MS), () => this.#try(settlement, over, nth + 1))
+    } else this.#later(Math.min(FIRST_RETRY_MS * 2 ** (nth - 1), MAX_RETRY_MS), () => this.#try(settlement, onEnd, nth + 1))
   }
 
   #later(delayMs: number, act: () => void): void {
@@ -71,7 +71,7 @@ export class Recorder {
       this.#waiting.delete(run)
       act()
     }
-    if (this.#hurried) run()
+    if (this.#stopsWaiting) run()
     else this.#waiting.set(run, this.#setTimer(run, delayMs))
   }
 }
