@@ -57,7 +57,7 @@ function askedFor(setting: Setting, probe = false): [maxFresh: number, maxRetrie
   return asked[0] === undefined ? null : [asked[0].maxFresh, asked[0].maxRetries]
 }
 
-test('the lane claims kinds of work that the store may have and that are not queue in memory', () => {
+test('the lane claims kinds of work that the store may have and that are not waiting in memory', () => {
   assert.deepEqual(askedFor({}), [256, 0])
   assert.deepEqual(askedFor({ dueRetry: true }), [256, 64])
   assert.deepEqual(askedFor({ dueRetry: true, waitingFresh: true }), [0, 64])

@@ -48,7 +48,7 @@ test('no timer is set if nothing is waiting; the lane is woken when a retry is d
   assert.deepEqual(planned({ hasFresh: true }), [[], 0], 'work that may be sent now needs no timer')
 })
 
-test('if work is queue, the lane is woken when Retry-After or the breaker allows a request, or the next claim is allowed', () => {
+test('if work is waiting, the lane is woken when Retry-After or the breaker allows a request, or the next claim is allowed', () => {
   assert.deepEqual(planned({ hasFresh: true, blockedUntilMs: 5_000 }), [[5_000], 5_000])
   assert.deepEqual(planned({ hasFresh: true, notBeforeMs: 1_000 }), [[1_000], 0])
   assert.deepEqual(planned({ nextRetryAtMs: 2_000, blockedUntilMs: 5_000 }), [[5_000], 5_000])
