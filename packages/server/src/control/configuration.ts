@@ -1,7 +1,6 @@
-// The configuration as a whole, for whoever keeps it in a file: would these sources, destinations and applications be taken,
-// and how does such a file look. Judged by the very schemas of the routes that take them one by one, so that what is good
-// here is good there. Nothing is changed. Secrets that are given are compared with the stored ones, and only whether they
-// differ is told.
+// Routes for configuration as a file: validate a whole configuration, export it, and return the schema of the file. Validation uses the schemas
+// of the routes that create single resources, so both accept the same values. Nothing is changed. Secrets in the request are compared with
+// the stored ones, and the response says only whether they differ.
 
 import {
   configurationOf,
@@ -40,8 +39,11 @@ const MAX_ENTRIES = 10_000
 const ENTRIES = withDefault(
   array(
     object({
-      id: withDefault(nullable(string({ max: 100, description: 'The id of the existing resource, if the entry changes one.' })), null),
-      settings: anyObject({ description: 'The same fields as for creating the resource, without the ids of sources.' }),
+      id: withDefault(
+        nullable(string({ max: 100, description: 'The id of the resource that the entry changes; null if the entry is a new resource.' })),
+        null,
+      ),
+      settings: anyObject({ description: 'The same fields as in the request that creates the resource, without `sourceIds`.' }),
     }),
     { max: MAX_ENTRIES },
   ),
@@ -49,22 +51,22 @@ const ENTRIES = withDefault(
 )
 const CHECK = object({ sources: ENTRIES, destinations: ENTRIES, oauthApps: ENTRIES })
 
-const WHERE_FIELDS = { kind: oneOf(KINDS), index: integer({ description: 'The index in the list of the request.' }) }
+const WHERE_FIELDS = { kind: oneOf(KINDS), index: integer({ description: 'The index of the entry in the list of the request.' }) }
 const CHECK_ANSWER = object({
   problems: array(object({ ...WHERE_FIELDS, field: nullable(string()), code: string(), message: string() })),
   changedSecrets: array(object({ ...WHERE_FIELDS, fields: array(string()) })),
 })
 
-const FILE_QUERY = object({ writeKeys: withDefault(queryBoolean({ description: 'Whether write keys are in it.' }), true) })
+const FILE_QUERY = object({ writeKeys: withDefault(queryBoolean({ description: 'Whether the file contains write keys.' }), true) })
 const FILE_ANSWER = object({
-  yaml: string({ description: 'The file, with a reference in the place of every secret.' }),
+  yaml: string({ description: 'The content of the file, with references instead of secrets.' }),
   variables: array(string(), { description: 'The environment variables that must be set when the file is applied elsewhere.' }),
 })
 
 /** The only kind of destination. */
 const KIND = DESTINATION_KINDS.webhook
 
-/** Given the routes that take the things one by one; adds to them. */
+/** Returns the routes, plus the routes for the configuration as a whole. */
 export function withConfiguration(routes: readonly Route[], { store, checkUrl }: ControlParts): Route[] {
   const schemaOf = (kind: Kind): Schema<unknown> | undefined =>
     routes.find(({ method, path }) => method === 'POST' && path === PATHS[kind])?.body
@@ -83,7 +85,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
     }
   }
 
-  /** As a command reads it from the lists of the API. */
+  /** The same data as `switchyard export` reads from the lists of the API. */
   function installed(): Installed {
     const { sources, destinations, oauthApps } = store.configuration()
     const lists = fileSchema(schemaOf)['properties'] as Record<string, FieldSchema | undefined>
@@ -128,7 +130,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
       path: '/configuration',
       summary: 'Export the configuration',
       description: 'Returns the same YAML file as `switchyard export`, without secrets.',
-      // A viewer does not see the values of headers, and a file without them would take them away where it is applied.
+      // Viewers do not see header values, and a file without them would remove them where it is applied.
       role: 'admin',
       query: FILE_QUERY,
       status: 200,
@@ -164,18 +166,18 @@ function changedSecrets(destination: Destination | undefined, settings: Record<s
 const REFERENCE: JsonSchema = {
   type: 'string',
   pattern: '^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$',
-  description: 'A variable of the environment, as ${NAME}: never the secret itself.',
+  description: 'A reference to an environment variable, such as ${NAME}; never the secret itself.',
 }
-const OF_SOURCES: JsonSchema = { type: 'array', items: { type: 'string' }, uniqueItems: true, description: 'Names of sources.' }
+const SOURCE_NAMES: JsonSchema = { type: 'array', items: { type: 'string' }, uniqueItems: true, description: 'The names of the sources.' }
 
-/** Sources by name instead of by id, and secrets as references. */
+/** The JSON Schema of the file, with names of sources instead of ids, and references instead of secrets. */
 function fileSchema(schemaOf: (kind: Kind) => Schema<unknown> | undefined): Record<string, unknown> {
   const lists = KINDS.flatMap((kind) => {
     const schema = schemaOf(kind)?.toJsonSchema()
     if (schema === undefined) return []
     const properties: Record<string, unknown> = {}
     for (const [name, field] of Object.entries(schema['properties'] as Record<string, JsonSchema>)) {
-      if (name === 'sourceIds') properties['sources'] = OF_SOURCES
+      if (name === 'sourceIds') properties['sources'] = SOURCE_NAMES
       else if (name === 'sharedSecret') properties[name] = { ...REFERENCE, type: ['string', 'null'] }
       else if (name === 'signingSecrets') properties[name] = { type: 'array', items: REFERENCE, maxItems: field['maxItems'] }
       else properties[name] = field

@@ -1,6 +1,5 @@
-// The control API as a Fastify plugin: authorization before anything of a body is read, one way to parse, one way to
-// refuse. What the routes do is in the files named after their resources; they are data, so what serves them here can
-// also describe them.
+// The control API as a Fastify plugin. It authorizes a request before it reads the body, and parses requests and returns errors in the same
+// way for all routes. The routes are data, in files named after their resources, so the OpenAPI document is made from the same list.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { entityTag } from '../api/entity-tag.ts'
@@ -31,7 +30,7 @@ import { sourceRoutes } from './sources/sources.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks; null until that is known, and where it does not matter. */
+    /** The caller; null before authorization and on public routes. */
     caller: Caller | null
   }
   interface FastifyContextConfig {
@@ -43,9 +42,9 @@ export type ControlDeps = ControlParts
 
 export const CONTROL_PREFIX = '/api'
 export const MAX_CONTROL_BODY_BYTES = 1024 * 1024
-/** Of what is taken from everybody: a token. */
+/** The body limit of public routes, which receive nothing larger than a token. */
 const MAX_PUBLIC_BODY_BYTES = 16 * 1024
-/** What the router must let through: a messageId or a write key of 100 characters, each escaped. */
+/** The longest path parameter: a messageId or write key of 100 characters, with every character percent-encoded. */
 export const MAX_PARAM_LENGTH = 1_000
 
 const RETRY_AFTER_SECONDS = 2
@@ -77,7 +76,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
   )
 }
 
-/** Gives back what it serves. */
+/** Returns the routes that it serves. */
 export async function registerControl(app: FastifyInstance, deps: ControlDeps): Promise<readonly Route[]> {
   const routes = controlRoutes(deps)
 
@@ -85,7 +84,7 @@ export async function registerControl(app: FastifyInstance, deps: ControlDeps): 
     async (api) => {
       api.decorateRequest('caller', null)
       api.removeAllContentTypeParsers()
-      // Whatever it is called: a body that is not JSON is told as such.
+      // Any Content-Type is accepted; a body that is not JSON is rejected as invalid_json.
       api.addContentTypeParser(
         '*',
         { parseAs: 'buffer', bodyLimit: MAX_CONTROL_BODY_BYTES },
@@ -94,11 +93,11 @@ export async function registerControl(app: FastifyInstance, deps: ControlDeps): 
 
       api.addHook('onRequest', async (request, reply) => {
         reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
-        // Nothing here is for other origins, in any way that a page can load things.
+        // Pages of other origins must not load anything from here.
         reply.header('cross-origin-resource-policy', 'same-origin')
         const route = request.routeOptions.config.controlRoute
         if (route?.public === undefined) request.caller = deps.access.authorize(request.raw)
-        if (request.is404) refusePath(request, reply, routes)
+        if (request.is404) rejectPath(request, reply, routes)
         if (request.caller?.role === 'viewer' && route !== undefined && roleOf(route) === 'admin') throw new ApiError('forbidden')
         const encoding = request.headers['content-encoding'] ?? 'identity'
         if (encoding !== 'identity')
@@ -108,16 +107,16 @@ export async function registerControl(app: FastifyInstance, deps: ControlDeps): 
       })
 
       api.setErrorHandler(async (error, request, reply) => {
-        const fault = faultOf(error, request.routeOptions.bodyLimit)
+        const fault = toApiError(error, request.routeOptions.bodyLimit)
         if (fault.status === 401) reply.header('www-authenticate', 'Bearer')
         if (fault.status === 503) reply.header('retry-after', String(RETRY_AFTER_SECONDS))
         if (fault instanceof TooManyAttempts) reply.header('retry-after', String(fault.retryAfterSeconds))
-        // The route and not the URL, which may hold a write key or a user.
+        // Logs the route and not the URL, which may contain a write key or a user id.
         const { method, routeOptions } = request
         if (fault.status >= 500) request.log.error({ err: error, method, route: routeOptions.url }, 'control request failed')
         return reply.code(fault.status).send(errorBody(fault))
       })
-      api.setNotFoundHandler((request, reply) => refusePath(request, reply, routes))
+      api.setNotFoundHandler((request, reply) => rejectPath(request, reply, routes))
 
       for (const route of routes) serve(api, route, deps.access)
     },
@@ -134,17 +133,17 @@ function serve(api: FastifyInstance, route: Route, access: Access): void {
     bodyLimit: route.public === undefined ? MAX_CONTROL_BODY_BYTES : MAX_PUBLIC_BODY_BYTES,
     async handler(request, reply) {
       const params = request.params as Record<string, string>
-      // The router takes /sources/ for a source without an id.
+      // The router matches /sources/ as a source with an empty id.
       if (Object.values(params).includes('')) throw new ApiError('not_found')
       const query = (route.query ?? NO_QUERY).parse(request.query, '')
       const body = route.body?.parse(request.body === undefined ? {} : request.body, '')
-      // The head of a stream without its events, which would not end.
+      // HEAD gets only the headers, because the event stream has no end.
       if (route.stream && request.method === 'HEAD') return reply.type('text/event-stream; charset=utf-8').send()
       const answer = await route.handle({
         params,
         body,
         query,
-        // A route that is open to everybody must not ask for them.
+        // Getters, because reading them throws on a public route, which has no caller.
         get actor() {
           return callerOf(request).actor
         },
@@ -179,14 +178,14 @@ function stream(request: FastifyRequest, reply: FastifyReply, events: AsyncItera
 }
 
 function callerOf({ caller }: FastifyRequest): Caller {
-  if (caller === null) throw new Error('a request reached its route unauthorized')
+  if (caller === null) throw new Error('an unauthorized request reached its route')
   return caller
 }
 
-/** Throws for a path that is not there at all, and for one that does not take this method. */
-function refusePath(request: FastifyRequest, reply: FastifyReply, routes: readonly Route[]): never {
+/** Throws not_found for an unknown path, and method_not_allowed for a known path without this method. */
+function rejectPath(request: FastifyRequest, reply: FastifyReply, routes: readonly Route[]): never {
   const path = (request.url.split('?', 1)[0] as string).slice(CONTROL_PREFIX.length)
-  // A path may be of two routes: /deliveries/causes is of /deliveries/:id too.
+  // A path can match two routes: /deliveries/causes also matches /deliveries/:id.
   const methods = [...new Set(routes.filter((route) => isPathOf(route, path)).map(({ method }): string => method))]
   if (methods.length === 0) throw new ApiError('not_found')
   if (methods.includes('GET')) methods.push('HEAD')
@@ -210,8 +209,8 @@ function parseBody(body: Buffer): unknown {
   }
 }
 
-/** Everything that can go wrong on the way, as one of the table's errors. */
-function faultOf(error: unknown, bodyLimit: number | undefined): ApiError {
+/** Converts anything that was thrown to an error of the table. */
+function toApiError(error: unknown, bodyLimit: number | undefined): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof WriteKeyTaken) return new ApiError('write_key_taken')
   if (error instanceof InvalidCursor) return new ApiError('invalid_cursor', { field: 'cursor' })

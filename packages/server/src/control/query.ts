@@ -1,6 +1,5 @@
-// Query parameters, which are text that means something else, and the paging that every list shares. A cursor is the
-// store's own, made opaque: it carries a check of itself and of the list that gave it out, so that a cut one, or one of
-// another list that an adapter would take for a place in this one, is refused here.
+// Schemas for query parameters, which arrive as text, and the paging that all lists share. A cursor is the cursor of the store with a checksum
+// over itself and the name of its list. So a truncated cursor, or one of another list that the store might misinterpret, is rejected here.
 
 import { createHash } from 'node:crypto'
 import { parseTime } from '@switchyard/protocol'
@@ -38,7 +37,7 @@ export function queryBoolean(options: Described = {}): Schema<boolean> {
   }
 }
 
-/** Milliseconds, from an ISO 8601 time. */
+/** Parses an ISO 8601 time to milliseconds. */
 export function queryTime(options: Described = {}): Schema<number> {
   return {
     parse(value, path) {
@@ -60,28 +59,28 @@ const PAGE_FIELDS = {
     queryInteger({ min: 1, max: MAX_LIMIT, description: 'The maximum number of entries in the response.' }),
     DEFAULT_LIMIT,
   ),
-  cursor: optional(string({ description: '`next` from the previous page.' })),
+  cursor: optional(string({ description: 'The value of `next` from the previous page. Leave it out for the first page.' })),
 }
 
-/** The query of a list: its filters, and which page of it. */
+/** The query parameters of a list: its filters, `limit` and `cursor`. */
 export function listQuery<F extends Fields>(filters: F) {
   return object({ ...filters, ...PAGE_FIELDS })
 }
 
 export function listAnswer<T>(entry: Schema<T>) {
-  return object({ data: array(entry), next: nullable(string({ description: '`cursor` of the next page; null on the last.' })) })
+  return object({ data: array(entry), next: nullable(string({ description: 'The `cursor` for the next page; null on the last page.' })) })
 }
 
-/** `list` names the list; a cursor of another one is refused. */
+/** `list` is the name of the list. A cursor of another list is rejected. */
 export function pageRequest(list: string, query: { limit: number; cursor?: string | undefined }): PageRequest {
-  return { limit: query.limit, cursor: query.cursor === undefined ? null : openCursor(list, query.cursor) }
+  return { limit: query.limit, cursor: query.cursor === undefined ? null : decodeCursor(list, query.cursor) }
 }
 
 export function pageAnswer<T, U>(list: string, page: Page<T>, view: (entry: T) => U): { data: U[]; next: string | null } {
-  return { data: page.data.map(view), next: page.next === null ? null : sealCursor(list, page.next) }
+  return { data: page.data.map(view), next: page.next === null ? null : encodeCursor(list, page.next) }
 }
 
-/** A page of what is in memory, in an order that stays while entries come and go. */
+/** A page of entries in memory. The order is stable while entries are added and removed. */
 export function pageOf<T extends { id: string; createdAtMs: number }>(entries: Iterable<T>, { limit, cursor }: PageRequest): Page<T> {
   const sorted = [...entries].sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1))
   const [, afterMs, afterId] = /^(\d+) (.*)$/s.exec(cursor ?? '') ?? []
@@ -94,20 +93,20 @@ export function pageOf<T extends { id: string; createdAtMs: number }>(entries: I
   return { data, next: rest.length > limit && last !== undefined ? `${last.createdAtMs} ${last.id}` : null }
 }
 
-const CHECK_BYTES = 6
+const CHECKSUM_BYTES = 6
 
-/** For tests, which make up places. */
-export function sealCursor(list: string, cursor: string): string {
-  return Buffer.concat([checkOf(list, cursor), Buffer.from(cursor, 'utf8')]).toString('base64url')
+/** Exported for tests, which make up positions. */
+export function encodeCursor(list: string, cursor: string): string {
+  return Buffer.concat([checksumOf(list, cursor), Buffer.from(cursor, 'utf8')]).toString('base64url')
 }
 
-function openCursor(list: string, text: string): string {
+function decodeCursor(list: string, text: string): string {
   const bytes = Buffer.from(text, 'base64url')
-  const cursor = bytes.subarray(CHECK_BYTES).toString('utf8')
-  if (sealCursor(list, cursor) !== text) throw new ApiError('invalid_cursor', { field: 'cursor' })
+  const cursor = bytes.subarray(CHECKSUM_BYTES).toString('utf8')
+  if (encodeCursor(list, cursor) !== text) throw new ApiError('invalid_cursor', { field: 'cursor' })
   return cursor
 }
 
-function checkOf(list: string, cursor: string): Buffer {
-  return createHash('sha256').update(`${list}\0${cursor}`).digest().subarray(0, CHECK_BYTES)
+function checksumOf(list: string, cursor: string): Buffer {
+  return createHash('sha256').update(`${list}\0${cursor}`).digest().subarray(0, CHECKSUM_BYTES)
 }

@@ -1,5 +1,5 @@
-// What a route of the control API is: data. control.ts serves the list of them, and a description of the API for machines
-// is made from the same list, so that there is nothing to keep in step by hand.
+// A route of the control API, as data. control.ts serves the list of routes, and the OpenAPI document is made from the same list, so that
+// nothing has to be kept in step by hand.
 
 import type { IncomingMessage } from 'node:http'
 import { entityTag, isNamedIn } from '../api/entity-tag.ts'
@@ -14,10 +14,10 @@ import type { OperatorTools } from './diagnostics/operator-tools.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** For the few routes that are about the connection itself: logging in and out. */
+/** The HTTP exchange, for the few routes that need headers: login, logout and If-Match. */
 export interface Exchange {
   request: IncomingMessage
-  /** Null on a route that is open to everybody. */
+  /** Null on a public route. */
   caller: Caller | null
   setHeader(name: string, value: string): void
 }
@@ -30,47 +30,47 @@ export interface Route<Body = unknown, Query = unknown> {
   summary: string
   /** Further sentences for the reference. */
   description?: string
-  /** What the token's role must be at least. Default: `viewer` for GET, `admin` for the rest. */
+  /** The role that the token must have at least. Default: `viewer` for GET, `admin` for the rest. */
   role?: Role
-  /** Whether it is open to everybody: it has no actor then. */
+  /** Whether the route needs no authorization. It then has no actor. */
   public?: true
-  /** Absent: the route takes none, and what comes is not looked at. An absent body is read as `{}`. */
+  /** The schema of the body. Without it, the body of a request is ignored. A missing body is read as `{}`. */
   body?: Schema<Body>
   query?: Schema<Query>
   status: 200 | 201 | 202 | 204
-  /** Of the answer with `status`; absent for 204. */
+  /** The schema of the response with `status`; absent for 204. */
   answer?: Schema<unknown>
-  /** Server-sent events instead of one answer; `answer` is the form of each event's data, and `handle` returns an async iterable. */
+  /** The response is a stream of server-sent events: `answer` is the schema of the data of each event, and `handle` returns an async iterable. */
   stream?: true
-  /** The answer is a file's bytes instead of JSON: `handle` returns a stream of them. */
+  /** The response is the content of a file instead of JSON: `handle` returns a stream of bytes. */
   bytes?: true
-  /** The answer is one resource with an ETag; a route that changes or deletes one accepts If-Match. */
+  /** The response is one resource with an ETag. A route that changes or deletes a resource accepts If-Match. */
   tagged?: true
-  /** What it can refuse with, beyond what every route can: authorization, form, store. */
+  /** The errors of this route, in addition to those that every route can return (control-operations.ts). */
   errors?: readonly ApiErrorCode[]
   handle(request: {
     params: Readonly<Record<string, string>>
     body: Body
     query: Query
     actor: Actor
-    /** Of the actor. */
+    /** The role of the actor. */
     role: Role
     exchange: Exchange
   }): unknown
 }
 
-/** Fixes what `handle` is given by the schemas beside it. */
+/** Infers the types of `handle` from the schemas of the route. */
 export function route<Body = undefined, Query = undefined>(route: Route<Body, Query>): Route {
   return route
 }
 
-/** Throws when the request has an If-Match that does not match the resource as it is stored now. */
+/** Throws changed_since_read if the request has an If-Match header that does not match the stored resource. */
 export function checkIfMatch({ request }: Exchange, shown: unknown): void {
   const header = request.headers['if-match']
   if (header !== undefined && !isNamedIn(header, entityTag(shown))) throw new ApiError('changed_since_read')
 }
 
-/** What a token's role must be at least. */
+/** Returns the role that the token must have at least. */
 export function roleOf({ role, method }: Route): Role {
   return role ?? (method === 'GET' ? 'viewer' : 'admin')
 }
@@ -78,18 +78,18 @@ export function roleOf({ role, method }: Route): Role {
 /** The functions of delivery that the control API calls. */
 export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'describeRequest'>
 
-/** What routes are made from. */
+/** What the routes need from the rest of the service. */
 export interface ControlParts {
   store: Store
   clock: Clock
   delivery: ControlDelivery
   access: Access
-  /** Refuses a URL that no attempt would be allowed to dial, with a sentence that completes "The field …". */
+  /** Returns why no attempt would be allowed to connect to a URL, as the end of a sentence that starts with the field; null if it is allowed. */
   checkUrl?: ((url: string) => string | null) | undefined
   operatorTools?: OperatorTools | undefined
   live?: Pick<LiveFeed, 'listen'> | undefined
-  /** Brings counts that are still in memory to the store, so that the last seconds are in the series too. */
+  /** Writes counts that are still in memory to the store, so that statistics include the last seconds. */
   flushStats?: (() => Promise<void>) | undefined
-  /** Makes the steps of replay jobs, and is told when there is one to make. */
+  /** The runner of replay jobs. It is woken when a job was created or changed. */
   replays?: { wake(): void } | undefined
 }

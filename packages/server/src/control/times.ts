@@ -1,9 +1,9 @@
-// Times that people read, from the two clocks that the service keeps.
+// Converts schedule time, which is monotonic, to wall time for display.
 
 import { isoTime } from '@switchyard/protocol'
 import type { Clock } from '../timing/clock.ts'
 
-/** A time of the schedule by the wall clock: as far from now as it is by the schedule's own. */
+/** Converts a schedule time to wall time: it is as far from the present on both clocks. */
 export function dueTime(clock: Clock, scheduleMs: number): string {
   return isoTime(dueMs(clock, scheduleMs))
 }

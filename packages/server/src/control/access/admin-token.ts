@@ -1,21 +1,21 @@
-// Control tokens as secrets: made here, kept only as hashes, compared in constant time. A token is 256 random bits, so one
-// round of SHA-256 keeps it as well as a slow hash would, and costs an authorized request nothing. The first token, of the
-// settings or of the first start, is found here; the others are in the store's configuration.
+// Generates control tokens, hashes them and compares them in constant time; only hashes are stored. A token has 256 random bits, so one round of
+// SHA-256 protects it as well as a slow hash would, at almost no cost per request. The first admin token, from the settings or from the
+// first start, is loaded here; the other tokens are in the configuration of the store.
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Actor, Store } from '../../store/store.ts'
 
-/** The token of the settings or of the first start: always an admin's, and never deleted. */
+/** The first admin token, from the settings or from the first start. It always has the role admin and cannot be deleted. */
 export const FIRST_TOKEN: Actor = { id: 'admin', name: 'admin' }
 
-/** A setting where it was made by an older version; since then a kept secret, which several nodes that start at once agree on. */
+/** Older versions stored the hash as a setting. It is now a stored secret, on which several nodes that start at the same time agree. */
 const ADMIN_TOKEN_HASH = 'admin_token_hash'
 
 export function generateToken(): string {
   return `sy_${randomBytes(32).toString('base64url')}`
 }
 
-/** Of the form above: 256 random bits, unless somebody chose a token of just that form. */
+/** Whether a token has the form of a generated one, and so 256 random bits unless somebody chose a token of this form. */
 export function looksGenerated(token: string): boolean {
   return /^sy_[\w-]{43}$/.test(token)
 }
@@ -24,7 +24,7 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token, 'utf8').digest('hex')
 }
 
-/** In time that tells nothing about where they differ: both sides are hashes, so nothing about lengths either. */
+/** Compares in constant time. Both sides are hashes, so the time does not depend on the length of the token either. */
 export function tokenMatches(token: string, hash: string): boolean {
   const known = Buffer.from(hash, 'hex')
   const given = Buffer.from(hashToken(token), 'hex')
@@ -33,18 +33,18 @@ export function tokenMatches(token: string, hash: string): boolean {
 
 export interface AdminToken {
   hash: string
-  /** Made just now, to be shown once: only its hash is kept. */
+  /** The token if it was generated now, to be shown once; only its hash is stored. */
   generated: string | null
 }
 
-/** The configured token if there is one; else the one whose hash the store has; else a new one, which one node alone shows. Asked again
- * with the same new one, because the store may have taken it without an answer, it is still shown. */
+/** Returns the configured token if there is one, otherwise the stored one, otherwise a new one, which only one node shows. If it is called again
+ * with the same `fresh` token, because the first call may have stored it before it failed, the token is still shown. */
 export async function loadAdminToken(
   { settings, secrets }: Pick<Store, 'settings' | 'secrets'>,
   configured: string | null,
   fresh = generateToken(),
 ): Promise<AdminToken> {
   if (configured !== null) return { hash: hashToken(configured), generated: null }
-  const set = (await settings.getSetting(ADMIN_TOKEN_HASH)) ?? (await secrets.getOrCreate(ADMIN_TOKEN_HASH, hashToken(fresh)))
-  return { hash: set, generated: set === hashToken(fresh) ? fresh : null }
+  const stored = (await settings.getSetting(ADMIN_TOKEN_HASH)) ?? (await secrets.getOrCreate(ADMIN_TOKEN_HASH, hashToken(fresh)))
+  return { hash: stored, generated: stored === hashToken(fresh) ? fresh : null }
 }

@@ -1,26 +1,26 @@
-// Slows down guessing of tokens, by the network that guesses: some failures are free, then each costs a wait. When there
-// are many failures in all, no network has more than one free. A network without failures of its own never waits, so
-// strangers elsewhere cannot lock anybody out. IPv6 networks are counted in three sizes, because a customer of a provider
-// usually has a /56 or a /48 and could send each guess from another /64 of it. The same wrong token again is no new guess but
-// a program with an outdated token, and costs nothing. Memory is bounded; the oldest failures are forgotten first.
+// Rate limit for guessing tokens, per network: some failures are free, then each costs a wait. When there are many failures in total, each
+// network has only one free failure. A network without failures never waits, so attackers elsewhere cannot lock anybody out. IPv6 networks
+// are counted in three sizes, because a customer of a provider usually has a /56 or a /48 and could send each guess from another /64 of it.
+// Repeating the same wrong token costs nothing: that is a program with an outdated token. Memory is bounded; the oldest failures are
+// forgotten first.
 
 import { isIP } from 'node:net'
 
 export interface AttemptLimitOptions {
-  /** Milliseconds that never go back. */
+  /** A monotonic clock in milliseconds. */
   nowMs: () => number
   maxAddresses?: number
 }
 
-/** What one failure costs a network, and how much of that it may owe before it has to wait. */
+/** The cost of one failure, and how much cost a network may accumulate before it has to wait. */
 const USUAL = { costMs: 10_000, creditMs: 95_000 }
 const TIGHT = { costMs: 60_000, creditMs: 0 }
-/** In all: this many at once, and this many a second after. */
+/** Failures of all networks together: a burst of this many, refilled at this rate. */
 const OVERALL_BURST = 200
 const OVERALL_PER_SECOND = 1
 const MAX_ADDRESSES = 10_000
 const REMEMBERED_GUESSES = 8
-/** By size of the network, smallest first. Larger networks may have several customers, so a failure costs them only this share. */
+/** Smallest network first. A larger network may have several customers, so a failure costs it only 1/share. */
 const IPV6_NETWORKS = [
   { bits: 64, share: 1 },
   { bits: 56, share: 4 },
@@ -28,16 +28,16 @@ const IPV6_NETWORKS = [
 ]
 
 interface Failures {
-  /** Until when they are paid for. */
-  paidMs: number
-  /** The last of them, by their fingerprints. */
+  /** The time until which the accumulated cost lasts. */
+  costUntilMs: number
+  /** Fingerprints of the most recent wrong tokens. */
   guesses: string[]
 }
 
 export class AttemptLimit {
   readonly #nowMs: () => number
   readonly #maxAddresses: number
-  /** One map for each size of network, in the order of the last failure, so that failures from many small networks do not evict a large one. */
+  /** One map per size of network, ordered by the last failure. They are separate so that failures from many small networks do not evict a large one. */
   readonly #failures = IPV6_NETWORKS.map(() => new Map<string, Failures>())
   #overall = OVERALL_BURST
   #overallAtMs: number
@@ -48,14 +48,14 @@ export class AttemptLimit {
     this.#overallAtMs = nowMs()
   }
 
-  /** How long the address has to wait before its token is checked; 0: not at all. */
+  /** How long the address has to wait before its token is checked; 0 if it does not have to wait. */
   waitMs(address: string): number {
-    const paidMs = networksOf(address).map((network, size) => this.#failures[size]?.get(network)?.paidMs ?? 0)
-    const latestMs = Math.max(...paidMs)
+    const costUntilMs = networksOf(address).map((network, size) => this.#failures[size]?.get(network)?.costUntilMs ?? 0)
+    const latestMs = Math.max(...costUntilMs)
     return latestMs === 0 ? 0 : Math.max(0, latestMs - this.#nowMs() - this.#rule().creditMs)
   }
 
-  /** `guess` tells one wrong token from another, without being it. False when it was tried from there before. */
+  /** Counts a failure. `guess` is a fingerprint of the wrong token. Returns false if the same token failed from this network before. */
   failed(address: string, guess: string): boolean {
     const networks = networksOf(address)
     if (this.#failures[0]?.get(networks[0] as string)?.guesses.includes(guess)) return false
@@ -65,7 +65,7 @@ export class AttemptLimit {
     return true
   }
 
-  /** The most networks of one size that are remembered now. */
+  /** The largest number of networks of one size in memory. */
   get size(): number {
     return Math.max(...this.#failures.map(({ size }) => size))
   }
@@ -73,13 +73,13 @@ export class AttemptLimit {
   #charge(size: number, network: string, guess: string, costMs: number): void {
     const failures = this.#failures[size] as Map<string, Failures>
     const before = failures.get(network)
-    const paidMs = Math.max(before?.paidMs ?? 0, this.#nowMs()) + costMs / (IPV6_NETWORKS[size]?.share ?? 1)
+    const costUntilMs = Math.max(before?.costUntilMs ?? 0, this.#nowMs()) + costMs / (IPV6_NETWORKS[size]?.share ?? 1)
     failures.delete(network)
     if (failures.size >= this.#maxAddresses) {
       const oldest = failures.keys().next()
       if (!oldest.done) failures.delete(oldest.value)
     }
-    failures.set(network, { paidMs, guesses: [...(before?.guesses ?? []), guess].slice(-REMEMBERED_GUESSES) })
+    failures.set(network, { costUntilMs, guesses: [...(before?.guesses ?? []), guess].slice(-REMEMBERED_GUESSES) })
   }
 
   #rule(): typeof USUAL {
@@ -94,7 +94,7 @@ export class AttemptLimit {
   }
 }
 
-/** The networks that an address is counted in, smallest first. An IPv4 address, also in IPv6 form, is one of its own. */
+/** The networks in which an address is counted, smallest first. An IPv4 address, also in IPv6 form, is its own network. */
 function networksOf(address: string): string[] {
   if (isIP(address) !== 6 || address.includes('.')) return [address]
   const [head = '', tail] = (address.split('%', 1)[0] as string).split('::')

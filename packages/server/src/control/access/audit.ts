@@ -1,5 +1,5 @@
-// What is written down about a change: who made it, and the thing before and after as answers show it. Views leave secrets
-// out, and so do these. The entry is stored in the change's own transaction. Here too is how the log is read.
+// The audit log. An entry has the actor, and the resource before and after the change as responses show it, so without secrets. It is stored in
+// the same transaction as the change. The route that lists the entries is here too.
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { anyObject, nullable, object, optional, string, time } from '../../api/schema.ts'
@@ -7,13 +7,13 @@ import type { Actor, Audit, AuditEntry, HistoryStore, NewAuditEntry } from '../.
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 
-/** `action` is the thing and what was done to it: `source.update`. */
-export function audited<T extends { id: string }>(actor: Actor, action: string, view: (thing: T) => JsonObject): Audit<T> {
-  const shown = (thing: T | null): JsonObject | null => (thing === null ? null : view(thing))
+/** `action` is the kind of resource and the change, such as `source.update`. */
+export function audited<T extends { id: string }>(actor: Actor, action: string, view: (resource: T) => JsonObject): Audit<T> {
+  const shown = (resource: T | null): JsonObject | null => (resource === null ? null : view(resource))
   return (after, before) => ({ actor, action, subject: (after ?? before)?.id ?? null, before: shown(before), after: shown(after) })
 }
 
-/** For what is done and changes nothing here, such as a test. */
+/** Records an action that changes nothing in the store, such as a test. */
 export function recordAction(
   store: Pick<HistoryStore, 'noteAudit'>,
   { actor, action, subject, after }: Omit<NewAuditEntry, 'before'>,
@@ -25,22 +25,25 @@ const ENTRY = object(
   {
     id: string(),
     at: time(),
-    actor: object({ id: string({ description: 'Of the token.' }), name: string({ description: 'Of the token, at that time.' }) }),
-    action: string({ description: 'The thing and what was done to it: source.update.' }),
-    subject: nullable(string({ description: "The thing's id; of a suppression, the user's pseudonym." })),
-    before: nullable(anyObject({ description: 'Null if there was no value before the change.' })),
-    after: nullable(anyObject({ description: 'Null if there is no value after the change.' })),
+    actor: object({
+      id: string({ description: 'The id of the token.' }),
+      name: string({ description: 'The name of the token at that time.' }),
+    }),
+    action: string({ description: 'The kind of resource and the change, such as `source.update`.' }),
+    subject: nullable(string({ description: 'The id of the resource; for a suppression, the pseudonym of the user.' })),
+    before: nullable(anyObject({ description: 'The resource before the change; null if it was created.' })),
+    after: nullable(anyObject({ description: 'The resource after the change; null if it was deleted.' })),
   },
-  { title: 'AuditEntry', description: 'Who did what, without secrets.' },
+  { title: 'AuditEntry', description: 'An entry of the audit log. It contains no secrets.' },
 )
 
 const FILTERS = {
-  actor: optional(string({ min: 1, description: 'The id of a token.' })),
-  action: optional(string({ min: 1, description: 'What was done: `source.update`.' })),
-  subject: optional(string({ min: 1, description: 'The id of the thing that it was done to.' })),
-  userId: optional(string({ min: 1, description: 'What was done to the suppressions of this user.' })),
-  from: optional(queryTime({ description: 'At this time or later.' })),
-  to: optional(queryTime({ description: 'At this time or earlier.' })),
+  actor: optional(string({ min: 1, description: 'Only entries of this actor: the id of a control token.' })),
+  action: optional(string({ min: 1, description: 'Only entries with this action, such as `source.update`.' })),
+  subject: optional(string({ min: 1, description: 'Only entries about the resource with this id.' })),
+  userId: optional(string({ min: 1, description: 'Only entries about the suppressions of this user.' })),
+  from: optional(queryTime({ description: 'Only entries at this time or later.' })),
+  to: optional(queryTime({ description: 'Only entries before this time.' })),
 }
 
 export function auditRoutes({ store }: ControlParts): Route[] {

@@ -1,6 +1,6 @@
-// Who asks: from a bearer token or a session's cookie to an actor with a role, before anything of a body is read. Costs no
-// read of the disk: tokens are part of the configuration in memory. Guessing is slowed down by address. A browser's cookie
-// goes along with requests that other pages make, so those are refused here; a bearer token does not, and is exempt.
+// Authorization: finds the actor and role for a bearer token or session cookie, before the body is read. It does not read from the disk, because
+// tokens are part of the configuration in memory. Guessing is rate limited by address. Browsers also send cookies with requests of other
+// pages, so cross-site requests with a cookie are rejected here; requests with a bearer token are exempt.
 
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -14,29 +14,29 @@ import { SESSION_MS, type Session, Sessions, sessionCookie, sessionsOfCookies } 
 export interface Caller {
   actor: Actor
   role: Role
-  /** Of a session; null for a bearer token. */
+  /** When the session ends; null for a bearer token. */
   expiresAtMs: number | null
 }
 
-/** Where a request comes from, past the proxies that are trusted. Ingest has it; app.ts hands it in. */
+/** Finds the sender of a request behind trusted proxies (http/proxies.ts). app.ts passes it in. */
 export interface TrustedProxies {
   senderAddress(request: IncomingMessage): string | null
   requestedOrigin(request: IncomingMessage): { protocol: 'http' | 'https'; host: string | undefined }
 }
 
-/** For the log: a wrong token, the first time that it comes from there. Never with the token. */
+/** Called for the log when a wrong token is sent from an address for the first time. It does not get the token. */
 export type AttemptListener = (attempt: { address: string; how: 'login' | 'bearer' }) => void
 
 export interface AccessOptions {
   store: Store
   clock: Clock
   admin: Pick<AdminToken, 'hash'>
-  /** Without it, whoever connects is the sender, and nothing is https. */
+  /** Without it, the peer of the connection is the sender, and the protocol is http. */
   proxies?: TrustedProxies | undefined
   onFailure?: AttemptListener | undefined
 }
 
-/** 429, with the seconds for Retry-After. */
+/** An error with status 429 and the seconds for Retry-After. */
 export class TooManyAttempts extends ApiError {
   readonly retryAfterSeconds: number
 
@@ -55,7 +55,7 @@ const USE_EVERY_MS = 60_000
 const ADMIN_USED_AT = 'admin_token_used_at'
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
-/** Needs the store's session key, which is made at the first start. */
+/** Loads the session key from the store; it is created at the first start. */
 export async function createAccess(options: AccessOptions): Promise<Access> {
   const key = await options.store.secrets.getOrCreate('session_key', randomBytes(32).toString('base64url'))
   return new Access(options, new Sessions(key))
@@ -66,7 +66,7 @@ export class Access {
   readonly #proxies: TrustedProxies
   readonly #sessions: Sessions
   readonly #limit: AttemptLimit
-  /** By token, when its last use was written down. */
+  /** When the last use of each token was recorded, by token id. */
   readonly #usedMs = new Map<string, number>()
   readonly #watched = new Set<{ caller: Caller; end: () => void }>()
   #tokens: ReadonlyMap<string, ControlToken> | undefined
@@ -87,18 +87,18 @@ export class Access {
     const bearer = bearerOf(request)
     const caller = bearer === undefined ? this.#bySession(request) : this.#byBearer(request, bearer)
     if (caller === null) throw new ApiError('unauthorized')
-    this.#used(caller.actor.id)
+    this.#recordUse(caller.actor.id)
     return caller
   }
 
-  /** Calls `end` when the caller's token is revoked, for answers that go on. Gives what ends the watching. */
+  /** Calls `end` when the token of the caller is revoked, for long responses. Returns a function that stops watching. */
   watch(caller: Caller, end: () => void): () => void {
     const watched = { caller, end }
     this.#watched.add(watched)
     return () => this.#watched.delete(watched)
   }
 
-  /** For what is not under /api and only asks whether: a scrape of the metrics. */
+  /** Whether the request is authorized, for routes outside of /api, such as the metrics. */
   allows(request: IncomingMessage): boolean {
     try {
       this.authorize(request)
@@ -109,7 +109,7 @@ export class Access {
     }
   }
 
-  /** Whether the caller's token is still good, and its session not over: asked again by what goes on for long. */
+  /** Whether the token of the caller is still valid and its session has not ended. Long responses check this repeatedly. */
   isStillValid({ actor, expiresAtMs }: Caller): boolean {
     if (expiresAtMs !== null && expiresAtMs <= this.#options.clock.wallMs()) return false
     return actor.id === FIRST_TOKEN.id || this.#options.store.configuration().tokens.has(actor.id)
@@ -118,15 +118,15 @@ export class Access {
   /** Throws TooManyAttempts or unauthorized. */
   logIn(request: IncomingMessage, token: string): Caller & { expiresAtMs: number; cookie: string } {
     this.#rejectCrossSite(request, false)
-    const caller = this.#checked(request, token, 'login')
+    const caller = this.#authenticate(request, token, 'login')
     if (caller === null) throw new ApiError('unauthorized', { message: 'The token is not a valid control token, or it was revoked.' })
-    this.#used(caller.actor.id)
+    this.#recordUse(caller.actor.id)
     const expiresAtMs = this.#options.clock.wallMs() + SESSION_MS
     const session = this.#sessions.issue({ tokenId: caller.actor.id, expiresAtMs }, this.#hashOf(caller.actor.id) as string)
     return { ...caller, expiresAtMs, cookie: sessionCookie(session, SESSION_MS, this.#isSecure(request)) }
   }
 
-  /** The cookie that removes the session's, and whose session it was. */
+  /** Returns a cookie that removes the session cookie, and the actor of the session. */
   logOut(request: IncomingMessage): { actor: Actor | null; cookie: string } {
     this.#rejectCrossSite(request, false)
     const caller = bearerOf(request) === undefined ? this.#bySession(request) : null
@@ -134,19 +134,19 @@ export class Access {
   }
 
   /** When each token was last used, by id. */
-  async uses(): Promise<Map<string, number>> {
+  async lastUses(): Promise<Map<string, number>> {
     const { settings } = this.#options.store
     const [kept, first] = await Promise.all([settings.tokenUses(), settings.getSetting(ADMIN_USED_AT)])
     const uses = new Map(kept.map(({ id, atMs }) => [id, atMs]))
     if (first !== undefined) uses.set(FIRST_TOKEN.id, Number(first))
-    // What this process knows may not be written down yet.
+    // The latest uses in this process may not be stored yet.
     for (const [id, atMs] of this.#usedMs) uses.set(id, Math.max(atMs, uses.get(id) ?? 0))
     return uses
   }
 
   #byBearer(request: IncomingMessage, authorization: string): Caller | null {
     const [, token] = /^Bearer +([^\s]+) *$/i.exec(authorization) ?? []
-    return token === undefined ? null : this.#checked(request, token, 'bearer')
+    return token === undefined ? null : this.#authenticate(request, token, 'bearer')
   }
 
   #bySession(request: IncomingMessage): Caller | null {
@@ -166,16 +166,16 @@ export class Access {
   }
 
   /**
-   * A failed attempt makes its address wait; one that has to wait is not looked at, or it could go on guessing. But nobody
-   * guesses a token that was generated: whoever has one is not locked out by a stranger behind the same proxy.
+   * A failed attempt makes its address wait, and while it waits its tokens are not checked. Generated tokens are the exception, because they
+   * cannot be guessed: their owner must not be locked out by an attacker behind the same proxy.
    */
-  #checked(request: IncomingMessage, token: string, how: 'login' | 'bearer'): Caller | null {
+  #authenticate(request: IncomingMessage, token: string, how: 'login' | 'bearer'): Caller | null {
     const address = this.#proxies.senderAddress(request) ?? 'unknown'
     const waitMs = this.#limit.waitMs(address)
     const id = waitMs === 0 || looksGenerated(token) ? this.#idOf(token) : undefined
     if (id !== undefined) return this.#callerOf(id)
     if (waitMs > 0) throw new TooManyAttempts(waitMs)
-    // A few bits of the hash tell guesses apart and say nothing of the token.
+    // A few bits of the hash distinguish guesses and reveal nothing about the token.
     const isNew = this.#limit.failed(address, hashToken(token).slice(0, 12))
     if (isNew) this.#options.onFailure?.({ address, how })
     return null
@@ -203,15 +203,15 @@ export class Access {
     return { actor: { id, name: token.name }, role: token.role, expiresAtMs: null }
   }
 
-  /** Written at most once a minute for each token, and not waited for. */
-  #used(id: string): void {
+  /** Recorded at most once a minute per token, without waiting for the write. */
+  #recordUse(id: string): void {
     const { clock, store } = this.#options
     const nowMs = clock.wallMs()
     const lastMs = this.#usedMs.get(id)
     if (lastMs !== undefined && Math.abs(nowMs - lastMs) < USE_EVERY_MS) return
     this.#usedMs.set(id, nowMs)
     const written = id === FIRST_TOKEN.id ? store.settings.setSetting(ADMIN_USED_AT, String(nowMs)) : store.settings.useToken(id, nowMs)
-    // A store that cannot be written says so elsewhere; who looks meanwhile sees what is in memory.
+    // Other parts report a store that cannot be written. Until then, the last use in memory is shown.
     void written.catch(() => {})
   }
 
@@ -220,9 +220,9 @@ export class Access {
   }
 
   /**
-   * Browsers say where a request comes from: Sec-Fetch-Site to https and localhost, Origin with everything that is not a
-   * plain read. With a cookie, a change must come from this very origin and say so; SameSite=Strict alone lets through what
-   * another port of the same host sends. Without one (`strict` false), only what says that it is foreign is refused.
+   * Browsers send the origin of a request: Sec-Fetch-Site to https and localhost, Origin with everything but plain reads. With a cookie, a
+   * request that changes something must state the same origin; SameSite=Strict alone would accept requests from another port of the same
+   * host. Without a cookie (`strict` is false), only requests that state another origin are rejected.
    */
   #rejectCrossSite(request: IncomingMessage, strict: boolean): void {
     const { 'sec-fetch-site': site, origin } = request.headers
@@ -237,7 +237,7 @@ export class Access {
   }
 }
 
-/** What another scheme says is not for us: it may be a proxy's own, which browsers then send along with the cookie. */
+/** Other schemes than Bearer are ignored: they may be for a proxy in front, and browsers then send them together with the cookie. */
 function bearerOf({ headers: { authorization } }: IncomingMessage): string | undefined {
   return authorization !== undefined && /^bearer\b/i.test(authorization) ? authorization : undefined
 }

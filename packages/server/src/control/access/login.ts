@@ -1,5 +1,5 @@
-// Login of the dashboard: a control token for a session's cookie, which scripts in the page cannot read. Who may do what
-// is decided where every request is authorized; here are only the doors.
+// Login and logout of the dashboard: exchanges a control token for a session cookie, which scripts in the page cannot read. What a session may
+// do is decided in authorize.ts.
 
 import { isoTime } from '@switchyard/protocol'
 import { nullable, object, oneOf, string, time } from '../../api/schema.ts'
@@ -14,12 +14,12 @@ const SESSION = object(
     role: oneOf(['admin', 'viewer']),
     expiresAt: nullable(time({ description: 'When the session ends; null for a bearer token.' })),
   },
-  { title: 'Session', description: 'Who asks.' },
+  { title: 'Session', description: 'The caller of the request.' },
 )
 
 export function loginRoutes({ store, access }: ControlParts): Route[] {
-  /** A disk that is full must not keep out whoever comes to see why. */
-  async function noted(actor: Actor, action: string, after: { role: Role } | null): Promise<void> {
+  /** Ignores an unavailable store, because a full disk must not prevent an operator from logging in to see the reason. */
+  async function recordLogin(actor: Actor, action: string, after: { role: Role } | null): Promise<void> {
     try {
       await recordAction(store.history, { actor, action, subject: actor.id, after })
     } catch (error) {
@@ -40,7 +40,7 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
       errors: ['unauthorized', 'cross_site_request', 'too_many_attempts'],
       async handle({ body, exchange }) {
         const { actor, role, expiresAtMs, cookie } = access.logIn(exchange.request, body.token)
-        await noted(actor, 'session.login', { role })
+        await recordLogin(actor, 'session.login', { role })
         exchange.setHeader('set-cookie', cookie)
         return sessionView(actor, role, expiresAtMs)
       },
@@ -55,7 +55,7 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
       errors: ['cross_site_request'],
       async handle({ exchange }) {
         const { actor, cookie } = access.logOut(exchange.request)
-        if (actor !== null) await noted(actor, 'session.logout', null)
+        if (actor !== null) await recordLogin(actor, 'session.logout', null)
         exchange.setHeader('set-cookie', cookie)
       },
     }),

@@ -1,5 +1,5 @@
-// OAuth applications: who may get access tokens, with which keys, for which sources. Only public keys are kept. What is
-// changed here counts from the next request on: tokens are looked up, not believed.
+// Routes for OAuth applications: their keys and their sources. Only public keys are stored. Changes apply from the next request on, because the
+// application of an access token is looked up for every request.
 
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
@@ -16,12 +16,12 @@ import { audited } from './audit.ts'
 const MAX_KEYS = 20
 const MAX_SOURCES = 1_000
 
-/** Stands in a path, as write keys do, and in the header of an assertion. */
+/** A key id must work unescaped in the path of a URL, like a write key, and in the header of an assertion. */
 const KEY_ID = string({
   min: 1,
   max: 100,
   pattern: '^[A-Za-z0-9][A-Za-z0-9._~-]*$',
-  description: 'The keyId of the clients that sign with it.',
+  description: 'The id of the key. Clients that sign with the key use it as their keyId.',
   check: (id) =>
     /^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(id)
       ? null
@@ -30,7 +30,7 @@ const KEY_ID = string({
 const PUBLIC_KEY = string({
   min: 1,
   max: MAX_KEY_LENGTH,
-  description: 'In PEM: RSA of at least 2048 bits, EC on P-256, or Ed25519. Never the private key.',
+  description: 'The public key in PEM: RSA of at least 2048 bits, EC on P-256, or Ed25519. Never send the private key.',
   check: (text) => {
     const parsed = parsePublicKey(text)
     return parsed.ok ? null : parsed.problem
@@ -38,28 +38,37 @@ const PUBLIC_KEY = string({
 })
 const NEW_KEY = object({ id: optional(KEY_ID), publicKeyPem: PUBLIC_KEY })
 const APP_FIELDS = {
-  name: string({ min: 1, max: 100, description: 'For people.', check: nameProblem }),
+  name: string({ min: 1, max: 100, description: 'The name for people.', check: nameProblem }),
   sourceIds: withDefault(
-    array(string(), { max: MAX_SOURCES, identity: (id) => id, description: 'The sources that its tokens may send to.' }),
+    array(string(), {
+      max: MAX_SOURCES,
+      identity: (id) => id,
+      description: 'The sources that access tokens of the application may send to.',
+    }),
     [],
   ),
-  keys: withDefault(array(NEW_KEY, { max: MAX_KEYS, description: 'Each can sign; several let keys be changed without a pause.' }), []),
+  keys: withDefault(
+    array(NEW_KEY, { max: MAX_KEYS, description: 'The public keys. With several keys, you can replace one without interruption.' }),
+    [],
+  ),
 }
 const NEW_APP = object(APP_FIELDS)
 const APP_PATCH = object(patchOf(APP_FIELDS))
 
 const KEY_VIEW = object({ id: string(), publicKeyPem: string(), createdAt: time() }, { title: 'OAuthKey' })
 const APP_VIEW_FIELDS = {
-  id: string({ description: 'The clientId.' }),
+  id: string({ description: 'The id of the application. OAuth clients use it as their clientId.' }),
   name: string(),
   sourceIds: array(string()),
   keys: array(KEY_VIEW),
-  tokensRevokedBefore: nullable(time({ description: 'Access tokens from before are refused; null when none was revoked.' })),
+  tokensRevokedBefore: nullable(
+    time({ description: 'Access tokens that were issued before this time are rejected; null if tokens were never revoked.' }),
+  ),
   createdAt: time(),
 }
 export const OAUTH_APP = object(APP_VIEW_FIELDS, {
   title: 'OAuthApp',
-  description: 'An application that gets access tokens for the tracking API.',
+  description: 'An application that can request access tokens for the tracking API.',
 })
 const APP_WITH_KEY = object({ ...APP_VIEW_FIELDS, keyId: string({ description: 'The id of the key that was added.' }) })
 
@@ -220,7 +229,7 @@ function keepingAge(given: readonly OAuthKey[], stored: readonly OAuthKey[]): OA
 
 function newKey({ id, publicKeyPem }: Infer<typeof NEW_KEY>, createdAtMs: number): OAuthKey {
   const parsed = parsePublicKey(publicKeyPem)
-  if (!parsed.ok) throw new Error('a key was checked and is not good')
+  if (!parsed.ok) throw new Error('a validated key cannot be parsed')
   return { id: id ?? `key_${randomBytes(9).toString('hex')}`, publicKeyPem: parsed.pem, createdAtMs }
 }
 

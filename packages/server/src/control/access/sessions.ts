@@ -1,12 +1,12 @@
-// Sessions of the dashboard: nothing is stored. A session is the id of a token and a time, signed with a key of the
-// service's own together with the token's hash: so it ends with the token, when that is revoked or replaced, at that time
-// at the latest, and on every node. The cookie's form is here too.
+// Sessions of the dashboard. Nothing is stored: a session is the id of a token and an expiry time, signed with a key of the service and the hash of
+// the token. So a session ends on every node when its token is revoked or replaced, and at its expiry time at the latest. The format of the
+// cookie is here too.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export const SESSION_MS = 12 * 60 * 60 * 1_000
 
-/** Long enough for any that was given out. */
+/** Longer than any session that the service issues. */
 const MAX_LENGTH = 500
 
 export interface Session {
@@ -26,7 +26,7 @@ export class Sessions {
     return `${content}.${this.#signature(content, tokenHash).toString('base64url')}`
   }
 
-  /** `hashOf` says the hash of a token that is valid now. */
+  /** Returns the session if the signature is valid and it has not expired. `hashOf` returns the hash of a token, if it is valid now. */
   open(text: string, hashOf: (tokenId: string) => string | undefined, nowMs: number): Session | null {
     const [, content, signature] = text.length > MAX_LENGTH ? [] : (/^([\w-]+)\.([\w-]+)$/.exec(text) ?? [])
     if (content === undefined || signature === undefined) return null
@@ -57,18 +57,18 @@ function parseContent(content: string): Session | null {
 
 // ── The cookie ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Over https a browser takes a name that begins so only from this very host, and not from a neighbour under the same domain. */
+/** Over https, browsers accept a cookie with this prefix only from the host itself, not from other hosts of the same domain. */
 function cookieName(secure: boolean): string {
   return secure ? '__Host-switchyard_session' : 'switchyard_session'
 }
 
-/** An empty value removes it. */
+/** An empty value removes the cookie. */
 export function sessionCookie(value: string, maxAgeMs: number, secure: boolean): string {
   const attributes = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Max-Age=${Math.floor(maxAgeMs / 1_000)}`, ...(secure ? ['Secure'] : [])]
   return [`${cookieName(secure)}=${value}`, ...attributes].join('; ')
 }
 
-/** All of that name: without https, whatever runs on another port of the host can set one more, for a path that comes first. */
+/** Returns all cookies of that name: without https, a service on another port of the host can set one more, for a path that comes first. */
 export function sessionsOfCookies(header: string | undefined, secure: boolean): string[] {
   const start = `${cookieName(secure)}=`
   return (header ?? '')

@@ -1,6 +1,5 @@
-// Control tokens: each has a name and a role, is shown once when it is made, and can be revoked at once. The first token,
-// of the settings or of the first start, is listed with them; it is changed where it is set, so that there is always an
-// admin who can come in.
+// Routes for control tokens. A token has a name and a role, is shown once when it is created, and can be revoked. The first admin token, from
+// the settings or from the first start, is in the list as well, but can only be changed in the settings, so that there is always an admin.
 
 import { isoTime } from '@switchyard/protocol'
 import { nullable, object, oneOf, string, time, withDefault } from '../../api/schema.ts'
@@ -16,9 +15,9 @@ const MAX_TOKENS = 100
 const ROLES = ['admin', 'viewer'] as const satisfies readonly Role[]
 
 const NEW_TOKEN = object({
-  name: string({ min: 1, max: 100, description: 'For people, and in the audit log.', check: nameProblem }),
+  name: string({ min: 1, max: 100, description: 'The name for people. It is also shown in the audit log.', check: nameProblem }),
   role: withDefault(
-    oneOf(ROLES, { description: 'A viewer only looks, and does not see the values of headers and of URLs’ queries.' }),
+    oneOf(ROLES, { description: 'A viewer can only read, and does not see header values and query values of URLs.' }),
     'viewer',
   ),
 })
@@ -27,16 +26,16 @@ const TOKEN_FIELDS = {
   id: string(),
   name: string(),
   role: oneOf(ROLES),
-  createdAt: nullable(time({ description: 'Null for the token from the settings.' })),
-  lastUsedAt: nullable(time({ description: 'To the minute; null when it was never used.' })),
+  createdAt: nullable(time({ description: 'When the token was created; null for the first admin token.' })),
+  lastUsedAt: nullable(time({ description: 'When the token was last used, to the minute; null if it was never used.' })),
 }
 const TOKEN = object(TOKEN_FIELDS, { title: 'Token', description: 'A token of the control API.' })
-const TOKEN_ONCE = object({ ...TOKEN_FIELDS, token: string({ description: 'The token itself, shown this once.' }) })
+const TOKEN_ONCE = object({ ...TOKEN_FIELDS, token: string({ description: 'The token itself. It is shown only once.' }) })
 
-type Listed = Pick<ControlToken, 'id' | 'name' | 'role' | 'createdAtMs'>
+type ListedToken = Pick<ControlToken, 'id' | 'name' | 'role' | 'createdAtMs'>
 
-/** Comes before all others. */
-const FIRST: Listed = { ...FIRST_TOKEN, role: 'admin', createdAtMs: 0 }
+/** The first admin token. Its creation time of 0 sorts it before all others. */
+const FIRST: ListedToken = { ...FIRST_TOKEN, role: 'admin', createdAtMs: 0 }
 
 export function tokenRoutes({ store, access }: ControlParts): Route[] {
   return [
@@ -50,9 +49,9 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
       answer: listAnswer(TOKEN),
       errors: ['invalid_cursor'],
       async handle({ query }) {
-        const uses = await access.uses()
+        const lastUses = await access.lastUses()
         const page = pageOf([FIRST, ...store.configuration().tokens.values()], pageRequest('tokens', query))
-        return pageAnswer('tokens', page, (token) => tokenView(token, uses.get(token.id)))
+        return pageAnswer('tokens', page, (token) => tokenView(token, lastUses.get(token.id)))
       },
     }),
     route({
@@ -94,7 +93,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
   ]
 }
 
-function tokenView({ id, name, role, createdAtMs }: Listed, usedAtMs: number | undefined) {
+function tokenView({ id, name, role, createdAtMs }: ListedToken, usedAtMs: number | undefined) {
   const isFirst = id === FIRST_TOKEN.id
   return {
     id,
@@ -105,7 +104,7 @@ function tokenView({ id, name, role, createdAtMs }: Listed, usedAtMs: number | u
   }
 }
 
-/** Without the hash. */
+/** Leaves out the hash. */
 function auditView({ id, name, role, createdAtMs }: ControlToken) {
   return { id, name, role, createdAt: isoTime(createdAtMs) }
 }

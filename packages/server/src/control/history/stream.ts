@@ -1,6 +1,6 @@
-// Server-sent events over a response: the head, a sign of life now and then, and each event as it comes. Nothing is written
-// ahead of the reader: the next event is taken when the last has left, so that what piles up does so where it is bounded.
-// Ends when the events do, when the reader goes or stops reading, and when it is no longer allowed to listen.
+// Writes server-sent events to a response: headers, a heartbeat, and each event as it comes. It respects backpressure: the next event is
+// taken after the previous one has been written, so events queue up only in the feed, whose size is bounded. The stream ends when the events
+// end, when the client disconnects or stops reading, or when its token is revoked.
 
 import type { ServerResponse } from 'node:http'
 
@@ -13,18 +13,18 @@ export interface StreamEvent {
 export interface StreamOptions {
   events: AsyncIterable<StreamEvent>
   headers: Record<string, string>
-  /** Asked again and again: a token may be revoked. */
+  /** Called repeatedly, because a token may be revoked. */
   stillAllowed: () => Promise<boolean>
   heartbeatMs?: number
   checkEveryMs?: number
-  /** A reader that has taken nothing for so long is gone. */
+  /** A client that reads nothing for this long is disconnected. */
   stalledMs?: number
 }
 
 const HEARTBEAT_MS = 15_000
 const CHECK_EVERY_MS = 20_000
 const STALLED_MS = 30_000
-/** For the reader: how long to wait before it connects again. */
+/** Tells the client how long to wait before it reconnects. */
 const RETRY_MS = 2_000
 
 export async function streamEvents(response: ServerResponse, options: StreamOptions): Promise<void> {
@@ -36,7 +36,7 @@ export async function streamEvents(response: ServerResponse, options: StreamOpti
   response.writeHead(200, {
     ...headers,
     'content-type': 'text/event-stream; charset=utf-8',
-    // For proxies that gather what they pass on.
+    // Tells proxies not to buffer the response.
     'x-accel-buffering': 'no',
   })
   response.write(`retry: ${RETRY_MS}\n\n`)
@@ -50,7 +50,7 @@ export async function streamEvents(response: ServerResponse, options: StreamOpti
       const next = await iterator.next()
       if (next.done) break
       const { event, json } = next.value
-      // JSON has no line breaks outside of strings, and in strings they are escaped: one line of data is all of it.
+      // The JSON contains no line breaks, because those in strings are escaped. So one data line is enough.
       if (!response.write(`event: ${event}\ndata: ${json}\n\n`) && !(await drained(response, stalledMs))) break
     }
   } finally {
@@ -62,7 +62,7 @@ export async function streamEvents(response: ServerResponse, options: StreamOpti
   }
 }
 
-/** False when the reader has gone, or has not read for too long. */
+/** Resolves to false if the client disconnected, or did not read for too long. */
 function drained(response: ServerResponse, stalledMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = (good: boolean): void => {
