@@ -1,4 +1,4 @@
-// The version of the service and of its command line, from the one place that has it.
+// The version of the service and its command line, read from package.json.
 
 import { readFileSync } from 'node:fs'
 

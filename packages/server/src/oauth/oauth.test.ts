@@ -396,9 +396,9 @@ test('neither assertions nor tokens nor the signing key are in the log or in err
   const access = await token()
   const signing = await store.secrets.getOrCreate('oauth_signing_key', 'another')
   assert.match(signing, /^-----BEGIN PRIVATE KEY-----/)
-  const told = [...log, ...refusals.filter(({ status }) => status !== 200).map(({ text }) => text)].join('\n')
+  const written = [...log, ...refusals.filter(({ status }) => status !== 200).map(({ text }) => text)].join('\n')
   for (const secret of [bad, used, access, 'SECRET', signing]) {
-    for (const piece of secret.split(/[.\n]/).filter((each) => each.length > 5)) assert.ok(!told.includes(piece), piece)
+    for (const piece of secret.split(/[.\n]/).filter((each) => each.length > 5)) assert.ok(!written.includes(piece), piece)
   }
 })
 

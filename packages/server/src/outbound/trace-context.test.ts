@@ -46,7 +46,7 @@ test('any other traceparent is ignored', () => {
 })
 
 test('a tracestate is kept with its members in order; an invalid one is dropped, and the traceparent stays', () => {
-  const rows: [given: string | string[], taken: string | null][] = [
+  const rows: [given: string | string[], expected: string | null][] = [
     ['congo=t61rcWkgMzE', 'congo=t61rcWkgMzE'],
     ['rojo=00f067aa0ba902b7,congo=t61rcWkgMzE', 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE'],
     ['rojo=1 ,\t congo=2', 'rojo=1,congo=2'],
@@ -73,9 +73,9 @@ test('a tracestate is kept with its members in order; an invalid one is dropped,
     ['a=\0', null],
     ['a=\u007f', null],
   ]
-  for (const [tracestate, taken] of rows) {
+  for (const [tracestate, expected] of rows) {
     const trace = parseTraceContext({ headers: { traceparent: PARENT, tracestate } })
-    assert.deepEqual(trace, { traceparent: PARENT, tracestate: taken }, JSON.stringify(tracestate))
+    assert.deepEqual(trace, { traceparent: PARENT, tracestate: expected }, JSON.stringify(tracestate))
   }
 })
 
