@@ -249,7 +249,7 @@ describe('OAuth 2.0', () => {
     const next = ON_POSTGRES ? 'the next key' : undefined
     const env = { ...second.storeEnv, ...(next === undefined ? {} : { SWITCHYARD_NEW_SECRET_KEY: next }) }
     const rotated = await startSwitchyard(second, ['rotate-key', '--end-tokens'], { env }).ended
-    assert.match(rotated.stdout, /access tokens are now refused/, rotated.stderr)
+    assert.match(rotated.stdout, /access tokens are now rejected/, rotated.stderr)
     const third = await second.restart(next === undefined ? {} : { env: { SWITCHYARD_SECRET_KEY: next } })
     const late = await postAs(host, `${third.url}/v1/track`, { authorization: token }, message)
     assert.deepEqual([late.status, (JSON.parse(late.text) as { code: string }).code], [401, 'invalid_access_token'])

@@ -142,8 +142,8 @@ test('the doctor sees the server and the nodes, and no password', async () => {
   const env = { SWITCHYARD_STORE: cluster.database.url, SWITCHYARD_URL: 'http://127.0.0.1:9' }
   const alone = await startSwitchyard(null, ['doctor', '--json'], { env }).ended
   const found = JSON.parse(alone.stdout) as { checks: { name: string; state: string; message: string }[] }
-  assert.match(found.checks.find(({ name }) => name === 'store')?.message ?? '', /^PostgreSQL .* answers/)
-  assert.match(found.checks.find(({ name }) => name === 'nodes')?.message ?? '', /Nodes are alive/)
+  assert.match(found.checks.find(({ name }) => name === 'store')?.message ?? '', /^PostgreSQL .* responds/)
+  assert.match(found.checks.find(({ name }) => name === 'nodes')?.message ?? '', /These nodes are running/)
   assert.ok(!alone.stdout.includes(password))
 })
 
