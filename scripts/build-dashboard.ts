@@ -1,5 +1,5 @@
-// Builds the dashboard when its sources or its packages are newer than what was built. The service serves what lies in
-// packages/dashboard/dist; without a change this takes no time, so that every start can ask for it.
+// Builds the dashboard if its sources or packages have changed since the last build. The service serves
+// packages/dashboard/dist. Without a change this takes no time, so every start can call it.
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -19,20 +19,20 @@ export function buildDashboard({ brief = false }: { brief?: boolean } = {}): boo
   const stamp = hashOfSources()
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return true
   const failed = (output: string): false => {
-    const instead = existsSync(stampFile) ? 'The service shows the dashboard of the last build' : 'The service runs without it'
+    const instead = existsSync(stampFile) ? 'The service serves the last build' : 'The service runs without the dashboard'
     const line = `The dashboard could not be built: ${reasonOf(output)}. ${instead}.`
     process.stderr.write(brief ? `${line} For the full output: npm run build:dashboard\n` : `${output}${line}\n`)
     return false
   }
   const vite = join(root, 'node_modules', 'vite', 'bin', 'vite.js')
-  // Without development dependencies it cannot be built here; a build from elsewhere is used.
+  // Without development dependencies it cannot be built here, so an existing build is used.
   if (!existsSync(vite)) return existsSync(stampFile) || failed('vite is not installed: npm ci installs it\n')
-  // Beside what is served, and put in its place when it is whole: somebody may be reading that, or building, too.
+  // Built in a separate folder and moved into place when complete, because the service may be serving the old build, or another process building, too.
   const fresh = join(folder, `dist-${process.pid}`)
   const args = [vite, 'build', '--logLevel', 'warn', '--outDir', fresh, '--emptyOutDir']
   try {
     accessSync(folder, constants.W_OK)
-    process.stderr.write('Building the dashboard, once …\n')
+    process.stderr.write('Building the dashboard (only after changes) …\n')
     const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
     if (status !== 0) return failed(`${stdout}${stderr}`)
     compress(fresh)
@@ -46,7 +46,7 @@ export function buildDashboard({ brief = false }: { brief?: boolean } = {}): boo
   }
 }
 
-/** As small as can be, once: what the service would compress by itself has to be there at once, and is larger by a twelfth. */
+/** Compresses files once at the highest level. The service would have to compress quickly, which makes files larger by a twelfth. */
 function compress(fresh: string): void {
   for (const name of globSync('assets/*.{js,css}', { cwd: fresh })) {
     const bytes = readFileSync(join(fresh, name))

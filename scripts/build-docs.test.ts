@@ -1,5 +1,5 @@
-// The documentation site as files: that the table of contents and the folder agree, that what stands in the sources stands in the pages,
-// that every link and anchor leads somewhere, and that nothing in a page would be stopped by the policy it is served with.
+// Checks the built documentation site: the table of contents matches the folder, the content of the sources is in the pages,
+// every link and anchor exists, and nothing in a page violates the content security policy.
 
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { buildDocs } from './build-docs.ts'
 
 const DIST = join(DOCS, '.vitepress', 'dist')
 const sources = globSync('**/*.md', { cwd: DOCS }).map((file) => file.replaceAll('\\', '/'))
-/** By its address within the site. */
+/** Pages by their address within the site. */
 const pages = new Map<string, string>()
 
 before(async () => {
@@ -33,16 +33,16 @@ test('every page of the table of contents is written, and every file is in the t
   assert.deepEqual(others, ['index.md'])
 })
 
-test('no page has an address that the service keeps for itself', () => {
+test('no page has an address that the service uses itself', () => {
   for (const taken of ['api', 'openapi.json']) assert.ok(!pages.has(taken) && !existsSync(join(DIST, taken)), taken)
 })
 
-test('the mark of the site is the dashboard’s', () => {
+test('the icon of the site is the dashboard’s', () => {
   const dashboard = join(DOCS, '..', 'packages', 'dashboard', 'public', 'icon.svg')
   assert.equal(readFileSync(join(DOCS, 'public', 'icon.svg'), 'utf8'), readFileSync(dashboard, 'utf8'))
 })
 
-test('braces and tags in the text are text, except the tags of HTML that are meant', () => {
+test('braces and tags in the text are shown as text, except HTML tags that are used on purpose', () => {
   assert.equal(escapeBraces('a {{ b }} { c }'), 'a &#123;&#123; b &#125;&#125; { c }')
   for (const html of ['<br>', '<kbd>', '</kbd>', '<details>\n<summary>More</summary>\n', '<!-- a note -->'])
     assert.equal(htmlOrText(html), html)
@@ -52,7 +52,7 @@ test('braces and tags in the text are text, except the tags of HTML that are mea
     assert.ok(!htmlOrText(unwanted).includes('<'), unwanted)
 })
 
-test('markdown that Vue would read as a template is shown as it stands, wherever it is', async () => {
+test('Markdown that Vue would read as a template is shown as text everywhere', async () => {
   const { createMarkdownRenderer } = await import('vitepress')
   const md = await createMarkdownRenderer(DOCS, { config: configureMarkdown })
   const text = '{{ secret }} <key> <my-thing a="1"> v-if'
@@ -63,7 +63,7 @@ test('markdown that Vue would read as a template is shown as it stands, wherever
   assert.equal(visible(`<main${html}</main>`).split('{{ secret }} <key> <my-thing a="1"> v-if').length - 1, 6)
 })
 
-test('headings are called in addresses what GitHub calls them', () => {
+test('headings have the same anchors as on GitHub', () => {
   for (const [heading, slug] of [
     ['1. Make a pair of keys', '1-make-a-pair-of-keys'],
     ['What it does, and doesn’t', 'what-it-does-and-doesnt'],
@@ -73,7 +73,7 @@ test('headings are called in addresses what GitHub calls them', () => {
     assert.equal(githubSlug(heading), slug)
 })
 
-test('what the sources have between angle brackets, and in braces, can be read in the pages', () => {
+test('text in angle brackets and braces is readable in the pages', () => {
   let placeholders = 0
   for (const file of sources) {
     const text = visible(pages.get(addressOf(file)) ?? '')
@@ -87,7 +87,7 @@ test('what the sources have between angle brackets, and in braces, can be read i
   assert.ok(placeholders > 2, `only ${placeholders}`)
 })
 
-test('a table, a list of codes and a command come out whole', () => {
+test('a table, a list of codes and a command are rendered completely', () => {
   const http = visible(pages.get('reference/http/tracking') ?? '')
   for (const text of ['POST /v1/batch', 'POST /v1/import', 'curl "$SWITCHYARD_URL/v1/track"', 'store_unavailable'])
     assert.ok(http.includes(text), text)
@@ -95,7 +95,7 @@ test('a table, a list of codes and a command come out whole', () => {
   assert.ok(cells > 30, `${cells} cells in the settings`)
 })
 
-test('nothing in a page needs more than the policy takes: no style attribute, no handler, two inline scripts, nothing from elsewhere', () => {
+test('pages comply with the content security policy: no style attribute, no event handler, two inline scripts, nothing from other hosts', () => {
   const inline = new Set<string>()
   for (const [address, html] of pages) {
     assert.doesNotMatch(html, /<[a-z][^>]*\s(?:style|on[a-z]+)=/, address)
@@ -106,14 +106,14 @@ test('nothing in a page needs more than the policy takes: no style attribute, no
       assert.match(target, /^\/docs\//, `${address} loads ${target}`)
   }
   assert.equal(inline.size, 2)
-  // Content that a page puts in later, when a reader moves to it.
+  // Content that is loaded later, when a reader navigates to the page.
   for (const file of globSync('assets/*.md.*.js', { cwd: DIST }))
     assert.doesNotMatch(readFileSync(join(DIST, file), 'utf8'), / style="/, file)
   for (const file of globSync('**/*.css', { cwd: DIST }))
     assert.doesNotMatch(readFileSync(join(DIST, file), 'utf8'), /@import|url\((?!["']?data:)/, file)
 })
 
-test('every link and anchor within the site leads somewhere', () => {
+test('every link and anchor within the site exists', () => {
   const dead: string[] = []
   let followed = 0
   for (const [address, html] of pages) {
@@ -135,7 +135,7 @@ test('every link and anchor within the site leads somewhere', () => {
   assert.deepEqual([...new Set(dead)], [])
 })
 
-test('links out of the documentation lead to files of the repository', () => {
+test('links out of the documentation point to files of the repository', () => {
   const dead: string[] = []
   for (const file of sources)
     for (const [, href = ''] of readFileSync(join(DOCS, file), 'utf8').matchAll(/\]\((\.\.?\/[^)\s#]+)/g))

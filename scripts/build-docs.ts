@@ -1,6 +1,6 @@
-// Builds the documentation site when its sources or its packages are newer than what was built. The service serves what lies in
-// docs/.vitepress/dist, and shows a new build as soon as it is there: so `npm start` runs this beside the service, quietly, and a start
-// is not later for it. Dead links fail the build.
+// Builds the documentation site if its sources or packages have changed since the last build. The service serves
+// docs/.vitepress/dist, and switches to a new build as soon as it exists. So `npm start` runs this quietly beside the service, and it does
+// not delay the start. Dead links fail the build.
 
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -15,7 +15,7 @@ const home = join(docs, '.vitepress')
 const dist = join(home, 'dist')
 const stampFile = join(dist, '.built-from')
 
-/** Gives whether there is a build now. Says so once when it has to be made, unless it is to be quiet: then it tells of failures alone. */
+/** Returns whether there is an up-to-date build now. Prints a line when it starts to build; with `quiet`, prints only failures. */
 export async function buildDocs({ quiet = false, signal }: { quiet?: boolean; signal?: AbortSignal } = {}): Promise<boolean> {
   const stamp = hashOfSources()
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return true
@@ -26,7 +26,7 @@ export async function buildDocs({ quiet = false, signal }: { quiet?: boolean; si
     process.stderr.write(quiet ? `${line} For the full output: npm run build:docs\n` : `${output}${line}\n`)
     return false
   }
-  // Beside what is served, and put in its place when it is whole: somebody may be reading that, or building, too.
+  // Built in a separate folder and moved into place when complete, because the service may be serving the old build, or another process building, too.
   const fresh = join(home, `dist-${process.pid}`)
   try {
     removeLeftOver()
@@ -44,7 +44,7 @@ export async function buildDocs({ quiet = false, signal }: { quiet?: boolean; si
   }
 }
 
-/** In a process of its own, as it fills its process with what it needs and its output is wanted only when it fails. */
+/** Runs in a separate process, because VitePress uses much memory and its output is needed only if it fails. */
 function run(fresh: string, signal: AbortSignal | undefined): Promise<{ code: number | null; output: string }> {
   const child = spawn(process.execPath, [import.meta.filename, '--into', fresh], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
   const stop = (): void => void child.kill('SIGKILL')
@@ -64,7 +64,7 @@ async function buildInto(fresh: string): Promise<void> {
   const { build } = await import('vitepress')
   const options = {
     outDir: fresh,
-    // Several may build at once: each has its own place for what it makes on the way.
+    // Several builds may run at once, so each has its own temporary folder.
     onAfterConfigResolve(config: { tempDir: string }) {
       config.tempDir = temporaryOf(fresh)
     },
@@ -72,7 +72,7 @@ async function buildInto(fresh: string): Promise<void> {
   await build(docs, options)
 }
 
-/** Of builds that were killed. */
+/** Removes the folders of builds that were killed. */
 function removeLeftOver(): void {
   for (const name of readdirSync(home)) {
     const [, pid] = /^dist-(\d+)/.exec(name) ?? []

@@ -1,8 +1,8 @@
-// Why a build failed, in one line, for somebody who only wanted to start the service. Bundlers print a stack trace and source code.
+// Finds the reason of a failed build and shortens it to one line, for somebody who only wants to start the service. Bundlers print a stack trace and source code.
 
 import { stripVTControlCharacters } from 'node:util'
 
-/** Lines that only say that it failed, or where in the bundler. */
+/** Lines that only say that the build failed, or where in the bundler. */
 const SAYS_NOTHING = /^(✗|x Build failed|build error|error during build|build failed|failed to load config|file:|at |vitepress v)/i
 
 /** The first sentence of the error in the output of a build. */

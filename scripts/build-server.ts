@@ -1,6 +1,6 @@
-// Builds the service as a package into packages/server/dist: its source without types, because Node.js strips none under node_modules,
-// with the dashboard and the documentation as they are served. The folders lie as in the repository, so that what is found by its place
-// is found there, too. Nothing is bundled: threads and processes are started by file, and a stack trace names the file that one reads.
+// Builds the service as a package into packages/server/dist: its source without types, because Node.js does not strip types under node_modules,
+// with the built dashboard and documentation. The folders are laid out as in the repository, so that files located by a relative path
+// are found there, too. Nothing is bundled: threads and processes are started from files, and stack traces show the source's file names.
 
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,13 +10,13 @@ import { buildDocs } from './build-docs.ts'
 
 const root = join(import.meta.dirname, '..')
 const home = join(root, 'packages', 'server')
-/** What is only for tests. */
+/** Files that only tests use. */
 const LEFT_OUT = /\.test\.ts$|(?:^|\/)(?:fixtures|conformance)\/|(?:^|\/)conformance\.ts$/
-/** What is served, where it lies in the repository and in the package. */
+/** Built sites, with their path in the repository and in the package. */
 export const SITES = ['packages/dashboard/dist', 'docs/.vitepress/dist']
 
 const ENTRY = `#!/usr/bin/env node
-// The command \`switchyard\`. Whether this Node.js can run it is asked before anything is loaded that it may not know.
+// The command \`switchyard\`. The version of Node.js is checked before anything is loaded that an old version does not support.
 const [major] = process.versions.node.split('.')
 if (Number(major) < 24) {
   console.error(\`Switchyard's service needs Node.js 24 or later; this is \${process.version}.\`)
@@ -25,7 +25,7 @@ if (Number(major) < 24) {
 await import('../packages/server/src/cli.js')
 `
 
-/** Into the folder, which is emptied. The sites are copied as they are: whoever calls this has built them. */
+/** Empties the folder and builds into it. The sites are copied: the caller must have built them. */
 export async function buildServer(dist: string): Promise<void> {
   rmSync(dist, { recursive: true, force: true })
   const files = globSync('src/**/*.ts', { cwd: home }).filter((file) => !LEFT_OUT.test(file))
@@ -42,7 +42,7 @@ export async function buildServer(dist: string): Promise<void> {
   })
   for (const file of files) {
     const built = join(dist, 'packages', 'server', file.replace(/\.ts$/, '.js'))
-    // Imports, and files that threads are started from.
+    // Rewrites imports, and paths of files that threads are started from.
     const text = readFileSync(built, 'utf8').replaceAll(/(["'])(\.{1,2}\/[^"'\n]+)\.ts\1/g, '$1$2.js$1')
     writeFileSync(built, text)
   }
@@ -69,7 +69,7 @@ export async function buildServer(dist: string): Promise<void> {
     type: 'module',
     engines: own['engines'],
     bin: { switchyard: 'bin/switchyard.js' },
-    // It is a program: nothing in it is to be imported.
+    // The package is a program, so it exports nothing.
     exports: { './package.json': './package.json' },
     files: ['bin', 'packages', 'docs'],
     dependencies: own['dependencies'],

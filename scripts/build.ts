@@ -1,4 +1,4 @@
-// Builds the three published packages into packages/*/dist, each a complete package of its own: ESM and CommonJS
+// Builds the three published packages into packages/*/dist, each a complete package: ESM and CommonJS
 // bundles, types, a package.json without dependencies. In the repository the packages run from src/ and are never built.
 
 import { spawnSync } from 'node:child_process'
@@ -11,13 +11,13 @@ const root = join(import.meta.dirname, '..')
 
 interface Published {
   name: string
-  /** Files that stay modules of their own in the bundle; index always does. */
+  /** Files that are separate modules in the bundle, besides index. */
   entries: string[]
-  /** Workspace packages whose code and types are carried inside, so that the published package depends on nothing. */
+  /** Workspace packages whose code and types are included, so that the published package has no dependencies. */
   carries: string[]
-  /** `#name` imports and the entries they stand for, by condition. */
+  /** `#name` imports and the entries that they resolve to, by condition. */
   imports: Record<string, Record<string, string>>
-  /** Further files that are published, and can be imported by their names. */
+  /** Additional published files, which can be imported by name. */
   files: string[]
 }
 
@@ -33,7 +33,7 @@ const published: Published[] = [
   },
 ]
 
-/** Both told by their names, so that no tool has to look for the manifest that says which they are. */
+/** The extension determines the module system, so that tools need no manifest to find out. */
 const FORMS = [
   { format: 'esm', folder: 'esm', script: '.js', declaration: '.d.ts' },
   { format: 'cjs', folder: 'cjs', script: '.cjs', declaration: '.d.cts' },
@@ -83,7 +83,7 @@ async function buildPackage({ name, entries, carries, imports, files }: Publishe
   console.log(`built ${relative(root, dist)}`)
 }
 
-/** Each entry as ES module or CommonJS, as it is asked for. */
+/** Bundles each entry in the given module format. */
 function inBothForms(imports: Published['imports']): Record<string, unknown> {
   const both = (entry: string): object => ({ import: `./esm/${entry}.js`, require: `./cjs/${entry}.cjs` })
   const conditions = (by: Record<string, string>): object =>
@@ -111,7 +111,7 @@ async function bundle(home: string, entries: string[], format: Format, outdir: s
   })
 }
 
-/** The types of all packages, from the compiler, in a folder of their own. */
+/** Lets the compiler write the types of all packages to a temporary folder. */
 function declarations(): string {
   const out = mkdtempSync(join(tmpdir(), 'switchyard-types-'))
   const project = join(root, 'scripts', 'tsconfig.declarations.json')
@@ -127,8 +127,8 @@ function declarations(): string {
 }
 
 /**
- * Copies the types that index names, and those they name, for one module system. What the package carries is named by
- * its place inside.
+ * Copies the type files that index imports, directly or indirectly, for one module system. Imports of included packages are rewritten to
+ * their path inside the package.
  */
 function copyTypes(from: string, to: string, carries: string[], [script, declaration]: readonly [string, string]): void {
   const copied = new Set<string>()

@@ -1,10 +1,10 @@
-// Reads a Dockerfile and its list of files to ignore as a build does, as far as ours go: for the rehearsal of the image and the tests
+// Parses a Dockerfile and its .dockerignore as a build does, as far as our files need it: for the rehearsal of the image and the tests
 // of the files in deploy/.
 
-/** What stands for what in names to ignore. */
+/** Wildcards in .dockerignore, and the regular expressions for them. */
 const WILD: Record<string, string> = { '**/': '(?:.*/)?', '**': '.*', '*': '[^/]*', '?': '[^/]' }
 
-/** Without comments, and with lines joined that go on. */
+/** Returns the instructions without comments, with continued lines joined. */
 export function instructions(text: string): [word: string, rest: string][] {
   const lines = text.replaceAll(/^\s*#.*\n/gm, '').replaceAll(/\\\n\s*/g, ' ')
   return lines.split('\n').flatMap((line) => {
@@ -13,7 +13,7 @@ export function instructions(text: string): [word: string, rest: string][] {
   })
 }
 
-/** As Docker reads them: the last rule that fits a file, or a folder above it, decides. */
+/** As in Docker, the last rule that matches a file, or a folder above it, decides. */
 export function ignoreRules(text: string): (file: string) => boolean {
   const rules = text.split('\n').flatMap((line) => {
     const rule = line.trim()

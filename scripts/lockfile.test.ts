@@ -1,4 +1,4 @@
-// The lockfile is good for every platform on which Switchyard is developed. npm silently leaves out platform packages that it
+// Checks that the lockfile works on every platform on which Switchyard is developed. npm silently leaves out platform packages that it
 // did not find, and then nobody on such a platform can install them. This once kept the dashboard from being built on macOS.
 
 import assert from 'node:assert/strict'
@@ -47,7 +47,7 @@ function withPlatformPackages(): { name: string; locked: Locked[]; missing: stri
   })
 }
 
-/** As Node.js looks for it: in the package's own node_modules, then in those around it. */
+/** Resolves as Node.js does: first in the package's own node_modules, then in those of its parents. */
 function resolve(place: string, name: string): Locked | undefined {
   for (let folder = place; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))) {
     const found = packages[`${folder === '' ? '' : `${folder}/`}node_modules/${name}`]

@@ -1,6 +1,6 @@
-// Lets `npm pack` in a package's folder give what is published. In the repository a package's manifest points at src/;
-// before packing this puts the published manifest in its place, and afterwards the repository's back. npm runs both
-// (prepack, postpack). A pack that was killed in between is mended by the next one, or by `restore`.
+// Makes `npm pack` in a package's folder pack what is published. In the repository a package's manifest points at src/.
+// Before packing, this script replaces it with the published manifest, and afterwards it restores the repository's. npm runs both
+// (prepack, postpack). If packing is killed in between, the next run, or `restore`, repairs the manifest.
 
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -35,12 +35,12 @@ function restore(): void {
   rmSync(license, { force: true })
 }
 
-/** That of dist/, as seen from the folder above. */
+/** The manifest of dist/, with paths relative to the folder above. */
 function publishedManifest(): Record<string, unknown> {
   const text = readFileSync(join(home, 'dist', 'package.json'), 'utf8').replaceAll(/"\.\/(esm|cjs)\//g, '"./dist/$1/')
   const fields = JSON.parse(text) as Record<string, unknown>
   const { scripts } = JSON.parse(readFileSync(kept, 'utf8')) as { scripts: Record<string, string> }
   const data = Object.keys(fields['exports'] as object).filter((path) => /^\.\/.*\.json$/.test(path) && path !== './package.json')
-  // npm still has to find the script that puts the repository's manifest back.
+  // npm still needs the script that restores the repository's manifest.
   return { ...fields, files: ['dist/esm', 'dist/cjs', ...data], scripts: { postpack: scripts['postpack'] } }
 }

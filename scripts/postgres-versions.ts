@@ -1,5 +1,5 @@
-// The PostgreSQL adapter's tests on every version that is supported, each from the registry in a folder of its own: the one that `npm test`
-// uses is the newest. Takes some minutes per version, and the registry.
+// Runs the PostgreSQL adapter's tests on every supported version. Each is installed from the registry in its own folder; `npm test`
+// uses only the newest. Takes some minutes per version and needs the registry.
 //
 //   npm run test:postgres-versions -- [15 16 …]
 
@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** The last release of each that the package has. */
+/** The last release of each version that the package has. */
 const VERSIONS: Record<string, string> = {
   '15': '15.18.0-beta.17',
   '16': '16.14.0-beta.17',
@@ -23,7 +23,7 @@ const platform = `${process.platform === 'win32' ? 'windows' : process.platform}
 const asked = process.argv.slice(2)
 const unknown = asked.filter((version) => !(version in VERSIONS))
 if (unknown.length > 0) {
-  console.error(`no such version: ${unknown.join(', ')}; there are ${Object.keys(VERSIONS).join(', ')}`)
+  console.error(`Unknown PostgreSQL version: ${unknown.join(', ')}. Supported versions: ${Object.keys(VERSIONS).join(', ')}.`)
   process.exit(2)
 }
 
@@ -42,7 +42,7 @@ for (const version of asked.length > 0 ? asked : Object.keys(VERSIONS)) {
     const links = join(packaged, 'scripts', 'hydrate-symlinks.js')
     if (existsSync(links)) execFileSync(process.execPath, [links], { cwd: packaged })
     const files = readdirSync(FOLDER).filter((file) => file.endsWith('.test.ts'))
-    // The server runs as another user under root, and must reach its programs.
+    // When root runs this, the server runs as another user, who must be able to read its programs.
     if (process.getuid?.() === 0) execFileSync('chmod', ['-R', 'a+rX', folder])
     const { status } = spawnSync(
       process.execPath,

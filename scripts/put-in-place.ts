@@ -1,4 +1,4 @@
-// A build that was made beside the one in use takes its place when it is whole, also where several are made at once.
+// Replaces a build in use with a complete new one, even if several builds finish at once.
 
 import { existsSync, renameSync, rmSync } from 'node:fs'
 
@@ -10,7 +10,7 @@ export function putInPlace(fresh: string, place: string): void {
       renameSync(fresh, place)
       break
     } catch (error) {
-      // Another build was quicker between the two steps.
+      // Another build was faster.
       if (attempt === 5) throw error
     } finally {
       rmSync(old, { recursive: true, force: true })

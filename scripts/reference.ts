@@ -1,5 +1,5 @@
-// Writes docs/reference from the tables in the code: `node scripts/run.mjs scripts/reference.ts`. A page is a path and a
-// function that gives its text; e2e/reference.test.ts fails while a file says something else. No sentence is written here.
+// Generates docs/reference from the tables in the code: `node scripts/run.mjs scripts/reference.ts`. A page is a path and a
+// function that returns its text; e2e/reference.test.ts fails if a file differs from it. This file contains no text of the pages.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -11,7 +11,7 @@ import { httpPages } from './reference/http.ts'
 import { metricsPage } from './reference/metrics.ts'
 
 export interface ReferencePage {
-  /** From the repository's root. */
+  /** Relative to the root of the repository. */
   path: string
   render(): string | Promise<string>
 }
@@ -27,7 +27,7 @@ export const REFERENCE_PAGES: readonly ReferencePage[] = [
 
 const root = join(import.meta.dirname, '..')
 
-/** The text that the file of a page has now; undefined when there is no file. */
+/** The current text of a page's file; undefined if there is no file. */
 export function writtenText({ path }: ReferencePage): string | undefined {
   try {
     return readFileSync(join(root, path), 'utf8')

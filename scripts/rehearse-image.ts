@@ -1,6 +1,6 @@
-// Takes the steps of deploy/Dockerfile without Docker, and starts what they give as the image would be: on a root that is read-only, as
-// user 1000, with /data to write to. In place of the base image stands this machine's /usr with the pinned Node.js in it, so it tells
-// what a build would miss, not what a base image lacks. Linux, as root (it mounts, in a namespace of its own); it asks the registry.
+// Runs the steps of deploy/Dockerfile without Docker, and starts the result like the image: on a read-only root, as
+// user 1000, with a writable /data. Instead of the base image it uses the machine's /usr with the pinned Node.js, so it finds files that
+// the build misses, but not programs that the base image lacks. Needs Linux and root (it mounts, in its own namespace), and the registry.
 //
 //   node scripts/rehearse-image.ts [FOLDER]       leaves the stages in the folder, if one is given
 
@@ -16,7 +16,7 @@ import { ignoreRules, instructions } from './dockerfile.ts'
 const root = join(import.meta.dirname, '..')
 const OWNER = 1000
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-/** npm's own on this machine: what was installed before need not be fetched again. */
+/** npm's cache on this machine, so that packages are not downloaded again. */
 const CACHE = execFileSync('npm', ['config', 'get', 'cache'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
 
 interface Stage {
@@ -33,7 +33,7 @@ interface Stage {
 }
 
 if (process.platform !== 'linux' || process.getuid?.() !== 0) {
-  console.error('This mounts and changes users: it runs on Linux, as root.')
+  console.error('This script mounts file systems and changes users. Run it on Linux, as root.')
   process.exit(2)
 }
 const given = process.argv[2]
@@ -70,7 +70,7 @@ function begin(rest: string): Stage {
   return made
 }
 
-/** The folders of a system, and Node.js where the base image has it. */
+/** Creates the folders of a system, with Node.js where the base image has it. */
 function layBase({ folder, usr }: Stage): void {
   for (const name of ['usr', 'etc', 'proc', 'dev', 'tmp', 'root', 'data-of-the-volume']) mkdirSync(join(folder, name), { recursive: true })
   for (const name of ['bin', 'sbin', 'lib', 'lib64']) symlinkSync(`usr/${name}`, join(folder, name))
@@ -91,7 +91,7 @@ function take(of: Stage, word: string, rest: string): void {
   else if (word === 'ENTRYPOINT') of.entrypoint = JSON.parse(rest) as string[]
   else if (word === 'CMD') of.cmd = JSON.parse(rest) as string[]
   else if (word === 'HEALTHCHECK') of.health = JSON.parse(rest.slice(rest.indexOf('['))) as string[]
-  else if (word !== 'VOLUME' && word !== 'EXPOSE') throw new Error(`${word}: not known here`)
+  else if (word !== 'VOLUME' && word !== 'EXPOSE') throw new Error(`${word}: this Dockerfile instruction is not supported by the rehearsal`)
 }
 
 function copy(of: Stage, rest: string): void {
@@ -102,8 +102,8 @@ function copy(of: Stage, rest: string): void {
   for (const source of sources) {
     const path = join(origin, source)
     const isKept = (file: string): boolean => from !== undefined || !ignored(file.slice(root.length + 1))
-    // A build would say that it is not in the context.
-    if (!existsSync(path) || (statSync(path).isFile() && !isKept(path))) throw new Error(`COPY: ${source} is not there, or ignored`)
+    // Docker would fail because the file is not in the build context.
+    if (!existsSync(path) || (statSync(path).isFile() && !isKept(path))) throw new Error(`COPY: ${source} does not exist, or .dockerignore excludes it`)
     const into = resolve(of.workdir, target)
     const to = join(of.folder, target.endsWith('/') ? join(into, source.split('/').at(-1) as string) : into)
     mkdirSync(dirname(to), { recursive: true })
@@ -112,7 +112,7 @@ function copy(of: Stage, rest: string): void {
   }
 }
 
-/** Excluded folders may hold what is included, so what decides is each file. */
+/** Decides for each file, because an excluded folder may contain files that are included. */
 function copyFolder(path: string, to: string, isKept: (file: string) => boolean): void {
   if (!path.startsWith(`${root}/`) || path.startsWith(`${work}/`)) {
     mkdirSync(to, { recursive: true })
@@ -125,7 +125,7 @@ function copyFolder(path: string, to: string, isKept: (file: string) => boolean)
   }
 }
 
-/** The arguments that run a command inside of the stage: mounts of its own, a changed root. */
+/** Arguments of `unshare` to run a command inside the stage, with its own mounts and root. */
 function namespace({ folder, usr, workdir, user }: Stage, command: string[], { writable }: { writable: boolean }): string[] {
   const scratch = `${usr}-work`
   mkdirSync(scratch, { recursive: true })
@@ -155,7 +155,7 @@ function inside(
 async function start(image: Stage): Promise<void> {
   const volume = join(image.folder, 'data-of-the-volume')
   const { uid, gid } = statSync(join(image.folder, 'data'))
-  // A new volume is owned as the folder of the image is.
+  // A new volume gets the owner of the image's folder.
   chownSync(volume, uid, gid)
   const env = { PATH, HOME: '/', ...image.env, SWITCHYARD_PORT: String(await freePort()), SWITCHYARD_LOG: 'warn' }
   const began = performance.now()
@@ -167,7 +167,7 @@ async function start(image: Stage): Promise<void> {
   for await (const line of createInterface({ input: child.stdout })) if (line.startsWith('Send a message')) break
   child.stdout.resume()
   const report = (what: string, ...values: unknown[]): void => console.log(`  ${what.padEnd(34)}`, ...values)
-  console.log('Started as the image would be:')
+  console.log('Started like the image:')
   report('listens after', `${Math.round(performance.now() - began)} ms`)
   const url = `http://127.0.0.1:${env.SWITCHYARD_PORT}`
   for (const path of ['/healthz', '/readyz', '/', '/docs', '/icon.svg']) {
@@ -183,16 +183,16 @@ async function start(image: Stage): Promise<void> {
     namespace(image, ['sh', '-c', 'id -u; touch /app/x /tmp/x /usr/x 2>&1; switchyard --version'], { writable: false }),
     { env, encoding: 'utf8' },
   )
-  report('who, and what it may write', JSON.stringify(who.stdout))
+  report('user, and writable folders', JSON.stringify(who.stdout))
   const { uid: owner } = statSync(join(volume, 'switchyard.db'))
-  report('the store is of user', owner)
+  report('owner of the store', owner)
   const asked = performance.now()
   child.kill('SIGTERM')
   report('SIGTERM: exit code', await ended, `after ${Math.round(performance.now() - asked)} ms`)
   if (health.status !== 0 || owner !== OWNER || (await ended) !== '0') process.exitCode = 1
 }
 
-/** One that is free now. */
+/** Returns a free port. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise((done) => server.once('listening', done))

@@ -1,4 +1,4 @@
-// The version stands in one place, and what repeats it says the same; a release is prepared on a copy of the files that name it.
+// Checks that all files contain the same version, and prepares a release on a copy of the files that contain it.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -27,7 +27,7 @@ function release(root: string, ...args: string[]): { code: number | null; stdout
   return { code: status, stdout, stderr }
 }
 
-test('everything that repeats the version repeats that of the root', () => {
+test('every file that repeats the version has the version of the root package', () => {
   const places = placesOf(repository)
   assert.deepEqual(
     places.filter(({ version }) => version !== NOW),
@@ -36,7 +36,7 @@ test('everything that repeats the version repeats that of the root', () => {
   const files = new Set(places.map(({ file }) => file))
   for (const file of globSync(['packages/*/package.json', 'examples/package.json', 'e2e/package.json'], { cwd: repository }))
     assert.ok(files.has(file), file)
-  // Whatever names the image by a version is among them.
+  // They include every file that contains the image's name with a version.
   for (const file of globSync(['deploy/**/*', 'docs/**/*.md', 'README.md'], { cwd: repository, withFileTypes: true })) {
     const path = join(file.parentPath, file.name)
     if (!file.isFile() || path.includes('/dist/')) continue
@@ -44,7 +44,7 @@ test('everything that repeats the version repeats that of the root', () => {
   }
 })
 
-test('a release sets the version everywhere, dates what was unreleased, and says what comes next', (t) => {
+test('a release sets the version everywhere, dates the unreleased changes, and prints the next steps', (t) => {
   const root = copyOf(t)
   const { code, stdout, stderr } = release(root, NEXT)
   assert.deepEqual([code, stderr], [0, ''])
@@ -56,7 +56,7 @@ test('a release sets the version everywhere, dates what was unreleased, and says
   assert.equal((after as string).replace(heading, '## [Unreleased]\n'), before)
   for (const step of [`git tag --annotate v${NEXT}`, 'npm publish ./packages/node/dist', `-t switchyard:${NEXT} .`, 'npm run sbom'])
     assert.ok(stdout.includes(step), step)
-  // What is not the version is as it was, to the byte.
+  // Everything except the version is unchanged, byte for byte.
   for (const file of ['packages/server/package.json', 'package-lock.json', 'deploy/compose.yml']) {
     const [was, is] = [repository, root].map((folder) => readFileSync(join(folder, file), 'utf8').split('\n')) as [string[], string[]]
     assert.equal(is.length, was.length)
@@ -65,13 +65,13 @@ test('a release sets the version everywhere, dates what was unreleased, and says
       [],
     )
   }
-  // The same again is refused: it has been released.
+  // Releasing the same version again fails.
   const again = release(root, NEXT)
   assert.equal(again.code, 1)
   assert.match(again.stderr, new RegExp(`CHANGELOG.md has ${NEXT} already`))
 })
 
-test('a rehearsal writes nothing; what is no version, or an earlier one, or nothing new, is refused', (t) => {
+test('a dry run writes nothing; an invalid version, an earlier version, and a release without changes are rejected', (t) => {
   const root = copyOf(t)
   const texts = (): string[] => placesOf(root).map(({ file }) => readFileSync(join(root, file), 'utf8'))
   const before = texts()

@@ -1,6 +1,6 @@
-// Prepares a release: the version, which stands in the root's package.json, is set wherever it has to be repeated, and what CHANGELOG.md
-// has as unreleased becomes the version's, with the day. It writes files of the repository and nothing else: it commits, tags and
-// publishes nothing, but says what to do next. release.test.ts holds every place to the root's version.
+// Prepares a release: sets the version in the root's package.json and wherever it is repeated, and moves the unreleased changes in CHANGELOG.md
+// to the version, with the date. It only writes files of the repository: it commits, tags and
+// publishes nothing, but prints the next steps. release.test.ts compares every place with the root's version.
 
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ Sets VERSION in every manifest, in the lockfile, in the client and in the names 
 
 const VERSION = String.raw`\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?`
 
-/** Where the version is repeated: the first group of the pattern stands before it. Each file must have it, unless it only may. */
+/** Where the version is repeated. The first group of the pattern is the text before it. Each file must contain it, unless it is optional. */
 const PLACES: readonly { files: string[]; pattern: RegExp; may?: true }[] = [
   {
     files: ['package.json', 'packages/*/package.json', 'examples/package.json', 'e2e/package.json'],
@@ -41,7 +41,7 @@ export interface Place {
   version: string
 }
 
-/** Every place that repeats the version, with what it says. */
+/** Every place that repeats the version, with the version found there. */
 export function placesOf(root: string): Place[] {
   const named = PLACES.flatMap(({ files, pattern, may }) =>
     globSync(files, { cwd: root }).flatMap((file) => {
@@ -60,7 +60,7 @@ export function placesOf(root: string): Place[] {
   return [...named, ...[lock.version, ...locked].map((version) => ({ file: 'package-lock.json', version }))]
 }
 
-/** What would be written, by file. Throws an Error for people where that is not possible. */
+/** The new contents of files. Throws an Error with a readable message if a release is not possible. */
 export function plan(root: string, version: string, today: string): Map<string, string> {
   if (!new RegExp(`^${VERSION}$`).test(version)) throw new Error(`${version} is not a version such as 0.2.0 or 0.2.0-rc.1.`)
   const now = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version
@@ -71,7 +71,7 @@ export function plan(root: string, version: string, today: string): Map<string, 
     for (const file of globSync(files, { cwd: root }).sort()) {
       const text = textOf(file)
       if (text.search(pattern) === -1 && may) continue
-      if (text.search(pattern) === -1) throw new Error(`${file} does not name the version where it should: ${pattern.source}`)
+      if (text.search(pattern) === -1) throw new Error(`${file} does not contain the version where it is expected: ${pattern.source}`)
       written.set(
         file,
         text.replaceAll(pattern, (_all, before: string) => `${before}${version}`),
@@ -85,9 +85,9 @@ export function plan(root: string, version: string, today: string): Map<string, 
 }
 
 function changelogFor(text: string, version: string, today: string): string {
-  if (text.includes(`## [${version}]`)) throw new Error(`CHANGELOG.md has ${version} already: it was released.`)
+  if (text.includes(`## [${version}]`)) throw new Error(`CHANGELOG.md already has a section for ${version}. Choose a later version.`)
   const [, unreleased] = /^## \[Unreleased\]\n([^]*?)(?=^## \[|$(?![^]))/m.exec(text) ?? []
-  if (unreleased === undefined) throw new Error('CHANGELOG.md has no [Unreleased].')
+  if (unreleased === undefined) throw new Error('CHANGELOG.md has no section [Unreleased]. Add one with the changes to release.')
   if (!/^- /m.test(unreleased)) throw new Error('CHANGELOG.md has nothing under [Unreleased]: there is nothing to release.')
   return text.replace('## [Unreleased]\n', `## [Unreleased]\n\n## [${version}] - ${today}\n`)
 }
@@ -101,7 +101,7 @@ function readLock(root: string): Lock {
   return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock
 }
 
-/** The root's and the workspaces'; what is installed lies under node_modules. */
+/** Sets the version of the root and the workspaces; installed packages are under node_modules. */
 function ownEntries({ packages }: Lock): Lock['packages'][string][] {
   return Object.entries(packages).flatMap(([path, entry]) => (path.includes('node_modules/') ? [] : [entry]))
 }
@@ -118,7 +118,7 @@ function lockFor(root: string, version: string): string {
   return `${JSON.stringify(lock, null, 2)}\n`
 }
 
-/** By the numbers; a version with a suffix is before the one without. */
+/** Compares by number; a version with a suffix comes before the one without. */
 function compare(one: string, other: string): number {
   const parts = (version: string): [number[], string] => {
     const [numbers = '', ...suffix] = version.split('-')
@@ -137,7 +137,7 @@ function nextSteps(root: string, version: string): string {
   const dists = ['protocol', 'webhook', 'node', 'server'].map((name) => `packages/${name}/dist`)
   return `
 Next:
-${repository === undefined ? '\n  # package.json has no "repository" yet: registries link to it, and READMEs by it. Set it first.\n' : ''}
+${repository === undefined ? '\n  # package.json has no "repository" yet: registries and READMEs use it for links. Set it first.\n' : ''}
   npm test
   git commit --all --message 'Release ${version}' && git tag --annotate v${version} --message 'Switchyard ${version}'
   npm run build && npm run build:server

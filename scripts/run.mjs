@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Entry of every npm script. Plain JavaScript for any Node.js from 18, because it runs before anything is installed:
-// it installs what is missing, then hands over to the pinned runtime, which runs TypeScript as it is.
+// it installs what is missing, then starts the pinned runtime, which runs TypeScript without a build step.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ const modules = join(root, 'node_modules')
 const pinned = join(modules, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
 const stampFile = join(modules, '.switchyard-installed')
 
-// What stands before the script is for the runtime.
+// Arguments before the script are options of the runtime.
 const given = process.argv.slice(2)
 const flags = given.slice(
   0,
@@ -30,13 +30,13 @@ if (!script) {
 
 const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 18) {
-  console.error(`Switchyard needs Node.js 18 or later to start; this is ${process.version}. It brings its own runtime from there.`)
+  console.error(`Switchyard needs Node.js 18 or later to start; this is ${process.version}. Install a newer version and try again; Switchyard then installs its own runtime.`)
   process.exit(1)
 }
 
 ensureInstalled()
 const runtime = findRuntime()
-// The service serves the dashboard from its build; asking costs little when there is nothing to do.
+// The service serves the built dashboard. This costs little if nothing has changed.
 const isService = script.endsWith('server/src/cli.ts') && isServing(args)
 if (isService) spawnSync(runtime, [join(root, 'scripts', 'build-dashboard.ts'), '--brief'], { stdio: ['ignore', 2, 2] })
 
@@ -44,18 +44,18 @@ const child = spawn(runtime, [...flags, join(root, script), ...args], {
   stdio: 'inherit',
   env: { ...process.env, PATH: `${join(modules, '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}` },
 })
-// The documentation takes longer than the dashboard, and nobody reads it in the first seconds: it is built beside the service, behind it
-// in priority, and shown when it is there.
+// Building the documentation takes longer than the dashboard, and nobody reads it in the first seconds: it is built beside the service, with lower
+// priority, and served when it is ready.
 const isDemo = script.endsWith('scripts/demo/demo.ts') && !args.includes('--help')
 const docs = isService || isDemo ? startBehind(join(root, 'scripts', 'build-docs.ts'), '--quiet') : undefined
 
-// A terminal sends Ctrl-C to the whole group, so the child has it already; a supervisor's signals reach only us.
+// A terminal sends Ctrl-C to the whole process group, so the child gets it too; a supervisor's signals reach only this process.
 process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
 process.on('SIGTERM', () => child.kill('SIGTERM'))
-// A terminal that is closed tells the group, too; whoever is told twice has only heard it again.
+// A closed terminal also signals the whole group; getting the signal twice does no harm.
 process.on('SIGHUP', () => child.kill('SIGHUP'))
-// `npm start` puts a shell between npm and us, which dies of npm's SIGTERM without passing it on: then we have a new
-// parent. Once, because a second signal means "at once".
+// `npm start` puts a shell between npm and us, which ends on npm's SIGTERM without forwarding it: then this process gets a new
+// parent. The signal is sent only once, because a second one means "stop at once".
 if (process.env.npm_lifecycle_event) {
   const parent = process.ppid
   const watch = setInterval(() => {
@@ -78,7 +78,7 @@ function startBehind(...command) {
   try {
     if (started.pid !== undefined) setPriority(started.pid, constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // It has ended, or may not be put behind.
+    // The process has ended, or its priority may not be changed.
   }
   return started
 }
@@ -93,7 +93,7 @@ function ensureInstalled() {
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex')
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
-  // The packages were installed in another way: by hand, or in a layer of an image.
+  // The packages were installed in another way: manually, or in a layer of an image.
   if (isInstalled()) return writeStamp(stamp)
   console.error('Installing dependencies (npm ci) …')
   const npm = npmCommand()
@@ -102,13 +102,13 @@ function ensureInstalled() {
     stdio: ['ignore', 2, 2],
   })
   if (done.status !== 0) {
-    console.error('npm ci failed: see above. The registry must be reachable once; after that nothing is downloaded.')
+    console.error('npm ci failed: see the output above. The first start needs access to the npm registry; later starts download nothing.')
     process.exit(done.status ?? 1)
   }
   writeStamp(stamp)
 }
 
-// npm leaves a list of what it installed. Installed is what is listed there if it is newer than the lockfile or has the same content: file times of copies and checkouts mean nothing.
+// npm writes a list of the packages it installed. They are up to date if the list is newer than the lockfile or has the same content: file times of copies and checkouts are not reliable.
 function isInstalled() {
   const [lockfile, listFile] = [join(root, 'package-lock.json'), join(modules, '.package-lock.json')]
   if (!existsSync(listFile)) return false
@@ -129,8 +129,8 @@ function writeStamp(stamp) {
   }
 }
 
-// The registry package `node` fetches its binary in an install script. Where scripts are switched off, run that one here. It has none for
-// musl, and a release may lack one for another platform: it is an optional dependency, and then the Node.js that runs this script is used.
+// The registry package `node` downloads its binary in an install script. If scripts are disabled, this runs it. There is no binary for
+// musl, and a release may lack one for another platform: so it is an optional dependency, and without it the Node.js that runs this script is used.
 function findRuntime() {
   if (runs(pinned)) return pinned
   if (!existsSync(pinned) && existsSync(join(modules, 'node'))) {
@@ -152,7 +152,7 @@ function runs(file) {
 
 function npmCommand() {
   const cli = process.env.npm_execpath
-  // Other package managers set it, too.
+  // Other package managers set this variable, too.
   if (cli && /npm-cli\.c?js$/.test(cli)) return { file: process.execPath, args: [cli] }
   return { file: process.platform === 'win32' ? 'npm.cmd' : 'npm', args: [] }
 }

@@ -1,4 +1,4 @@
-// What the bills of materials say, against what is really there: the shape of CycloneDX, what is installed, and what the service loads.
+// Checks the bills of materials: they follow CycloneDX, and contain the packages that are installed and those that the service loads.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -12,11 +12,11 @@ const root = join(import.meta.dirname, '..')
 const NOW = new Date('2026-11-15T00:00:00Z')
 
 for (const [name, subject] of Object.entries(SUBJECTS)) {
-  test(`the bill of materials of ${name} has CycloneDX's shape, and refers to nothing that is not in it`, () => {
+  test(`the bill of materials of ${name} follows CycloneDX, and all its references exist`, () => {
     const bom = bomOf(subject, NOW)
     assert.deepEqual([bom.bomFormat, bom.specVersion, bom.version], ['CycloneDX', '1.6', 1])
     assert.match(bom.serialNumber, /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
-    assert.deepEqual(bom, bomOf(subject, NOW), 'the same again is the same')
+    assert.deepEqual(bom, bomOf(subject, NOW), 'the result is deterministic')
     const all = [bom.metadata.component, ...bom.components]
     const refs = all.map((component) => component['bom-ref'])
     assert.equal(new Set(refs).size, refs.length)
@@ -30,14 +30,14 @@ for (const [name, subject] of Object.entries(SUBJECTS)) {
   })
 }
 
-test('published packages bring nothing of others, and say what of ours they carry', () => {
+test('the bills of the client packages have no third-party packages, and list the Switchyard packages they include', () => {
   assert.deepEqual(
     ['protocol', 'webhook', 'node'].map((name) => bomOf(SUBJECTS[name] as never, NOW).components.map((component) => component.name)),
     [[], [], ['protocol']],
   )
 })
 
-test('every package that the service loads is in its bill, in that version', () => {
+test('the bill of the service contains every package that it loads, with its version', () => {
   const hooks = `import { registerHooks } from 'node:module'
     const urls = []
     registerHooks({ load(url, context, next) { urls.push(url); return next(url, context) } })
@@ -58,7 +58,7 @@ test('every package that the service loads is in its bill, in that version', () 
     loaded.filter((purl) => !known.has(purl)),
     [],
   )
-  // And of what is only in the page.
+  // The packages of the dashboard are included, too.
   assert.ok([...known].some((purl) => purl.startsWith('pkg:npm/react-dom@')))
   assert.ok([...known].some((purl) => purl.startsWith('pkg:npm/%40fontsource-variable/inter@')))
   assert.ok(![...known].some((purl) => /npm\/(?:vite|typescript|esbuild|playwright-core)@/.test(purl)), 'no tools')

@@ -1,6 +1,6 @@
-// Writes what is in the things that are published, as CycloneDX 1.6 JSON: the service as the image has it, and each package. Made from
-// the lockfile, which says what is installed to the byte; so it asks nobody, and gives the same for the same commit. `npm sbom` was
-// tried first: with workspaces and without development dependencies it leaves out packages that both have (docs/decisions/0033-releases.md).
+// Writes a bill of materials (CycloneDX 1.6 JSON) for the service as in the image, and for each package. It is generated from
+// the lockfile, which lists exactly what is installed; so it makes no requests, and the result is the same for the same commit. `npm sbom`
+// leaves out packages when it is used with workspaces and without development dependencies (docs/decisions/0033-releases.md).
 //
 //   npm run sbom [-- FOLDER]       default: dist/sbom
 
@@ -48,10 +48,10 @@ export interface Bom {
 }
 
 interface Subject {
-  /** The workspace that it is made of. */
+  /** The workspace that it is built from. */
   path: string
   type: Component['type']
-  /** Workspaces whose code is inside. */
+  /** Workspaces whose code is included. */
   carries: string[]
   /** Files whose imports are bundled into it, and the workspace that they resolve from. */
   bundles: { files: string; from: string }[]
@@ -115,7 +115,7 @@ export function bomOf({ path, type, carries, bundles }: Subject, now = new Date(
   }
 }
 
-/** What is installed for it: its dependencies, those that are optional and there, and peers that it does not come without. */
+/** Its dependencies, the optional dependencies that are installed, and the required peers. */
 function directOf(packages: Record<string, Locked>, place: string): string[] {
   const { dependencies = {}, optionalDependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = packages[place] as Locked
   const required = [...Object.keys(dependencies), ...Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional)]
@@ -128,7 +128,7 @@ function directOf(packages: Record<string, Locked>, place: string): string[] {
   return [...new Set([...places, ...optional].filter((found) => found !== undefined))]
 }
 
-/** As Node.js looks: beside it, then further up. A workspace is a link to its folder. */
+/** Resolves as Node.js does: beside the package, then in parent folders. A workspace is a link to its folder. */
 function placeOf(packages: Record<string, Locked>, from: string, name: string): string | undefined {
   for (let at = from; ; at = posix.dirname(at)) {
     const place = posix.join(at === '.' ? '' : at, 'node_modules', name)
@@ -175,7 +175,7 @@ function nameOf(workspace: string): string {
   return (JSON.parse(readFileSync(join(root, workspace, 'package.json'), 'utf8')) as { name: string }).name
 }
 
-/** The same for the same contents. */
+/** Derived from the contents, so equal contents give an equal value. */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   return [hex.slice(0, 8), hex.slice(8, 12), `5${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join('-')

@@ -1,5 +1,5 @@
-// Pictures of the dashboard for the README, into docs/images: a service of its own on a free port, a shop's traffic through it, receivers
-// that do well, badly and nothing at all. Run it again after a change: npm run screenshots
+// Takes the screenshots of the dashboard in docs/images: starts a service on a free port and sends it a shop's traffic, with receivers
+// that succeed, fail and do not answer. Run it again after a change: npm run screenshots
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,11 +29,11 @@ const PICTURES: readonly Picture[] = [
   { name: 'sources', address: ({ views }) => views['/sources/:id'] as string },
 ]
 
-// Names of pictures to take; all when none is given.
+// Names of the screenshots to take; all if none is given.
 const wanted = process.argv.slice(2)
 const unknown = wanted.filter((name) => !PICTURES.some((picture) => picture.name === name) && name !== 'start')
 if (unknown.length > 0) {
-  console.error(`no such picture: ${unknown.join(', ')}. There are ${PICTURES.map(({ name }) => name).join(', ')} and start.`)
+  console.error(`Unknown screenshot: ${unknown.join(', ')}. Known names: ${PICTURES.map(({ name }) => name).join(', ')} and start.`)
   process.exit(2)
 }
 
@@ -45,7 +45,7 @@ const isWanted = (name: string): boolean => wanted.length === 0 || wanted.includ
   await using scene = await startScene()
   const stopped = new AbortController()
   const traffic = keepSending(scene, stopped.signal)
-  // Charts and latencies need some minutes' worth of numbers; those of the last seconds have to do.
+  // Charts and latencies would look better with some minutes of traffic; the last seconds must be enough.
   await eventually(
     async () => (await scene.service.stats()).accepted,
     (accepted) => accepted >= 900,
@@ -64,7 +64,7 @@ async function take({ service }: Scene, name: string, address: string): Promise<
   for (const [width, theme] of LOOKS) {
     await using tab = await browser.open(service, { width, theme, scale: width === NARROW ? 2 : 1, height: width === NARROW ? 844 : 860 })
     await tab.visit(address)
-    // Some of what is live has come in.
+    // Some live events have arrived.
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     const file = join(folder, `${name}-${width === NARROW ? 'phone' : 'desktop'}-${theme}.png`)
     writeFileSync(file, await tab.page.screenshot({ animations: 'disabled' }))
@@ -73,7 +73,7 @@ async function take({ service }: Scene, name: string, address: string): Promise<
   }
 }
 
-/** About 60 messages a second, as long as pictures are taken. */
+/** Sends about 60 messages a second while screenshots are taken. */
 async function keepSending({ service }: Scene, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await shopTraffic(service, 60)

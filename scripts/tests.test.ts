@@ -10,7 +10,7 @@ import { after, test } from 'node:test'
 const folder = mkdtempSync(join(tmpdir(), 'switchyard-runner-'))
 after(() => rmSync(folder, { recursive: true }))
 
-/** A test file whose Nth run fails, and no other. */
+/** A test file whose Nth run fails, and only that run. */
 function fileThatFailsIn(name: string, failing: number): string {
   const counts = JSON.stringify(join(folder, `${name}.runs`))
   const file = join(folder, `${name}.test.ts`)
@@ -53,7 +53,7 @@ test('--repeat runs a file many times, shows the output of the runs that failed 
   assert.match(output, /1 of 3 runs failed/)
 })
 
-test('a file whose process does not end after its tests fails, and does not hold up the run', async () => {
+test('a file whose process does not end after its tests fails, and does not block the run', async () => {
   const file = join(folder, 'leaking.test.ts')
   writeFileSync(file, `import { test } from 'node:test'\ntest('leaking', () => void setInterval(() => {}, 1_000))\n`)
   const { code, output } = await runTests(file, '--timeout', '1')
@@ -61,7 +61,7 @@ test('a file whose process does not end after its tests fails, and does not hold
   assert.match(output, /still running after 1 s[^]*failed: \S*leaking\.test\.ts\n$/)
 })
 
-test('a run in which everything passes exits with 0; no matching file and an invalid --repeat are refused', async () => {
+test('a run in which everything passes exits with 0; no matching file and an invalid --repeat are errors', async () => {
   const steady = fileThatFailsIn('passing', 0)
   assert.equal((await runTests(steady, '--repeat', '2')).code, 0)
   for (const args of [['no-such-file'], [steady, '--repeat', 'often'], [steady, '--timeout', '0']])

@@ -1,7 +1,7 @@
-// Every test, a process per file. Files that take longest begin first, those that wait in turn with those that work, so that the cores
-// are busy to the end; and all of them share one PostgreSQL server, but for those that kill theirs. A file that fails fails the run: there
-// is no second try, because it would hide races. `node scripts/tests.ts e2e/cluster` runs what lies there, `--slowest` lists what took
-// longest, and `node scripts/tests.ts FILE --repeat 50 --busy` looks for a race: it runs the file 50 times beside busy loops.
+// Runs all tests, one process per file. The longest files start first, and files that mostly wait alternate with files that use the processor,
+// so that all cores are busy until the end. All files share one PostgreSQL server, except those that kill theirs. If a file fails, the run fails:
+// nothing is retried, because that would hide races. `node scripts/tests.ts e2e/cluster` runs the tests in that folder, `--slowest` lists the slowest
+// files, and `node scripts/tests.ts FILE --repeat 50 --busy` looks for a race: it runs the file 50 times beside busy loops.
 
 import { globSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -15,14 +15,14 @@ import { programs } from '../packages/server/src/store/postgres/fixtures/postgre
 import { createTemplate, PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 
 const root = join(import.meta.dirname, '..')
-/** A test that waits for what never comes fails, and does not hold up whoever runs it. The longest file takes a fraction of this. */
+/** After this time a hanging test fails. The longest file takes a fraction of it. */
 const HUNG_SECONDS = 300
-/** More than there are cores: many of the longest files wait most of their time, for a lease to end or a server to start. */
+/** More than the number of cores, because many of the longest files mostly wait: for a lease to expire or a server to start. */
 const FILES_AT_ONCE = availableParallelism() + 2
 /** Two busy loops for each core, so that a test gets at most a third of the processor. */
 const BUSY_LOOPS = availableParallelism() * 2
 const TEST_FILES = ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'e2e/**/*.test.ts']
-/** What takes longest, first. The order of the others hardly matters. */
+/** The slowest files, slowest first. The order of the others hardly matters. */
 const FIRST = [
   'packages/server/src/store/postgres/postgres.test.ts',
   'e2e/cluster/network-partition.test.ts',
@@ -55,7 +55,7 @@ const { values, positionals } = parseArgs({
 const rank = (file: string): number => (FIRST.includes(file) ? FIRST.indexOf(file) : FIRST.length)
 const files = asked(positionals).sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
 if (files.length === 0) {
-  console.error(`No test file has ${positionals.join(' or ')} in its path.`)
+  console.error(`No test file has ${positionals.join(' or ')} in its path. Give a part of the path, for example: e2e/cluster`)
   process.exit(2)
 }
 const [runs = 1, timeoutSeconds = 1] = [values.repeat, values.timeout].map(Number)
@@ -75,12 +75,12 @@ if (server !== null) {
 // If the programs had to be copied for the server's user, all test files share one copy.
 process.env['SWITCHYARD_TEST_POSTGRES_BIN'] ??= programs()
 
-// Compiling the service takes as long as many a file's tests: each process leaves what it compiled to the next.
+// Compiling the service takes as long as the tests of many files, so processes share a compile cache.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'switchyard-e2e-compiled')
 
 /**
- * The timeout of node:test ends a test. A process that something keeps alive after its tests, such as a service that was not stopped, would
- * be waited for without end. Not in the file's worker threads, where it would end the thread alone.
+ * The timeout of node:test ends only a test. The runner would wait for ever for a process that something keeps alive after its tests, such as a
+ * service that was not stopped. Not set in the file's worker threads, where it would end only the thread.
  */
 const ENDS_BY_ITSELF = `data:text/javascript,${encodeURIComponent(`
 import { isMainThread } from 'node:worker_threads'
@@ -105,7 +105,7 @@ await Promise.all(loops.map((loop) => loop.terminate()))
 await server?.dispose()
 process.exitCode = failed.length === 0 ? 0 : 1
 
-/** Test files that have one of these in their path, or all; a path of a file means that file alone, wherever it is. */
+/** Test files whose path contains one of the given texts, or all test files if none is given. The path of a file selects only that file. */
 function asked(parts: readonly string[]): string[] {
   const all = globSync(TEST_FILES, { cwd: root })
   if (parts.length === 0) return all
@@ -135,7 +135,7 @@ async function repeat(): Promise<void> {
   console.log(styleText('bold', `\n${failedRuns} of ${runs} runs failed`))
 }
 
-/** Those that did not pass: also what ended before it could say anything. */
+/** The files that did not pass, including those that ended without reporting a result. */
 async function runFiles(output: NodeJS.WritableStream): Promise<string[]> {
   const passed = new Set<string>()
   const stream = run({

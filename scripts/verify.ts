@@ -1,5 +1,5 @@
-// Everything that must hold before a change lands, in the order that fails fastest. `npm test` and `npm run verify` run
-// it whole; `npm run verify -- tests` (or another step's name) runs one step; `--fix` mends format and lint instead.
+// Runs every check that a change must pass, fastest first. `npm test` and `npm run verify` run
+// all steps; `npm run verify -- tests` (or another step's name) runs one step; `--fix` fixes format and lint errors instead.
 
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -29,12 +29,12 @@ const plan = wanted.includes('--fix') ? fixes : checks
 const names = wanted.filter((word) => word !== '--fix')
 const unknown = names.filter((name) => !plan.some(([step]) => step === name))
 if (unknown.length > 0) {
-  console.error(`no such step: ${unknown.join(', ')}. The steps are ${plan.map(([name]) => name).join(', ')}.`)
+  console.error(`Unknown step: ${unknown.join(', ')}. The steps are ${plan.map(([name]) => name).join(', ')}.`)
   process.exit(2)
 }
 
 const asked = plan.filter(([name]) => names.length === 0 || names.includes(name))
-// Tests have all of the machine. What comes before them is begun two at a time, and told as a whole when it is done.
+// The tests run alone, with the whole machine. The steps before them run two at a time; their output is printed when they end.
 for (let at = 0; at < asked.length; ) {
   const isAlone = plan === fixes || asked[at]?.[0] === 'tests'
   const together = isAlone ? asked.slice(at, at + 1) : asked.slice(at, at + 2).filter(([name]) => name !== 'tests')
@@ -44,7 +44,7 @@ for (let at = 0; at < asked.length; ) {
   at += together.length
 }
 
-/** Its exit code. */
+/** Returns the exit code. */
 async function run([name, command, args]: Step, isAlone: boolean): Promise<number> {
   if (isAlone) console.log(styleText('bold', `\n▶ ${name}`))
   const started = performance.now()

@@ -1,11 +1,11 @@
-// The colours of code as classes. Shiki writes them as style attributes, which the service's policy does not take. A theme has a few
-// dozen colours, so each gets a class that sets the variable which the site's stylesheet reads; the stylesheet of them is made here.
+// Replaces the style attributes that Shiki writes for the colours of code with classes, because the service's content security policy
+// forbids style attributes. A theme has a few dozen colours; each gets a class that sets the variable that the site's stylesheet reads.
 
 import { bundledThemes, type ShikiTransformer } from 'shiki'
 
 export const THEMES = { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' } as const
 
-/** What stands in a page as `import 'virtual:code-colours.css'`. */
+/** The module that is imported as `import 'virtual:code-colours.css'`. */
 export const STYLESHEET = 'virtual:code-colours.css'
 
 const classOf = (variable: string, value: string): string => `c-${`${variable}-${value}`.replaceAll(/[^a-z\d]+/gi, '-').toLowerCase()}`
@@ -22,7 +22,7 @@ export const coloursByClass: ShikiTransformer = {
     }
   },
   pre(node) {
-    // Colours of the block as a whole: the site has its own.
+    // Colours of the whole block are dropped: the site has its own.
     delete node.properties['style']
   },
 }

@@ -1,5 +1,5 @@
 // The documentation site: the markdown files under docs/, as GitHub shows them, built to files that the service serves at /docs.
-// Nothing in it comes from elsewhere, it has no inline style, and its policy allows its two inline scripts by their hashes.
+// It loads nothing from other hosts, has no inline styles, and its content security policy allows its two inline scripts by their hashes.
 
 import { copyFileSync, globSync, mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -16,26 +16,26 @@ const sidebar = [
 
 const BACK = { text: 'Back', items: [{ text: 'Documentation', link: '/' }] }
 
-/** Where a word of the navigation leads: to the first page of its section. */
+/** A link of the navigation leads to the first page of its section. */
 const firstOf = (title: string): string => sidebar.find(({ text }) => text === title)?.items[0]?.link ?? '/'
 
 export default defineConfig({
   base: '/docs/',
   lang: 'en',
   title: 'Switchyard',
-  description: 'Analytics routing: a tracking API in, signed and retried webhooks out, nothing acknowledged lost.',
+  description: 'Analytics routing: a tracking API receives messages, and signed webhooks with retries deliver them. No acknowledged message is lost.',
   cleanUrls: true,
-  // Its data as a file with a hashed name: one inline script less.
+  // Writes its data to a file with a hashed name, which saves one inline script.
   metaChunk: true,
   cacheDir: join(DOCS, '..', 'node_modules', '.cache', 'vitepress'),
-  // A dead link fails the build, except to a page that is about to be written. A test fails while there is such a page.
+  // A dead link fails the build, except to a listed page that is not written yet. A test fails while there is such a page.
   ignoreDeadLinks: unwritten().map((page) => new RegExp(`(?:^|/)${basename(page)}$`)),
   rewrites: { 'decisions/README.md': 'decisions/index.md' },
   head: [
     ['link', { rel: 'icon', type: 'image/svg+xml', href: '/docs/icon.svg' }],
     ['meta', { name: 'color-scheme', content: 'light dark' }],
   ],
-  // Without it, changing the scheme adds a style element, which the policy does not take.
+  // Without it, changing the colour scheme adds a style element, which the policy forbids.
   appearance: { disableTransition: false },
   markdown: {
     theme: THEMES,
@@ -45,7 +45,7 @@ export default defineConfig({
     externalLinks: { target: '_blank', rel: 'noreferrer' },
   },
   vite: {
-    // The service compresses and caches; a picture stays a file.
+    // Pictures stay files: the service compresses and caches them.
     build: { assetsInlineLimit: 0, chunkSizeWarningLimit: 4_000, reportCompressedSize: false },
     plugins: [
       {
@@ -55,15 +55,15 @@ export default defineConfig({
       },
     ],
   },
-  // What the theme draws on the server with a style attribute: the policy takes none, and style.css says the same.
+  // Removes style attributes that the theme renders: the policy forbids them, and style.css sets the same styles.
   transformHtml: (html) => html.replaceAll(/ style="(?:position:relative;|--vp-vh:0px;)"/g, ''),
-  // The letters that every page needs are loaded beside the styles that name the font, and not after them.
+  // Every page needs the Latin letters, so they are preloaded instead of waiting for the styles that reference the font.
   transformHead({ assets }) {
     const font = assets.find((file) => /inter-latin-wght-normal\.[\w-]+\.woff2$/.test(file))
-    if (font === undefined) throw new Error('The build has no file of the font Inter with Latin letters to preload')
+    if (font === undefined) throw new Error('The build contains no Inter font file with Latin letters to preload')
     return [['link', { rel: 'preload', as: 'font', type: 'font/woff2', href: font, crossorigin: '' }]]
   },
-  // Files that pages link to, beside the pages; and the font's licence, as the SIL Open Font License requires.
+  // Copies files that pages link to; and the font's licence, as the SIL Open Font License requires.
   buildEnd({ outDir }) {
     copyFileSync(createRequire(import.meta.url).resolve('@fontsource-variable/inter/LICENSE'), join(outDir, 'assets', 'inter-LICENSE.txt'))
     for (const file of globSync('{guide,operations,reference}/**/*.{yml,json}', { cwd: DOCS })) {
@@ -87,15 +87,15 @@ export default defineConfig({
     outline: { level: [2, 3], label: 'On this page' },
     search: { provider: 'local' },
     notFound: {
-      title: 'There is no such page',
-      quote: 'The address is not one of this documentation. The search may find what you look for.',
-      linkLabel: 'to the start of the documentation',
-      linkText: 'To the start',
+      title: 'Page not found',
+      quote: 'This address is not part of the documentation. Try the search.',
+      linkLabel: 'Go to the home page of the documentation',
+      linkText: 'Go to the home page',
     },
     externalLinkIcon: false,
     footer: {
       message: 'Released under the Apache License 2.0.',
-      copyright: 'Served by Switchyard itself; nothing is loaded from elsewhere.',
+      copyright: 'Served by Switchyard itself, without third-party requests.',
     },
   },
 })

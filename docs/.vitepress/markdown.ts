@@ -1,5 +1,5 @@
-// Markdown as GitHub shows it, in a site whose pages are templates of Vue: braces and tags in the text are text, links are those of
-// the repository, and nothing carries a style attribute, as the service's policy takes none. The sources know nothing of this.
+// Renders Markdown as GitHub does, although pages of the site are Vue templates: braces and tags in the text are shown as text, links
+// are the repository's links, and no element has a style attribute, because the service's policy forbids them. The sources need nothing special for this.
 
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import type { MarkdownRenderer } from 'vitepress'
@@ -7,7 +7,7 @@ import { DOCS } from './contents.ts'
 
 const ROOT = join(DOCS, '..')
 
-/** Of HTML in the sources, these are meant; any other is a placeholder that somebody wrote without backticks. */
+/** HTML tags that the sources use on purpose. Any other tag is a placeholder that somebody wrote without backticks. */
 const TAGS = new Set(['a', 'b', 'br', 'code', 'dd', 'details', 'dl', 'dt', 'em', 'hr', 'i', 'img', 'kbd', 'p', 'picture', 'source'])
 for (const tag of ['strong', 'sub', 'summary', 'sup', 'table', 'tbody', 'td', 'th', 'thead', 'tr']) TAGS.add(tag)
 
@@ -29,7 +29,7 @@ interface State {
 export function configureMarkdown(md: MarkdownRenderer): void {
   const { rules } = md.renderer
   const { text } = rules
-  if (text === undefined) throw new Error('the renderer of the site has changed')
+  if (text === undefined) throw new Error('the Markdown renderer has changed: a rule that this file wraps is missing')
   rules.text = (...args) => escapeBraces(text(...args))
   rules.html_inline = (tokens, at) => htmlOrText(tokens[at]?.content ?? '')
   rules.html_block = (tokens, at) => htmlOrText(tokens[at]?.content ?? '')
@@ -38,7 +38,7 @@ export function configureMarkdown(md: MarkdownRenderer): void {
   md.core.ruler.push('no-style-attributes', (state) => alignByClass(state.tokens))
 }
 
-/** What a heading is called in an address, as GitHub has it: the sources link to each other by these. */
+/** The anchor of a heading, as on GitHub: the sources use these in links. */
 export function githubSlug(heading: string): string {
   return heading
     .trim()
@@ -47,7 +47,7 @@ export function githubSlug(heading: string): string {
     .replaceAll(' ', '-')
 }
 
-/** Vue reads entities after it has looked for braces. */
+/** Braces are written as entities, which Vue decodes only after it has looked for braces. */
 export function escapeBraces(html: string): string {
   return html.replaceAll('{{', '&#123;&#123;').replaceAll('}}', '&#125;&#125;')
 }
@@ -59,7 +59,7 @@ export function htmlOrText(html: string): string {
   return escapeBraces(isMeant ? html : html.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'))
 }
 
-/** Links as the site has them. Where they lead is relative to the file, as on GitHub. */
+/** Converts links, which are relative to the file as on GitHub, to the site's addresses. */
 function linkWithin({ tokens, env: { path: file } }: State): void {
   if (file === undefined) return
   for (const { children } of tokens) {
@@ -75,7 +75,7 @@ function linkWithin({ tokens, env: { path: file } }: State): void {
   }
 }
 
-/** What lies outside of docs/ has no address in the site. A test looks whether it is there. */
+/** Files outside docs/ have no address in the site. A test checks that they exist. */
 function nameInPlaceOfLink(tokens: Token[], at: number, name: string): void {
   const close = tokens.findIndex(({ type }, index) => index > at && type === 'link_close')
   const shown = tokens.slice(at + 1, close)
@@ -83,14 +83,14 @@ function nameInPlaceOfLink(tokens: Token[], at: number, name: string): void {
   const write = (token: Token | undefined, content: string): unknown =>
     token && Object.assign(token, { type: 'html_of_site', nesting: 0, content })
   const code = `<code v-pre>${name}</code>`
-  // A link that is called what the file is called says its whole name; any other says it besides.
+  // If the text of the link is the file's name, it is replaced by the full path; otherwise the path is added.
   const isName = name.endsWith(text.replace(/\/$/, ''))
   if (isName) for (const token of shown) write(token, '')
   write(tokens[at], `<span title="${name} in the repository">${isName ? code : ''}`)
   write(tokens[close], `</span>${isName || text.includes(name) ? '' : ` (${code})`}`)
 }
 
-/** Columns are aligned by a class. */
+/** Aligns columns with a class. */
 function alignByClass(tokens: Token[]): void {
   for (const token of tokens) {
     const [, side] = /^text-align:\s*(left|right|center)$/.exec(token.attrGet('style') ?? '') ?? []

@@ -1,4 +1,4 @@
-// The look of the site: the default theme in the dashboard's colours and font. The theme's own copy of Inter is left out.
+// The design of the site: the default theme in the dashboard's colours and font. The theme's own copy of Inter is left out.
 
 import DefaultTheme from 'vitepress/theme-without-fonts'
 import '@fontsource-variable/inter/wght.css'

@@ -1,3 +1,3 @@
-// Stylesheets are imported for their effect; Vite knows what to do with them.
+// Stylesheets are imported for their side effects; Vite handles them.
 
 declare module '*.css'
