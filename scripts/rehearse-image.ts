@@ -103,7 +103,8 @@ function copy(of: Stage, rest: string): void {
     const path = join(origin, source)
     const isKept = (file: string): boolean => from !== undefined || !ignored(file.slice(root.length + 1))
     // Docker would fail because the file is not in the build context.
-    if (!existsSync(path) || (statSync(path).isFile() && !isKept(path))) throw new Error(`COPY: ${source} does not exist, or .dockerignore excludes it`)
+    if (!existsSync(path) || (statSync(path).isFile() && !isKept(path)))
+      throw new Error(`COPY: ${source} does not exist, or .dockerignore excludes it`)
     const into = resolve(of.workdir, target)
     const to = join(of.folder, target.endsWith('/') ? join(into, source.split('/').at(-1) as string) : into)
     mkdirSync(dirname(to), { recursive: true })

@@ -30,7 +30,9 @@ if (!script) {
 
 const [major, minor] = process.versions.node.split('.').map(Number)
 if (major < 18) {
-  console.error(`Switchyard needs Node.js 18 or later to start; this is ${process.version}. Install a newer version and try again; Switchyard then installs its own runtime.`)
+  console.error(
+    `Switchyard needs Node.js 18 or later to start; this is ${process.version}. Install a newer version and try again; Switchyard then installs its own runtime.`,
+  )
   process.exit(1)
 }
 

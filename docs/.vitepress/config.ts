@@ -23,7 +23,8 @@ export default defineConfig({
   base: '/docs/',
   lang: 'en',
   title: 'Switchyard',
-  description: 'Analytics routing: a tracking API receives messages, and signed webhooks with retries deliver them. No acknowledged message is lost.',
+  description:
+    'Analytics routing: a tracking API receives messages, and signed webhooks with retries deliver them. No acknowledged message is lost.',
   cleanUrls: true,
   // Writes its data to a file with a hashed name, which saves one inline script.
   metaChunk: true,

@@ -19,7 +19,7 @@ export function font(): Plugin {
       order: 'post',
       handler(_html, { bundle = {} }) {
         const file = Object.keys(bundle).find((name) => LATIN.test(name))
-        if (file === undefined) throw new Error('The build has no file of the font Inter with Latin letters to preload')
+        if (file === undefined) throw new Error('The build contains no Inter font file with Latin letters to preload')
         // Browsers load fonts without credentials: without `crossorigin` the preloaded copy would not be used.
         const attrs = { rel: 'preload', as: 'font', type: 'font/woff2', href: `/${file}`, crossorigin: '' }
         return [{ tag: 'link', attrs, injectTo: 'head' }]
