@@ -92,7 +92,7 @@ const RULES: Rule[] = [
   { files: serverRoot, may: [...server, storePort] },
   {
     files: /^dashboard\//,
-    may: [/^dashboard\//, /^react(-dom)?(\/|$)/, /^@mantine\//, /^@tanstack\//, /^wouter(\/|$)/],
+    may: [/^dashboard\//, /^react(-dom)?(\/|$)/, /^@mantine\//, /^@tanstack\//, /^wouter(\/|$)/, /^@fontsource-variable\/inter\//],
     mayTypes: [protocol],
   },
 ]
