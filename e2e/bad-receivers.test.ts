@@ -119,7 +119,7 @@ const BAD: Bad[] = [
     },
     state: 'expired',
     reason: 'invalid_response',
-    error: /^The receiver answered with something that is not HTTP\/1\.1\.$/,
+    error: /^The response of the receiver is not valid HTTP\/1\.1\.$/,
   },
   {
     what: 'resets the connection',
@@ -158,14 +158,14 @@ const BAD: Bad[] = [
     behave: (socket) => socket.end(Buffer.from(Array.from({ length: 10_000 }, (_, at) => (at * 7919) % 256))),
     state: 'expired',
     reason: 'invalid_response',
-    error: /^The receiver answered with something that is not HTTP\/1\.1\.$/,
+    error: /^The response of the receiver is not valid HTTP\/1\.1\.$/,
   },
   {
     what: 'answers with a Content-Length that is no number',
     behave: (socket) => socket.end(`${OK}Content-Length: ten\r\n\r\n`),
     state: 'expired',
     reason: 'invalid_response',
-    error: /^The receiver answered with something that is not HTTP\/1\.1\.$/,
+    error: /^The response of the receiver is not valid HTTP\/1\.1\.$/,
   },
   {
     what: 'answers a failure in bytes that are no text',

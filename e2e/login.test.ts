@@ -81,7 +81,7 @@ test('a wrong token is in the log by its sender, and never itself', async () => 
   await logIn(service, 'SECRET-wrong-token')
   await call(service, '/api/sources', { headers: { authorization: 'Bearer SECRET-other-token' } })
   const lines = await Promise.all(
-    ['login', 'bearer'].map((how) => service.logged(({ msg, how: of }) => /wrong control token/.test(msg) && of === how)),
+    ['login', 'bearer'].map((how) => service.logged(({ msg, how: of }) => /invalid control token/.test(msg) && of === how)),
   )
   for (const { level, address } of lines) assert.deepEqual([level, address], ['warn', '127.0.0.1'])
   assert.doesNotMatch(service.stderr() + service.stdout(), /SECRET/)

@@ -68,7 +68,7 @@ test('a release sets the version everywhere, dates the unreleased changes, and p
   // Releasing the same version again fails.
   const again = release(root, NEXT)
   assert.equal(again.code, 1)
-  assert.match(again.stderr, new RegExp(`CHANGELOG.md has ${NEXT} already`))
+  assert.match(again.stderr, new RegExp(`CHANGELOG.md already has a section for ${NEXT}`))
 })
 
 test('a dry run writes nothing; an invalid version, an earlier version, and a release without changes are rejected', (t) => {

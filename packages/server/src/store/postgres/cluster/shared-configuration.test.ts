@@ -325,7 +325,7 @@ suite('nodes that share a configuration', () => {
       await other.sees(({ sources }) => sources.has(made.id))
       await other.shared.refresh()
       assert.equal(other.shared.configuration.destinations.get(kept.id), known)
-      assert.match(other.shared.problem ?? '', /another key/)
+      assert.match(other.shared.problem ?? '', /encrypted with key/)
       assert.equal(one.shared.problem, null)
       await assert.rejects(other.configuring.createSource(source()), StoreUnavailable)
       await assert.rejects(other.configuring.getOrCreate('session_key', 'x'), StoreUnavailable)
