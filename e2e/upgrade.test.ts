@@ -230,7 +230,10 @@ test('a store of a later version is refused in words, and left as it is', async 
   const before = readFileSync(file)
   const { code, stderr } = await runService({ env: { SWITCHYARD_STORE: `sqlite:${file}`, SWITCHYARD_PORT: '0', ...options.env } }).ended
   assert.equal(code, 1)
-  assert.match(stderr, /was written by a newer version of Switchyard .* Start the newer version, or restore a backup that was made before the upgrade\.\n$/)
+  assert.match(
+    stderr,
+    /was written by a newer version of Switchyard .* Start the newer version, or restore a backup that was made before the upgrade\.\n$/,
+  )
   assert.ok(readFileSync(file).equals(before))
 })
 
