@@ -109,8 +109,17 @@ test('pages comply with the content security policy: no style attribute, no even
   // Content that is loaded later, when a reader navigates to the page.
   for (const file of globSync('assets/*.md.*.js', { cwd: DIST }))
     assert.doesNotMatch(readFileSync(join(DIST, file), 'utf8'), / style="/, file)
-  for (const file of globSync('**/*.css', { cwd: DIST }))
-    assert.doesNotMatch(readFileSync(join(DIST, file), 'utf8'), /@import|url\((?!["']?data:)/, file)
+  for (const file of globSync('**/*.css', { cwd: DIST })) {
+    const css = readFileSync(join(DIST, file), 'utf8')
+    assert.doesNotMatch(css, /@import/, file)
+    for (const [, target = ''] of css.matchAll(/url\(\s*["']?([^"')]*)/g)) {
+      if (target.startsWith('data:')) continue
+      const { origin, pathname } = new URL(target, `http://site/docs/${file.replaceAll('\\', '/')}`)
+      assert.equal(origin, 'http://site', `${file} loads ${target}`)
+      assert.match(pathname, /^\/docs\//, `${file} loads ${target}`)
+      assert.ok(existsSync(join(DIST, pathname.slice('/docs/'.length))), `${file} loads ${target}, which is not in the build`)
+    }
+  }
 })
 
 test('every link and anchor within the site exists', () => {
