@@ -167,12 +167,12 @@ test('settings that need a disk, a process or a key in another form are refused 
   assert.throws(() => new client.Analytics({ writeKey: 'edge', spool: { dir: 'spool' } }), {
     code: 'invalid_settings',
     field: 'spool.dir',
-    message: /needs a disk, and this runtime has none/,
+    message: /this runtime has no file system/,
   })
   assert.throws(() => new client.Analytics({ writeKey: 'edge', handleSignals: true }), {
     code: 'invalid_settings',
     field: 'handleSignals',
-    message: /needs a process, and this runtime has none/,
+    message: /this runtime has no process signals/,
   })
   assert.throws(() => new client.Analytics({ writeKey: 'edge', oauthSettings }), {
     code: 'invalid_settings',

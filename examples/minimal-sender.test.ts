@@ -29,6 +29,6 @@ suite('the minimal sender', { concurrency: 4 }, () => {
     await gone.close()
     const { code, stdout, stderr } = await runExample(t, 'minimal-sender.ts', { args: [gone.url] })
     assert.deepEqual([code, stdout], [1, `${gone.url}: 0 delivered, 2 failed, 0 pending\n`])
-    assert.match(stderr, /^delivery_failure: the tracking API could not be reached: .*ECONNREFUSED/)
+    assert.match(stderr, /^delivery_failure: the request to the tracking API failed: .*ECONNREFUSED/)
   })
 })

@@ -1,6 +1,5 @@
-// The client: six calls and enqueue, each composed, piped through plugins, queued, sent and settled. The stages are in the folders
-// call/, plugins/, queue/ and send/, in this order; here and in outbox.ts they are joined. A call never throws and
-// never waits.
+// The client: six calls and enqueue. Each message is composed, run through plugins, queued, sent and settled. These stages are in
+// the folders call/, plugins/, queue/ and send/; this file and outbox.ts connect them. A call never throws and never blocks.
 
 import { type MessageType, parseTime, refusal } from '@switchyard/protocol'
 import { platform } from '#platform'
@@ -60,7 +59,7 @@ export type AnalyticsEvents = {
   drained: []
 }
 
-/** Methods that people take off the instance: `const { track } = analytics`. */
+/** Methods that also work when detached from the instance: `const { track } = analytics`. */
 const BOUND = [
   'identify',
   'track',
@@ -79,11 +78,16 @@ const BOUND = [
   'emit',
 ] as const
 
+/** A plugin, to be passed to `analytics.register()`. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a plugin written for one event catalog works with all
 export type Plugin = PluginOf<Analytics<any>>
 
+/**
+ * A client for one source. Calls queue a message and return immediately; the client sends the queue in batches. `Events` is an
+ * optional map of event names to their properties, with which the compiler checks calls of `track`.
+ */
 export class Analytics<Events extends { [Event in keyof Events]: EventProperties } = EventCatalog> extends Emitter<AnalyticsEvents> {
-  /** Resolves when plugins registered so far have loaded. */
+  /** Resolves when all plugins registered so far have loaded or failed to load. */
   ready: Promise<void> = Promise.resolve()
   readonly #settings: CheckedSettings
   readonly #outbox: Outbox
@@ -91,6 +95,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   readonly #warned = new Set<string>()
   #isFailing = false
 
+  /** Throws an AnalyticsError with the code `invalid_settings` if a setting is missing or invalid. */
   constructor(settings: AnalyticsSettings) {
     super()
     this.#settings = checkSettings(settings)
@@ -106,45 +111,46 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       finish: (ctx) => this.#pipeline.finish(ctx),
     })
     for (const name of BOUND) Object.defineProperty(this, name, { value: this[name].bind(this), writable: true, configurable: true })
-    // A moment later, when there can be listeners.
+    // Deferred, so that the caller can add listeners first.
     queueMicrotask(() => this.emit('initialize', settings))
   }
 
+  /** Version of this library. */
   get VERSION(): string {
     return LIBRARY.version
   }
 
-  /** Who the user is, and traits of theirs. */
+  /** Records who a user is, and their traits. Returns false if the queue is above its high-water mark: wait for `drained`. */
   identify(message: IdentifyParams, callback?: Callback): boolean {
     return this.#call('identify', message, callback)
   }
 
-  /** What a user did. */
+  /** Records something that a user did. Returns false if the queue is above its high-water mark: wait for `drained`. */
   track(message: TrackParams<Events>, callback?: Callback): boolean {
     return this.#call('track', message, callback)
   }
 
-  /** A page that a user saw. */
+  /** Records a web page that a user viewed. Returns false if the queue is above its high-water mark: wait for `drained`. */
   page(message: PageParams, callback?: Callback): boolean {
     return this.#call('page', message, callback)
   }
 
-  /** A screen of an app that a user saw. */
+  /** Records an app screen that a user viewed. Returns false if the queue is above its high-water mark: wait for `drained`. */
   screen(message: ScreenParams, callback?: Callback): boolean {
     return this.#call('screen', message, callback)
   }
 
-  /** A group that a user belongs to, and traits of the group. */
+  /** Records a group that a user belongs to, and the group's traits. Returns false if the queue is above its high-water mark: wait for `drained`. */
   group(message: GroupParams, callback?: Callback): boolean {
     return this.#call('group', message, callback)
   }
 
-  /** Another ID of the same user. */
+  /** Merges two IDs of the same user: `previousId` and the new `userId`. Returns false if the queue is above its high-water mark: wait for `drained`. */
   alias(message: AliasParams, callback?: Callback): boolean {
     return this.#call('alias', message, callback)
   }
 
-  /** A message that was made elsewhere, of whichever type it says: all its fields are sent as they are. */
+  /** Sends a complete message from elsewhere, such as a line of an export. All fields are sent unchanged; the message includes its own `type`. */
   enqueue(message: RawMessage, callback?: Callback): boolean {
     try {
       if (isObject(message)) {
@@ -159,20 +165,20 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     }
   }
 
-  /** Sends what is queued, and resolves when every message called before it has its outcome, or at the timeout. */
+  /** Sends all queued messages. Resolves when each message of an earlier call is delivered or has failed, or at the timeout. */
   flush(options?: FlushParams): Flushed {
     const { timeout, close = false } = options ?? {}
     return (close ? this.#outbox.close(timeout) : this.#outbox.flush(timeout)) as Flushed
   }
 
-  /** Takes no further calls, and flushes. */
+  /** Closes the client to further calls, and flushes. Await it before the process exits. */
   closeAndFlush(options?: CloseAndFlushParams): Flushed {
     return this.flush({ timeout: options?.timeout, close: true })
   }
 
   /**
-   * Adds plugins; resolves when all have loaded. Nothing is sent until then. The plugins also see calls made right before, if there
-   * was no await in between.
+   * Adds plugins; resolves when all have loaded. Nothing is sent until then. The plugins also process calls made just before
+   * `register()`, if there was no `await` in between.
    */
   register(...plugins: Plugin[]): Promise<void> {
     this.#outbox.hold()
@@ -189,12 +195,12 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
         plugins.map((plugin) => plugin.name),
       )
     })
-    // What fails is an error event; nobody has to await this as well.
+    // A failure is emitted as an error event, so an ignored promise must not cause an unhandled rejection.
     done.catch(() => {})
     return done
   }
 
-  /** Removes plugins by name. */
+  /** Removes plugins by name, after calling their `unload()`. */
   async deregister(...names: string[]): Promise<void> {
     const removed = await this.#pipeline.deregister(names, this)
     if (removed.length > 0) this.emit('deregister', removed)
@@ -207,7 +213,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       return this.#take(eventOf(type, given, Date.now()), isNoTime(given['timestamp']), type, callback)
     } catch (error) {
       // Only from the caller's own objects: getters and proxies that throw.
-      return this.#refuse(new AnalyticsError('not_serializable', `${type} was not taken: ${messageOf(error)}`, { reason: error }), callback)
+      return this.#refuse(new AnalyticsError('not_serializable', `${type} was rejected: ${messageOf(error)}`, { reason: error }), callback)
     }
   }
 
@@ -217,14 +223,14 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     const composed = compose(event)
     if (!composed.ok) {
       const { code, message, field, reason } = composed
-      const sentence = call === undefined ? message : `${call} was not taken: ${message}`
+      const sentence = call === undefined ? message : `${call} was rejected: ${message}`
       return this.#refuse(new AnalyticsError(code, sentence, { reason, field, ctx: new Context(event) }), callback)
     }
     const { type } = event
     if (isTimeless) {
       // Past events must not land in the present; others are better taken than lost.
-      if (this.#settings.historical) return this.#refuse(timeless(event, NO_TIME), callback)
-      this.#failed(timeless(event, `${NO_TIME} The message was taken, with the time of the call.`), false)
+      if (this.#settings.historical) return this.#refuse(invalidTimestamp(event, 'The message was rejected.'), callback)
+      this.#failed(invalidTimestamp(event, 'The message is sent with the time of the call instead.'), false)
     }
     if (this.#settings.disable) return this.#pretend(type, composed, callback)
     if (!this.#outbox.reserve(composed.bytes)) return this.#refuse(queueFull(Context.fromJson(composed.json)), callback)
@@ -260,7 +266,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       const composed = compose(withoutEmptyIntegrations(event))
       if (!composed.ok) {
         const { code, field, reason } = composed
-        throw new AnalyticsError(code, `after plugins: ${composed.message}`, { reason, field, ctx: current })
+        throw new AnalyticsError(code, `the message is invalid after its plugins ran: ${composed.message}`, { reason, field, ctx: current })
       }
       this.#outbox.release(message.bytes)
       message.bytes = 0
@@ -335,21 +341,22 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   #warnOnce(error: AnalyticsError): void {
     if (this.#warned.has(error.code)) return
     this.#warned.add(error.code)
-    platform.warn(`${error.code}: ${error.message} (Further ones are not printed: listen with analytics.on('error', …).)`)
+    platform.warn(
+      `${error.code}: ${error.message} (Only the first error with this code is printed. To see all, use analytics.on('error', …).)`,
+    )
   }
 
   protected override listenerFailed(type: keyof AnalyticsEvents, thrown: unknown): void {
-    const error = new AnalyticsError('listener_failed', `a listener of ${type} threw: ${messageOf(thrown)}`, { reason: thrown })
+    const error = new AnalyticsError('listener_failed', `a listener for the event ${type} threw: ${messageOf(thrown)}`, { reason: thrown })
     if (type === 'error') this.#warnOnce(error)
     else this.#failed(error, false)
   }
 }
 
-const NO_TIME = 'The timestamp is no time.'
-
-/** Where the message is taken it is not its failure, and its callback is not told; but it must not go unnoticed. */
-function timeless(event: AnalyticsEvent, sentence: string): AnalyticsError {
-  return new AnalyticsError('timestamp_invalid', `${event.type}: ${sentence}`, { field: 'timestamp', ctx: new Context(event) })
+/** If the message is sent anyway, it has not failed and its callback gets no error; the error event still reports the timestamp. */
+function invalidTimestamp(event: AnalyticsEvent, consequence: string): AnalyticsError {
+  const message = `${event.type}: timestamp is not a Date, an ISO 8601 string or epoch milliseconds. ${consequence}`
+  return new AnalyticsError('timestamp_invalid', message, { field: 'timestamp', ctx: new Context(event) })
 }
 
 function isNoTime(timestamp: unknown): boolean {
@@ -361,5 +368,5 @@ function isObject(value: unknown): value is RawParams {
 }
 
 function queueFull(ctx: Context): AnalyticsError {
-  return new AnalyticsError('queue_full', `${ctx.event.type} was not taken: ${CLIENT_ERRORS.queue_full}`, { ctx })
+  return new AnalyticsError('queue_full', `${ctx.event.type} was rejected: ${CLIENT_ERRORS.queue_full}`, { ctx })
 }

@@ -78,21 +78,21 @@ test('the authorization server is the host’s /oauth2 unless it is given', () =
 type Checked = ReturnType<typeof checkSettings>
 
 const adjusted: [settings: Record<string, unknown>, actual: (checked: Checked) => unknown, expected: unknown, warning: RegExp][] = [
-  [{ flushAt: 0 }, ({ flushAt }) => flushAt, 1, /^flushAt .* is 0; the client uses 1$/],
-  [{ flushAt: '20' }, ({ flushAt }) => flushAt, 20, /^flushAt .* is "20"; the client uses 20$/],
-  [{ maxEventsInBatch: '0' }, ({ flushAt }) => flushAt, 1, /^maxEventsInBatch .* is "0"; the client uses 1$/],
-  [{ flushInterval: -5 }, ({ flushIntervalMs }) => flushIntervalMs, 0, /^flushInterval .* is -5; the client uses 0$/],
-  [{ maxRetries: -1 }, ({ maxRetries }) => maxRetries, 0, /^maxRetries .* is -1; the client uses 0$/],
+  [{ flushAt: 0 }, ({ flushAt }) => flushAt, 1, /^flushAt .* is 0; using 1 instead$/],
+  [{ flushAt: '20' }, ({ flushAt }) => flushAt, 20, /^flushAt .* is "20"; using 20 instead$/],
+  [{ maxEventsInBatch: '0' }, ({ flushAt }) => flushAt, 1, /^maxEventsInBatch .* is "0"; using 1 instead$/],
+  [{ flushInterval: -5 }, ({ flushIntervalMs }) => flushIntervalMs, 0, /^flushInterval .* is -5; using 0 instead$/],
+  [{ maxRetries: -1 }, ({ maxRetries }) => maxRetries, 0, /^maxRetries .* is -1; using 0 instead$/],
   // Nothing would ever be delivered within 1 ms.
-  [{ httpRequestTimeout: 0 }, ({ requestTimeoutMs }) => requestTimeoutMs, 10_000, /^httpRequestTimeout .* is 0; the client uses 10000$/],
-  [{ maxInFlight: 0 }, ({ maxInFlight }) => maxInFlight, 1, /^maxInFlight .* is 0; the client uses 1$/],
-  [{ maxRateLimitDuration: '60' }, ({ maxRateLimitMs }) => maxRateLimitMs, 60_000, /^maxRateLimitDuration .* uses 60$/],
-  [{ spool: { dir: 'd', maxBytes: '500' } }, ({ spool }) => spool?.maxBytes, 500, /^spool.maxBytes .* uses 500$/],
+  [{ httpRequestTimeout: 0 }, ({ requestTimeoutMs }) => requestTimeoutMs, 10_000, /^httpRequestTimeout .* is 0; using 10000 instead$/],
+  [{ maxInFlight: 0 }, ({ maxInFlight }) => maxInFlight, 1, /^maxInFlight .* is 0; using 1 instead$/],
+  [{ maxRateLimitDuration: '60' }, ({ maxRateLimitMs }) => maxRateLimitMs, 60_000, /^maxRateLimitDuration .* using 60 instead$/],
+  [{ spool: { dir: 'd', maxBytes: '500' } }, ({ spool }) => spool?.maxBytes, 500, /^spool.maxBytes .* using 500 instead$/],
   [
     { oauthSettings: { clientId: 'c', clientKey: 'k', keyId: 'i', maxRetries: -1 } },
     ({ oauth }) => oauth?.maxRetries,
     0,
-    /^oauthSettings.maxRetries .* is -1; the client uses 0$/,
+    /^oauthSettings.maxRetries .* is -1; using 0 instead$/,
   ],
 ]
 

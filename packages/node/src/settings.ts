@@ -1,6 +1,6 @@
-// The settings: their meaning for people, their defaults, and their limits. Everything is checked once, in the
-// constructor, which is the only place where this library throws. A number outside of its limits is adjusted with a
-// warning (the public client adjusts without one); only what cannot be interpreted is refused.
+// The settings, their defaults and their limits. They are checked once, in the constructor, which is the only place where
+// this library throws. A number below its minimum is adjusted with a warning (the public client adjusts it without one);
+// only a value that cannot be interpreted is rejected.
 
 import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
@@ -10,65 +10,65 @@ import type { HTTPClient, HTTPFetchFn } from './send/http-client.ts'
 import { MAX_TIMER_MS } from './timer-limit.ts'
 
 export interface OAuthSettings {
-  /** The application's ID. */
+  /** ID of the OAuth application. */
   clientId: string
-  /** The private key, PKCS#8 in PEM, whose public half was uploaded. */
+  /** Private key in PEM format (PKCS#8). Its public key must be uploaded to the authorization server. */
   clientKey: string
-  /** The ID that the public key was given. */
+  /** ID of the uploaded public key. */
   keyId: string
-  /** The authorization server. Default: `host` + `/oauth2`. */
+  /** Base URL of the authorization server. Default: `host` + `/oauth2`. */
   authServer?: string | undefined
-  /** Default: `tracking_api:write`. */
+  /** OAuth scope to request. Default: `tracking_api:write`. */
   scope?: string | undefined
-  /** Retries of a token request. Default: the client's own `maxRetries`. */
+  /** Maximum number of retries of a token request. Default: the client's `maxRetries`. */
   maxRetries?: number | undefined
-  /** Default: the client's own `httpClient`. */
+  /** HTTP client for token requests. Default: the client's `httpClient`. */
   httpClient?: HTTPClient | HTTPFetchFn | undefined
 }
 
 export interface AnalyticsSettings {
-  /** Key of the source that messages belong to. */
+  /** Write key of the source that the messages belong to. */
   writeKey: string
   /** Base URL of the tracking API; it selects the region. Default: `http://localhost:8080`. */
   host?: string | undefined
   /** Path of the tracking API. Default: `/v1/batch`, or `/v1/import` with `historical`. */
   path?: string | undefined
   /**
-   * Imports the past: timestamps arrive as they are. No `sentAt` is sent, by which the service would correct them, and a
-   * timestamp that is no time is refused instead of taken for now. Default: false.
+   * Set this to import past events with their timestamps unchanged: the client sends no `sentAt`, which the service would use
+   * to correct them, and rejects a message whose timestamp is invalid instead of using the current time. Default: false.
    */
   historical?: boolean | undefined
-  /** Retries of a batch after a temporary failure. Default: 3. `Infinity` retries until it succeeds. */
+  /** Maximum number of retries of a batch after a temporary failure. `Infinity` retries until it succeeds. Default: 3. */
   maxRetries?: number | undefined
-  /** Messages queued before a flush. 1 turns batching off: one message a request. Default: 15. */
+  /** Number of queued messages that triggers a flush. 1 turns batching off: each request contains one message. Default: 15. */
   flushAt?: number | undefined
-  /** @deprecated Another name of `flushAt`. */
+  /** @deprecated Use `flushAt`. */
   maxEventsInBatch?: number | undefined
-  /** Milliseconds before an automatic flush. Default: 10,000. */
+  /** Maximum time in milliseconds that a message waits before it is flushed automatically. Default: 10,000. */
   flushInterval?: number | undefined
-  /** Most milliseconds to wait for one HTTP request, from its start. Default: 10,000. */
+  /** Timeout of one HTTP request in milliseconds, from its start to the last byte of the response. Default: 10,000. */
   httpRequestTimeout?: number | undefined
-  /** Take calls but send nothing: for tests. Default: false. */
+  /** Accept calls but send nothing: for tests. Default: false. */
   disable?: boolean | undefined
-  /** Your own HTTP: a fetch-like function, or an object with `makeRequest`. */
+  /** A custom HTTP client: a function with the signature of fetch, or an object with a `makeRequest` method. */
   httpClient?: HTTPClient | HTTPFetchFn | undefined
   /** Authenticate with OAuth 2.0 instead of the write key alone. */
   oauthSettings?: OAuthSettings | undefined
-  /** Most requests under way at once. Default: 8. */
+  /** Maximum number of concurrent requests. Default: 8. */
   maxInFlight?: number | undefined
-  /** Most bytes of messages held; what does not fit is an error, `queue_full`. Default: 768 MiB, or a quarter of memory if that is less. */
+  /** Maximum size of the queue in bytes. A message that does not fit fails with `queue_full`. Default: 768 MiB, or a quarter of memory if that is less. */
   maxQueueBytes?: number | undefined
-  /** Bytes above which calls return false. Default: 16 MiB, and at most half of `maxQueueBytes` and of the spool. */
+  /** Size of the queue in bytes above which calls return false. Default: 16 MiB; at most half of `maxQueueBytes` and of `spool.maxBytes`. */
   highWaterMarkBytes?: number | undefined
-  /** Compress requests. Refused with a custom `httpClient`, which is given text. Default: false. */
+  /** Compress requests with gzip. Cannot be combined with a custom `httpClient`, which receives the body as text. Default: false. */
   gzip?: boolean | undefined
-  /** Keep queued messages on disk, so that a killed process delivers them at its next start. */
+  /** Keep queued messages on disk, so that a process that was killed delivers them when it starts again. */
   spool?: SpoolOptions | undefined
-  /** Drain on SIGTERM and SIGINT before the process ends. Default: false. */
+  /** Send all queued messages on SIGTERM and SIGINT before the process ends, for at most ten seconds. Default: false. */
   handleSignals?: boolean | undefined
-  /** Most seconds from a batch's first request to its last retry, even if `maxRetries` is not reached. Default: 43,200 (12 hours). */
+  /** Maximum time in seconds from a batch's first request to its last retry, even if `maxRetries` is not reached. Default: 43,200 (12 hours). */
   maxTotalBackoffDuration?: number | undefined
-  /** Most seconds that a batch waits because the service answers with Retry-After; then it has failed. Default: 43,200 (12 hours). */
+  /** Maximum time in seconds that a batch waits because the service responds with Retry-After; after that, the batch fails. Default: 43,200 (12 hours). */
   maxRateLimitDuration?: number | undefined
 }
 
@@ -102,22 +102,24 @@ const DEFAULT_TIMEOUT_MS = 10_000
 export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
   if (typeof settings !== 'object' || settings === null) refuse('settings', 'must be an object with a writeKey')
   const { writeKey } = settings
-  if (typeof writeKey !== 'string' || writeKey === '') refuse('writeKey', 'is required: it is the key of your source')
-  if (/[\r\n\0]/.test(writeKey)) refuse('writeKey', 'has a line break in it')
+  if (typeof writeKey !== 'string' || writeKey === '') refuse('writeKey', 'is required: pass the write key of your source')
+  if (/[\r\n\0]/.test(writeKey)) refuse('writeKey', 'must not contain a line break or NUL character')
   const host = baseUrl('host', settings.host ?? DEFAULT_HOST)
   const historical = settings.historical === true
   const path = settings.path ?? (historical ? '/v1/import' : '/v1/batch')
   if (typeof path !== 'string') refuse('path', 'must be a string')
-  const number = (name: keyof AnalyticsSettings, fallback: number, least: number, instead?: number): number =>
-    numberOf(name, settings[name], fallback, least, instead)
+  const number = (name: keyof AnalyticsSettings, fallback: number, min: number, instead?: number): number =>
+    numberOf(name, settings[name], fallback, min, instead)
   const flushAt = settings.flushAt == null ? number('maxEventsInBatch', 15, 1) : number('flushAt', 15, 1)
   const maxQueueBytes = number('maxQueueBytes', defaultQueueBytes(), 1)
   const spool = checkSpool(settings.spool)
   const { httpClient } = settings
   if (httpClient !== undefined && typeof httpClient !== 'function' && typeof httpClient?.makeRequest !== 'function') {
-    refuse('httpClient', 'must be a function like fetch, or an object with makeRequest')
+    refuse('httpClient', 'must be a function with the signature of fetch, or an object with a makeRequest method')
   }
-  if (settings.gzip === true && httpClient !== undefined) refuse('gzip', 'cannot be used with a custom httpClient, which is given text')
+  if (settings.gzip === true && httpClient !== undefined) {
+    refuse('gzip', 'cannot be combined with a custom httpClient, which receives the body as text; remove one of the two settings')
+  }
   return {
     writeKey,
     host,
@@ -132,7 +134,7 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
     oauth: checkOAuth(settings.oauthSettings, host),
     maxInFlight: Math.trunc(number('maxInFlight', 8, 1)),
     maxQueueBytes,
-    // Well below what is refused, so that a caller who heeds `false` is never refused.
+    // Far below the limits, so that a caller who waits for `drained` after `false` never gets queue_full.
     highWaterBytes: Math.min(number('highWaterMarkBytes', 16 * MIB, 0), maxQueueBytes / 2, (spool?.maxBytes ?? Infinity) / 2),
     gzip: settings.gzip === true,
     spool,
@@ -142,20 +144,20 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
   }
 }
 
-/** A value below `least` is replaced by `instead`, which is `least` by default. */
-function numberOf(name: string, given: unknown, fallback: number, least: number, instead = least): number {
+/** Returns the number that was set. Replaces one below `min` by `instead`, which defaults to `min`, and warns. */
+function numberOf(name: string, given: unknown, fallback: number, min: number, instead = min): number {
   const value = given ?? fallback
   // Settings often come from environment variables, which are strings.
   const parsed = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
-  if (typeof parsed !== 'number' || Number.isNaN(parsed)) refuse(name, `must be a number of at least ${least}, but is ${shown(value)}`)
-  const used = parsed < least ? instead : parsed
-  if (used !== value) warnOnce(`${name} must be a number of at least ${least}, but is ${shown(value)}; the client uses ${used}`)
+  if (typeof parsed !== 'number' || Number.isNaN(parsed)) refuse(name, `must be a number of at least ${min}, but is ${shown(value)}`)
+  const used = parsed < min ? instead : parsed
+  if (used !== value) warnOnce(`${name} must be a number of at least ${min}, but is ${shown(value)}; using ${used} instead`)
   return used
 }
 
 const warned = new Set<string>()
 
-/** Once per process, because some programs create a client for each request. */
+/** Prints each warning once per process, because some programs create a client for each request. */
 function warnOnce(text: string): void {
   if (warned.has(text)) return
   warned.add(text)
@@ -167,7 +169,7 @@ function shown(value: unknown): string {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : `of type ${typeof value}`
 }
 
-/** Room for a million calls of a tight loop, unless the machine is small. */
+/** Enough for a million calls in a tight loop, unless the machine has little memory. */
 function defaultQueueBytes(): number {
   const memory = platform.memoryLimitBytes()
   return memory === undefined ? 64 * MIB : Math.min(768 * MIB, Math.trunc(memory / 4))
@@ -178,16 +180,17 @@ function baseUrl(setting: string, text: string): string {
   try {
     url = new URL(text)
   } catch {
-    // Told below, as for any other text that is not such a URL.
+    // Rejected below, like a URL with another protocol.
   }
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') refuse(setting, 'must be an http or https URL')
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') refuse(setting, `must be an http or https URL, but is ${shown(text)}`)
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
 }
 
 function checkOAuth(oauth: OAuthSettings | undefined, host: string): CheckedSettings['oauth'] {
   if (oauth === undefined) return undefined
   for (const name of ['clientId', 'clientKey', 'keyId'] as const) {
-    if (typeof oauth?.[name] !== 'string' || oauth[name] === '') refuse(`oauthSettings.${name}`, 'is required')
+    if (typeof oauth?.[name] !== 'string' || oauth[name] === '')
+      refuse(`oauthSettings.${name}`, 'is required and must be a non-empty string')
   }
   return {
     ...oauth,
@@ -198,7 +201,7 @@ function checkOAuth(oauth: OAuthSettings | undefined, host: string): CheckedSett
 
 function checkSpool(spool: SpoolOptions | undefined): SpoolLimits | undefined {
   if (spool === undefined) return undefined
-  if (typeof spool?.dir !== 'string' || spool.dir === '') refuse('spool.dir', 'must be the path of a folder')
+  if (typeof spool?.dir !== 'string' || spool.dir === '') refuse('spool.dir', 'is required and must be the path of a folder')
   return { dir: spool.dir, maxBytes: numberOf('spool.maxBytes', spool.maxBytes, 64 * MIB, 1) }
 }
 

@@ -131,7 +131,7 @@ test('a server that drips its answer is given up at the same deadline', async ()
       analytics.track(event, resolve)
       void analytics.flush()
     })
-    assert.match(error?.message ?? '', /no answer within 150 ms/)
+    assert.match(error?.message ?? '', /no response within 150 ms/)
     await analytics.closeAndFlush()
   } finally {
     server.close()
@@ -140,7 +140,7 @@ test('a server that drips its answer is given up at the same deadline', async ()
 
 test('an answer without end is not read to its end', async () => {
   const { errors } = await sendOne([{ body: 'x'.repeat(2_000_000) }], { maxRetries: 0 })
-  assert.match(errors[0]?.message ?? '', /answer is over/)
+  assert.match(errors[0]?.message ?? '', /response is larger than/)
 })
 
 test('a service that cannot be reached is a delivery_failure with its reason', async () => {
@@ -219,7 +219,11 @@ test('a batch that waits because the service answered another with Retry-After f
   assert.deepEqual(await analytics.flush(), { delivered: 0, failed: 2, pending: 0 })
   assert.equal(server.requests.length, 1)
   // Both end at the same moment, in either order.
-  assert.equal(errors.filter(({ message }) => /longer than maxRateLimitDuration, 0\.5 s/.test(message)).length, 1, String(errors))
+  assert.equal(
+    errors.filter(({ message }) => /longer pause \(Retry-After\) than maxRateLimitDuration allows \(0\.5 s\)/.test(message)).length,
+    1,
+    String(errors),
+  )
   await analytics.closeAndFlush()
 })
 
@@ -258,7 +262,7 @@ test('a request that is resent because its connection was stale has only the tim
     void analytics.closeAndFlush()
   })
   const resentMsAgo = performance.now() - (server.requests[2]?.at ?? Number.NaN)
-  assert.match(error?.message ?? '', /no answer within 2000 ms/)
+  assert.match(error?.message ?? '', /no response within 2000 ms/)
   assert.ok(resentMsAgo < 1_500, `given up ${resentMsAgo} ms after it was sent once more`)
 })
 

@@ -3,22 +3,25 @@
 // them. Mistakes of the program that calls (no secret, a malformed one) are not refusals; they throw TypeError.
 
 export const REFUSALS = {
-  signature_missing: [401, 'A signature header that the configured secrets call for is missing.'],
+  signature_missing: [401, 'A signature header that the configured secrets require is missing.'],
   header_repeated: [400, 'A signature header appears more than once.'],
   header_invalid: [400, 'A signature header is malformed.'],
-  timestamp_outside_tolerance: [401, 'webhook-timestamp is too far from the present time.'],
+  timestamp_outside_tolerance: [401, 'webhook-timestamp differs from the current time by more than toleranceSeconds.'],
   signature_invalid: [401, 'The signature does not match the body.'],
   batch_unproven: [
     401,
-    'X-Signature proves only the first message of a batch, and this batch has more. Set signingSecrets to require Standard Webhooks.',
+    'X-Signature proves only the first message of a batch, and this batch has more. Give the destination a signing secret and set signingSecrets.',
   ],
   // 500, not 4xx: the fault is in the receiver's wiring, and Switchyard retries a 5xx, so nothing is lost meanwhile.
-  body_already_read: [500, 'The body was read before verification, and nothing on the request still holds it.'],
+  body_already_read: [
+    500,
+    'The body was read before verification, and the request has neither rawBody nor body. Call verify() before the body is read, or keep the raw bytes in rawBody.',
+  ],
   body_too_large: [413, 'The body is larger than maxBodyBytes.'],
   // 408 is retried as well.
   body_timeout: [408, 'The body did not arrive within timeoutMs.'],
-  body_unreadable: [400, 'The body could not be read to its end.'],
-  invalid_json: [400, 'The body is not JSON in UTF-8.'],
+  body_unreadable: [400, 'The body could not be read completely.'],
+  invalid_json: [400, 'The body is not valid JSON in UTF-8.'],
   invalid_payload: [400, 'The body is neither a JSON object nor a non-empty array of JSON objects.'],
 } as const satisfies Record<string, readonly [status: number, message: string]>
 

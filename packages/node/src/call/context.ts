@@ -122,7 +122,8 @@ export class Context {
   updateEvent(path: string, value: unknown): AnalyticsEvent {
     const keys = path.split('.')
     const last = keys.pop() as string
-    if (FORBIDDEN_KEYS.has(last) || keys.some((key) => FORBIDDEN_KEYS.has(key))) throw new TypeError(`updateEvent cannot set ${path}`)
+    if (FORBIDDEN_KEYS.has(last) || keys.some((key) => FORBIDDEN_KEYS.has(key)))
+      throw new TypeError(`updateEvent cannot set ${path}: the path must not contain __proto__, constructor or prototype`)
     let at = this.event as unknown as Record<string, unknown>
     for (const key of keys) {
       const next = at[key]

@@ -100,7 +100,8 @@ export function eventOf(type: MessageType, params: RawParams, now: number): Anal
 export function enqueuedEvent(message: RawParams, now: number, isTimeless: boolean, historical: boolean): AnalyticsEvent {
   const event = { ...message }
   // What is checked is then not what would be sent.
-  if (typeof event['toJSON'] === 'function') throw new TypeError('the message has a toJSON of its own')
+  if (typeof event['toJSON'] === 'function')
+    throw new TypeError('the message must not have a toJSON method; pass the object that it returns')
   event['messageId'] ??= platform.newId()
   if (isTimeless || (event['timestamp'] == null && event['originalTimestamp'] == null)) event['timestamp'] = isoTime(now)
   // Of a message from the past, it would correct the past by the present.
@@ -125,16 +126,17 @@ export function compose(event: AnalyticsEvent): Composed {
       if (mayBecomeOther(event[field]) && !isJsonObject(event[field])) return refusal(`${field}_not_object`, field)
     }
     json = JSON.stringify(event)
-    if (json === undefined) throw new TypeError('the event gives no JSON')
+    if (json === undefined) throw new TypeError('the message has no JSON representation')
   } catch (error) {
     // What V8 says of its stack would tell nobody what is wrong.
-    const message = error instanceof RangeError ? 'it is nested too deep' : error instanceof Error ? error.message : String(error)
+    const message =
+      error instanceof RangeError ? 'the message is nested too deeply' : error instanceof Error ? error.message : String(error)
     return { ok: false, code: 'not_serializable', message, reason: error }
   }
   const bytes = platform.byteLength(json)
   if (bytes > MAX_MESSAGE_BYTES) {
     const tooLarge = refusal('message_too_large')
-    return { ...tooLarge, message: `${tooLarge.message} This one has ${bytes}.` }
+    return { ...tooLarge, message: `${tooLarge.message} This one has ${bytes} bytes.` }
   }
   return { ok: true, json, bytes }
 }

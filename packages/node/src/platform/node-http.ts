@@ -102,10 +102,10 @@ function exchange(
     // A server that upgrades unasked, or goes away without a word.
     outgoing.on('upgrade', (_answer, socket) => {
       socket.on('error', () => {})
-      end(new Error('the tracking API answered with an upgrade'))
+      end(new Error('the tracking API responded with a protocol upgrade'))
     })
     let isAnswered = false
-    const closedEarly = (): void => end(new Error('the connection was closed without an answer'))
+    const closedEarly = (): void => end(new Error('the connection was closed before a complete response arrived'))
     // Once there is an answer, its own end decides: nock and msw close the request before the answer has been read.
     outgoing.on('close', () => {
       if (!isAnswered) closedEarly()
@@ -117,7 +117,7 @@ function exchange(
       incoming.on('data', (chunk: Buffer) => {
         bytes += chunk.length
         if (bytes <= MAX_ANSWER_BYTES) chunks.push(chunk)
-        else end(new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`))
+        else end(new Error(`the response is larger than ${MAX_ANSWER_BYTES} bytes`))
       })
       incoming.on('error', fail)
       incoming.on('close', closedEarly)

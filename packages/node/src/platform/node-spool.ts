@@ -176,7 +176,7 @@ export function openSpool(
       if (fs.writeSync(segment.messagesFd, line) !== line.length) {
         // A short write (disk full) leaves half a line, which recovery passes over; nothing may be appended to it.
         segment.full = true
-        throw new Error('the disk took only a part of the message')
+        throw new Error('the message was written only in part; the disk may be full')
       }
       segment.count++
       segment.open++
@@ -201,7 +201,8 @@ export function openSpool(
         // After close the numbers of the files may be anyone's: then by name, if the next start has not taken them over.
         if (isClosed) {
           if (fs.existsSync(`${segment.base}.messages`)) fs.appendFileSync(`${segment.base}.done`, lines)
-        } else if (fs.writeSync(segment.doneFd, lines) !== lines.length) throw new Error('the disk took only a part of what is done')
+        } else if (fs.writeSync(segment.doneFd, lines) !== lines.length)
+          throw new Error('the list of delivered messages was written only in part; the disk may be full')
       }
     },
 
@@ -252,9 +253,9 @@ function leave(dir: string, owner: Owner): void {
 
 /** Version 0.1 kept the messages of all senders in one folder, so their write key and address are not known. */
 function withoutKey(files: number, from: string, to: string): MessagesWithoutKey {
-  const held = `${files} file${files === 1 ? '' : 's'} of messages from version 0.1`
+  const count = `${files} file${files === 1 ? '' : 's'} of messages from version 0.1`
   return new MessagesWithoutKey(
-    `${from} holds ${held}, which do not contain their write key and are not sent. If all of them are for the write key and host of this client, move the .owner, .messages and .done files to ${to}; otherwise delete them.`,
+    `${from} contains ${count}, which do not contain their write key and are not sent. If all of them are for the write key and host of this client, move the .owner, .messages and .done files to ${to}; otherwise delete them.`,
   )
 }
 

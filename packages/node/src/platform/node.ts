@@ -52,8 +52,8 @@ function algorithmOf(key: KeyObject): string {
       return 'EdDSA'
     case 'ec':
       if (key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return 'ES256'
-      throw new TypeError('an EC key must be on the curve P-256')
+      throw new TypeError('an EC key must use the curve P-256')
     default:
-      throw new TypeError(`a key of type ${key.asymmetricKeyType ?? 'unknown'} cannot sign: use RSA, P-256 or Ed25519`)
+      throw new TypeError(`a key of type ${key.asymmetricKeyType ?? 'unknown'} is not supported: use an RSA, P-256 or Ed25519 key`)
   }
 }

@@ -42,11 +42,11 @@ export const platform: Platform = {
   },
   signer(pem) {
     const body = /-----BEGIN PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END PRIVATE KEY-----/.exec(pem)?.[1]
-    if (body === undefined) throw new TypeError('not a PKCS#8 private key in PEM')
+    if (body === undefined) throw new TypeError('expected a PKCS#8 private key in PEM format')
     const der = Uint8Array.from(atob(body.replaceAll(/\s/g, '')), (char) => char.charCodeAt(0))
     const hex = Array.from(der.subarray(0, 40), (byte) => byte.toString(16).padStart(2, '0')).join('')
     const kind = KEY_KINDS.find(({ oid }) => hex.includes(oid))
-    if (kind === undefined) throw new TypeError('the key cannot sign: use RSA, P-256 or Ed25519')
+    if (kind === undefined) throw new TypeError('this type of key is not supported: use an RSA, P-256 or Ed25519 key')
     let key: ReturnType<typeof crypto.subtle.importKey> | undefined
     return {
       alg: kind.alg,
@@ -58,7 +58,7 @@ export const platform: Platform = {
   },
   transport: () => customTransport(new FetchHTTPClient()),
   spool() {
-    throw new TypeError('it needs a disk, and this runtime has none')
+    throw new TypeError('this runtime has no file system')
   },
   idleTimer: (run, ms) => setTimeout(run, ms),
   memoryLimitBytes: () => undefined,
@@ -66,6 +66,6 @@ export const platform: Platform = {
   keep: () => {},
   letGo: () => {},
   handleSignals() {
-    throw new TypeError('it needs a process, and this runtime has none')
+    throw new TypeError('this runtime has no process signals')
   },
 }

@@ -137,7 +137,7 @@ export class Pipeline<Instance> {
       })
       return { running, done: Promise.all(runs).then(() => {}) }
     } catch (error) {
-      this.#report(new AnalyticsError('plugin_failed', `${role} plugins: ${messageOf(error)}`, { reason: error }))
+      this.#report(new AnalyticsError('plugin_failed', `could not run the ${role} plugins: ${messageOf(error)}`, { reason: error }))
       return undefined
     }
   }
@@ -199,12 +199,12 @@ function isThenable(value: unknown): value is Promise<unknown> {
 
 /** Why something is no plugin. */
 function problemOf<Instance>(plugin: PluginOf<Instance>): string | undefined {
-  if (typeof plugin?.name !== 'string' || plugin.name === '') return 'a plugin needs a name'
+  if (typeof plugin?.name !== 'string' || plugin.name === '') return 'a plugin must have a name, as a non-empty string'
   if (!TYPES.includes(plugin.type)) return `plugin ${plugin.name}: type must be one of ${TYPES.join(', ')}`
   for (const method of ['isLoaded', 'load'] as const) {
     if (typeof plugin[method] !== 'function') return `plugin ${plugin.name}: ${method} must be a function`
   }
   if (plugin.alternativeNames !== undefined && !Array.isArray(plugin.alternativeNames))
-    return `plugin ${plugin.name}: alternativeNames must be a list`
+    return `plugin ${plugin.name}: alternativeNames must be an array`
   return undefined
 }

@@ -114,7 +114,7 @@ async function exchange(client: HTTPClient, request: OutgoingRequest, signal: Ab
     httpRequestTimeout: request.timeoutMs,
     signal,
   })
-  if (typeof response?.status !== 'number') throw new TypeError('the HTTP client’s response has no status')
+  if (typeof response?.status !== 'number') throw new TypeError('the response of the custom httpClient has no numeric status')
   return {
     status: response.status,
     statusText: response.statusText ?? '',
@@ -136,7 +136,7 @@ async function cappedText(response: Response): Promise<string> {
   let bytes = 0
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length
-    if (bytes > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`)
+    if (bytes > MAX_ANSWER_BYTES) throw new Error(`the response is larger than ${MAX_ANSWER_BYTES} bytes`)
     text += decoder.decode(chunk, { stream: true })
   }
   return text + decoder.decode()

@@ -43,9 +43,13 @@ export class TokenSource {
     try {
       this.#signer = platform.signer(options.oauth.clientKey)
     } catch (error) {
-      throw new AnalyticsError('invalid_settings', `oauthSettings.clientKey is not a private key in PEM: ${messageOf(error)}`, {
-        field: 'oauthSettings.clientKey',
-      })
+      throw new AnalyticsError(
+        'invalid_settings',
+        `oauthSettings.clientKey is not a usable private key in PEM format: ${messageOf(error)}`,
+        {
+          field: 'oauthSettings.clientKey',
+        },
+      )
     }
   }
 
@@ -154,15 +158,16 @@ function parseToken(text: string): Token {
   const body = JSON.parse(text) as { access_token?: unknown; expires_in?: unknown } | null
   const lifeS = body?.expires_in ?? 3600
   if (typeof body?.access_token !== 'string' || typeof lifeS !== 'number' || !(lifeS > 0)) {
-    throw failure(new Error('the authorization server’s answer has no access_token'))
+    throw failure(new Error('the response of the authorization server has no valid access_token or expires_in'))
   }
-  if (/[^\x21-\x7e]/.test(body.access_token)) throw failure(new Error('the access token has characters no header can carry'))
+  if (/[^\x21-\x7e]/.test(body.access_token))
+    throw failure(new Error('the access token contains characters that are not allowed in an HTTP header'))
   const now = Date.now()
   return { value: body.access_token, renewAt: now + lifeS * 500, expiresAt: now + lifeS * 1000 }
 }
 
 function failure(reason: unknown): AnalyticsError {
-  return new AnalyticsError('oauth_failure', `no access token: ${messageOf(reason)}`, { reason })
+  return new AnalyticsError('oauth_failure', `could not get an access token: ${messageOf(reason)}`, { reason })
 }
 
 function base64url(text: string): string {

@@ -240,7 +240,7 @@ export class Sender {
       }
       answer = await transport.send({ url: settings.url, headers, parts, bodyText, timeoutMs: settings.requestTimeoutMs })
     } catch (error) {
-      const failure = new AnalyticsError('delivery_failure', `the tracking API could not be reached: ${withCause(error)}`, {
+      const failure = new AnalyticsError('delivery_failure', `the request to the tracking API failed: ${withCause(error)}`, {
         reason: error,
       })
       return { verdict: { kind: 'temporary', error: failure, retryAfterMs: undefined }, token }
@@ -269,7 +269,7 @@ function broken(error: unknown): BatchResult {
 
 /** For a batch that got no answer itself: the service asked for the pause when it answered another batch. */
 function pausedTooLong(limitMs: number): AnalyticsError {
-  const message = `the tracking API asked for a pause (Retry-After) that is longer than maxRateLimitDuration, ${limitMs / 1000} s`
+  const message = `the tracking API asked for a longer pause (Retry-After) than maxRateLimitDuration allows (${limitMs / 1000} s)`
   return new AnalyticsError('delivery_failure', message)
 }
 

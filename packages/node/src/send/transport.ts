@@ -30,7 +30,7 @@ export interface Transport {
 
 export class TimeoutError extends Error {
   constructor(timeoutMs: number) {
-    super(`no answer within ${timeoutMs} ms`)
+    super(`no response within ${timeoutMs} ms (httpRequestTimeout)`)
     this.name = 'TimeoutError'
   }
 }
