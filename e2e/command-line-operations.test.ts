@@ -226,7 +226,7 @@ suite('doctor', { concurrency: 2 }, () => {
     await service.destination({ name: 'gone', urls: ['http://127.0.0.1:1/'] })
     const { code, stdout } = await run(service, ['doctor'])
     assert.equal(code, 1)
-    assert.match(stdout, /^✘ http:\/\/127\.0\.0\.1:1 cannot be reached: .*connection_refused.*\n {4}→ Nothing listens there/m)
+    assert.match(stdout, /^✘ http:\/\/127\.0\.0\.1:1 cannot be reached: .*connection_refused.*\n {4}→ No program listens on this port/m)
     assert.match(stdout, /1 problem found(, \d+ warnings?)?\.\n$/)
     assert.equal(receiver.arrivals.length, 0, 'no request was sent')
   })
@@ -261,7 +261,7 @@ suite('doctor', { concurrency: 2 }, () => {
     assert.ok(not('good', altered).includes('ledger'))
     assert.match(
       altered.checks.find(({ name }) => name === 'ledger')?.message ?? '',
-      new RegExp(`${id}: owed is kept as 2 and counted as 1`),
+      new RegExp(`${id}: owed is 2 in the ledger and 1 in the recount`),
     )
     writeFileSync(service.file, 'not a database at all'.repeat(1_000))
     assert.ok(not('good', diagnosis(await doctor())).includes('store_integrity'))

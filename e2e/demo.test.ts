@@ -1,5 +1,5 @@
-// What a visitor tries first, as a process of its own: what it prints can be followed, its three destinations do as they are said to do,
-// and whatever ends it, nothing stays behind: no process, no port, no folder.
+// Runs the demo as a separate process: the printed links work, the three destinations behave as described, and however the demo ends, no
+// process, open port or folder is left behind.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
@@ -18,13 +18,13 @@ import { eventually, Signals } from './signals.ts'
 
 const run = promisify(execFile)
 const DEMO = join(import.meta.dirname, '..', 'scripts', 'demo', 'demo.ts')
-/** As the other tests start services: half of a start is compiling. */
+/** Shared with the other tests that start services: compiling takes half of the start time. */
 const NODE_COMPILE_CACHE = join(tmpdir(), 'switchyard-e2e-compiled')
 const TITLES = ['Warehouse', 'CRM', 'Old reporting']
 
 interface Demo extends AsyncDisposable {
   child: ChildProcess
-  /** Of its own: whatever it makes is made in here. */
+  /** The TMPDIR of this demo; all its temporary files are in it. */
   temporary: string
   stdout: () => string
   printed(pattern: RegExp): Promise<RegExpExecArray>
@@ -128,7 +128,7 @@ async function assertNothingLeft(demo: Demo, urls: readonly string[]): Promise<v
 }
 
 suite('npm run demo', { concurrency: 2, timeout: 60_000 }, () => {
-  test('shows a good, a flaky and a dead destination at the printed address, closes its books and leaves nothing behind', async () => {
+  test('shows a healthy, a flaky and a dead destination at the printed address, prints a final report and leaves nothing behind', async () => {
     await using demo = start(['--duration', '5s', '--rate', '50'])
     const address = await addressOf(demo)
     const { url, token } = address
@@ -147,50 +147,50 @@ suite('npm run demo', { concurrency: 2, timeout: 60_000 }, () => {
     const [good, flaky, dead] = TITLES.map((name) => destinations.get(name) as Destination) as [Destination, Destination, Destination]
     assert.deepEqual([good.hasSharedSecret, good.batch.size > 1, flaky.filter.types.deny], [true, true, ['page', 'screen']])
     const [, order = ''] = await demo.printed(/npx switchyard trace (\S+)/)
-    const story = await eventually(
+    const message = await eventually(
       () => callControl<{ deliveries: { destinationId: string; state: string }[] }>(url, token, `/messages/${order}`),
       ({ deliveries }) => deliveries.some(({ destinationId, state }) => destinationId === good.id && state === 'delivered'),
     )
-    assert.equal(story.deliveries.length, 3)
+    assert.equal(message.deliveries.length, 3)
     const health = await eventually(
       async () => (await callControl<{ data: Health[] }>(url, token, '/destinations/health')).data,
       (rows) => rows.some(({ destinationId, breaker }) => destinationId === dead.id && breaker !== 'closed'),
-      { what: 'the breaker of the dead one opens' },
+      { what: 'the circuit breaker of the dead destination opens' },
     )
     assert.equal(health.find(({ destinationId }) => destinationId === good.id)?.breaker, 'closed')
     const rowOf = (rows: LedgerRow[], id: string): LedgerRow => rows.find(({ destinationId }) => destinationId === id) as LedgerRow
-    const books = await eventually(
+    const ledger = await eventually(
       async () => (await callControl<{ data: LedgerRow[] }>(url, token, '/ledger')).data,
       (rows) => rowOf(rows, good.id).delivered > 300,
-      { what: 'the good one gets what the past holds' },
+      { what: 'the healthy destination receives the imported history' },
     )
-    const owed = (id: string): LedgerRow => rowOf(books, id)
+    const owed = (id: string): LedgerRow => rowOf(ledger, id)
     assert.deepEqual([owed(dead.id).delivered, owed(dead.id).pending > 0], [0, true])
-    assert.ok(owed(flaky.id).owed < owed(good.id).owed, 'its filter keeps some out')
+    assert.ok(owed(flaky.id).owed < owed(good.id).owed, 'its filter excludes some messages')
     const { data: rejections } = await callControl<{ data: unknown[] }>(url, token, '/rejections')
     assert.ok(rejections.length > 0)
 
     const { code, stdout, stderr } = await demo.ended
     assert.deepEqual([code, stderr], [0, ''], stdout)
     assert.match(stdout, /✔ owed = delivered \+ pending/)
-    assert.match(stdout, /✔ Nothing acknowledged was lost: .*[\d,]+ messages/)
+    assert.match(stdout, /✔ No acknowledged message was lost: .*[\d,]+ messages/)
     assert.match(stdout, /^ {2}Old reporting +[\d,]+ +0 +[1-9]/m)
     assert.doesNotMatch(stdout, /✘|!/)
     await assertNothingLeft(demo, [url, good.urls[0] as string, flaky.urls[0] as string])
   })
 
-  test('SIGTERM ends it as Ctrl-C does: with its books, code 0, and nothing left', async () => {
+  test('SIGTERM ends the demo like Ctrl-C: with the final report, exit code 0, and nothing left behind', async () => {
     await using demo = start(['--rate', '50'])
     const { url } = await addressOf(demo)
     await demo.printed(/sent /)
     demo.child.kill('SIGTERM')
     const { code, stdout } = await demo.ended
     assert.equal(code, 0, stdout)
-    assert.match(stdout, /✔ Nothing acknowledged was lost/)
+    assert.match(stdout, /✔ No acknowledged message was lost/)
     await assertNothingLeft(demo, [url])
   })
 
-  test('killed without warning, it takes its service and its folder with it', async () => {
+  test('after SIGKILL, the service stops and the temporary folder is deleted', async () => {
     await using demo = start([])
     const { url } = await addressOf(demo)
     demo.child.kill('SIGKILL')
@@ -198,26 +198,26 @@ suite('npm run demo', { concurrency: 2, timeout: 60_000 }, () => {
     await eventually(
       () => isRefused(url),
       (refused) => refused,
-      { what: 'the service ends' },
+      { what: 'the service stops' },
     )
     await eventually(
       () => Promise.resolve(readdirSync(demo.temporary)),
       (names) => names.length === 0,
-      { what: 'its folder is removed' },
+      { what: 'the temporary folder is deleted' },
     )
   })
 
-  test('says so when its service dies, and leaves nothing behind', async () => {
+  test('reports that the service died, and leaves nothing behind', async () => {
     await using demo = start([])
     const { url } = await addressOf(demo)
     process.kill(await serviceOf(demo), 'SIGKILL')
     const { code, stderr } = await demo.ended
     assert.equal(code, 1)
-    assert.match(stderr, /^The service ended by itself \(signal SIGKILL\)\./)
+    assert.match(stderr, /^The service stopped unexpectedly \(signal SIGKILL\)\./)
     await assertNothingLeft(demo, [url])
   })
 
-  test('keeps its data where it is told to, also when its terminal is closed, and takes no folder that is in use', async () => {
+  test('--keep keeps the data, also if the terminal is closed, and rejects a folder that is not empty', async () => {
     const folder = join(scratch, 'kept')
     {
       await using demo = start(['--keep', folder])
@@ -231,10 +231,10 @@ suite('npm run demo', { concurrency: 2, timeout: 60_000 }, () => {
     }
     await using again = start(['--keep', folder])
     const { code, stderr } = await again.ended
-    assert.deepEqual([code, stderr], [1, `${folder} is not empty: --keep takes a folder of its own.\n`])
+    assert.deepEqual([code, stderr], [1, `${folder} is not empty. Choose an empty or new folder for --keep.\n`])
   })
 
-  test('what cannot be is one sentence: a port that is taken, a folder that cannot be made, an option that is none', async () => {
+  test('a port in use, a folder that cannot be created and an invalid option are reported without a stack trace', async () => {
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
@@ -254,8 +254,13 @@ suite('npm run demo', { concurrency: 2, timeout: 60_000 }, () => {
         ],
       )
       const [first, second, third] = ends.map(({ stderr }) => stderr)
-      assert.match(first as string, new RegExp(`^The service could not start\\. Port ${port} on 127\\.0\\.0\\.1 is taken.*free one\\.\\n$`))
-      assert.match(second as string, /^No data can be kept in .* \(ENOTDIR\)\. Set TMPDIR .*\n$/)
+      assert.match(
+        first as string,
+        new RegExp(
+          `^The service could not start\\. Port ${port} on 127\\.0\\.0\\.1 is already in use\\. .*--port \\d+\\. Without --port, the demo uses a free port\\.\\n$`,
+        ),
+      )
+      assert.match(second as string, /^Cannot store data in .* \(ENOTDIR\)\. Set TMPDIR .*\n$/)
       assert.match(third as string, /^--rate must be a number from 1 to 500\. .*\n$/)
       await assertNothingLeft(taken, [])
     } finally {
@@ -264,7 +269,7 @@ suite('npm run demo', { concurrency: 2, timeout: 60_000 }, () => {
   })
 })
 
-test('the shop is the same shop for the same seed, with all six calls, and asks nothing of real people', () => {
+test('the shop gives the same calls for the same seed, makes all six kinds of calls, and uses only reserved host names', () => {
   const calls = (seed: number) => {
     const shop = new Shop(seed)
     return Array.from({ length: 1_000 }, () => shop.next())
@@ -276,14 +281,14 @@ test('the shop is the same shop for the same seed, with all six calls, and asks 
   for (const [, host = ''] of text.matchAll(/(?:https:\/\/|@)([\w.-]+)/g)) assert.match(host, /\.example$/)
 })
 
-test('options that npm kept for itself are missed', () => {
+test('options that npm consumed are reported', () => {
   assert.deepEqual(parseOptions(['--rate', '5', '--duration', '2m', '--no-open'], {}), {
     options: { rate: 5, durationMs: 120_000, port: 0, keep: null, open: false },
   })
   assert.match((parseOptions([], { npm_config_rate: '5' }) as { problem: string }).problem, /npm run demo -- --rate/)
 })
 
-test('a browser is opened where somebody would see it, and nowhere else', () => {
+test('a browser is opened only if somebody would see it', () => {
   assert.deepEqual(opener({ DISPLAY: ':0' }, 'linux'), ['xdg-open'])
   assert.deepEqual(opener({}, 'darwin'), ['open'])
   assert.equal(opener({}, 'linux'), null)
@@ -291,7 +296,7 @@ test('a browser is opened where somebody would see it, and nowhere else', () => 
   assert.equal(opener({ SSH_CONNECTION: 'a b' }, 'darwin'), null)
 })
 
-/** Of its processes, the one that is not its own. */
+/** The process id of the service, a child of the demo process. */
 async function serviceOf(demo: Demo): Promise<number> {
   const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid='])
   const pids = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number) as [pid: number, parent: number])

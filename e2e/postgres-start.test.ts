@@ -127,7 +127,7 @@ test('a backup is refused with a stable code that names the tools', async () => 
   assert.match(message, /pg_dump/)
 })
 
-test('the doctor sees the server and the nodes, and no password', async () => {
+test('the doctor reports on the server and the nodes, and never prints the password', async () => {
   await using cluster = await startCluster({ nodes: 2 })
   const password = /:([^:@/]+)@/.exec(cluster.database.url)?.[1] ?? assert.fail()
   const service = { url: cluster.nodes[0]?.url as string, token: TOKEN }

@@ -1,11 +1,12 @@
-// `npm run demo`: the real service on a temporary file, three receivers, an imaginary shop, and a dashboard full of life. Everything that
-// is started here ends here, in order, whatever ends it: a key, a signal, the time that was given, or the service's own death.
+// `npm run demo`: the real service on a temporary file, three receivers, and the traffic of an imaginary shop, so that the dashboard has
+// something to show. Everything that is started here is also stopped here, in order, whether the demo ends because of a key, a signal,
+// --duration, or because the service process died.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { buildDashboard } from '../build-dashboard.ts'
-import { closeBooks, count, type LedgerRow, type Parts, untilSettled } from './final-report.ts'
+import { count, type LedgerRow, type Parts, printFinalReport, untilSettled } from './final-report.ts'
 import { openBrowser } from './open-browser.ts'
 import { HELP, MAX_RATE, type Options, parseOptions } from './options.ts'
 import { flaky, Receiver } from './receivers.ts'
@@ -18,15 +19,17 @@ import { type DestinationName, SHORT_WINDOW_MS, wire } from './wiring.ts'
 const SEED = 20_26
 const STATUS_EVERY_MS = 1_000
 const FLUSH_MS = 10_000
-const NOBODY_MS = 50
-const IMPATIENT_MS = 700
+/** The flush timeout of the traffic if the service has died. */
+const FLUSH_AFTER_DEATH_MS = 50
+/** A SIGINT that arrives at least this much later than the first is a second Ctrl-C. */
+const SECOND_CTRL_C_MS = 700
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 const RATES = [1, 2, 5, 10, 20, 50, 100, 200, MAX_RATE]
 
 const parsed = parseOptions(process.argv.slice(2), process.env)
 if ('help' in parsed) process.stdout.write(HELP)
 else if ('problem' in parsed) {
-  process.stderr.write(`${parsed.problem}. npm run demo -- --help lists the options.\n`)
+  process.stderr.write(`${parsed.problem}. To list the options, run: npm run demo -- --help\n`)
   process.exitCode = 2
 } else process.exitCode = await run(parsed.options)
 
@@ -38,8 +41,9 @@ async function run(options: Options): Promise<number> {
   let askedAtMs = Number.POSITIVE_INFINITY
   let atOnce = (): void => {}
   const onSignal = (signal: NodeJS.Signals = 'SIGINT'): void => {
-    // A second Ctrl-C is a person losing patience; in the same moment it is the terminal's and the parent's, and so are other signals.
-    if (signal === 'SIGINT' && performance.now() - askedAtMs > IMPATIENT_MS) atOnce()
+    // A second Ctrl-C ends the demo at once. One Ctrl-C can arrive twice at nearly the same time: from the terminal and from the parent
+    // process. Other signals are repeated by parent processes too, so they never end it at once.
+    if (signal === 'SIGINT' && performance.now() - askedAtMs > SECOND_CTRL_C_MS) atOnce()
     askedAtMs = Math.min(askedAtMs, performance.now())
     ask('asked')
   }
@@ -50,7 +54,7 @@ async function run(options: Options): Promise<number> {
   let folder: string | undefined
   await using stack = new AsyncDisposableStack()
   try {
-    if (!buildDashboard()) throw new DemoProblem('The dashboard could not be built: see above.')
+    if (!buildDashboard()) throw new DemoProblem('The dashboard could not be built. The reason is printed above.')
     folder = makeFolder(options.keep)
     const place = folder
     if (options.keep === null) stack.defer(() => rmSync(place, { recursive: true, force: true }))
@@ -61,14 +65,14 @@ async function run(options: Options): Promise<number> {
       crm: new Receiver(flaky(new Random(SEED), () => moods.isFlaky)),
       reporting: new Receiver(() => ({ status: 200 })),
     }
-    // Stopping the service with nobody left to wait for is quick.
+    // Deferred before the receivers, so that it stops after them: with no receiver to wait for, the service stops quickly.
     let service: ServiceProcess | undefined
     stack.defer(() => service?.stop())
     for (const receiver of Object.values(receivers)) {
       await receiver.start()
       stack.defer(() => receiver.stop())
     }
-    // It has had its port, and refuses connections there.
+    // It was started only to get a port, and now refuses connections there.
     await receivers.reporting.stop()
     service = await startService(place, { port: options.port, isOurs: options.keep === null })
     const started = service
@@ -86,15 +90,15 @@ async function run(options: Options): Promise<number> {
       rate: options.rate,
       onFailure: (what) => problems.add(what),
     })
-    // In the end there is nothing to stop; when the service has died, nobody to wait for.
-    stack.defer(() => traffic.stop(NOBODY_MS))
+    // In a normal shutdown the traffic has already stopped. If the service has died, waiting for responses is pointless.
+    stack.defer(() => traffic.stop(FLUSH_AFTER_DEATH_MS))
     const imported = await traffic.importHistory()
     const parts: Parts = { service, wiring, receivers, traffic }
 
     terminal = openTerminal(process.stdout, process.stdin, (key) => steer.key(key))
     const shown = terminal
     stack.defer(() => shown.close())
-    // The last hour is drawn by the minute: a day would be one bar.
+    // The chart of the last hour has one bar per minute; in the chart of a day, the demo would be a single bar.
     const address = `${service.url}/?period=1h#token=${service.token}`
     const isOpened = options.open && process.stdout.isTTY && openBrowser(address)
     introduce(shown, parts, { address, imported, isOpened, keep: options.keep === null ? null : place })
@@ -110,16 +114,16 @@ async function run(options: Options): Promise<number> {
     clearInterval(ticker)
     steer.key = (key) => void (key === '\x03' && onSignal())
     shown.status('')
-    if (typeof end === 'object') throw new DemoProblem(`The service ended by itself (${end.how}).${lastWords(place)}`)
+    if (typeof end === 'object') throw new DemoProblem(`The service stopped unexpectedly (${end.how}).${lastLogLine(place)}`)
 
     askedAtMs = Math.min(askedAtMs, performance.now())
-    shown.line('Stopping: the traffic, then what is on the way, then the service.')
+    shown.line('Stopping the traffic, waiting for deliveries in flight, then stopping the service.')
     shown.line()
-    const holds = await Promise.race([close(parts, shown, moods), died.then(({ how }) => how)])
-    if (typeof holds === 'string') throw new DemoProblem(`The service ended by itself (${holds}).${lastWords(place)}`)
+    const holds = await Promise.race([shutDown(parts, shown, moods), died.then(({ how }) => how)])
+    if (typeof holds === 'string') throw new DemoProblem(`The service stopped unexpectedly (${holds}).${lastLogLine(place)}`)
     for (const problem of problems) shown.line(`  ${shown.red('!')} ${problem}`)
     await stack.disposeAsync()
-    shown.line(options.keep === null ? '  Nothing is left behind.' : kept(place, started.token))
+    shown.line(options.keep === null ? '  The demo has ended. Its temporary data was deleted.' : describeKeptData(place, started.token))
     return holds ? 0 : 1
   } catch (error) {
     terminal?.close()
@@ -132,16 +136,16 @@ async function run(options: Options): Promise<number> {
 function makeFolder(keep: string | null): string {
   try {
     if (keep === null) return mkdtempSync(join(tmpdir(), 'switchyard-demo-'))
-    // npm goes to the root of the repository; what was typed is meant from where it was typed.
+    // npm changes to the root of the repository; INIT_CWD is the directory in which the command was typed.
     const folder = resolve(process.env['INIT_CWD'] ?? '', keep)
     mkdirSync(folder, { recursive: true })
-    if (readdirSync(folder).length > 0) throw new DemoProblem(`${folder} is not empty: --keep takes a folder of its own.`)
+    if (readdirSync(folder).length > 0) throw new DemoProblem(`${folder} is not empty. Choose an empty or new folder for --keep.`)
     return folder
   } catch (error) {
     if (error instanceof DemoProblem) throw error
     const where = keep ?? tmpdir()
-    const advice = keep === null ? 'Set TMPDIR to a folder that can be written, or use --keep DIR.' : 'Choose another folder.'
-    throw new DemoProblem(`No data can be kept in ${where} (${(error as NodeJS.ErrnoException).code}). ${advice}`)
+    const advice = keep === null ? 'Set TMPDIR to a folder that you can write to, or use --keep DIR.' : 'Choose another folder.'
+    throw new DemoProblem(`Cannot store data in ${where} (${(error as NodeJS.ErrnoException).code}). ${advice}`)
   }
 }
 
@@ -157,35 +161,39 @@ function introduce(
     for (const [name, text] of list) line(`  ${name.padEnd(15)}${text}`)
   }
   line()
-  line(bold('Switchyard, with an imaginary shop'))
+  line(bold('Switchyard demo: the traffic of an imaginary shop'))
   line()
   line(`  ${bold('Dashboard')}      ${address}`)
-  line(dim(`                 ${isOpened ? 'opened in your browser; ' : ''}the link logs you in`))
+  line(dim(`                 ${isOpened ? 'opened in your browser; ' : ''}this link logs you in`))
   line()
   rows([
-    ['Warehouse', 'a good receiver. Takes everything, in batches of up to 50.'],
-    ['CRM', 'a flaky one: 500, 503, slow answers. Wants no pages, screens and product views.'],
-    ['Old reporting', `a dead one. Retries end after ${SHORT_WINDOW_MS / 1_000} s, not four hours: you see some expire.`],
+    ['Warehouse', 'healthy receiver: accepts everything, in batches of up to 50.'],
+    ['CRM', 'flaky receiver: 500, 503 and slow responses. Its filter denies pages, screens and product views.'],
+    [
+      'Old reporting',
+      `dead receiver. Its retry window is ${SHORT_WINDOW_MS / 1_000} s instead of 4 hours, so that you see deliveries expire.`,
+    ],
   ])
   line()
-  line(dim('  Every request is signed, and the receivers check it. Charts begin now: the first messages are'))
-  line(dim(`  an import of ${imported} from the last three hours, and are counted when they arrived.`))
+  line(dim('  Every request is signed, and the receivers verify the signatures. The demo begins with an import'))
+  line(dim(`  of ${imported} messages from the last three hours; charts count them at the time of the import.`))
   if (keep !== null) line(dim(`  The data is in ${keep}.`))
   line()
   line(bold('Five things to try'))
   line()
-  line(`  1  See what is wrong      ${url}/destinations/${destinations.reporting}`)
+  line(`  1  See what is failing        ${url}/destinations/${destinations.reporting}`)
   line(
-    `  2  Make it well           ${terminal.isInteractive ? 'press r here: what has waited goes out' : 'on a terminal, the key r does it'}`,
+    `  2  Fix the dead receiver      ${terminal.isInteractive ? 'press r here: the backlog is delivered' : 'run the demo in a terminal and press r'}`,
   )
-  line(`  3  Replay what expired    ${url}/deliveries?state=expired`)
-  line(`  4  Why calls are refused  ${url}/sources/${sources.app}`)
-  line(`  5  Follow an order        export SWITCHYARD_URL=${url}`)
-  line(`                            export SWITCHYARD_TOKEN=${token}`)
-  line(`                            npx switchyard trace ${traffic.example?.messageId ?? 'MESSAGE_ID'}`)
+  line(`  3  Replay expired deliveries  ${url}/deliveries?state=expired`)
+  line(`  4  See rejected calls         ${url}/sources/${sources.app}`)
+  line(`  5  Trace an order             export SWITCHYARD_URL=${url}`)
+  line(`                                export SWITCHYARD_TOKEN=${token}`)
+  line(`                                npx switchyard trace ${traffic.example?.messageId ?? 'MESSAGE_ID'}`)
   line()
-  if (terminal.isInteractive) line(dim('  r dead receiver on/off   f flaky moods on/off   + - rate   q quit'))
-  else line(dim('  Ctrl-C ends it.'))
+  if (terminal.isInteractive)
+    line(dim('  r start/stop the dead receiver   f turn failures of the flaky receiver on/off   + - rate   q quit'))
+  else line(dim('  Press Ctrl-C to stop.'))
   line()
 }
 
@@ -199,23 +207,23 @@ function keys(
   const toggle = async (): Promise<void> => {
     if (reporting.isUp) {
       await reporting.stop()
-      return terminal.line('Old reporting refuses connections again. Its breaker opens after ten failures.')
+      return terminal.line('Old reporting refuses connections again. Its circuit breaker opens after ten failures.')
     }
     try {
       await reporting.start()
     } catch {
-      return terminal.line(`Somebody else has taken port ${reporting.port}: Old reporting stays dead.`)
+      return terminal.line(`Cannot start Old reporting: another program now uses port ${reporting.port}.`)
     }
     const path = `/destinations/${wiring.destinations.reporting}/health`
     const { nextAttemptAt } = await service.api<{ nextAttemptAt: string | null }>('GET', path).catch(() => ({ nextAttemptAt: null }))
     const seconds = nextAttemptAt === null ? 0 : Math.ceil((Date.parse(nextAttemptAt) - Date.now()) / 1_000)
     const when = seconds > 1 ? ` in ${seconds} s` : ''
-    terminal.line(`Old reporting is well again. The next probe${when} finds out, and what has waited goes out.`)
+    terminal.line(`Old reporting accepts connections again. After the next probe${when}, its backlog is delivered.`)
   }
   const change = (by: 1 | -1): void => {
     const further = RATES.filter((rate) => (rate - traffic.rate) * by > 0)
     traffic.rate = (by === 1 ? further[0] : further.at(-1)) ?? traffic.rate
-    terminal.line(`${traffic.rate} messages a second.`)
+    terminal.line(`Sending ${traffic.rate} messages per second.`)
   }
   return (key) => {
     switch (key) {
@@ -223,13 +231,13 @@ function keys(
         return void toggle()
       case 'f':
         moods.isFlaky = !moods.isFlaky
-        return terminal.line(moods.isFlaky ? 'CRM is in its moods again.' : 'CRM answers well from now on.')
+        return terminal.line(moods.isFlaky ? 'CRM fails now and then again.' : 'CRM responds normally from now on.')
       case '+':
       case '=':
         return change(1)
       case '-':
         return change(-1)
-      // Ctrl-C and Ctrl-D come as themselves while keys are read one by one.
+      // In raw mode, Ctrl-C and Ctrl-D arrive as characters.
       case 'q':
       case '\x03':
       case '\x04':
@@ -257,27 +265,27 @@ async function showStatus(
     const clock = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
     terminal.status(
       `${clock}  ${traffic.rate}/s  sent ${count(traffic.sent)}  accepted ${count(traffic.acknowledged.size)}  delivered ${sum('delivered')}  ` +
-        `retried ${count(retried)}  pending ${sum('pending')}  failed ${sum('failed')}  expired ${sum('expired')}${isFlaky ? '' : '  (CRM calm)'}`,
+        `retried ${count(retried)}  pending ${sum('pending')}  failed ${sum('failed')}  expired ${sum('expired')}${isFlaky ? '' : '  (CRM failures off)'}`,
     )
   } catch {
-    // It is stopping, or has ended: that is told elsewhere.
+    // The service is stopping or has died, which is reported elsewhere.
   }
 }
 
-async function close(parts: Parts, terminal: Terminal, moods: { isFlaky: boolean }): Promise<boolean> {
-  // Nobody has to wait for a slow receiver to see the end.
+async function shutDown(parts: Parts, terminal: Terminal, moods: { isFlaky: boolean }): Promise<boolean> {
+  // Makes the flaky receiver respond quickly, so that the shutdown does not wait for it.
   moods.isFlaky = false
   await parts.traffic.stop(FLUSH_MS)
   parts.receivers.crm.hurry()
   await untilSettled(parts)
-  return await closeBooks(parts, terminal)
+  return await printFinalReport(parts, terminal)
 }
 
-function lastWords(folder: string): string {
-  const [words] = readFileSync(join(folder, 'service.log'), 'utf8').trim().split('\n').slice(-1)
-  return words === undefined || words === '' ? '' : ` The last line of its log: ${words}`
+function lastLogLine(folder: string): string {
+  const [line] = readFileSync(join(folder, 'service.log'), 'utf8').trim().split('\n').slice(-1)
+  return line === undefined || line === '' ? '' : ` The last line of its log: ${line}`
 }
 
-function kept(folder: string, token: string): string {
-  return `  The data is kept in ${folder}. To look at it again, with the token ${token}:\n  npm start -- --store sqlite:${join(folder, 'switchyard.db')}`
+function describeKeptData(folder: string, token: string): string {
+  return `  The data is in ${folder}. To open it again (log in with the token ${token}), run:\n  npm start -- --store sqlite:${join(folder, 'switchyard.db')}`
 }

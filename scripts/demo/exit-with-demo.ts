@@ -1,12 +1,12 @@
-// Loaded into the service's process before anything else (--import): when the demo's own process is gone, however it went, the channel
-// between them closes. Then the service ends as on SIGTERM, and takes the temporary folder with it. `?remove=` names that folder.
+// Loaded into the service process before anything else (--import). When the demo process ends, for whatever reason, the IPC channel
+// between the two closes; the service then shuts down as on SIGTERM and deletes the temporary folder, which `?remove=` names.
 
 import { rmSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
 const GRACE_MS = 12_000
 
-// The store's threads load it, too.
+// The worker threads of the store load this file too.
 if (isMainThread) {
   const folder = new URL(import.meta.url).searchParams.get('remove')
   process.once('disconnect', () => {
@@ -14,6 +14,6 @@ if (isMainThread) {
     setTimeout(() => process.exit(1), GRACE_MS).unref()
     process.kill(process.pid, 'SIGTERM')
   })
-  // Listening to it alone would keep the process alive.
+  // A listener for `disconnect` would otherwise keep the process alive.
   process.channel?.unref()
 }

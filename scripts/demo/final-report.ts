@@ -1,5 +1,5 @@
-// The end of the demo: the service's books, recounted from the rows, beside what the receivers and the client counted by themselves.
-// A check that does not hold says so and makes the demo's exit code 1.
+// The report at the end of the demo: the ledger of the service, recounted from the rows, next to what the receivers and the client counted
+// themselves. If a check fails, the report says so and the exit code of the demo is 1.
 
 import type { Receiver } from './receivers.ts'
 import type { ServiceProcess } from './service-process.ts'
@@ -35,7 +35,10 @@ export interface Parts {
   traffic: Traffic
 }
 
-/** Nothing is under way, and the good receiver has all that it is owed. The others may be owed something for hours. */
+/**
+ * Waits until nothing is in flight and the healthy receiver has no pending deliveries, at most 15 s. The other receivers may have
+ * pending deliveries for hours.
+ */
 export async function untilSettled({ service, wiring }: Parts): Promise<void> {
   const deadline = performance.now() + SETTLE_DEADLINE_MS
   while (performance.now() < deadline) {
@@ -48,28 +51,28 @@ export async function untilSettled({ service, wiring }: Parts): Promise<void> {
   }
 }
 
-/** Gives whether everything holds. */
-export async function closeBooks({ service, wiring, receivers, traffic }: Parts, terminal: Terminal): Promise<boolean> {
+/** Returns whether all checks passed. */
+export async function printFinalReport({ service, wiring, receivers, traffic }: Parts, terminal: Terminal): Promise<boolean> {
   const kept = (await service.api<{ data: LedgerRow[] }>('GET', '/ledger')).data
   const recounted = (await service.api<{ data: LedgerRow[] }>('GET', '/ledger?recount=true')).data
   const names = Object.keys(TITLES) as DestinationName[]
   const rowOf = (rows: LedgerRow[], name: DestinationName): LedgerRow =>
     rows.find(({ destinationId }) => destinationId === wiring.destinations[name]) as LedgerRow
 
-  terminal.line(terminal.dim(`  ${''.padEnd(15)}${COLUMNS.map((column) => column.padStart(11)).join('')}   the receiver itself counted`))
+  terminal.line(terminal.dim(`  ${''.padEnd(15)}${COLUMNS.map((column) => column.padStart(11)).join('')}   counted by the receiver`))
   for (const name of names) {
     const row = rowOf(recounted, name)
-    const { taken, repeats } = receivers[name]
-    const told = `${count(taken.size)} messages${repeats === 0 ? '' : `, ${count(repeats)} of them twice`}`
-    terminal.line(`  ${TITLES[name].padEnd(15)}${COLUMNS.map((column) => count(row[column]).padStart(11)).join('')}   ${told}`)
+    const { acceptedIds, repeats } = receivers[name]
+    const counted = `${count(acceptedIds.size)} messages${repeats === 0 ? '' : `, ${count(repeats)} duplicates`}`
+    terminal.line(`  ${TITLES[name].padEnd(15)}${COLUMNS.map((column) => count(row[column]).padStart(11)).join('')}   ${counted}`)
   }
   terminal.line()
 
   const balances = recounted.every((row) => row.owed === row.delivered + row.pending + row.failed + row.expired + row.cancelled)
-  // What is on the way between the two questions moves from one column to the other.
+  // Only `owed` is compared: between the two requests, deliveries may move from one of the other columns to another.
   const agrees = names.every((name) => rowOf(kept, name).owed === rowOf(recounted, name).owed)
-  const { taken } = receivers.warehouse
-  const missing = [...traffic.acknowledged].filter(([messageId]) => !taken.has(messageId))
+  const { acceptedIds } = receivers.warehouse
+  const missing = [...traffic.acknowledged].filter(([messageId]) => !acceptedIds.has(messageId))
   const lost = missing.filter(([, userId]) => userId === undefined || !traffic.forgotten.has(userId)).length
   const warehouse = rowOf(recounted, 'warehouse')
   const requests = names.reduce((sum, name) => sum + receivers[name].requests, 0)
@@ -79,17 +82,17 @@ export async function closeBooks({ service, wiring, receivers, traffic }: Parts,
   const reached =
     forgotten === 0
       ? `all ${count(all)} messages`
-      : `${count(all - forgotten)} of ${count(all)} messages (the others are of people who asked to be forgotten)`
+      : `${count(all - forgotten)} of ${count(all)} messages (the others belong to users whose deletion was requested)`
 
   const checks: [holds: boolean, sentence: string][] = [
-    [balances && agrees, 'owed = delivered + pending + failed + expired + cancelled, for each, recounted from the rows.'],
+    [balances && agrees, 'owed = delivered + pending + failed + expired + cancelled for each destination, recounted from the rows.'],
     [
-      lost === 0 && warehouse.delivered <= taken.size,
+      lost === 0 && warehouse.delivered <= acceptedIds.size,
       lost === 0
-        ? `Nothing acknowledged was lost: ${reached} reached the Warehouse's receiver.`
-        : `${count(lost)} acknowledged messages have not reached the Warehouse's receiver; ${count(warehouse.pending)} are pending.`,
+        ? `No acknowledged message was lost: ${reached} reached the Warehouse receiver.`
+        : `${count(lost)} acknowledged messages have not reached the Warehouse receiver; ${count(warehouse.pending)} are pending.`,
     ],
-    [wrong === 0, `${count(requests)} requests were made to the receivers; ${count(wrong)} had a wrong signature.`],
+    [wrong === 0, `The receivers got ${count(requests)} requests; ${count(wrong)} had an invalid signature.`],
   ]
   for (const [holds, sentence] of checks) terminal.line(`  ${holds ? terminal.green('✔') : terminal.red('✘')} ${sentence}`)
   return checks.every(([holds]) => holds)

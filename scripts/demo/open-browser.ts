@@ -1,8 +1,8 @@
-// Opens an address in the visitor's browser, where there is a display to show it. Never fails: the address is printed anyway.
+// Opens an address in the user's browser if there is a display. Never fails: the address is also printed.
 
 import { spawn } from 'node:child_process'
 
-/** Gives whether it was tried. */
+/** Returns whether it tried to open a browser. */
 export function openBrowser(address: string, env = process.env, platform = process.platform): boolean {
   const command = opener(env, platform)
   if (command === null) return false
@@ -13,7 +13,7 @@ export function openBrowser(address: string, env = process.env, platform = proce
   return true
 }
 
-/** Null: nobody would see it. */
+/** The command that opens an address, or null if nobody would see the browser: in CI, over SSH, or without a display. */
 export function opener(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string[] | null {
   if (env['CI'] || env['SSH_CONNECTION']) return null
   if (platform === 'darwin') return ['open']

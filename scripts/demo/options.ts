@@ -1,16 +1,16 @@
-// What can be asked of the demo on its command line.
+// The command-line options of the demo.
 
 import { parseArgs } from 'node:util'
 import { durationMs } from '../../packages/server/src/commands/line/times.ts'
 
 export interface Options {
-  /** Messages a second. */
+  /** Messages per second. */
   rate: number
-  /** Null: until somebody ends it. */
+  /** Null if the demo runs until it is interrupted. */
   durationMs: number | null
-  /** 0: a free one. */
+  /** 0 chooses a free port. */
   port: number
-  /** Null: a temporary folder, removed in the end. */
+  /** The folder for the data; null for a temporary folder that is deleted at the end. */
   keep: string | null
   open: boolean
 }
@@ -19,28 +19,28 @@ export const MAX_RATE = 500
 
 export const HELP = `npm run demo -- [options]
 
-Starts Switchyard on a temporary file, three receivers (one good, one flaky, one dead), and an
-imaginary shop that sends traffic through @switchyard/node. Nothing leaves this machine, and
-nothing is left behind.
+Starts Switchyard on a temporary file, three receivers (one healthy, one flaky, one dead), and an
+imaginary shop that sends messages with @switchyard/node. No data leaves this machine, and all
+data is deleted at the end.
 
-  --rate N          messages a second, 1 to ${MAX_RATE} (default 20)
-  --duration TIME   ends by itself after 90s, 5m, 1h … (default: Ctrl-C ends it)
-  --port N          where the service listens (default: a free port), on 127.0.0.1
-  --keep DIR        keeps the data in DIR, a folder that is empty or not there yet
-  --no-open         does not open a browser
-  --help            this
+  --rate N          Messages per second, from 1 to ${MAX_RATE} (default: 20)
+  --duration TIME   Stop after this time, for example 90s, 5m or 1h (default: run until Ctrl-C)
+  --port N          The port on 127.0.0.1 that the service listens on (default: a free port)
+  --keep DIR        Keep the data in DIR, which must be empty or not exist yet
+  --no-open         Do not open a browser
+  --help            Show this help
 
-While it runs: r wakes or stops the dead receiver, f turns the flaky one's moods on or off,
-+ and - change the rate, q or Ctrl-C ends it.
+While the demo runs, press r to start or stop the dead receiver, f to turn the failures of the
+flaky receiver off or on, + or - to change the rate, and q or Ctrl-C to stop.
 `
 
 export type Parsed = { options: Options } | { problem: string } | { help: true }
 
 export function parseOptions(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Parsed {
-  // npm keeps what stands before a -- for itself, and says so only sometimes.
-  const swallowed = ['rate', 'duration', 'port', 'keep'].find((name) => env[`npm_config_${name}`] !== undefined)
-  if (swallowed !== undefined)
-    return { problem: `npm took --${swallowed} for its own: put -- before it, as in npm run demo -- --${swallowed} …` }
+  // npm consumes options that come before `--`, and does not always warn about it.
+  const consumedByNpm = ['rate', 'duration', 'port', 'keep'].find((name) => env[`npm_config_${name}`] !== undefined)
+  if (consumedByNpm !== undefined)
+    return { problem: `npm consumed the option --${consumedByNpm}. Put -- before it, as in: npm run demo -- --${consumedByNpm} …` }
   let values: { rate?: string; duration?: string; port?: string; keep?: string; 'no-open'?: boolean; help?: boolean }
   try {
     values = parseArgs({
@@ -61,9 +61,9 @@ export function parseOptions(argv: readonly string[], env: Readonly<Record<strin
   const rate = Number(values.rate ?? 20)
   if (!(rate >= 1 && rate <= MAX_RATE)) return { problem: `--rate must be a number from 1 to ${MAX_RATE}` }
   const duration = values.duration === undefined ? null : durationMs(values.duration)
-  if (duration === undefined || duration === 0) return { problem: '--duration must be a time, such as 90s, 5m or 1h' }
+  if (duration === undefined || duration === 0) return { problem: '--duration must be a duration greater than 0, such as 90s, 5m or 1h' }
   const port = Number(values.port ?? 0)
   if (!Number.isInteger(port) || port < 0 || port > 65_535) return { problem: '--port must be a number from 0 to 65535' }
-  if (values.keep === '') return { problem: '--keep needs a folder' }
+  if (values.keep === '') return { problem: '--keep must name a folder' }
   return { options: { rate, durationMs: duration, port, keep: values.keep ?? null, open: values['no-open'] !== true } }
 }

@@ -1,5 +1,5 @@
-// The three who are sent to: one that takes everything, one that has bad moments, one that is not there until somebody wakes it. Each
-// checks signatures as a real receiver does and keeps its own count of what it took, which the end of the demo holds against the books.
+// The three receivers: a healthy one that accepts everything, a flaky one, and a dead one that can be started by hand. Each verifies
+// signatures as a real receiver does and counts the messages that it accepted; the final report compares this count with the ledger.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ export interface Secrets {
   signingSecrets: string[]
 }
 
-/** How to answer; nothing is done with the messages where it is not 2xx. */
+/** How to respond. The messages are counted as accepted only if the status is 2xx. */
 export interface Answer {
   status: number
   afterMs?: number
@@ -22,17 +22,17 @@ export type Behaviour = (webhook: VerifiedWebhook) => Answer
 
 export class Receiver {
   readonly secrets: Secrets = { sharedSecret: generateSecret().slice('whsec_'.length), signingSecrets: [generateSecret()] }
-  /** Every message that it answered with 2xx, once. */
-  readonly taken = new Set<string>()
-  /** Requests whose signature was not right: there must be none. */
+  /** The ids of all messages that it answered with 2xx. */
+  readonly acceptedIds = new Set<string>()
+  /** The number of requests with an invalid signature. Must stay 0. */
   badSignatures = 0
-  /** Messages that it had taken before: deliveries are at least once. */
+  /** The number of messages that it had already accepted: delivery is at least once. */
   repeats = 0
   requests = 0
   port = 0
   readonly #behaviour: Behaviour
   #server = createServer()
-  /** Answers that are late on purpose. */
+  /** Sends the responses that are delayed on purpose. */
   readonly #late = new Set<() => void>()
 
   constructor(behaviour: Behaviour) {
@@ -47,7 +47,7 @@ export class Receiver {
     return this.#server.listening
   }
 
-  /** Listens, at the same port as before. */
+  /** Starts to listen. After a stop, it listens on the same port as before. */
   start(): Promise<void> {
     this.#server = createServer((request, response) => void this.#receive(request, response))
     return new Promise((resolve, reject) => {
@@ -59,7 +59,7 @@ export class Receiver {
     })
   }
 
-  /** From now on its port refuses connections. */
+  /** Closes all connections. From then on, its port refuses connections. */
   async stop(): Promise<void> {
     this.hurry()
     if (!this.#server.listening) return
@@ -68,7 +68,7 @@ export class Receiver {
     await closed
   }
 
-  /** What is held back is answered now. */
+  /** Sends all delayed responses now. */
   hurry(): void {
     for (const answer of this.#late) answer()
   }
@@ -77,7 +77,7 @@ export class Receiver {
     const result = await verify(request, this.secrets)
     this.requests += 1
     if (!result.ok) {
-      // A request that was cut off in the middle has no right signature either, and is none.
+      // A request that was cut off fails verification too, but does not count as one with an invalid signature.
       if (!request.complete) return
       this.badSignatures += 1
       return void response.writeHead(result.status).end(result.code)
@@ -85,15 +85,15 @@ export class Receiver {
     const { status, afterMs = 0, body = '' } = this.#behaviour(result)
     if (afterMs > 0) await this.#wait(afterMs)
     if (response.destroyed) return
-    if (status < 300) for (const message of result.messages) this.#take(message, String(request.headers['webhook-id']))
+    if (status < 300) for (const message of result.messages) this.#accept(message, String(request.headers['webhook-id']))
     response.writeHead(status, { 'content-type': 'text/plain' }).end(body)
   }
 
-  #take(message: object, webhookId: string): void {
-    // A delete message has no id of its own, and never comes together with others.
+  #accept(message: object, webhookId: string): void {
+    // A delete message has no messageId, and is never in a batch with other messages.
     const id = (message as { messageId?: string }).messageId ?? webhookId
-    if (this.taken.has(id)) this.repeats += 1
-    else this.taken.add(id)
+    if (this.acceptedIds.has(id)) this.repeats += 1
+    else this.acceptedIds.add(id)
   }
 
   #wait(ms: number): Promise<void> {
@@ -109,25 +109,25 @@ export class Receiver {
   }
 }
 
-/** How often it has a bad time, and for how long. */
-const SPELL_EVERY_MS = 45_000
-const SPELL_MS = 9_000
+/** How often a period with more failures begins, and how long it lasts. */
+const OUTAGE_EVERY_MS = 45_000
+const OUTAGE_MS = 9_000
 
-/** Mostly well; now and then slow, 500 or 503, more so in spells; and it refuses for good what it calls incomplete. */
+/** Mostly healthy, sometimes slow or answering 500 or 503, six times as often during an outage. Rejects half of the group calls with 422, which is not retried. */
 export function flaky(random: Random, isOn: () => boolean): Behaviour {
   const startedMs = performance.now()
   return ({ messages }) => {
     const [message] = messages as { type?: string; event?: string }[]
     if (!isOn()) return { status: 204, afterMs: 15 + random.below(30) }
-    // The first spell comes early, so that there is something to see in the first minute.
-    const sinceMs = performance.now() - startedMs + SPELL_EVERY_MS - 12_000
-    const isSpell = sinceMs % SPELL_EVERY_MS < SPELL_MS
+    // The first outage comes early, after 12 s, so that there is something to see in the first minute.
+    const sinceMs = performance.now() - startedMs + OUTAGE_EVERY_MS - 12_000
+    const isOutage = sinceMs % OUTAGE_EVERY_MS < OUTAGE_MS
     if (message?.type === 'group' && random.chance(0.5))
       return { status: 422, afterMs: 20, body: '{"error":"unknown industry","field":"traits.industry"}' }
-    const dice = random.next() / (isSpell ? 6 : 1)
+    const dice = random.next() / (isOutage ? 6 : 1)
     if (dice < 0.03) return { status: 503, afterMs: 10, body: 'upstream is restarting, please try again' }
     if (dice < 0.05) return { status: 500, afterMs: 60, body: 'deadlock detected' }
-    // Longer than the five seconds that an answer may take.
+    // Longer than the timeout of five seconds.
     if (dice < 0.053) return { status: 204, afterMs: 8_000 }
     if (dice < 0.1) return { status: 204, afterMs: 700 + random.below(2_300) }
     return { status: 204, afterMs: 15 + random.below(60) }

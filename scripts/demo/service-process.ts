@@ -1,6 +1,6 @@
-// The service, as a process of its own and as `npm start` runs it: on a file in the demo's folder, on loopback. It is not in the
-// terminal's process group, so that Ctrl-C reaches the demo alone, which first ends the traffic; should the demo be killed, the service
-// ends by itself (exit-with-demo.ts).
+// Runs the service as a separate process, as `npm start` does: on loopback, with its store in the demo's folder. It is not in the
+// terminal's process group, so that Ctrl-C reaches only the demo, which stops the traffic first. If the demo is killed, the service stops
+// by itself (exit-with-demo.ts).
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ const CLI = join(import.meta.dirname, '..', '..', 'packages', 'server', 'src', '
 const GUARD = pathToFileURL(join(import.meta.dirname, 'exit-with-demo.ts'))
 const STOP_DEADLINE_MS = 12_000
 
-/** What a person can do something about: one sentence, no stack. */
+/** A problem that the user can fix. Its message is printed without a stack trace. */
 export class DemoProblem extends Error {}
 
 export interface ServiceProcess {
@@ -20,11 +20,11 @@ export interface ServiceProcess {
   sourceId: string
   writeKey: string
   pid: number
-  /** Resolves when the process has ended, whoever ended it. */
+  /** Resolves with the exit code or signal when the process has ended. */
   ended: Promise<string>
   api: <T>(method: string, path: string, body?: unknown) => Promise<T>
   stop(): Promise<void>
-  /** At once. */
+  /** Sends SIGKILL. */
   kill(): void
 }
 
@@ -33,7 +33,7 @@ export async function startService(folder: string, { port, isOurs }: { port: num
   const log = openSync(logFile, 'a')
   const guard = new URL(GUARD)
   if (isOurs) guard.searchParams.set('remove', folder)
-  // The visitor's own settings are for the visitor's own service.
+  // Settings in the user's environment are meant for the user's own service.
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SWITCHYARD_')))
   const child = spawn(process.execPath, ['--max-semi-space-size=16', `--import=${guard.href}`, CLI, 'serve', '--json'], {
     cwd: folder,
@@ -80,7 +80,7 @@ interface StartFacts {
   source: { id: string; writeKeys: string[] }
 }
 
-/** Null: it ended without one. */
+/** The first line of its standard output, or null if the process ended before it printed one. */
 function firstLine(child: ChildProcess): Promise<string | null> {
   return new Promise((resolve) => {
     let text = ''
@@ -93,9 +93,9 @@ function firstLine(child: ChildProcess): Promise<string | null> {
   })
 }
 
-function startProblem(said: string, port: number): string {
-  const sentence = said.trim().split('\n').at(-1) ?? ''
-  const advice = port === 0 ? '' : ' Without --port the demo takes a free one.'
+function startProblem(log: string, port: number): string {
+  const sentence = log.trim().split('\n').at(-1) ?? ''
+  const advice = port === 0 ? '' : ' Without --port, the demo uses a free port.'
   return `The service could not start. ${sentence}${advice}`
 }
 

@@ -1,5 +1,5 @@
-// The imaginary shop whose traffic the demo sends: people come by the web or the app, look around, some sign up, some buy. The same seed
-// gives the same people in the same order. It knows nothing of sending, of time or of the service.
+// The imaginary shop whose traffic the demo sends: customers come to the website or the app and look around; some sign up, some buy. The same
+// seed always gives the same calls in the same order. This file does not depend on sending, time or the service.
 
 import type { AliasParams, GroupParams, IdentifyParams, PageParams, ScreenParams, TrackParams } from '@switchyard/node'
 
@@ -105,9 +105,9 @@ const PHONES = [
 
 const REFERRERS = ['https://www.search.example/', 'https://news.example/best-teapots', 'https://social.example/', '']
 
-/** How many are in the shop at the same time. */
+/** The number of people in the shop at the same time. */
 const VISITORS = 24
-/** Customers who may come again; beyond, the oldest stay away. */
+/** The number of customers who may come back. Beyond it, the oldest do not return. */
 const MAX_CUSTOMERS = 400
 
 export class Shop {
@@ -121,7 +121,7 @@ export class Shop {
     this.#random = new Random(seed)
   }
 
-  /** What happens next. */
+  /** The next call. */
   next(): SourcedCall {
     for (;;) {
       const place = this.#random.below(VISITORS)
@@ -132,7 +132,7 @@ export class Shop {
     }
   }
 
-  /** Somebody who has an account, other than `but`, comes no more after this visit; undefined while there is nobody. */
+  /** Picks a customer with an account, other than `but`, who does not come back after this visit. Returns undefined if there is none. */
   leave(but: string | undefined): string | undefined {
     const at = this.#customers.findIndex(({ userId }) => userId !== but)
     return at === -1 ? undefined : this.#customers.splice(at, 1)[0]?.userId
@@ -158,7 +158,7 @@ export class Shop {
       country,
       locale,
       company: undefined,
-      // Addresses that are kept for documentation: nobody has them.
+      // Addresses that are reserved for documentation.
       ip: `${random.pick(['203.0.113', '198.51.100', '192.0.2'])}.${1 + random.below(254)}`,
       userAgent: random.pick(BROWSERS),
       orders: 0,
@@ -318,7 +318,7 @@ function cents(amount: number): number {
   return Math.round(amount * 100) / 100
 }
 
-/** Mulberry32: small, and the same everywhere. */
+/** Mulberry32: small, with the same results on every platform. */
 export class Random {
   #state: number
 

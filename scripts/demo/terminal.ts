@@ -1,5 +1,5 @@
-// What the demo shows on a terminal: lines that stay, and below them one that is written over. Where there is no terminal it prints plain
-// lines, fewer of them. Keys are read one by one; the terminal is given back as it was, however the process ends.
+// The terminal output of the demo: permanent lines, and below them a status line that is overwritten. Without a terminal, the status is
+// printed as plain lines, less often. Keys are read one by one; the terminal mode is restored however the process ends.
 
 import type { ReadStream, WriteStream } from 'node:tty'
 
@@ -7,11 +7,11 @@ const PLAIN_EVERY_MS = 5_000
 
 export interface Terminal {
   isInteractive: boolean
-  /** Above what is written over. */
+  /** Prints a permanent line above the status line. */
   line: (text?: string) => void
-  /** Written over by the next; without a terminal at most every five seconds. */
+  /** Replaces the status line. Without a terminal, prints a line at most every five seconds. */
   status: (text: string) => void
-  /** No more of it, and no keys. */
+  /** Clears the status line and stops reading keys. */
   close: () => void
   bold: (text: string) => string
   dim: (text: string) => string
@@ -24,7 +24,7 @@ export function openTerminal(output: WriteStream, input: ReadStream, onKey: (key
   const paint = (code: number) => (text: string) => (output.isTTY && !process.env['NO_COLOR'] ? `\x1b[${code}m${text}\x1b[0m` : text)
   let shown = ''
   let plainAtMs = Number.NEGATIVE_INFINITY
-  // Whoever read it has gone: a closed window, a pipe to head.
+  // Ignored: nobody reads the output any more, for example after the window was closed or `head` has exited.
   output.on('error', () => {})
   const restore = (): void => void (isInteractive && input.isRaw && input.setRawMode(false))
   const read = (bytes: Buffer): void => {
@@ -55,7 +55,7 @@ export function openTerminal(output: WriteStream, input: ReadStream, onKey: (key
         return
       }
       clear()
-      // Wider than the window, it would leave its beginning behind.
+      // A line wider than the window would wrap, and only its last row would be cleared.
       shown = text.slice(0, Math.max(20, output.columns - 1))
       output.write(shown)
     },

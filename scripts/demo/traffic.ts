@@ -1,5 +1,5 @@
-// Sends what the shop does through @switchyard/node, evenly, and remembers what was acknowledged. What no client of ours would send (calls
-// that break the rules) goes by hand, as an old version of the app would do it.
+// Sends the calls of the shop with @switchyard/node at a constant rate, and remembers which messages were acknowledged. Invalid calls,
+// which the client would not send, are sent with fetch, as an old version of the app might.
 
 import { Analytics, type Callback } from '@switchyard/node'
 import type { ServiceProcess } from './service-process.ts'
@@ -9,12 +9,12 @@ const TICK_MS = 100
 const HISTORY = 400
 const HISTORY_HOURS = 3
 const FLUSH_MS = 500
-/** The first deletion request soon, so that there is one to look at. */
+/** The first deletion request comes early, so that there is one to look at. */
 const FIRST_DELETION_MS = 2_000
 const DELETION_EVERY_MS = 120_000
 const BAD_CALL_EVERY_MS = 3_500
 
-/** What an old version of the app sends now and then. None of it is stored; each is counted and shown by its code. */
+/** Invalid calls that an old version of the app sends now and then. None is stored; the dashboard counts them by error code. */
 const BAD_CALLS: readonly string[] = [
   '{"userId":"cus-1007-5e1a","properties":{"code":"SPRING"}}',
   '{"event":"Coupon Entered","properties":{"code":"SPRING"}}',
@@ -26,14 +26,14 @@ const BAD_CALLS: readonly string[] = [
 export class Traffic {
   rate: number
   sent = 0
-  /** What the service said that it has: whose it is, by messageId. */
+  /** The userId of every message that the service acknowledged, by messageId. */
   readonly acknowledged = new Map<string, string | undefined>()
-  /** Who asked to be forgotten: what is theirs may rightly be missing. */
+  /** Users whose deletion was requested; their messages may be missing at the receivers. */
   readonly forgotten = new Set<string>()
-  /** Calls whose outcome was a failure: the client's word, and by hand. */
+  /** The number of rejected calls: those that the client reports as failed, and the invalid ones. */
   refused = 0
   duplicates = 0
-  /** An order, to be followed. */
+  /** An order that the user can trace. */
   example: { messageId: string; userId: string } | undefined
   readonly #service: ServiceProcess
   readonly #shop: Shop
@@ -41,7 +41,7 @@ export class Traffic {
   readonly #writeKeys: Record<SourceName, string>
   readonly #random = new Random(7)
   readonly #timers: NodeJS.Timeout[] = []
-  readonly #underWay = new Set<Promise<unknown>>()
+  readonly #inFlight = new Set<Promise<unknown>>()
   readonly #onFailure: (what: string) => void
 
   constructor(
@@ -57,7 +57,7 @@ export class Traffic {
     this.#clients = { web: this.#client(writeKeys.web), app: this.#client(writeKeys.app) }
   }
 
-  /** A few hours that have passed, as an import brings them: with their own times. Charts count them when they arrive. */
+  /** Sends the messages of the last three hours as a historical import, with their original timestamps. Charts count them when they arrive. */
   async importHistory(): Promise<number> {
     const { web, app } = this.#writeKeys
     const clients = { web: this.#client(web, true), app: this.#client(app, true) }
@@ -76,7 +76,7 @@ export class Traffic {
     this.#timers.push(
       setInterval(() => {
         const now = performance.now()
-        // After a machine's sleep it goes on, and does not make up for it.
+        // Caps the time at 1 s, so that no burst follows after the machine was asleep.
         owed += Math.min((now - last) / 1_000, 1) * this.rate
         last = now
         for (; owed >= 1; owed--) this.#step()
@@ -88,11 +88,11 @@ export class Traffic {
     this.#badCall()
   }
 
-  /** No more calls; resolves when each has its outcome, or the time is over. */
+  /** Stops sending. Resolves when every call has an outcome, or after the timeout. */
   async stop(timeoutMs: number): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer)
     const timeout = timeoutMs
-    await Promise.all([this.#clients.web.closeAndFlush({ timeout }), this.#clients.app.closeAndFlush({ timeout }), ...this.#underWay])
+    await Promise.all([this.#clients.web.closeAndFlush({ timeout }), this.#clients.app.closeAndFlush({ timeout }), ...this.#inFlight])
   }
 
   #client(writeKey: string, historical = false): Analytics {
@@ -102,7 +102,7 @@ export class Traffic {
 
   #step(): void {
     const call = this.#shop.next()
-    // A job that was run twice: the same message again.
+    // Simulates a job that ran twice: the same message is sent again.
     if (call.type === 'track' && call.params.event === 'Order Completed' && this.#random.chance(0.25)) {
       const messageId = `order-${String(call.params.properties?.['order_id'])}`
       this.duplicates += 1
@@ -137,7 +137,7 @@ export class Traffic {
     this.#run(fetch(`${this.#service.url}/v1/track`, { method: 'POST', headers: { authorization }, body }).then((answer) => answer.text()))
   }
 
-  /** Somebody asks to be forgotten: their messages are removed, every destination is told, and what else comes of them is dropped. */
+  /** Requests the deletion of a user: their messages are deleted, every destination is notified, and the user's later messages are dropped. */
   #forget(): void {
     const userId = this.#shop.leave(this.example?.userId)
     if (userId === undefined) return
@@ -148,8 +148,8 @@ export class Traffic {
   #run(work: Promise<unknown>): void {
     const watched: Promise<unknown> = work
       .catch((error: unknown) => this.#onFailure((error as Error).message))
-      .finally(() => this.#underWay.delete(watched))
-    this.#underWay.add(watched)
+      .finally(() => this.#inFlight.delete(watched))
+    this.#inFlight.add(watched)
   }
 }
 

@@ -1,4 +1,4 @@
-// Sources and destinations of the demo, made as anybody makes them: by the control API.
+// Creates the sources and destinations of the demo with the public control API.
 
 import type { Receiver } from './receivers.ts'
 import type { ServiceProcess } from './service-process.ts'
@@ -8,7 +8,7 @@ export type DestinationName = 'warehouse' | 'crm' | 'reporting'
 
 export const TITLES: Record<DestinationName, string> = { warehouse: 'Warehouse', crm: 'CRM', reporting: 'Old reporting' }
 
-/** Usually four hours: too long to watch. */
+/** The default is four hours, too long to watch. */
 export const SHORT_WINDOW_MS = 45_000
 
 export interface Wiring {

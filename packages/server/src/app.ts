@@ -318,8 +318,8 @@ function allowsPrivate({ privateAddresses, host }: Config): boolean {
 
 function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }: Config): StartProblem {
   const reasons: Record<string, string> = {
-    EADDRINUSE: `Port ${port} on ${host} is already in use. Stop the program that listens there, or choose another port: --port ${port === 65_535 ? 8080 : port + 1}`,
-    EACCES: `This user may not listen on port ${port} of ${host}. Choose a port above 1023: --port 8080`,
+    EADDRINUSE: `Port ${port} on ${host} is already in use. Stop the program that listens there, or choose another port, for example with --port ${port === 65_535 ? 8080 : port + 1}.`,
+    EACCES: `This user has no permission to listen on port ${port} of ${host}. Choose a port above 1023, for example with --port 8080.`,
     EADDRNOTAVAIL: `${host} is not an address of this machine. Set --host to one that is, or to 0.0.0.0 for all.`,
     ENOTFOUND: `The host name ${host} cannot be resolved. Check --host.`,
   }
