@@ -1,4 +1,4 @@
-// The description of the API, without a service: routes are data, and what they work with is touched only by a request.
+// The OpenAPI document, without a running service. Routes are data, and only requests use the parts of the service that they need.
 
 import { controlRoutes } from '../../packages/server/src/control/control.ts'
 import { apiDocument, type OpenApiDocument } from '../../packages/server/src/control/openapi/api-document.ts'

@@ -1,5 +1,5 @@
-// The control API as TypeScript types, for the dashboard: from the same description that the reference is made from, so that the page is
-// typed by the schemas that check its requests. Written to packages/dashboard/src/api/types.ts by scripts/reference.ts.
+// The control API as TypeScript types for the dashboard, generated from the OpenAPI document. So the dashboard is typed by the schemas that
+// validate its requests. scripts/reference.ts writes them to packages/dashboard/src/api/types.ts.
 
 import type { JsonSchema } from '../../packages/server/src/api/schema.ts'
 import { describedApi } from './api.ts'
@@ -43,7 +43,7 @@ export interface Schemas {
 ${schemas.join('\n')}
 }
 
-/** By method and path: what goes in and what comes out. */
+/** Requests and responses, by method and path. */
 export interface Operations {
 ${operations.join('\n')}
 }

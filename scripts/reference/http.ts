@@ -18,7 +18,7 @@ import {
 import { exampleOf, fieldTable, meaningText, type SchemaLink, typeText } from './schema.ts'
 
 const SOURCE = 'the routes of the service'
-const COMMON_ERRORS = 'Errors of every operation'
+const COMMON_ERRORS = 'Common errors'
 const MAX_OPEN_LINES = 16
 
 interface HttpPage {
@@ -82,7 +82,7 @@ function overview(document: OpenApi, parts: readonly Part[], shared: ReadonlySet
   return joined([
     heading('HTTP API', SOURCE).trimEnd(),
     document.info.description,
-    '[Errors](errors.md) lists every error code with what to do about it. A running service publishes this reference for programs, as OpenAPI 3.1, at `/docs/openapi.json`, and with a control token at `/api/openapi.json`.',
+    '[Errors](errors.md) lists every error code with its meaning and what to do about it. A running service serves this reference for programs, as an OpenAPI 3.1 document, at `/docs/openapi.json`; with a control token also at `/api/openapi.json`.',
     '## Try it',
     'The examples take the address of the service and the credentials from environment variables. The service prints a write key at every start, and the token at its first start.',
     fence('sh', SETUP),
@@ -124,7 +124,7 @@ function schemeRow([name, scheme]: [
 // ── A page per tag ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 function partPage(document: OpenApi, { name, description, operations }: Part, shared: ReadonlySet<string>): string {
-  // Those that a link of the page leads to; the set grows while its schemas are written, as they link to others.
+  // The schemas that the page links to. The set grows while they are written, because they link to others.
   const linked = new Set<string>()
   const link: SchemaLink = (schema) => {
     if (!shared.has(schema)) linked.add(schema)
@@ -191,7 +191,7 @@ function responseText({ link }: Page, status: string, { description, content }: 
   const about = description.startsWith('Success') ? '' : ` ${description}`
   return [
     `**Response ${code(status)}**${formText(type)}${about}${isNamed ? ` ${typeText(schema, link)}` : ''}`,
-    ...(event === undefined ? [] : ['Data of each event:']),
+    ...(event === undefined ? [] : ['The data of each event:']),
     ...(schema?.oneOf === undefined ? [] : ['One of these objects:']),
     ...[schema?.oneOf ?? schema ?? []].flat().flatMap((one) => (one.properties === undefined ? [] : fieldsText(fieldTable(one, link)))),
   ]

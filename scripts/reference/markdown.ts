@@ -1,6 +1,6 @@
-// The few forms of Markdown that the pages of the reference are made of.
+// Markdown for the pages of the reference: headings, tables, code.
 
-/** The first lines of every page that is written by a machine. */
+/** The first lines of every generated page. */
 export function heading(title: string, source: string): string {
   return `# ${title}\n\n<!-- Written by scripts/reference.ts from ${source}. Change it there, then run: node scripts/run.mjs scripts/reference.ts -->\n`
 }

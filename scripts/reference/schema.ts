@@ -1,4 +1,4 @@
-// Schemas for people: the type of a value in a few words, its limits, a table of fields, and an example value.
+// Shows schemas in the reference: the type of a value in a few words, its limits, a table of fields, and an example value.
 
 import { code, table } from './markdown.ts'
 import { type OpenApi, resolved, type SchemaNode, schemaName } from './openapi.ts'
@@ -6,7 +6,7 @@ import { type OpenApi, resolved, type SchemaNode, schemaName } from './openapi.t
 const MAX_DEPTH = 4
 const EXAMPLE_TIME = '2026-11-15T09:00:00.000Z'
 
-/** Gives the address of a named schema, as seen from the page that is being written. */
+/** Returns the link to a named schema, relative to the page that is being written. */
 export type SchemaLink = (name: string) => string
 
 /** Has a row for every field, also of nested objects: `batch.size`, `urls[].weight`. Named schemas are linked instead. The type is below

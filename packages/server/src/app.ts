@@ -188,7 +188,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const replays = createReplayRunner({
     store: store.replays,
     clock,
-    trouble(err) {
+    onError(err) {
       // The store reports by itself that it is unavailable.
       if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed and will be retried')
     },

@@ -1,6 +1,6 @@
-// "Did you mean …?" for flags, commands and variables: what was typed against what there is.
+// Finds the known word closest to a misspelt one, for "Did you mean …?" hints about flags, commands and variables.
 
-/** The known word that takes the fewest edits, if they are few for its length. */
+/** Returns the known word with the smallest edit distance, if the distance is small for the length of the word. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined
   let least = Math.max(2, Math.floor(word.length / 5)) + 1

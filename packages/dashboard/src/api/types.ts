@@ -18,7 +18,7 @@ export interface Schemas {
   Token: { id: string; name: string; role: 'admin' | 'viewer'; createdAt: string | null; lastUsedAt: string | null }
 }
 
-/** By method and path: what goes in and what comes out. */
+/** Requests and responses, by method and path. */
 export interface Operations {
   /** List sources, oldest first */
   'GET /api/sources': {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { entityTag, isNamedIn } from './entity-tag.ts'
 
-test('the tag is the same for the same content, in whatever order, and another for any other content', () => {
+test('equal content has the same tag, regardless of the order of fields; other content has another tag', () => {
   const tag = entityTag({ id: 'a', list: [1, 2], inner: { x: null, y: '' } })
   assert.match(tag, /^"[\w-]{22}"$/)
   assert.equal(entityTag(JSON.parse('{"inner":{"y":"","x":null},"list":[1,2],"id":"a"}')), tag)
@@ -22,7 +22,7 @@ test('the tag is the same for the same content, in whatever order, and another f
     assert.notEqual(entityTag(other), tag)
 })
 
-test('If-Match names one tag, several, or any', () => {
+test('If-Match can contain one tag, several tags, or *', () => {
   for (const header of ['"a"', '"b", "a"', 'W/"a"', '*', ' "a" ']) assert.ok(isNamedIn(header, '"a"'), header)
   for (const header of ['', '"b"', 'a', '"a']) assert.ok(!isNamedIn(header, '"a"'), header)
 })

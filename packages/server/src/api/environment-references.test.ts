@@ -3,15 +3,15 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { escapeReferences, onlyReference, resolve, VariableNames } from './environment-references.ts'
 
-test('a reference becomes what its variable says, and an empty variable is one that is not set', () => {
+test('a reference is replaced with the value of its variable, and an empty variable counts as not set', () => {
   assert.deepEqual(resolve('Bearer ${TOKEN}', { TOKEN: 't' }), { ok: true, text: 'Bearer t' })
   assert.deepEqual(resolve('${A}${B}', { A: 'a', B: '' }), { ok: false, missing: ['B'] })
-  assert.deepEqual(resolve('${A}', { A: '${B}', B: 'b' }), { ok: true, text: '${B}' }, 'what a variable says is not read again')
+  assert.deepEqual(resolve('${A}', { A: '${B}', B: 'b' }), { ok: true, text: '${B}' }, 'references in values are not resolved')
   assert.equal(onlyReference('${NAME}'), 'NAME')
   for (const text of ['NAME', ' ${NAME}', '${NA ME}', '${}', '$${NAME}', 1, null]) assert.equal(onlyReference(text), undefined)
 })
 
-test('where a variable is not set, the stored value stays if it is one that the text can mean', () => {
+test('if a variable is not set, a stored value that matches the text is kept', () => {
   const stored = ['https://a.example/hook?token=abc&x=1']
   assert.deepEqual(resolve('https://a.example/hook?token=${T}&x=1', {}, stored), { ok: true, text: stored[0] })
   assert.deepEqual(resolve('https://b.example/hook?token=${T}&x=1', {}, stored), { ok: false, missing: ['T'] })
@@ -19,14 +19,14 @@ test('where a variable is not set, the stored value stays if it is one that the 
   assert.deepEqual(resolve('https://a.example/hook?token=${T}&x=${X}', { X: '2' }, stored), { ok: false, missing: ['T'] })
 })
 
-test('any text comes back as it was, once its own ${ is escaped', () => {
+test('any text is unchanged after escaping and resolving', () => {
   const text = fc.array(fc.constantFrom('$', '{', '}', '${', '$${', 'A', '${A}', ' '), { maxLength: 12 }).map((parts) => parts.join(''))
   fc.assert(
     fc.property(text, (original) => assert.deepEqual(resolve(escapeReferences(original), { A: 'never' }), { ok: true, text: original })),
   )
 })
 
-test('names of variables can be variables, and none is given out twice', () => {
+test('generated names are valid variable names, and none is generated twice', () => {
   const names = new VariableNames()
   assert.equal(names.name('Warehouse (EU)', 'shared secret'), 'WAREHOUSE_EU_SHARED_SECRET')
   assert.equal(names.name('warehouse-eu', 'shared secret'), 'WAREHOUSE_EU_SHARED_SECRET_2')

@@ -4,7 +4,7 @@ import { startControl } from './fixtures/start-control.ts'
 
 const SIGNING = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
 
-test('every problem of every entry is told at once, by the rules for creating it, and nothing is changed', async (t) => {
+test('the problems of all entries are returned at once, by the rules of the create routes, and nothing is changed', async (t) => {
   const { call } = await startControl(t, { checkUrl: (url) => (url.includes('169.254') ? 'must not be a metadata service' : null) })
   const before = (await call('GET', '/api/sources')).body
   const { status, body } = await call('POST', '/api/configuration/check', {
@@ -35,7 +35,7 @@ test('every problem of every entry is told at once, by the rules for creating it
   assert.deepEqual((await call('GET', '/api/sources')).body, before)
 })
 
-test('whether a given secret differs from the stored one is told, and the stored one is not', async (t) => {
+test('the response says whether a secret differs from the stored one, without returning the stored one', async (t) => {
   const { call } = await startControl(t)
   const { id } = (
     await call('POST', '/api/destinations', {
@@ -60,13 +60,13 @@ test('whether a given secret differs from the stored one is told, and the stored
   assert.deepEqual(await changed({ sharedSecret: null }, null), [])
 })
 
-test('checking is for admins, since it compares secrets', async (t) => {
+test('validation is for admins, because it compares secrets', async (t) => {
   const { call } = await startControl(t)
   const { token } = (await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })).body
   assert.equal((await call('POST', '/api/configuration/check', {}, { token })).status, 403)
 })
 
-test('the schema of a file has names for ids, references for secrets, and the limits of the API', async (t) => {
+test('the schema of the file has names instead of ids, references instead of secrets, and the limits of the API', async (t) => {
   const { call } = await startControl(t)
   const { body } = await call('GET', '/api/configuration/schema')
   const { sources, destinations, oauthApps } = body.properties
@@ -80,7 +80,7 @@ test('the schema of a file has names for ids, references for secrets, and the li
   assert.deepEqual([reference.test('${NAME_1}'), reference.test('a secret'), reference.test('x${NAME}')], [true, false, false])
 })
 
-test('the file is as `switchyard export` writes it: by names, with references for secrets, and only for admins', async (t) => {
+test('the file is the same as from `switchyard export`: with names, with references instead of secrets, and only for admins', async (t) => {
   const { call } = await startControl(t)
   const source = (await call('POST', '/api/sources', { name: 'Website', writeKeys: ['key-of-the-website'] })).body
   await call('POST', '/api/destinations', {
@@ -117,7 +117,7 @@ test('the file is as `switchyard export` writes it: by names, with references fo
   assert.equal((await call('GET', '/api/configuration', undefined, { token })).status, 403)
 })
 
-test('two of the same name cannot be told apart in a file, and that is said', async (t) => {
+test('the export fails if two resources have the same name', async (t) => {
   const { call } = await startControl(t)
   for (let made = 0; made < 2; made += 1) await call('POST', '/api/sources', { name: 'Twin' })
   const { status, body } = await call('GET', '/api/configuration')

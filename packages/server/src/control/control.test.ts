@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../store/store.ts'
 import { controlRoutes } from './control.ts'
 import { startControl, TOKEN } from './fixtures/start-control.ts'
 
-test('without the token everything under /api is 401, also what is not there', async (t) => {
+test('without the token everything under /api is 401, even unknown paths', async (t) => {
   const { call } = await startControl(t)
   for (const authorization of ['', 'Bearer', 'Bearer ', 'Bearer wrong', `Basic ${TOKEN}`, TOKEN, `Bearer ${TOKEN} x`, `Bearer ${TOKEN}x`]) {
     for (const path of ['/api/sources', '/api/nothing', '/api', '/api/sources/x/write-keys']) {
@@ -16,7 +16,7 @@ test('without the token everything under /api is 401, also what is not there', a
   }
 })
 
-test('the scheme of the token may be written in any case', async (t) => {
+test('the scheme of the Authorization header is case-insensitive', async (t) => {
   const { call } = await startControl(t)
   assert.equal((await call('GET', '/api/sources', undefined, { headers: { authorization: `bearer ${TOKEN}` } })).status, 200)
 })
@@ -30,14 +30,14 @@ test('an unauthorized request is answered before its body arrives', async (t) =>
   assert.match(answer.toString(), /^HTTP\/1\.1 401 /)
 })
 
-test('a path that is not there is 404', async (t) => {
+test('an unknown path is 404', async (t) => {
   const { call } = await startControl(t)
   for (const path of ['/api', '/api/', '/api/nothing', '/api/sources/a/b', '/api/sources/', '/api/destinations/x/test/y']) {
     assert.deepEqual([(await call('GET', path)).status, (await call('POST', path, {})).body.code], [404, 'not_found'], path)
   }
 })
 
-test('a method that a path does not take is 405, with those it takes', async (t) => {
+test('an unsupported method is 405, with the supported methods in Allow', async (t) => {
   const { call } = await startControl(t)
   for (const [method, path, allow] of [
     ['PUT', '/api/sources', 'GET, POST, HEAD'],
@@ -54,13 +54,13 @@ test('a method that a path does not take is 405, with those it takes', async (t)
   }
 })
 
-test('HEAD answers as GET does, without the body', async (t) => {
+test('HEAD returns the same as GET, without the body', async (t) => {
   const { call } = await startControl(t)
   const { status, text } = await call('HEAD', '/api/sources')
   assert.deepEqual([status, text], [200, ''])
 })
 
-test('a body that is not JSON in UTF-8 is invalid_json, whatever it is called', async (t) => {
+test('a body that is not JSON in UTF-8 is invalid_json, whatever its Content-Type', async (t) => {
   const { call } = await startControl(t)
   for (const raw of ['{', 'name=x', '{"name":"x",}', new Uint8Array([0x7b, 0xff, 0x7d]), '\u0000']) {
     const { status, body } = await call('POST', '/api/sources', undefined, { raw })
@@ -70,7 +70,7 @@ test('a body that is not JSON in UTF-8 is invalid_json, whatever it is called', 
   assert.equal(status, 201)
 })
 
-test('a body that is no object, or has a Content-Type or Content-Encoding that cannot be read, is refused', async (t) => {
+test('a body that is not an object, or has an invalid Content-Type or Content-Encoding, is rejected', async (t) => {
   const { call } = await startControl(t)
   for (const raw of ['[]', 'null', '"x"', '1']) {
     const { status, body } = await call('POST', '/api/sources', undefined, { raw })
@@ -82,7 +82,7 @@ test('a body that is no object, or has a Content-Type or Content-Encoding that c
   assert.deepEqual([packed.status, packed.body.code], [415, 'unsupported_encoding'])
 })
 
-test('a body over 1 MB is refused', async (t) => {
+test('a body over 1 MB is rejected', async (t) => {
   const { call } = await startControl(t)
   const { status, body } = await call('POST', '/api/deletions', { userIds: ['x'.repeat(1024 * 1024)] })
   assert.deepEqual([status, body.code], [400, 'body_too_large'])
@@ -101,7 +101,7 @@ test('__proto__ in a body or a query is an unknown field and pollutes nothing', 
   assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
 })
 
-test('unknown and repeated query parameters are refused by name', async (t) => {
+test('unknown and repeated query parameters are rejected with their name', async (t) => {
   const { call } = await startControl(t)
   for (const [path, code, field] of [
     ['/api/sources?colour=red', 'unknown_field', 'colour'],
@@ -119,7 +119,7 @@ test('unknown and repeated query parameters are refused by name', async (t) => {
   }
 })
 
-test('a store that cannot be used is 503 with Retry-After, and a bug 500 that tells nothing', async (t) => {
+test('an unavailable store is 503 with Retry-After, and a bug is 500 without details', async (t) => {
   const fixture = await startControl(t)
   const { books } = fixture.store
   books.ledger = () => Promise.reject(new StoreUnavailable('disk full'))
@@ -132,7 +132,7 @@ test('a store that cannot be used is 503 with Retry-After, and a bug 500 that te
   assert.doesNotMatch(bug.text, /private/)
 })
 
-test('every route describes itself for a contract of the API', async (t) => {
+test('every route has a summary and schemas for the OpenAPI document', async (t) => {
   const { deps } = await startControl(t)
   const routes = controlRoutes(deps)
   assert.equal(new Set(routes.map(({ method, path }) => `${method} ${path}`)).size, routes.length)

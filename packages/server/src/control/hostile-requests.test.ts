@@ -1,6 +1,5 @@
-// Bad input for every route there is, made from the routes themselves: a route that is added is attacked without anybody
-// thinking of it. The fixture holds each answer against what the route declares; here it is held against 500, and against
-// the status and field that the mistake deserves.
+// Bad input for every route, generated from the routes themselves, so new routes are covered automatically. The fixture checks each response
+// against the declaration of its route; the tests here check that it is not 500, and that it has the expected status and field.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -17,11 +16,11 @@ const ROUTES = controlRoutes({} as ControlParts)
 const WITH_BODY = ROUTES.filter(({ body }) => body !== undefined)
 const LISTS = ROUTES.filter(({ query }) => 'cursor' in propertiesOf(query))
 const OF_ONE = ROUTES.filter(({ path }) => path.includes(':id'))
-/** Guessing tokens makes the address wait, which is for its own tests. */
+/** Without the rate limit for wrong tokens, which has its own tests. */
 const GUESSES = new Set(['/login'])
 
 interface Ground extends Fixture {
-  /** One of each thing that has an id. */
+  /** One resource of each kind that has an id. */
   ids: Record<string, string>
   bodyOf: (route: Route) => unknown
   pathOf: (route: Route, params?: Record<string, string>) => string
@@ -62,7 +61,7 @@ function isRefused({ status, body }: Answer, code: string | RegExp, field: strin
   assert.ok(typeof field === 'string' ? gotField === field : field.test(gotField), `${where}: ${gotField}`)
 }
 
-test('an unknown query parameter is refused by name on every route', async (t) => {
+test('an unknown query parameter is rejected with its name on every route', async (t) => {
   const { call, pathOf, bodyOf } = await ground(t)
   for (const route of ROUTES) {
     for (const name of ['surprise', '__proto__', 'constructor', 'limit%5B%5D']) {
@@ -73,7 +72,7 @@ test('an unknown query parameter is refused by name on every route', async (t) =
   }
 })
 
-test('an unknown field of a body is refused by name on every route that takes one', async (t) => {
+test('an unknown field of a body is rejected with its name on every route with a body', async (t) => {
   const { call, pathOf, bodyOf } = await ground(t)
   for (const route of WITH_BODY) {
     const where = `${route.method} ${route.path}`
@@ -87,7 +86,7 @@ test('an unknown field of a body is refused by name on every route that takes on
   assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
 })
 
-test('a field of the wrong type is refused by name, field by field', async (t) => {
+test('a field of the wrong type is rejected with its name, for every field', async (t) => {
   const { call, pathOf, bodyOf } = await ground(t)
   const values: [type: string, value: unknown][] = [
     ['string', 'x'],
@@ -112,7 +111,7 @@ test('a field of the wrong type is refused by name, field by field', async (t) =
   assert.ok(tried > 100, `only ${tried} were tried`)
 })
 
-test('a required field that is missing is named', async (t) => {
+test('the error for a missing required field contains its name', async (t) => {
   const { call, pathOf, bodyOf } = await ground(t)
   for (const route of WITH_BODY) {
     for (const name of (route.body?.toJsonSchema()['required'] ?? []) as string[]) {
@@ -122,7 +121,7 @@ test('a required field that is missing is named', async (t) => {
   }
 })
 
-test('the id of another kind of thing is not found, and neither is anything that looks odd', async (t) => {
+test('the id of another kind of resource is not found, and neither are strange ids', async (t) => {
   const { call, pathOf, bodyOf, ids } = await ground(t)
   const odd = [
     '__proto__',
@@ -138,7 +137,7 @@ test('the id of another kind of thing is not found, and neither is anything that
     '%F0%9F%92%A9',
     '-1',
     '0-0',
-    // Where numbers of 53, 63 and 64 bits end.
+    // The limits of numbers of 53, 63 and 64 bits.
     '9007199254740991-0',
     '9007199254740993-0',
     '9223372036854775807-0',
@@ -154,13 +153,13 @@ test('the id of another kind of thing is not found, and neither is anything that
       const body = route.body === undefined ? undefined : bodyOf(route)
       const answer = await call(route.method, pathOf(route, { id }), body)
       const where = `${route.method} ${route.path} ${id.slice(0, 50)}: ${JSON.stringify(answer.body)}`
-      // A route whose part is switched off in this process may say so instead.
+      // A route whose feature is off in this process may return that error instead.
       assert.ok(answer.status === 404 || answer.body.code === 'backup_unsupported', where)
     }
   }
 })
 
-test('a page that is too large, or no number, is refused on every list', async (t) => {
+test('a limit that is too large, or not a number, is rejected on every list', async (t) => {
   const { call, pathOf } = await ground(t)
   for (const route of LISTS) {
     for (const limit of ['100000', '1001', '0', '-1', '1.5', 'abc', '', '1e3', '%001', '9'.repeat(400)]) {
@@ -170,7 +169,7 @@ test('a page that is too large, or no number, is refused on every list', async (
   }
 })
 
-test('a cursor that the list did not give out is refused on every list', async (t) => {
+test('a cursor that the list did not return is rejected on every list', async (t) => {
   const { call, pathOf, ids } = await ground(t)
   const { body } = await call('GET', '/api/sources?limit=1')
   assert.equal(body.next, null)
@@ -194,7 +193,7 @@ test('a cursor that the list did not give out is refused on every list', async (
   }
 })
 
-test('a cursor that somebody made up, with the right check, is refused or leads to a page', async (t) => {
+test('a made-up cursor with a valid checksum is rejected or returns a page', async (t) => {
   const { call, ids } = await ground(t)
   const numbers = [0, 1, -1, 1.5, 2 ** 31, 2 ** 53 - 1, 2 ** 53, 1e300, null, true]
   const texts = [
@@ -210,7 +209,7 @@ test('a cursor that somebody made up, with the right check, is refused or leads 
     '9223372036854775808',
     '-1000000000000000000',
   ]
-  // Each list, and what the stores write in its cursors: a letter and so many values.
+  // Each list, with the content of its cursors: a letter and a number of values.
   const lists: [path: string, list: string, letter: string, values: number][] = [
     ['messages?', 'messages', 'm', 2],
     ['deliveries?state=pending&', 'deliveries', 'p', 5],
@@ -234,10 +233,10 @@ test('a cursor that somebody made up, with the right check, is refused or leads 
       { numRuns: 30 },
     )
   }
-  assert.ok(pages > 0, 'some of them are places')
+  assert.ok(pages > 0, 'some of them are valid positions')
 })
 
-test('times before and after all that there can be find nothing, or are refused by name', async (t) => {
+test('times outside of the valid range find nothing, or are rejected with the field', async (t) => {
   const { call, pathOf, ids } = await ground(t)
   let tried = 0
   for (const route of ROUTES.filter(({ method, stream }) => method === 'GET' && stream === undefined)) {
@@ -262,7 +261,7 @@ test('times before and after all that there can be find nothing, or are refused 
   assert.ok(tried > 20, `only ${tried} were tried`)
 })
 
-test('a query parameter of the wrong kind, or given twice, is refused by name', async (t) => {
+test('a query parameter of the wrong type, or given twice, is rejected with its name', async (t) => {
   const { call, pathOf, ids } = await ground(t)
   for (const route of ROUTES) {
     const properties = propertiesOf(route.query)
@@ -280,7 +279,7 @@ test('a query parameter of the wrong kind, or given twice, is refused by name', 
   }
 })
 
-test('strings with NUL, half characters, markup or great length are taken or refused, and never break anything', async (t) => {
+test('strings with NUL, unpaired surrogates, markup or great length are accepted or rejected, and never cause a failure', async (t) => {
   const { call, pathOf, bodyOf } = await ground(t)
   const texts = [
     'a\u0000b',
@@ -292,7 +291,7 @@ test('strings with NUL, half characters, markup or great length are taken or ref
     '<script>',
     "'; DROP TABLE sources; --",
     'x'.repeat(200_000),
-    // As long as a message may be, and nothing that can be compressed.
+    // The maximum length of a message, and incompressible.
     randomBytes(24_000).toString('base64'),
     '\u0000'.repeat(30_000),
     '',
@@ -309,7 +308,7 @@ test('strings with NUL, half characters, markup or great length are taken or ref
               ? text
               : undefined
         if (value === undefined) continue
-        // Half characters survive JSON only as escapes.
+        // JSON can carry unpaired surrogates only as escapes.
         const raw = JSON.stringify({ ...(bodyOf(route) as object), [name]: value })
         const { status, body } = await call(route.method, pathOf(route), undefined, { raw })
         assert.ok(status < 500, `${route.method} ${route.path} ${name} ${JSON.stringify(text.slice(0, 20))}: ${JSON.stringify(body)}`)
@@ -318,7 +317,7 @@ test('strings with NUL, half characters, markup or great length are taken or ref
   }
 })
 
-test('whatever JSON comes as a body, nothing breaks', async (t) => {
+test('no JSON body causes a failure', async (t) => {
   const { call, pathOf, bodyOf } = await ground(t)
   const targets = WITH_BODY.filter(({ path }) => !GUESSES.has(path))
   const hostile = fc.tuple(fc.nat(targets.length - 1), fc.nat(20), fc.jsonValue({ maxDepth: 4 }))
@@ -334,7 +333,7 @@ test('whatever JSON comes as a body, nothing breaks', async (t) => {
   )
 })
 
-test('text filters take any text and find nothing', async (t) => {
+test('text filters accept any text and find nothing', async (t) => {
   const { call, pathOf } = await ground(t)
   for (const route of ROUTES.filter(({ method, stream }) => method === 'GET' && stream === undefined)) {
     for (const [name, schema] of Object.entries(propertiesOf(route.query))) {
@@ -350,7 +349,7 @@ test('text filters take any text and find nothing', async (t) => {
   }
 })
 
-test('a body that is not JSON, or no object, is refused on every route that takes one', async (t) => {
+test('a body that is not JSON, or not an object, is rejected on every route with a body', async (t) => {
   const { call, pathOf } = await ground(t)
   const deep = `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
   for (const route of WITH_BODY) {
@@ -367,7 +366,7 @@ test('a body that is not JSON, or no object, is refused on every route that take
   }
 })
 
-test('a body that is too large, or compressed, is refused on every route that is not a read', async (t) => {
+test('a body that is too large, or compressed, is rejected on every route that is not a read', async (t) => {
   const { call, pathOf } = await ground(t)
   const large = JSON.stringify({ name: 'x'.repeat(1024 * 1024) })
   for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
@@ -386,10 +385,10 @@ function isTakenFor({ path }: Route, asked: string): boolean {
   return pattern.test(asked)
 }
 
-test('methods that a path does not take are 405 with those it takes; OPTIONS allows no other origin', async (t) => {
+test('unsupported methods are 405 with the supported ones in Allow; OPTIONS allows no other origin', async (t) => {
   const { call, pathOf } = await ground(t)
   for (const path of new Set(ROUTES.map((route) => pathOf(route)))) {
-    // A path by its own name may also be taken for the id in another: /destinations/health.
+    // A literal path can also match the id of another route: /destinations/health.
     const matching = ROUTES.filter((route) => pathOf(route) === path || isTakenFor(route, path))
     const takes = [...new Set(matching.map(({ method }): string => method))]
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((each) => !takes.includes(each))) {
@@ -407,7 +406,7 @@ test('methods that a path does not take are 405 with those it takes; OPTIONS all
   }
 })
 
-test('HEAD answers what GET would, without a body', async (t) => {
+test('HEAD returns the same as GET, without a body', async (t) => {
   const { call, pathOf } = await ground(t)
   for (const route of ROUTES.filter(({ method, stream }) => method === 'GET' && stream === undefined)) {
     const [head, get] = [await call('HEAD', pathOf(route)), await call('GET', pathOf(route))]
@@ -415,7 +414,7 @@ test('HEAD answers what GET would, without a body', async (t) => {
   }
 })
 
-test('slashes too many, and escaped ones, lead nowhere', async (t) => {
+test('extra slashes and escaped slashes are not found', async (t) => {
   const { call } = await ground(t)
   for (const path of [
     '/api/sources/',

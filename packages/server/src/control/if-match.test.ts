@@ -36,7 +36,7 @@ for (const [list, made, change] of KINDS) {
       assert.deepEqual([late.status, late.body.code], [412, 'changed_since_read'])
     }
     assert.deepEqual((await call('GET', path)).body, changed.body)
-    // A weak tag is what a proxy that compresses makes of it; * is any that there is.
+    // Proxies that compress responses make the tag weak; * matches any tag.
     assert.equal((await call('PATCH', path, { name: 'named' }, match(`"x", W/${now}`))).status, 200)
     assert.equal((await call('DELETE', path, undefined, match('*'))).status, 204)
     assert.equal((await call('DELETE', path, undefined, match('*'))).status, 404)

@@ -14,7 +14,7 @@ function codeOf(run: () => unknown): string {
   return 'taken'
 }
 
-test('a cursor comes back as the store gave it', () => {
+test('a cursor is decoded to the cursor of the store', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), (cursor) => {
       const { next } = pageAnswer('messages', { data: [], next: cursor }, String)
@@ -30,7 +30,7 @@ test('the last page has no cursor, and the first needs none', () => {
   assert.deepEqual(pageRequest('messages', { limit: 5 }), { limit: 5, cursor: null })
 })
 
-test('a cursor that was cut, changed, made up or given out by another list is refused', () => {
+test('a cursor that was truncated, changed, made up or returned by another list is rejected', () => {
   const next = pageAnswer('messages', { data: [], next: 'abc' }, String).next as string
   for (const cursor of ['', 'x', '!!', next.slice(0, -2), `${next}AA`, `${next}=`, next.toLowerCase(), 'ABC123']) {
     assert.equal(
@@ -45,7 +45,7 @@ test('a cursor that was cut, changed, made up or given out by another list is re
   )
 })
 
-test('a limit is 50 unless given, and from 1 to 1000', () => {
+test('the default limit is 50, and it must be from 1 to 1000', () => {
   const query = listQuery({})
   assert.equal(query.parse({}, '').limit, 50)
   assert.equal(query.parse({ limit: '1000' }, '').limit, 1000)
@@ -58,7 +58,7 @@ test('a limit is 50 unless given, and from 1 to 1000', () => {
   }
 })
 
-test('text in a query is read as what it means', () => {
+test('query parameters are parsed to numbers, booleans and times', () => {
   assert.equal(queryInteger().parse('12', 'n'), 12)
   assert.equal(queryBoolean().parse('true', 'b'), true)
   assert.equal(queryBoolean().parse('false', 'b'), false)
@@ -73,7 +73,7 @@ test('text in a query is read as what it means', () => {
   )
 })
 
-test('pages of what is in memory hold each entry once, although entries come and go in between', () => {
+test('pages of entries in memory contain each entry once, even if entries are added and removed in between', () => {
   const entries = new Map(['d', 'a', 'c', 'b', 'e'].map((id) => [id, { id, createdAtMs: id < 'c' ? 1 : 2 }]))
   const first = pageOf(entries.values(), { limit: 2, cursor: null })
   assert.deepEqual(

@@ -1,5 +1,4 @@
-// How the dashboard comes to the browser: which addresses it has, what may be kept and for how long, compressed or not, and that
-// nothing but the files of the build can be had.
+// How the dashboard is served: its paths, caching and compression, and that only the files of the build are accessible.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -42,7 +41,7 @@ async function serve(t: TestContext, { isBuilt = true } = {}): Promise<{ url: st
 
 const plain = { headers: { 'accept-encoding': 'identity' } }
 
-test('the service answers exactly the addresses that the page has views for', () => {
+test('the service serves exactly the paths of the views of the dashboard', () => {
   const routes = readFileSync(join(import.meta.dirname, '../../../dashboard/src/routes.tsx'), 'utf8')
   const [, views = ''] = /VIEWS[^=]*= \[\n([^]*?)\n\]/.exec(routes) ?? []
   const paths = [...views.matchAll(/view\('([^']+)'/g)].map(([, path]) => path as string)
@@ -50,7 +49,7 @@ test('the service answers exactly the addresses that the page has views for', ()
   assert.deepEqual(paths.sort(), [...PAGE_PATHS].sort())
 })
 
-test('every view is the one page, whatever its ids are; nothing else is', async (t) => {
+test('every view is served with the same page, for any id; other paths are not', async (t) => {
   const { url } = await serve(t)
   for (const path of PAGE_PATHS) {
     const address = path.replace(/:\w+/, encodeURIComponent('<id>/../ü'))
@@ -72,7 +71,7 @@ test('every view is the one page, whatever its ids are; nothing else is', async 
     assert.equal((await fetch(url + path)).status, 404, path)
 })
 
-test('the page is asked for anew, runs only its own files, and its nonce is another each time', async (t) => {
+test('the page is revalidated, can run only its own files, and has a new nonce each time', async (t) => {
   const { url } = await serve(t)
   const nonces = new Set<string>()
   for (let at = 0; at < 3; at++) {
@@ -104,7 +103,7 @@ test('the page is asked for anew, runs only its own files, and its nonce is anot
   assert.equal(nonces.size, 3)
 })
 
-test('files with hashed names are kept for ever, the others asked for anew', async (t) => {
+test('files with hashed names are cached forever, others are revalidated', async (t) => {
   const { url } = await serve(t)
   for (const [path, type, cacheControl] of [
     ['/assets/index-abc.js', 'text/javascript; charset=utf-8', 'public, max-age=31536000, immutable'],
@@ -140,7 +139,7 @@ test('files are compressed with an encoding that the browser accepts', async (t)
   }
 })
 
-test('what the build has compressed is sent as it is', async (t) => {
+test('files that the build compressed are sent unchanged', async (t) => {
   const { url, folder } = await serve(t)
   const small = brotliCompressSync(SCRIPT)
   writeFileSync(join(folder, 'assets', 'index-abc.js.br'), small)
@@ -149,7 +148,7 @@ test('what the build has compressed is sent as it is', async (t) => {
   assert.equal((await fetch(`${url}/assets/index-abc.js.br`)).status, 404)
 })
 
-test('HEAD answers as GET does, without a body', async (t) => {
+test('HEAD returns the same as GET, without a body', async (t) => {
   const { url } = await serve(t)
   for (const path of ['/', '/destinations/d_1', '/assets/index-abc.js', '/icon.svg']) {
     const [get, head] = [await fetch(url + path, plain), await fetch(url + path, { ...plain, method: 'HEAD' })]
@@ -162,7 +161,7 @@ test('HEAD answers as GET does, without a body', async (t) => {
   assert.equal((await fetch(url, { method: 'POST' })).status, 404)
 })
 
-test('no path leads out of the build', async (t) => {
+test('no path reaches files outside of the build', async (t) => {
   const { url } = await serve(t)
   for (const path of [
     '/assets/../secret.js',
@@ -188,7 +187,7 @@ test('no path leads out of the build', async (t) => {
   }
 })
 
-test('without a build the page says what to do, and is there as soon as one is', async (t) => {
+test('without a build the page says what to do, and the dashboard is served as soon as there is a build', async (t) => {
   const { url, build } = await serve(t, { isBuilt: false })
   const before = await fetch(`${url}/sources`)
   assert.equal(before.status, 200)

@@ -1,6 +1,6 @@
-// Serves the dashboard: files of one build. Nothing of them is secret; what they show they ask of the control API with the viewer's
-// session. The policy lets the page load and call nothing but this service, run no script that is not one of its files, and be
-// framed by nobody.
+// Serves the files of the dashboard build. They contain no secrets; the page gets its data from the control API with the session of the user.
+// The content security policy allows the page to load from and connect to this service only, to run only its own script files, and forbids
+// other pages to frame it.
 
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -10,15 +10,15 @@ import { BuiltFiles, CACHE_FOREVER, HTML, REVALIDATE, responseFor } from '../htt
 import { FILE_PATHS, PAGE_PATHS } from './paths.ts'
 
 export interface DashboardDeps {
-  /** Where the build lies. */
+  /** The folder of the build. */
   folder: string
 }
 
 const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Switchyard</title>
-<p>The service runs. Its dashboard has not been built: run <code>npm run build:dashboard</code> and reload.</p>
+<p>The service is running, but its dashboard has not been built. Run <code>npm run build:dashboard</code> and reload.</p>
 <p>The API is described at <a href="/docs/api">/docs/api</a>.</p></html>`
 
-/** Returns whether there is a build to serve; without one, the pages say how to make one. */
+/** Returns whether there is a build. Without one, the page explains how to make it. */
 export function registerDashboard(app: FastifyInstance, { folder }: DashboardDeps): boolean {
   const files = new BuiltFiles(folder)
 
@@ -32,14 +32,14 @@ export function registerDashboard(app: FastifyInstance, { folder }: DashboardDep
         .header('x-frame-options', 'DENY')
         .header('referrer-policy', 'no-referrer')
         .header('cross-origin-opener-policy', 'same-origin')
-        // Its files have names that change with their contents; the page that names them must be asked for anew.
+        // The names of its files change with their content, so browsers must revalidate the page that refers to them.
         .header('cache-control', REVALIDATE)
       const page = files.get('index.html')
       return reply.send(page === undefined ? NOT_BUILT : page.bytes.toString('utf8').replace('content="NONCE"', `content="${nonce}"`))
     })
   }
   for (const path of FILE_PATHS) {
-    // Those in assets have names that change with their contents.
+    // The names of files in assets/ change with their content.
     const cacheControl = path.startsWith('/assets/') ? CACHE_FOREVER : REVALIDATE
     app.get(path, async (request, reply) => {
       const { name } = request.params as { name?: string }
@@ -49,11 +49,11 @@ export function registerDashboard(app: FastifyInstance, { folder }: DashboardDep
       return reply.code(status).headers(headers).send(body)
     })
   }
-  // Read when it is first asked for.
+  // The files are read at the first request.
   return existsSync(join(folder, 'index.html'))
 }
 
-/** Styles that Mantine makes at run time carry the nonce; scripts are files alone. */
+/** The nonce is for styles that Mantine creates at run time. Scripts must be files. */
 function policy(nonce: string): string {
   return [
     "default-src 'none'",

@@ -1,5 +1,5 @@
-// The addresses that the dashboard's page is answered under: its views have addresses of their own, which can be shared and opened
-// anew. A test holds them against packages/dashboard/src/routes.tsx. Everything else that is not there stays 404.
+// The paths of the dashboard. Each view has its own path, so that links to it can be shared and reloaded. A test compares them with
+// packages/dashboard/src/routes.tsx. All other unknown paths return 404.
 
 export const PAGE_PATHS: readonly string[] = [
   '/',

@@ -41,7 +41,7 @@ test('the document is made at the first request, and only once', async () => {
   assert.equal(made, 1)
 })
 
-test('the document is compressed once per encoding, however often it is asked for', async () => {
+test('the document is compressed once per encoding, however often it is requested', async () => {
   await using app = serve()
   const sent: unknown[] = []
   app.addHook('onSend', (_request, _reply, payload, next) => {

@@ -1,5 +1,5 @@
-// How the documentation comes to the browser: under which addresses, by which policy, kept for how long, and that nothing but the files of
-// the build can be had. The built site itself is looked at in e2e/docs.test.ts.
+// How the documentation is served: its paths, content security policy and caching, and that only the files of the build are accessible. The built
+// site itself is tested in e2e/docs.test.ts.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -53,7 +53,7 @@ function serve(t: TestContext, { isBuilt = true } = {}): { app: FastifyInstance;
   return { app, folder, place }
 }
 
-test('pages have addresses without endings; other ways to write one lead there', async (t) => {
+test('pages have paths without file extensions; other spellings redirect there', async (t) => {
   const { app } = serve(t)
   for (const [url, title] of [
     ['/docs/', 'Home'],
@@ -103,7 +103,7 @@ test('the content security policy allows the inline scripts of the pages by thei
   }
 })
 
-test('files with hashed names are kept for ever; the others are asked for anew, and not sent twice', async (t) => {
+test('files with hashed names are cached forever; others are revalidated, and not sent again if unchanged', async (t) => {
   const { app } = serve(t)
   for (const [url, type, cacheControl] of [
     ['/docs/assets/app.abc.js', 'text/javascript; charset=utf-8', 'public, max-age=31536000, immutable'],
@@ -137,7 +137,7 @@ test('pages are compressed with an encoding that the browser accepts; images are
   }
 })
 
-test('what is not there is a page for people and an error for programs, with the status of both', async (t) => {
+test('an unknown path is a page for people and a JSON error for programs, both with status 404', async (t) => {
   const { app } = serve(t)
   for (const url of ['/docs/nothing', '/docs/guide/nothing.html', '/docs/guide/', '/docs/404', '/docs/404.html']) {
     const shown = await app.inject({ url, headers: { ...BROWSER, 'if-none-match': '*' } })
@@ -150,7 +150,7 @@ test('what is not there is a page for people and an error for programs, with the
   assert.equal((await app.inject({ url: '/docs/', method: 'POST' })).statusCode, 404)
 })
 
-test('no path leads out of the build', async (t) => {
+test('no path reaches files outside of the build', async (t) => {
   const { app } = serve(t)
   for (const path of [
     '../secret',
@@ -180,7 +180,7 @@ test('no path leads out of the build', async (t) => {
   }
 })
 
-test('without a build, every page says so and where else the reference is; a new build is served as soon as it is complete', async (t) => {
+test('without a build, every page says so and where the reference is; a new build is served as soon as it is complete', async (t) => {
   const { app, folder, place } = serve(t, { isBuilt: false })
   const before = await app.inject({ url: '/docs/' })
   assert.equal(before.statusCode, 200)
@@ -196,18 +196,18 @@ test('without a build, every page says so and where else the reference is; a new
   build(folder)
   assert.match((await app.inject({ url: '/docs/' })).body, /<title>Home/)
   assert.match(String((await app.inject({ url: '/docs/' })).headers['content-security-policy']), /script-src 'self' 'sha256-/)
-  // As scripts/build-docs.ts does it: while there is none in its place, the old one is shown.
+  // Like scripts/build-docs.ts: while the folder is being replaced, the old build is served.
   renameSync(folder, join(place, 'old'))
   assert.match((await app.inject({ url: '/docs/' })).body, /<title>Home/)
   build(folder, { title: 'Home again', stamp: 2 })
   assert.match((await app.inject({ url: '/docs/' })).body, /<title>Home again/)
 })
 
-test('an address full of slashes is answered as quickly as any other', async (t) => {
+test('a path full of slashes is answered as quickly as any other', async (t) => {
   const { app } = serve(t)
   const started = performance.now()
   for (let nth = 0; nth < 25; nth++)
     assert.equal((await app.inject({ url: `/docs/${'/'.repeat(15_000)}x`, headers: BROWSER })).statusCode, 404)
-  // By an expression it was some tenths of a second for each.
+  // With a regular expression, each took some tenths of a second.
   assert.ok(performance.now() - started < 3_000, `${performance.now() - started} ms`)
 })

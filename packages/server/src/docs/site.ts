@@ -1,13 +1,13 @@
-// Serves the documentation site: files of one build, under addresses without endings. The policy takes the inline scripts that stand in
-// the built pages, by their hashes, and no other; no style but the stylesheets; nothing from anywhere else. A build that is
-// made while the service runs is shown as soon as it is whole.
+// Serves the files of the documentation build, under addresses without file extensions. The content security policy allows only the inline
+// scripts of the built pages (by hash), only stylesheets for styles, and nothing from other origins. A build that is made while the service
+// runs is served as soon as it is complete.
 
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type BuiltFile, BuiltFiles, CACHE_FOREVER, HTML, REVALIDATE, responseFor } from '../http/built-files.ts'
 
 export interface SiteDeps {
-  /** Where the build lies. */
+  /** The folder of the build. */
   folder: string
 }
 
@@ -27,18 +27,18 @@ export function registerSite(app: FastifyInstance, { folder }: SiteDeps): void {
 
   async function send(request: FastifyRequest, reply: FastifyReply, file: BuiltFile, cacheControl: string): Promise<FastifyReply> {
     const { status, headers, body } = await responseFor(file, request.headers, cacheControl)
-    if (file.type === HTML) reply.headers(guards(policy()))
+    if (file.type === HTML) reply.headers(securityHeaders(policy()))
     return reply.code(status).headers(headers).send(body)
   }
 
   async function sendMissing(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | void> {
     const page = files.get('404.html')
-    // A program that mistypes an address is told so in the shape that it knows.
+    // Programs get the error as JSON, like everywhere else.
     if (page === undefined || !isForPeople(request)) return reply.callNotFound()
     const { headers, body } = await responseFor(page, { 'accept-encoding': request.headers['accept-encoding'] }, REVALIDATE)
     return reply
       .code(404)
-      .headers({ ...headers, ...guards(policy()) })
+      .headers({ ...headers, ...securityHeaders(policy()) })
       .send(body)
   }
 
@@ -49,22 +49,22 @@ export function registerSite(app: FastifyInstance, { folder }: SiteDeps): void {
       if (name !== '' && !isForPeople(request)) return reply.callNotFound()
       return reply
         .code(name === '' ? 200 : 404)
-        .headers({ ...guards(policy()), 'content-type': HTML, 'cache-control': REVALIDATE })
+        .headers({ ...securityHeaders(policy()), 'content-type': HTML, 'cache-control': REVALIDATE })
         .send(NOT_BUILT)
     }
     const page = files.get(name === '' || name.endsWith('/') ? `${name}index.html` : `${name}.html`)
     if (page !== undefined && !/(^|\/)(index|404)$/.test(name)) return send(request, reply, page, REVALIDATE)
     const file = files.get(name)
     if (file !== undefined && file.type !== HTML) return send(request, reply, file, name.startsWith('assets/') ? CACHE_FOREVER : REVALIDATE)
-    const place = rightPlace(files.all(), name)
-    if (place !== undefined) return reply.redirect(`/docs/${place}${queryOf(request)}`, 308)
+    const path = canonicalPath(files.all(), name)
+    if (path !== undefined) return reply.redirect(`/docs/${path}${queryOf(request)}`, 308)
     return sendMissing(request, reply)
   })
 }
 
-/** Addresses that people type and old links have: with an ending, or with a slash too many or too few. */
-function rightPlace(files: ReadonlyMap<string, BuiltFile>, name: string): string | undefined {
-  // Not by an expression: one that looks for slashes at the end takes the square of their number where they are not.
+/** Returns the path of a page for other spellings of it: with a file extension, or with too many or too few slashes at the end. */
+function canonicalPath(files: ReadonlyMap<string, BuiltFile>, name: string): string | undefined {
+  // Not a regular expression: one for trailing slashes takes quadratic time if there are many slashes that are not at the end.
   let end = name.length
   while (name[end - 1] === '/') end--
   const bare = name.slice(0, end).replace(/\.(?:html|md)$/, '')
@@ -84,7 +84,7 @@ export function queryOf({ url }: FastifyRequest): string {
   return at === -1 ? '' : url.slice(at)
 }
 
-function guards(policy: string): Record<string, string> {
+function securityHeaders(policy: string): Record<string, string> {
   return {
     'content-security-policy': policy,
     'x-content-type-options': 'nosniff',
@@ -108,7 +108,7 @@ function contentSecurityPolicy(files: ReadonlyMap<string, BuiltFile>): string {
   ].join('; ')
 }
 
-/** As a browser hashes them: what stands between the tags. Files of the build are the project's own; none of it comes from a request. */
+/** Hashes the text between the script tags, like browsers do. The files come from our own build; nothing in them comes from a request. */
 function inlineScripts(files: ReadonlyMap<string, BuiltFile>): Set<string> {
   const hashes = new Set<string>()
   for (const { type, bytes } of files.values()) {

@@ -11,7 +11,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 export interface BuiltFile {
   bytes: Buffer
   type: string
-  /** Changes with the contents. Weak, as the same file goes out in several encodings. */
+  /** Changes with the content. Weak, because the same file is sent in several encodings. */
   etag: string
   /** Compressed at the first request, off the event loop, so that the service keeps answering other requests. */
   brotli?: Promise<Buffer>
@@ -21,11 +21,11 @@ export interface BuiltFile {
 export interface FileAnswer {
   status: 200 | 304
   headers: Record<string, string>
-  /** Absent with 304. */
+  /** Undefined for status 304. */
   body: Buffer | undefined
 }
 
-/** Names change with contents. */
+/** For files whose names change with their content. */
 export const CACHE_FOREVER = 'public, max-age=31536000, immutable'
 export const REVALIDATE = 'no-cache'
 
@@ -45,7 +45,7 @@ const TYPES: Record<string, string> = {
   yml: 'text/plain; charset=utf-8',
 }
 
-/** What is compressed in itself. */
+/** Whether files of this type are already compressed. */
 const isCompressed = (type: string): boolean => type === 'image/png' || type === 'font/woff2'
 
 export function builtFile(bytes: Buffer, type: string): BuiltFile {
@@ -58,13 +58,13 @@ export class BuiltFiles {
   #files: ReadonlyMap<string, BuiltFile> = new Map()
   #stamp = 0
 
-  /** With `follow`, a build that is put in the place of another is taken up; else the first one that is seen stays. */
+  /** With `follow`, a new build in the folder replaces the one in memory; otherwise the first build that was read stays. */
   constructor(folder: string, { follow = false } = {}) {
     this.#folder = folder
     this.#follow = follow
   }
 
-  /** All of them; none without a build. The same map until they are others. */
+  /** Returns all files; none if there is no build. Returns the same map until the files change. */
   all(): ReadonlyMap<string, BuiltFile> {
     if (this.#files.size > 0 && !this.#follow) return this.#files
     const stamp = stampOf(this.#folder)
@@ -113,12 +113,12 @@ export function acceptsEncoding(accepted: string, encoding: string): boolean {
   return new RegExp(`\\b${encoding}\\b(?!\\s*;\\s*q=0(?:\\.0*)?\\s*(?:,|$))`).test(accepted)
 }
 
-/** When the build was finished: its stamp is written last. */
+/** When the build finished: its stamp file is written last. */
 function stampOf(folder: string): number {
   return statSync(join(folder, '.built-from'), { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-/** Nothing, where there is no build or another one is just being put in its place. */
+/** Returns no files if there is no build, or if it is being replaced at the moment. */
 function readBuild(folder: string): Map<string, BuiltFile> {
   const files = new Map<string, BuiltFile>()
   try {
@@ -128,7 +128,7 @@ function readBuild(folder: string): Map<string, BuiltFile> {
       if (type === undefined) continue
       const bytes = readFileSync(join(folder, name))
       const file = builtFile(bytes, type)
-      // The build may have done it, with more care than there is time for here.
+      // The build may have compressed the file already, with a higher quality than there is time for here.
       if (names.includes(`${name}.br`)) file.brotli = Promise.resolve(readFileSync(join(folder, `${name}.br`)))
       files.set(name.replaceAll('\\', '/'), file)
     }

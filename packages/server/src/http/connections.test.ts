@@ -9,7 +9,7 @@ interface Rig extends Connections {
   port: number
   /** Requests that reached their route. */
   handled: () => number
-  /** Opens a connection, and gives both ends of it. */
+  /** Opens a connection and returns both ends of it. */
   open: () => Promise<{ client: Socket; server: Socket }>
 }
 
@@ -53,7 +53,7 @@ async function rig(t: TestContext): Promise<Rig> {
 
 const requests = (path: string, count: number): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(count)
 
-/** Resolves when so many answers have been read. */
+/** Resolves when this many responses have been read. */
 async function answers(client: Socket, count: number): Promise<void> {
   let text = ''
   for await (const chunk of client.iterator({ destroyOnReturn: false })) {
@@ -133,7 +133,7 @@ test('a connection that reads slowly stays open, and so does one that waits for 
   }
 })
 
-test('connections that have sent nothing are known', async (t) => {
+test('connections that have sent nothing are tracked', async (t) => {
   const { open, silent } = await rig(t)
   const { client, server } = await open()
   assert.deepEqual([...silent], [server])

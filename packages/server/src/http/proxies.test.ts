@@ -1,4 +1,4 @@
-// Whose word about an address is taken.
+// Which headers about addresses are trusted.
 
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
@@ -9,7 +9,7 @@ function requestFrom(remoteAddress: string | undefined, headers: Record<string, 
   return { socket: { remoteAddress }, headers } as unknown as IncomingMessage
 }
 
-test('the address is that of the connection, and a header says another only of a trusted proxy', () => {
+test('the sender is the peer of the connection; a forwarding header counts only if it comes from a trusted proxy', () => {
   const rows: [trusted: string[], peer: string | undefined, forwarded: string | string[] | undefined, address: string | null][] = [
     [[], '203.0.113.1', '198.51.100.1', '203.0.113.1'],
     [[], '::ffff:203.0.113.1', undefined, '203.0.113.1'],
@@ -18,7 +18,7 @@ test('the address is that of the connection, and a header says another only of a
     [['10.0.0.0/8'], '10.1.2.3', '198.51.100.1', '198.51.100.1'],
     [['10.0.0.0/8'], '::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
     [['10.0.0.0/8'], '10.1.2.3', undefined, '10.1.2.3'],
-    // The sender can write what it likes on the left.
+    // The sender can put anything on the left.
     [['10.0.0.0/8'], '10.1.2.3', '6.6.6.6, 198.51.100.1', '198.51.100.1'],
     [['10.0.0.0/8'], '10.1.2.3', '6.6.6.6, 198.51.100.1, 10.9.9.9', '198.51.100.1'],
     [['10.0.0.0/8'], '10.1.2.3', ['6.6.6.6', '198.51.100.1'], '198.51.100.1'],
@@ -35,7 +35,7 @@ test('the address is that of the connection, and a header says another only of a
   }
 })
 
-test('where the sender asked is told by a trusted proxy too', () => {
+test('the requested origin also comes from a trusted proxy', () => {
   const headers = { host: 'inside:8080', 'x-forwarded-host': 'events.example', 'x-forwarded-proto': 'https' }
   assert.deepEqual(createProxies([]).requestedOrigin(requestFrom('10.0.0.1', headers)), { protocol: 'http', host: 'inside:8080' })
   assert.deepEqual(createProxies(['10.0.0.1']).requestedOrigin(requestFrom('10.0.0.1', headers)), {
@@ -66,7 +66,7 @@ test('a configured public address is used for every request, whatever its header
   }
 })
 
-test('what is no address or block is not taken for a proxy', () => {
+test('an entry that is not an IP address or CIDR block is rejected', () => {
   for (const wrong of ['', 'localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '::1/129', '10.0.0.0/-1', '10.0.0']) {
     assert.throws(() => createProxies([wrong]), /IP address or a CIDR block/, wrong)
   }

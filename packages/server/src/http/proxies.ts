@@ -1,18 +1,18 @@
-// Where a request really comes from, and what it asked for, for every stage that takes requests. What a header claims is
-// believed only of configured proxies, for anybody can send the header.
+// Finds the address of the sender of a request and the origin that it requested, behind trusted proxies. Forwarding headers are used only if they
+// come from a configured proxy, because anybody can send them.
 
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
 export interface Proxies {
-  /** The address of whoever sent the request to the first trusted proxy, or connected here. */
+  /** The address of the client that sent the request to the first trusted proxy, or that connected directly. */
   senderAddress(request: IncomingMessage): string | null
-  /** The scheme and host that the sender asked for. */
+  /** The protocol and host that the client requested. */
   requestedOrigin(request: IncomingMessage): { protocol: 'http' | 'https'; host: string | undefined }
 }
 
 /**
- * Takes addresses and CIDR blocks, and throws for what is neither. If `publicUrl` is set, it is used as the
+ * `trusted` has IP addresses and CIDR blocks; throws for any other entry. If `publicUrl` is set, it is used as the
  * origin of every request, whatever its headers say.
  */
 export function createProxies(trusted: readonly string[], publicUrl: string | null = null): Proxies {
@@ -34,7 +34,7 @@ export function createProxies(trusted: readonly string[], publicUrl: string | nu
       if (trusted.length === 0) return address
       const forwarded = request.headers['x-forwarded-for']
       if (forwarded === undefined) return address
-      // Each proxy adds on the right whom it heard from, so the list is believed from there up to the first stranger.
+      // Each proxy appends the address of its client, so the list is trusted from the right, up to the first address that is not a trusted proxy.
       const hops = (typeof forwarded === 'string' ? forwarded : forwarded.join()).split(',')
       while (address !== null && isTrusted(address)) {
         const hop = hops.pop()
@@ -57,7 +57,7 @@ export function createProxies(trusted: readonly string[], publicUrl: string | nu
 
 /**
  * Node.js uses the first of two Host headers; a proxy in front may have checked the other. RFC 9112 requires that such a request is
- * refused.
+ * rejected.
  */
 export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0
@@ -78,7 +78,7 @@ function addTo(list: BlockList, entry: string): void {
   list.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** A socket that takes both versions shows an IPv4 peer as ::ffff:1.2.3.4. */
+/** A dual-stack socket shows an IPv4 peer as ::ffff:1.2.3.4. */
 function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }

@@ -11,7 +11,7 @@ function serve(check: () => Promise<{ ok: true } | { ok: false; message: string 
   return app
 }
 
-test('what the database says is shown to a caller with a token, and to nobody else', async () => {
+test('the error of the database is shown only to callers with a token', async () => {
   const app = serve(async () => ({ ok: false, message: SECRET }))
   for (const headers of [{}, { authorization: 'Bearer wrong' }]) {
     const answer = await app.inject({ url: '/readyz', headers })
@@ -25,7 +25,7 @@ test('what the database says is shown to a caller with a token, and to nobody el
   await app.close()
 })
 
-test('requests that come together share one check, and the next one makes its own', async () => {
+test('concurrent requests share one check, and the next request makes a new one', async () => {
   let checks = 0
   let release = (): void => {}
   const held = new Promise<void>((resolve) => {
@@ -38,7 +38,7 @@ test('requests that come together share one check, and the next one makes its ow
     return { ok: true }
   })
   app.addHook('preHandler', async () => {
-    // All have come before the check that they share is over.
+    // All requests arrived before their shared check finished.
     if (++arrived === 50) setImmediate(release)
   })
   for (const { statusCode } of await Promise.all(Array.from({ length: 50 }, () => app.inject('/readyz')))) assert.equal(statusCode, 200)

@@ -1,5 +1,5 @@
-// The log: JSON lines to stderr, for programs; on a terminal the same as one readable line each. Secrets do not get here:
-// what is logged is named field by field, and never a request's headers or a destination as a whole.
+// The log: JSON lines on stderr for programs, or one readable line per entry on a terminal. It contains no secrets: fields are logged one by one,
+// never all headers of a request or a whole destination.
 
 import { styleText } from 'node:util'
 import { pino } from 'pino'
@@ -28,7 +28,7 @@ export function createLog(level: LogLevel, stream: NodeJS.WriteStream = process.
 
 const COLOURS = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const
 
-/** One line each, with everything escaped that a terminal would act on, because a log line may quote what a stranger sent. */
+/** Formats an entry as one line. Escapes everything that a terminal would interpret, because entries may quote what a stranger sent. */
 function readable({ level, time, msg = '', ...fields }: Line): string {
   const label = styleText(COLOURS[level as keyof typeof COLOURS] ?? 'gray', level.padEnd(5))
   const rest = Object.entries(fields).map(([name, value]) => `${harmless(name)}=${harmless(JSON.stringify(value) ?? '')}`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { harmless } from './terminal-text.ts'
 
-test('nothing in a text can move the cursor, begin a line or turn the direction of what follows', () => {
+test('no text can move the cursor, start a line or change the direction of the following text', () => {
   const rows: [text: string, shown: string][] = [
     ['\x1b[2Jgone', '\\u001b[2Jgone'],
     ['a\nb\r\nc', 'a\\nb\\r\\nc'],

@@ -1,6 +1,6 @@
-// Text from strangers on a terminal: messages, URLs and answers are quoted in the log and by commands. Control characters (C0 and C1)
-// can move the cursor and repaint what stands there, line breaks can forge a line, and bidirectional controls can reorder what is
-// read. All of them are shown as JSON escapes.
+// Escapes untrusted text for a terminal: the log and the commands quote messages, URLs and responses. Control characters (C0 and C1) can move
+// the cursor and overwrite text, line breaks can forge a line, and bidirectional controls can reorder text. All of them are shown as JSON
+// escapes.
 
 const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r' }

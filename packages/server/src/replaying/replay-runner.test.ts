@@ -5,7 +5,7 @@ import { newStoreLocation } from '../store/fixtures/test-store.ts'
 import type { ReplayJob, ReplayStep, ReplayStore, Store } from '../store/store.ts'
 import { createReplayRunner, type ReplayRunner, type ReplayRunnerDeps } from './replay-runner.ts'
 
-/** A clock that stands until it is moved, and timers that go with it. */
+/** A clock that only moves when the test moves it, with timers that follow it. */
 class Time {
   nowMs = 1_000_000
   readonly #timers = new Set<{ atMs: number; run: () => void }>()
@@ -22,7 +22,7 @@ class Time {
     return this.nowMs
   }
 
-  /** A runner that has nothing to do now has set its timer. */
+  /** Resolves when the runner is idle: it has set its timer. */
   async resting(runners = 1): Promise<void> {
     const condition = (): boolean => this.#timers.size >= runners
     if (!condition()) await new Promise<void>((resolve) => this.#waiting.push({ condition, resolve }))
@@ -48,7 +48,7 @@ interface Bench {
   /** The steps that replayed something: when, for which job, how many. */
   released: { atMs: number; id: string; count: number }[]
   runner: (deps?: Partial<ReplayRunnerDeps>) => ReplayRunner
-  /** So many failed deliveries of a destination of their own. */
+  /** Creates this many failed deliveries, with their own destination. */
   failed: (count: number) => Promise<string>
   job: (destinationId: string, ratePerSecond?: number | null) => Promise<ReplayJob>
   state: (job: ReplayJob) => Promise<[state: string, replayed: number]>
@@ -101,7 +101,7 @@ async function bench(t: TestContext): Promise<Bench> {
   }
 }
 
-/** The most that any second of the log holds. */
+/** The maximum number of releases in any second of the log. */
 function mostInASecond(released: Bench['released']): number {
   const from = ({ atMs }: { atMs: number }): number =>
     released.filter((other) => other.atMs >= atMs && other.atMs < atMs + 1_000).reduce((sum, { count }) => sum + count, 0)
@@ -120,9 +120,9 @@ for (const [rate, total] of [
     const startedMs = time.nowMs
     runner().start()
     for (let slices = 0; (await state(created))[0] === 'running'; slices++) {
-      assert.ok(slices < 200, 'it comes to its end')
+      assert.ok(slices < 200, 'the job ends')
       await time.later(50)
-      // As a receiver that is there would.
+      // Like a receiver that accepts everything.
       await settleAll(store, destinationId, 'delivered')
     }
     assert.deepEqual(await state(created), ['finished', total])
@@ -134,7 +134,7 @@ for (const [rate, total] of [
   })
 }
 
-test('without a rate, no more is released than waits for its first attempt, and the rest follows what is attempted', async (t) => {
+test('without a rate, the number of released deliveries without an attempt is limited, and more are released as they are attempted', async (t) => {
   const { store, time, runner, failed, job, state } = await bench(t)
   const destinationId = await failed(1_300)
   const created = await job(destinationId)
@@ -149,7 +149,7 @@ test('without a rate, no more is released than waits for its first attempt, and 
   assert.deepEqual(await state(created), ['finished', 1_300])
 })
 
-test('with a rate, a destination that takes nothing is not left with more than it can be sent at once', async (t) => {
+test('with a rate, a destination that accepts nothing does not collect more than a few seconds of deliveries', async (t) => {
   const { time, runner, failed, job, state } = await bench(t)
   const created = await job(await failed(100), 4)
   runner().start()
@@ -168,7 +168,7 @@ test('jobs take turns', async (t) => {
   }
 })
 
-test('a job that is created or resumed begins when the runner is told, and stops when it is paused or cancelled', async (t) => {
+test('a created or resumed job starts when the runner is woken, and stops when it is paused or cancelled', async (t) => {
   const { store, time, runner, failed, job, state } = await bench(t)
   const running = runner()
   running.start()
@@ -192,7 +192,7 @@ test('a job that is created or resumed begins when the runner is told, and stops
   }
 })
 
-test('a rate that is changed counts from now on', async (t) => {
+test('a changed rate applies at once', async (t) => {
   const { store, time, runner, failed, job, state, released } = await bench(t)
   const destinationId = await failed(400)
   const created = await job(destinationId, 1)
@@ -211,7 +211,7 @@ test('a rate that is changed counts from now on', async (t) => {
   assert.deepEqual(await state(created), ['finished', 400])
 })
 
-test('a rate that is changed where another runner is told counts from the next step on', async (t) => {
+test('a rate that was changed on another node applies from the next step on', async (t) => {
   const { store, time, runner, failed, job, state } = await bench(t)
   const created = await job(await failed(300), 2)
   runner().start()
@@ -221,7 +221,7 @@ test('a rate that is changed where another runner is told counts from the next s
   assert.ok((await state(created))[1] >= 100, String(await state(created)))
 })
 
-test('a job that others have made is found in a while', async (t) => {
+test('a job that another node created is found after a while', async (t) => {
   const { time, runner, failed, job, state } = await bench(t)
   runner().start()
   await time.resting()
@@ -230,7 +230,7 @@ test('a job that others have made is found in a while', async (t) => {
   assert.deepEqual(await state(created), ['finished', 3])
 })
 
-test('two runners at once send nothing twice', async (t) => {
+test('two concurrent runners send nothing twice', async (t) => {
   const { store, time, runner, failed, job, state } = await bench(t)
   const destinationId = await failed(300)
   const created = await job(destinationId, 200)
@@ -240,11 +240,11 @@ test('two runners at once send nothing twice', async (t) => {
   assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: 600, failed: 300, pending: 300 }))
 })
 
-test('a step that fails, or whose answer is lost, is told, and the job goes on with nothing sent twice', async (t) => {
+test('a step that fails, or whose result is lost, is reported, and the job continues without sending anything twice', async (t) => {
   const { store, time, runner, failed, job, state } = await bench(t)
   const destinationId = await failed(60)
   const created = await job(destinationId, 20)
-  const troubles: string[] = []
+  const errors: string[] = []
   let calls = 0
   const failing = async (step: ReplayStep) => {
     calls++
@@ -254,14 +254,14 @@ test('a step that fails, or whose answer is lost, is told, and the job goes on w
     return result
   }
   const control = { list: (...asked: Parameters<ReplayStore['list']>) => store.replays.list(...asked), step: failing }
-  runner({ store: control, trouble: (error) => troubles.push((error as Error).message) }).start()
+  runner({ store: control, onError: (error) => errors.push((error as Error).message) }).start()
   await time.later(30_000)
-  assert.deepEqual(troubles, ['not made', 'made, and the answer lost'])
+  assert.deepEqual(errors, ['not made', 'made, and the answer lost'])
   assert.deepEqual(await state(created), ['finished', 60])
   assert.equal((await ledgerOf(store, destinationId)).pending, 60)
 })
 
-test('a job whose steps fail does not hold the others up, and is tried less and less often', async (t) => {
+test('a job whose steps fail does not delay the others, and is retried with backoff', async (t) => {
   const { store, time, runner, failed, job, state } = await bench(t)
   const broken = await job(await failed(2))
   const sound = await job(await failed(30), 10)
@@ -281,11 +281,11 @@ test('a job whose steps fail does not hold the others up, and is tried less and 
   assert.ok(tries > 10 && tries < 25, `${tries} tries in ten minutes`)
 })
 
-test('when the jobs cannot be looked at, they are looked at again soon', async (t) => {
+test('if listing the jobs fails, it is retried soon', async (t) => {
   const { store, time, runner, failed, job, state } = await bench(t)
   const created = await job(await failed(2))
   let looks = 0
-  const troubles: unknown[] = []
+  const errors: unknown[] = []
   const control = {
     async list(...asked: Parameters<ReplayStore['list']>) {
       if (++looks < 3) throw new Error('away')
@@ -293,13 +293,13 @@ test('when the jobs cannot be looked at, they are looked at again soon', async (
     },
     step: (step: ReplayStep) => store.replays.step(step),
   }
-  runner({ store: control, trouble: (error) => troubles.push(error) }).start()
+  runner({ store: control, onError: (error) => errors.push(error) }).start()
   await time.later(3_000)
-  assert.equal(troubles.length, 2)
+  assert.equal(errors.length, 2)
   assert.deepEqual(await state(created), ['finished', 2])
 })
 
-test('stopping waits for the step under way and makes no other', async (t) => {
+test('stopping waits for the step in progress and starts no other', async (t) => {
   const { store, time, runner, failed, job, state } = await bench(t)
   const created = await job(await failed(100), 10)
   let begun = (): void => {}

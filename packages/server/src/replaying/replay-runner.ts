@@ -1,7 +1,7 @@
-// Makes the steps of running replay jobs: one at a time, jobs in turn, so that many of them ask no more of the store than
-// one; none faster than its rate. Everything that must survive is in the store, which refuses a step from a place that a job
-// has left. Every node has a runner, and one of them leads a job: the others ask now and then whether it still does, and
-// one of them leads when it does not. The pace is the leader's own, so it is that of all nodes together.
+// Executes the steps of running replay jobs: one step at a time, with jobs taking turns, so that many jobs put no more load on the store than
+// one; and no job faster than its rate. All state that must survive a restart is in the store, which rejects a step from a position that the
+// job has already passed. Every node has a runner, and one of them leads a job: the others check regularly whether it still does, and one of
+// them takes over if not. Only the leader of a job makes its steps, so its rate is the rate of all nodes together.
 
 import { randomUUID } from 'node:crypto'
 import type { Page, ReplayJob, ReplayStore } from '../store/store.ts'
@@ -10,48 +10,48 @@ import type { Clock } from '../timing/clock.ts'
 export interface ReplayRunnerDeps {
   store: Pick<ReplayStore, 'list' | 'step'>
   clock: Pick<Clock, 'scheduleMs'>
-  /** Calls once after so many milliseconds, unless the function that it gives back was called before. */
+  /** Calls `run` once after `delayMs`. Returns a function that cancels the timer. */
   setTimer?: (run: () => void, delayMs: number) => () => void
-  /** What failed is tried again. */
-  trouble?: (error: unknown) => void
+  /** Called with each error. The failed step is retried. */
+  onError?: (error: unknown) => void
 }
 
 export interface ReplayRunner {
   start(): void
-  /** A job was created or changed. */
+  /** Must be called when a job was created or changed. */
   wake(): void
-  /** After the step under way. */
+  /** Waits for the step in progress. */
   stop(): Promise<void>
 }
 
-/** More than the store does in one step: uncapped, it decides. */
+/** More than the store does in one step. Without a rate, the store decides the size of a step. */
 const NO_LIMIT = 1_000
 /**
- * Released and not yet attempted, per job and destination: enough to keep the fastest destination busy from one look to the
- * next, few enough that a paused job soon sends no more, and new messages do not wait long behind it.
+ * The maximum number of deliveries that are released but not attempted yet, per job and destination. It is enough to keep the fastest destination
+ * busy between two steps, and small enough that a paused job soon stops sending and new messages do not wait long behind it.
  */
 const MAX_WAITING = 500
-/** With a rate, what an attempt can last times the rate, so that a destination that comes back is not flooded. */
+/** With a rate, the limit is the rate times the longest duration of an attempt, so that a destination that recovers is not flooded. */
 const WAITING_SECONDS = 5
-const LOOK_EVERY_MS = 10_000
-/** How soon it is asked again for a job that another runner leads. */
-const LED_MS = 2_000
+const LIST_EVERY_MS = 10_000
+/** How often to check whether another runner still leads a job. */
+const CHECK_LEADER_MS = 2_000
 const BLOCKED_MS = 25
 const MAX_BLOCKED_MS = 1_000
-const TROUBLE_MS = 1_000
-const MAX_TROUBLE_MS = 60_000
+const RETRY_MS = 1_000
+const MAX_RETRY_MS = 60_000
 const TICK_MS = 25
 const WINDOW_MS = 1_000
 
 interface Running {
   id: string
-  /** As of its last step here. */
+  /** The position after the last step of this runner. */
   position: number
   ratePerSecond: number | null
   pace: Pace | null
   nextAtMs: number
   blockedMs: number
-  troubleMs: number
+  retryMs: number
 }
 
 export function createReplayRunner(deps: ReplayRunnerDeps): ReplayRunner {
@@ -62,20 +62,20 @@ class Runner implements ReplayRunner {
   readonly #store: ReplayRunnerDeps['store']
   readonly #clock: ReplayRunnerDeps['clock']
   readonly #setTimer: NonNullable<ReplayRunnerDeps['setTimer']>
-  readonly #trouble: (error: unknown) => void
+  readonly #onError: (error: unknown) => void
   readonly #jobs = new Map<string, Running>()
   readonly #name = randomUUID()
-  #lookAtMs = 0
+  #listAtMs = 0
   #stopped = true
   #working: Promise<void> | null = null
   #again = false
   #cancelTimer: (() => void) | null = null
 
-  constructor({ store, clock, setTimer = systemTimer, trouble = () => {} }: ReplayRunnerDeps) {
+  constructor({ store, clock, setTimer = systemTimer, onError = () => {} }: ReplayRunnerDeps) {
     this.#store = store
     this.#clock = clock
     this.#setTimer = setTimer
-    this.#trouble = trouble
+    this.#onError = onError
   }
 
   start(): void {
@@ -84,7 +84,7 @@ class Runner implements ReplayRunner {
   }
 
   wake(): void {
-    this.#lookAtMs = 0
+    this.#listAtMs = 0
     this.#pump()
   }
 
@@ -105,11 +105,11 @@ class Runner implements ReplayRunner {
     this.#cancelTimer?.()
     this.#cancelTimer = null
     this.#working = this.#work().then(
-      () => this.#rest(false),
+      () => this.#scheduleNext(false),
       (error: unknown) => {
-        this.#lookAtMs = 0
-        this.#trouble(error)
-        this.#rest(true)
+        this.#listAtMs = 0
+        this.#onError(error)
+        this.#scheduleNext(true)
       },
     )
   }
@@ -117,39 +117,39 @@ class Runner implements ReplayRunner {
   async #work(): Promise<void> {
     while (!this.#stopped) {
       this.#again = false
-      if (this.#clock.scheduleMs() >= this.#lookAtMs) await this.#look()
+      if (this.#clock.scheduleMs() >= this.#listAtMs) await this.#listJobs()
       const nowMs = this.#clock.scheduleMs()
       const due = [...this.#jobs.values()].filter(({ nextAtMs }) => nextAtMs <= nowMs)
       for (const running of due) {
         if (this.#stopped) return
         try {
           await this.#step(running)
-          running.troubleMs = TROUBLE_MS
+          running.retryMs = RETRY_MS
         } catch (error) {
-          // The others go on. If the step was made and only its answer lost, the next one is refused, and a look tells.
-          running.nextAtMs = this.#clock.scheduleMs() + running.troubleMs
-          running.troubleMs = Math.min(MAX_TROUBLE_MS, running.troubleMs * 2)
-          this.#trouble(error)
+          // The other jobs continue. If the step was executed and only its result was lost, the next step is rejected, and the jobs are listed again.
+          running.nextAtMs = this.#clock.scheduleMs() + running.retryMs
+          running.retryMs = Math.min(MAX_RETRY_MS, running.retryMs * 2)
+          this.#onError(error)
         }
       }
       if (due.length === 0 && !this.#again) return
     }
   }
 
-  #rest(failed: boolean): void {
+  #scheduleNext(failed: boolean): void {
     this.#working = null
     if (this.#stopped) return
     if (this.#again && !failed) {
       this.#pump()
       return
     }
-    const nextAtMs = Math.min(this.#lookAtMs, ...[...this.#jobs.values()].map((running) => running.nextAtMs))
-    this.#cancelTimer = this.#setTimer(() => this.#pump(), failed ? TROUBLE_MS : Math.max(0, nextAtMs - this.#clock.scheduleMs()))
+    const nextAtMs = Math.min(this.#listAtMs, ...[...this.#jobs.values()].map((running) => running.nextAtMs))
+    this.#cancelTimer = this.#setTimer(() => this.#pump(), failed ? RETRY_MS : Math.max(0, nextAtMs - this.#clock.scheduleMs()))
   }
 
-  /** What runs now. Those that are known keep their place and their pace. */
-  async #look(): Promise<void> {
-    this.#lookAtMs = this.#clock.scheduleMs() + LOOK_EVERY_MS
+  /** Loads the running jobs. Known jobs keep their position and their pace. */
+  async #listJobs(): Promise<void> {
+    this.#listAtMs = this.#clock.scheduleMs() + LIST_EVERY_MS
     const seen = new Set<string>()
     let cursor: string | null = null
     do {
@@ -167,7 +167,7 @@ class Runner implements ReplayRunner {
           pace,
           nextAtMs,
           blockedMs: BLOCKED_MS,
-          troubleMs: TROUBLE_MS,
+          retryMs: RETRY_MS,
         })
       }
       cursor = page.next
@@ -186,54 +186,54 @@ class Runner implements ReplayRunner {
     const maxWaiting = ratePerSecond === null ? MAX_WAITING : Math.min(MAX_WAITING, ratePerSecond * WAITING_SECONDS)
     const result = await this.#store.step({ id, position, limit, maxWaiting, runner: this.#name })
     if (!result.ok && result.reason === 'led') {
-      running.nextAtMs = this.#clock.scheduleMs() + LED_MS
+      running.nextAtMs = this.#clock.scheduleMs() + CHECK_LEADER_MS
       return
     }
-    // Not at this place any more: another has led it, and does not now. Where it stands is looked up.
-    if (!result.ok && result.reason === 'moved') this.#lookAtMs = 0
+    // The job is at another position: another runner led it in the meantime. Its position is read again.
+    if (!result.ok && result.reason === 'moved') this.#listAtMs = 0
     if (!result.ok || result.job.state !== 'running') {
       this.#jobs.delete(id)
       return
     }
     const nowMs = this.#clock.scheduleMs()
     running.position = result.job.position
-    // Changed where another node's runner was told.
-    if (result.job.ratePerSecond !== ratePerSecond) this.#lookAtMs = 0
-    pace?.took(result.replayed, nowMs)
+    // The rate was changed on another node, which wakes only its own runner.
+    if (result.job.ratePerSecond !== ratePerSecond) this.#listAtMs = 0
+    pace?.record(result.replayed, nowMs)
     running.blockedMs = result.blocked && result.replayed === 0 ? Math.min(MAX_BLOCKED_MS, running.blockedMs * 2) : BLOCKED_MS
-    // As long a rest as the step was work: others commit too.
+    // Rests as long as the step took, so that others can commit too.
     const restMs = result.blocked ? running.blockedMs : nowMs - startedMs
     running.nextAtMs = Math.max(nowMs + restMs, pace === null ? 0 : pace.nextAtMs(nowMs))
   }
 }
 
-/** Never more in any second than the rate, and spread over it. */
+/** Limits releases to the rate in any second, spread evenly over it. */
 class Pace {
   readonly #rate: number
-  readonly #most: number
-  /** May be released now, if the window allows: grows with time. */
+  readonly #maxCredit: number
+  /** The number that may be released now, if the window allows it. It grows with time. */
   #credit = 1
   #asOfMs: number
-  /** What the last second released. */
+  /** The releases of the last second. */
   #released: { atMs: number; count: number }[] = []
 
   constructor(ratePerSecond: number, nowMs: number, before: Pace | null) {
     this.#rate = ratePerSecond
-    this.#most = Math.max(1, Math.ceil((ratePerSecond * 2 * TICK_MS) / 1_000))
+    this.#maxCredit = Math.max(1, Math.ceil((ratePerSecond * 2 * TICK_MS) / 1_000))
     this.#asOfMs = nowMs
     if (before === null) return
     this.#released = before.#released
-    this.#credit = Math.min(before.#credit, this.#most)
+    this.#credit = Math.min(before.#credit, this.#maxCredit)
   }
 
   allowed(nowMs: number): number {
-    this.#credit = Math.min(this.#most, this.#credit + (Math.max(0, nowMs - this.#asOfMs) * this.#rate) / 1_000)
+    this.#credit = Math.min(this.#maxCredit, this.#credit + (Math.max(0, nowMs - this.#asOfMs) * this.#rate) / 1_000)
     this.#asOfMs = nowMs
     this.#released = this.#released.filter(({ atMs }) => atMs > nowMs - WINDOW_MS)
     return Math.min(Math.floor(this.#credit), this.#rate - this.#released.reduce((sum, { count }) => sum + count, 0))
   }
 
-  took(count: number, atMs: number): void {
+  record(count: number, atMs: number): void {
     if (count === 0) return
     this.#credit -= count
     this.#released.push({ atMs, count })

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { startControl } from '../fixtures/start-control.ts'
 import { generateToken, hashToken, loadAdminToken, tokenMatches } from './admin-token.ts'
 
-test('a generated token is new each time, fits a header and matches its own hash alone', () => {
+test('each generated token is new, is valid in a header and matches only its own hash', () => {
   const [token, other] = [generateToken(), generateToken()]
   assert.match(token, /^sy_[A-Za-z0-9_-]{43}$/)
   assert.notEqual(token, other)
@@ -22,21 +22,21 @@ test('the admin token is generated once, shown once, and kept only as a hash', a
   assert.deepEqual(await loadAdminToken(store, null), { hash: first.hash, generated: null })
 })
 
-test('of several that start at once, one makes the token and shows it, and all take it', async (t) => {
+test('if several nodes start at the same time, one generates and shows the token, and all accept it', async (t) => {
   const { store } = await startControl(t)
   const opened = await Promise.all([1, 2, 3].map(() => loadAdminToken(store, null)))
   assert.equal(opened.filter(({ generated }) => generated !== null).length, 1)
   assert.equal(new Set(opened.map(({ hash }) => hash)).size, 1)
 })
 
-test('the token of a store from before is taken as it was kept there', async (t) => {
+test('the token hash that an older version stored is still valid', async (t) => {
   const { store } = await startControl(t)
   const token = generateToken()
   await store.settings.setSetting('admin_token_hash', hashToken(token))
   assert.deepEqual(await loadAdminToken(store, null), { hash: hashToken(token), generated: null })
 })
 
-test('a configured token wins over the generated one, and is not kept', async (t) => {
+test('a configured token overrides the generated one, and is not stored', async (t) => {
   const { store } = await startControl(t)
   const { hash } = await loadAdminToken(store, null)
   const configured = await loadAdminToken(store, 'from the environment')

@@ -12,7 +12,7 @@ function limitAt(maxAddresses?: number) {
   return { clock, limit, fail }
 }
 
-test('nine wrong tokens are free, then the address waits, and one more is free every ten seconds', () => {
+test('nine wrong tokens are free, then the address has to wait; one more is free every ten seconds', () => {
   const { clock, limit, fail } = limitAt()
   fail('192.0.2.1', 9)
   assert.equal(limit.waitMs('192.0.2.1'), 0)
@@ -25,27 +25,27 @@ test('nine wrong tokens are free, then the address waits, and one more is free e
   assert.equal(limit.waitMs('192.0.2.1'), 10_000)
   clock.ms += 200_000
   fail('192.0.2.1', 9)
-  assert.equal(limit.waitMs('192.0.2.1'), 0, 'what lies long back is forgotten')
+  assert.equal(limit.waitMs('192.0.2.1'), 0, 'old failures are forgotten')
 })
 
-test('the same wrong token again costs nothing: a program that was not told of a change locks nobody out', () => {
+test('repeating the same wrong token costs nothing, so a program with an outdated token locks nobody out', () => {
   const { limit, fail } = limitAt()
   assert.equal(limit.failed('192.0.2.1', 'stale'), true)
   for (let at = 0; at < 1_000; at++) assert.equal(limit.failed('192.0.2.1', 'stale'), false)
   assert.equal(limit.waitMs('192.0.2.1'), 0)
-  assert.equal(limit.failed('192.0.2.2', 'stale'), true, 'from another address it is a guess')
+  assert.equal(limit.failed('192.0.2.2', 'stale'), true, 'from another address it counts as a guess')
   fail('192.0.2.1', 8)
   assert.equal(limit.failed('192.0.2.1', 'stale'), true, 'only the last few are remembered')
   assert.ok(limit.waitMs('192.0.2.1') > 0)
 })
 
-test('a network without failures of its own never waits, however many others fail', () => {
+test('a network without failures never waits, however many others fail', () => {
   const { limit, fail } = limitAt()
   for (let at = 0; at < 5_000; at++) fail(`198.51.${at >> 8}.${at & 255}`)
   assert.equal(limit.waitMs('192.0.2.1'), 0)
 })
 
-test('when many addresses fail, each has only one wrong token free, until it is calm again', () => {
+test('when many addresses fail, each has only one free failure, until failures become rare again', () => {
   const { clock, limit, fail } = limitAt()
   for (let at = 0; at < 200; at++) fail(`198.51.100.${at}`)
   fail('192.0.2.1')
@@ -57,7 +57,7 @@ test('when many addresses fail, each has only one wrong token free, until it is 
   assert.equal(limit.waitMs('192.0.2.1'), 0)
 })
 
-test('memory is bounded, and what is forgotten first is what failed longest ago', () => {
+test('memory is bounded, and the oldest failures are forgotten first', () => {
   const { limit, fail } = limitAt(100)
   fail('192.0.2.1', 10)
   for (let at = 0; at < 99; at++) fail(`198.51.100.${at}`)
@@ -69,7 +69,7 @@ test('memory is bounded, and what is forgotten first is what failed longest ago'
   assert.equal(limit.size, 100)
 })
 
-test('a /64 of IPv6 is one address, however it is written; IPv4 in IPv6 form is not one', () => {
+test('an IPv6 /64 counts as one network in any notation; IPv4-mapped addresses count separately', () => {
   const { limit, fail } = limitAt()
   fail('2001:db8::1', 10)
   for (const same of ['2001:db8:0:0:ffff::2', '2001:0db8:0000:0000:1:2:3:4', '2001:db8::', '2001:DB8::a%eth0']) {
@@ -81,7 +81,7 @@ test('a /64 of IPv6 is one address, however it is written; IPv4 in IPv6 form is 
   assert.equal(limit.waitMs('::ffff:192.0.2.2'), 0)
 })
 
-test('guessing from ever new /64s of one /56 or /48 is slowed down like guessing from one address', () => {
+test('guessing from many /64s of one /56 or /48 is rate limited like guessing from one address', () => {
   for (const [name, addressAt] of [
     ['/56', (at: number) => `2001:db8:0:${(at % 256).toString(16)}::1`],
     ['/48', (at: number) => `2001:db8:0:${at.toString(16)}::1`],

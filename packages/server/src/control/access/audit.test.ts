@@ -17,7 +17,7 @@ const DESTINATION = {
 }
 const PEM = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
 
-/** Which entry a route writes, and how it is called so that it does. */
+/** The audit entry that each route writes, and a call that makes it write the entry. */
 interface Recipe {
   action: string
   run: (fixture: Fixture) => Promise<Answer>
@@ -175,7 +175,7 @@ const RECIPES: Record<string, Recipe> = {
   'POST /backups': { action: 'backup.create', run: ({ call }) => call('POST', '/api/backups') },
 }
 
-/** They change nothing that stays, and tell nobody outside. */
+/** These routes change nothing that is stored, and send nothing to other services. */
 const NOT_NOTED = new Set(['POST /configuration/check', 'DELETE /backups/:id'])
 
 const BACKUP: Backup = { id: 'b-1', state: 'copying', doneBytes: 0, totalBytes: 1, error: null, createdAtMs: 0 }
@@ -196,7 +196,7 @@ test('every route that changes something is in the list of this test', async (t)
     .filter(({ method }) => method !== 'GET')
     .map(({ method, path }) => `${method} ${path}`)
   const missing = names.filter((name) => RECIPES[name] === undefined && !NOT_NOTED.has(name))
-  assert.deepEqual(missing, [], 'say here which audit entry it writes, and how it is called')
+  assert.deepEqual(missing, [], 'add its audit entry and a call to the table of this test')
   assert.deepEqual(
     [...Object.keys(RECIPES), ...NOT_NOTED].filter((name) => !names.includes(name)),
     [],
@@ -204,7 +204,7 @@ test('every route that changes something is in the list of this test', async (t)
   )
 })
 
-test('every change is written down: who, what, and before and after', { timeout: 120_000 }, async (t) => {
+test('every change has an audit entry with the actor, the action, and the values before and after', { timeout: 120_000 }, async (t) => {
   const fixture = await start(t)
   const routes = new Set(controlRoutes(fixture.deps).map(({ method, path }) => `${method} ${path}`))
   for (const [name, { action, run }] of Object.entries(RECIPES)) {
@@ -219,7 +219,7 @@ test('every change is written down: who, what, and before and after', { timeout:
   }
 })
 
-test('no secret and no user is in the log', { timeout: 120_000 }, async (t) => {
+test('the audit log contains no secrets and no user ids', { timeout: 120_000 }, async (t) => {
   const fixture = await start(t)
   const routes = new Set(controlRoutes(fixture.deps).map(({ method, path }) => `${method} ${path}`))
   const secrets = [TOKEN, SIGNING, Buffer.from('SECRET-signing').toString('base64')]
@@ -238,13 +238,13 @@ test('no secret and no user is in the log', { timeout: 120_000 }, async (t) => {
   for (const { hash } of fixture.store.configuration().tokens.values()) secrets.push(hash)
   assert.ok(secrets.length > 5)
   const text = JSON.stringify(await entries(fixture))
-  assert.match(text, /"X-Api-Key":"\(hidden\)"/, 'that there is a header is told')
+  assert.match(text, /"X-Api-Key":"\(hidden\)"/, 'the name of the header is shown')
   assert.match(text, /https:\/\/example\.com\/hook\?key=\(hidden\)/)
   assert.doesNotMatch(text, /SECRET/)
   for (const secret of secrets) assert.ok(!text.includes(secret))
 })
 
-test('a change of a secret is told without the secret', async (t) => {
+test('the audit entry of a changed secret does not contain the secret', async (t) => {
   const fixture = await start(t)
   const { id } = await destination(fixture)
   const patch = (change: object): Promise<Answer> => fixture.call('PATCH', `/api/destinations/${id}`, change)
@@ -258,7 +258,7 @@ test('a change of a secret is told without the secret', async (t) => {
   assert.deepEqual([renamed.before.name, renamed.after.name, renamed.after.changedSecrets], ['Hook', 'Renamed', undefined])
 })
 
-test('what is refused is not written down', async (t) => {
+test('rejected requests have no audit entry', async (t) => {
   const fixture = await start(t)
   const { id } = await source(fixture)
   const before = (await entries(fixture)).length
@@ -274,10 +274,10 @@ test('what is refused is not written down', async (t) => {
   }
   await fixture.call('DELETE', `/api/sources/${id}`, undefined, { token })
   await fixture.call('POST', '/api/login', { token: 'wrong' }, { token: null })
-  assert.equal((await entries(fixture)).length, before + 1, 'the token alone')
+  assert.equal((await entries(fixture)).length, before + 1, 'only the entry of the token')
 })
 
-test('the log is asked by who, what, on what, when and which user, page by page', async (t) => {
+test('the audit log can be filtered by actor, action, subject, time and user, and has pages', async (t) => {
   const fixture = await start(t)
   const { call } = fixture
   const ann = (await call('POST', '/api/tokens', { name: 'Ann', role: 'admin' })).body
@@ -308,5 +308,5 @@ test('the log is asked by who, what, on what, when and which user, page by page'
   const [named] = await entries(fixture, `&actor=${ann.id}`)
   assert.deepEqual(named.actor, { id: ann.id, name: 'Ann' })
   await call('DELETE', `/api/tokens/${ann.id}`)
-  assert.equal((await entries(fixture, `&actor=${ann.id}`))[0].actor.name, 'Ann', 'also when the token is gone')
+  assert.equal((await entries(fixture, `&actor=${ann.id}`))[0].actor.name, 'Ann', 'even after the token was deleted')
 })

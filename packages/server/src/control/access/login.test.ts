@@ -9,7 +9,7 @@ import type { AccessOptions, TrustedProxies } from './authorize.ts'
 
 const HOUR_MS = 3_600_000
 
-/** As a proxy would say it: by a header of the test's. */
+/** Takes the address and the protocol from headers that only the test sends. */
 const PROXIES: TrustedProxies = {
   senderAddress: ({ headers }: IncomingMessage) => String(headers['x-test-address'] ?? '192.0.2.1'),
   requestedOrigin: ({ headers }) => ({ protocol: headers['x-test-https'] === undefined ? 'http' : 'https', host: headers.host }),
@@ -18,7 +18,7 @@ const PROXIES: TrustedProxies = {
 interface Browser extends Fixture {
   origin: string
   logIn: (token?: string, headers?: Record<string, string>) => Promise<Answer>
-  /** With the cookie that a login gave. */
+  /** Sends a request with the cookie of a login. */
   as: (cookie: string, method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
 }
 
@@ -40,7 +40,7 @@ function cookieOf({ headers }: Answer): string {
 
 const SAME = { 'sec-fetch-site': 'same-origin' }
 
-test('a login gives a session that stands for the token', async (t) => {
+test('a login creates a session with the rights of the token', async (t) => {
   const { logIn, as } = await startBrowser(t)
   const answer = await logIn()
   assert.equal(answer.status, 200)
@@ -71,7 +71,7 @@ test('over https, also behind a proxy, the cookie is Secure and tied to the host
   )
 })
 
-test('a viewer’s session looks and does not change', async (t) => {
+test('the session of a viewer can read but not change anything', async (t) => {
   const { call, logIn, as } = await startBrowser(t)
   const { body } = await call('POST', '/api/tokens', { name: 'Vera', role: 'viewer' })
   const cookie = cookieOf(await logIn(body.token))
@@ -79,7 +79,7 @@ test('a viewer’s session looks and does not change', async (t) => {
   assert.equal((await as(cookie, 'POST', '/api/sources', { name: 'Shop' }, SAME)).body.code, 'forbidden')
 })
 
-test('a session ends at its time, with its token, and with the store’s key', async (t) => {
+test('a session ends when it expires, when its token is revoked, and when the session key changes', async (t) => {
   const late = { ms: 0 }
   const real = createClock()
   const clock = { wallMs: () => real.wallMs() + late.ms, scheduleMs: () => real.scheduleMs() }
@@ -89,13 +89,13 @@ test('a session ends at its time, with its token, and with the store’s key', a
   late.ms = 12 * HOUR_MS - 5_000
   assert.equal((await as(cookie, 'GET', '/api/session')).status, 200)
   late.ms = 12 * HOUR_MS + 5_000
-  assert.equal((await as(cookie, 'GET', '/api/session')).status, 401, 'it is not made longer by being used')
+  assert.equal((await as(cookie, 'GET', '/api/session')).status, 401, 'use does not extend the session')
   const again = cookieOf(await logIn(body.token))
   const caller = { actor: { id: body.id, name: 'Ann' }, role: 'admin', expiresAtMs: null } as const
   assert.ok(deps.access.isStillValid(caller))
   assert.equal((await as(again, 'DELETE', `/api/tokens/${body.id}`, undefined, SAME)).status, 204)
   assert.equal((await as(again, 'GET', '/api/session')).status, 401)
-  assert.ok(!deps.access.isStillValid(caller), 'what goes on for long ends too')
+  assert.ok(!deps.access.isStillValid(caller), 'long responses end too')
   const other = await startBrowser(t)
   assert.equal((await other.as(cookieOf(await logIn()), 'GET', '/api/session')).status, 401)
 })
@@ -110,7 +110,7 @@ test('logging out removes the cookie, whether or not there was one', async (t) =
   assert.equal(foreign.body.code, 'cross_site_request')
 })
 
-test('a change that another page makes with the cookie is refused', async (t) => {
+test('a change from another page with the cookie is rejected', async (t) => {
   const { logIn, as, origin, store } = await startBrowser(t)
   const cookie = cookieOf(await logIn())
   const before = store.configuration()
@@ -134,11 +134,11 @@ test('a change that another page makes with the cookie is refused', async (t) =>
     assert.deepEqual([status, body.code], [403, 'cross_site_request'], JSON.stringify(headers))
   }
   assert.equal(store.configuration(), before)
-  assert.equal((await from({ origin })).status, 201, 'a browser that says nothing but where it comes from')
-  assert.equal((await from({ ...SAME, origin: 'https://proxy.example' })).status, 201, 'behind a proxy that is not known')
+  assert.equal((await from({ origin })).status, 201, 'a browser that sends only Origin')
+  assert.equal((await from({ ...SAME, origin: 'https://proxy.example' })).status, 201, 'behind an unknown proxy')
 })
 
-test('nothing is for other origins to read, and what says that it is one is refused', async (t) => {
+test('other origins cannot read responses, and requests that state another origin are rejected', async (t) => {
   const { logIn, as, call } = await startBrowser(t)
   const cookie = cookieOf(await logIn())
   for (const site of ['cross-site', 'same-site']) {
@@ -161,7 +161,7 @@ test('nothing is for other origins to read, and what says that it is one is refu
   }
 })
 
-test('a bearer token is not asked where it comes from, and a wrong one is not helped by a cookie', async (t) => {
+test('a bearer token is accepted from any origin, and a cookie does not make up for a wrong one', async (t) => {
   const { call, logIn } = await startBrowser(t)
   const cookie = cookieOf(await logIn())
   const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site', cookie }
@@ -171,7 +171,7 @@ test('a bearer token is not asked where it comes from, and a wrong one is not he
   }
 })
 
-test('a session holds behind a proxy that asks for a password of its own', async (t) => {
+test('a session works behind a proxy with its own Basic authentication', async (t) => {
   const { logIn, as } = await startBrowser(t)
   const cookie = cookieOf(await logIn())
   const authorization = 'Basic cHJveHk6cGFzc3dvcmQ='
@@ -181,7 +181,7 @@ test('a session holds behind a proxy that asks for a password of its own', async
   assert.equal((await as(cookie, 'GET', '/api/session', undefined, { authorization: 'Bearer' })).status, 401)
 })
 
-test('another page cannot log a browser in, a program can', async (t) => {
+test('another page cannot log in a browser, but a program can log in', async (t) => {
   const { logIn, origin } = await startBrowser(t)
   for (const headers of [
     { 'sec-fetch-site': 'cross-site' },
@@ -195,7 +195,7 @@ test('another page cannot log a browser in, a program can', async (t) => {
   assert.equal((await logIn(TOKEN, { origin })).status, 200)
 })
 
-test('wrong tokens are slowed down by address, whichever way they are tried, and are told to the log without the token', async (t) => {
+test('wrong tokens are rate limited by address, for logins and bearer tokens alike, and are logged without the token', async (t) => {
   const failures: unknown[] = []
   const { call, logIn } = await startBrowser(t, { onFailure: (failure) => failures.push(failure) })
   const tries: Answer[] = []
@@ -215,26 +215,26 @@ test('wrong tokens are slowed down by address, whichever way they are tried, and
   const last = tries.at(-1) as Answer
   const seconds = Number(last.headers.get('retry-after'))
   assert.ok(last.status === 429 && Number.isInteger(seconds) && seconds >= 1 && seconds <= 10)
-  assert.equal((await logIn()).status, 429, 'from there not even the right one, or guessing could go on')
+  assert.equal((await logIn()).status, 429, 'not even the valid token is accepted from there, or guessing could continue')
   assert.equal((await call('GET', '/api/sources')).status, 429)
   assert.deepEqual(failures[0], { address: '192.0.2.1', how: 'login' })
   assert.deepEqual(failures[1], { address: '192.0.2.1', how: 'bearer' })
-  assert.equal(failures.length, 10, 'what is not looked at is not told')
+  assert.equal(failures.length, 10, 'tokens that are not checked are not logged')
   assert.doesNotMatch(JSON.stringify([failures, tries.map(({ text }) => text)]), /SECRET/)
   const elsewhere = { 'x-test-address': '192.0.2.2' }
   assert.equal((await logIn(TOKEN, elsewhere)).status, 200)
   assert.equal((await call('GET', '/api/sources', undefined, { headers: elsewhere })).status, 200)
 })
 
-test('who has a generated token is not locked out by a stranger who guesses from the same address', async (t) => {
+test('an attacker who guesses from the same address does not lock out the owner of a generated token', async (t) => {
   const { call, logIn } = await startBrowser(t)
   const { token } = (await call('POST', '/api/tokens', { name: 'Prometheus' })).body
   for (let at = 0; at < 20; at++) await logIn(`guess-${at}`)
-  assert.equal((await logIn()).status, 429, 'a token that somebody chose could be guessed')
+  assert.equal((await logIn()).status, 429, 'a token that a person chose could be guessed')
   assert.equal((await call('GET', '/api/sources', undefined, { token })).status, 200)
   assert.equal((await logIn(token)).status, 200)
   const wrong = `sy_${'A'.repeat(43)}`
-  assert.equal((await logIn(wrong)).status, 429, 'and what only looks like one waits')
+  assert.equal((await logIn(wrong)).status, 429, 'a wrong token in the form of a generated one waits too')
 })
 
 test('a cookie of the same name that another port has set does not end a session', async (t) => {
@@ -244,18 +244,18 @@ test('a cookie of the same name that another port has set does not end a session
   assert.equal((await as(`${'switchyard_session=tossed.in; '.repeat(200)}${cookie}`, 'GET', '/api/session')).status, 200)
 })
 
-test('tries that come at the same moment count each', async (t) => {
+test('concurrent attempts are counted separately', async (t) => {
   const { logIn } = await startBrowser(t)
   const codes = (await Promise.all(Array.from({ length: 60 }, (_, at) => logIn(`guess-${at}`)))).map(({ body }) => body.code)
   assert.equal(codes.filter((code) => code === 'unauthorized').length, 10)
 })
 
-test('however many addresses fail, a valid token from another is let in at once', async (t) => {
+test('however many addresses fail, a valid token from another address is accepted at once', async (t) => {
   const { call, logIn } = await startBrowser(t)
   for (let at = 0; at < 300; at++) await logIn('guess', { 'x-test-address': `198.51.${at >> 8}.${at & 255}` })
   const fresh = { 'x-test-address': '203.0.113.1' }
   assert.equal((await logIn('guess', fresh)).status, 401)
-  assert.equal((await logIn('another', fresh)).status, 429, 'guessing is tight for all')
+  assert.equal((await logIn('another', fresh)).status, 429, 'the tight limit applies to all')
   assert.equal((await logIn(TOKEN, { 'x-test-address': '203.0.113.2' })).status, 200)
   assert.equal((await call('GET', '/api/sources', undefined, { headers: { 'x-test-address': '203.0.113.3' } })).status, 200)
 })
@@ -270,7 +270,7 @@ test('a session that has ended, or no token at all, is not a guess', async (t) =
   assert.equal((await logIn()).status, 200)
 })
 
-test('whoever comes to mend a store that cannot be written is let in', async (t) => {
+test('login works while the store cannot be written', async (t) => {
   const { logIn, as, store } = await startBrowser(t)
   store.history.noteAudit = () => Promise.reject(new StoreUnavailable('disk full'))
   store.settings.setSetting = () => Promise.reject(new StoreUnavailable('disk full'))
@@ -279,7 +279,7 @@ test('whoever comes to mend a store that cannot be written is let in', async (t)
   assert.equal((await as(cookie, 'POST', '/api/logout', undefined, SAME)).status, 204)
 })
 
-test('a login that is not well formed is refused, and nothing of what was sent comes back', async (t) => {
+test('an invalid login request is rejected, and the response does not repeat its content', async (t) => {
   const { call } = await startBrowser(t)
   for (const [raw, code] of [
     ['{"token":"SECRET","x":1}', 'unknown_field'],
@@ -297,7 +297,7 @@ test('a login that is not well formed is refused, and nothing of what was sent c
   }
 })
 
-test('a cookie cannot smuggle anything into an answer’s head', async (t) => {
+test('a cookie cannot inject anything into the response headers', async (t) => {
   const { url } = await startBrowser(t)
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   const cookie = 'switchyard_session=%0d%0aset-cookie:x=y; switchyard_session=\x01'

@@ -43,7 +43,7 @@ test('an application is created, read, changed and deleted', async (t) => {
   assert.deepEqual([added.status, added.body.code], [404, 'oauth_app_not_found'])
 })
 
-test('keys come with the application or later, with an id given or made, and go', async (t) => {
+test('keys can be added at creation or later, with a given or generated id, and removed', async (t) => {
   const { call } = await startControl(t)
   const { body: app } = await call('POST', '/api/oauth-apps', { name: 'Backend', keys: [{ id: 'first', publicKeyPem: one.publicKeyPem }] })
   assert.deepEqual([app.keys[0].id, app.keys[0].publicKeyPem], ['first', one.publicKeyPem])
@@ -65,7 +65,7 @@ test('keys come with the application or later, with an id given or made, and go'
   assert.equal((await call('GET', `/api/oauth-apps/${app.id}`)).body.keys.length, 1)
 })
 
-test('replacing the list of keys keeps those that stay as old as they are', async (t) => {
+test('keys that stay in a replaced list keep their creation time', async (t) => {
   const { call, store } = await startControl(t)
   const { body: app } = await call('POST', '/api/oauth-apps', { name: 'Backend', keys: [{ id: 'first', publicKeyPem: one.publicKeyPem }] })
   const keys = [
@@ -85,7 +85,7 @@ test('replacing the list of keys keeps those that stay as old as they are', asyn
   )
 })
 
-test('an application has at most twenty keys, and all that are added at once are kept', async (t) => {
+test('an application has at most twenty keys, and keys that are added concurrently are all kept', async (t) => {
   const { call } = await startControl(t)
   const { body: app } = await call('POST', '/api/oauth-apps', { name: 'Backend' })
   const path = `/api/oauth-apps/${app.id}/keys`
@@ -98,7 +98,7 @@ test('an application has at most twenty keys, and all that are added at once are
   assert.equal((await call('GET', `/api/oauth-apps/${app.id}`)).body.keys.length, 20)
 })
 
-test('revoking its tokens moves the time before which they are refused, each time', async (t) => {
+test('each revocation moves the time before which tokens are rejected', async (t) => {
   const { call, store } = await startControl(t)
   const { body: app } = await call('POST', '/api/oauth-apps', { name: 'Backend' })
   const revoke = async (): Promise<number> => {
@@ -138,7 +138,7 @@ const refused: [title: string, body: object, code: string, field: string][] = [
     'keys[1].id',
   ],
 ]
-test('an application that is not well formed is refused', async (t) => {
+test('an invalid application is rejected', async (t) => {
   const { call, store } = await startControl(t)
   for (const [title, sent, code, field] of refused) {
     await t.test(`refuses ${title}`, async () => {
@@ -149,7 +149,7 @@ test('an application that is not well formed is refused', async (t) => {
   assert.equal(store.configuration().oauthApps.size, 0)
 })
 
-test('a private key that was pasted by mistake is refused, and is neither answered, nor kept, nor written down', async (t) => {
+test('a private key that was pasted by mistake is rejected, and is neither returned, nor stored, nor in the audit log', async (t) => {
   const { call, store } = await startControl(t)
   const { body: app } = await call('POST', '/api/oauth-apps', { name: 'Backend' })
   const secret = one.privateKeyPem.split('\n')[1] as string
@@ -169,7 +169,7 @@ test('a private key that was pasted by mistake is refused, and is neither answer
   assert.ok(!JSON.stringify(data).includes(secret))
 })
 
-test('every change is written down with what was before and after', async (t) => {
+test('every change has an audit entry with the values before and after', async (t) => {
   const { call, store } = await startControl(t)
   const { body: app } = await call('POST', '/api/oauth-apps', { name: 'Backend' })
   const path = `/api/oauth-apps/${app.id}`

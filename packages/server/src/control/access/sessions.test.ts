@@ -6,14 +6,14 @@ const NOW_MS = 1_800_000_000_000
 const session = { tokenId: 'tok_1', expiresAtMs: NOW_MS + 1_000 }
 const hashOf = (id: string): string | undefined => (id === 'tok_1' ? 'hash-1' : undefined)
 
-test('a session opens for its token, until its time', () => {
+test('a session is valid for its token until it expires', () => {
   const sessions = new Sessions('key')
   const text = sessions.issue(session, 'hash-1')
   assert.deepEqual(sessions.open(text, hashOf, NOW_MS), session)
   assert.equal(sessions.open(text, hashOf, NOW_MS + 1_000), null)
 })
 
-test('it ends with its token, with a change of the token, and with the key', () => {
+test('a session ends when its token is revoked or changed, and when the key changes', () => {
   const text = new Sessions('key').issue(session, 'hash-1')
   assert.equal(
     new Sessions('key').open(text, () => undefined, NOW_MS),
@@ -26,7 +26,7 @@ test('it ends with its token, with a change of the token, and with the key', () 
   assert.equal(new Sessions('other').open(text, hashOf, NOW_MS), null)
 })
 
-test('nothing that was altered or made up opens', () => {
+test('altered and made-up sessions are rejected', () => {
   const sessions = new Sessions('key')
   const text = sessions.issue(session, 'hash-1')
   const [content, signature] = text.split('.') as [string, string]
@@ -54,12 +54,12 @@ test('nothing that was altered or made up opens', () => {
   }
 })
 
-test('the cookie is for this host alone, out of reach of scripts and of other sites', () => {
+test('the cookie is limited to this host and hidden from scripts and other sites', () => {
   assert.equal(sessionCookie('x', 60_000, false), 'switchyard_session=x; Path=/; HttpOnly; SameSite=Strict; Max-Age=60')
   assert.equal(sessionCookie('x', 60_000, true), '__Host-switchyard_session=x; Path=/; HttpOnly; SameSite=Strict; Max-Age=60; Secure')
 })
 
-test('the cookie is found among others, and only under the name for its connection', () => {
+test('the cookie is found among others, and only under the name for http or https', () => {
   assert.deepEqual(sessionsOfCookies('a=b; switchyard_session=x; c=d', false), ['x'])
   assert.deepEqual(sessionsOfCookies('xswitchyard_session=y;switchyard_session=x', false), ['x'])
   assert.deepEqual(sessionsOfCookies('switchyard_session=x', true), [])

@@ -10,7 +10,7 @@ async function newToken({ call }: Fixture, role: 'admin' | 'viewer', name: strin
   return body
 }
 
-test('a token is shown once, kept as a hash, and opens the API', async (t) => {
+test('a token is shown once, stored as a hash, and authorizes requests', async (t) => {
   const fixture = await startControl(t)
   const { id, token } = await newToken(fixture, 'admin', 'Ann’s laptop')
   assert.match(token, /^sy_[A-Za-z0-9_-]{43}$/)
@@ -28,7 +28,7 @@ test('a token is shown once, kept as a hash, and opens the API', async (t) => {
   assert.deepEqual(session.body, { actor: { id, name: 'Ann’s laptop' }, role: 'admin', expiresAt: null })
 })
 
-test('a revoked token is refused from the next request on', async (t) => {
+test('a revoked token is rejected from the next request on', async (t) => {
   const fixture = await startControl(t)
   const { id, token } = await newToken(fixture, 'viewer')
   assert.equal((await fixture.call('GET', '/api/sources', undefined, { token })).status, 200)
@@ -37,7 +37,7 @@ test('a revoked token is refused from the next request on', async (t) => {
   assert.equal((await fixture.call('DELETE', `/api/tokens/${id}`)).body.code, 'token_not_found')
 })
 
-test('a stream that is open ends when its token is revoked, and not when another is', { timeout: 60_000 }, async (t) => {
+test('an open stream ends when its token is revoked, and not when another one is', { timeout: 60_000 }, async (t) => {
   const streams = { open: 0 }
   const endless = (): AsyncIterable<never> => {
     streams.open++
@@ -67,7 +67,7 @@ test('a stream that is open ends when its token is revoked, and not when another
   await second?.text()
 })
 
-test('an admin may revoke the own token, for the token of the settings always remains', async (t) => {
+test('an admin can revoke their own token, because the token of the settings always remains', async (t) => {
   const fixture = await startControl(t)
   const { id, token } = await newToken(fixture, 'admin')
   const first = await fixture.call('DELETE', '/api/tokens/admin', undefined, { token })
@@ -77,7 +77,7 @@ test('an admin may revoke the own token, for the token of the settings always re
   assert.equal((await fixture.call('GET', '/api/tokens')).status, 200)
 })
 
-test('a viewer is refused every route that changes something, before its body is read, and none that looks', async (t) => {
+test('a viewer cannot use any route that changes something, and is rejected before the body is read; all other routes work', async (t) => {
   const fixture = await startControl(t)
   const { token } = await newToken(fixture, 'viewer')
   const before = fixture.store.configuration()
@@ -93,7 +93,7 @@ test('a viewer is refused every route that changes something, before its body is
   assert.equal(fixture.store.configuration(), before)
 })
 
-test('a viewer does not see the values of headers, and what it is shown is not taken for them', async (t) => {
+test('viewers do not see header values, and the placeholder is not accepted as a value', async (t) => {
   const fixture = await startControl(t, {
     delivery: {
       ...STILL,
@@ -121,7 +121,7 @@ test('a viewer does not see the values of headers, and what it is shown is not t
   assert.deepEqual([back.status, back.body.field], [400, 'headers.Authorization'])
 })
 
-test('a viewer does not see what is in the query of a URL, wherever the URL is shown', async (t) => {
+test('viewers do not see query values of URLs anywhere', async (t) => {
   const fixture = await startControl(t)
   const { token } = await newToken(fixture, 'viewer')
   const source = (await fixture.call('POST', '/api/sources', { name: 'Shop' })).body
@@ -144,7 +144,7 @@ test('a viewer does not see what is in the query of a URL, wherever the URL is s
   assert.deepEqual([back.status, back.body.field], [400, 'urls[0]'])
 })
 
-test('the last use is shown, and written at most once a minute', async (t) => {
+test('the last use is shown, and stored at most once a minute', async (t) => {
   const fixture = await startControl(t)
   const { id, token } = await newToken(fixture, 'viewer')
   const used = async (of: string): Promise<string | null> =>
@@ -167,7 +167,7 @@ test('the last use is shown, and written at most once a minute', async (t) => {
   )
 })
 
-test('authorization asks nothing of the store but what is in memory', async (t) => {
+test('authorization only uses the configuration in memory', async (t) => {
   const fixture = await startControl(t)
   const { token } = await newToken(fixture, 'viewer')
   await fixture.call('GET', '/api/sources', undefined, { token })
@@ -189,7 +189,7 @@ test('authorization asks nothing of the store but what is in memory', async (t) 
   assert.deepEqual(asked, [])
 })
 
-test('there can be a hundred tokens, and no more', async (t) => {
+test('there can be at most a hundred tokens', async (t) => {
   const fixture = await startControl(t)
   const tokens = await Promise.all(Array.from({ length: 101 }, () => fixture.call('POST', '/api/tokens', { name: 'one of many' })))
   assert.deepEqual(
@@ -202,7 +202,7 @@ test('there can be a hundred tokens, and no more', async (t) => {
   assert.deepEqual([first.data[0].id, first.data.length, rest.data.length, rest.next], ['admin', 60, 41, null])
 })
 
-test('a token is a viewer’s unless it is said otherwise, and what is not well formed is refused', async (t) => {
+test('the default role is viewer, and invalid requests are rejected', async (t) => {
   const { call, store } = await startControl(t)
   assert.equal((await call('POST', '/api/tokens', { name: 'plain' })).body.role, 'viewer')
   for (const [sent, code, field] of [

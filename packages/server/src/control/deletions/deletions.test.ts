@@ -42,7 +42,7 @@ test('a request that would write too many rows is rejected, and the error says h
   assert.equal((await store.deletions.list({}, { limit: 10, cursor: null })).data.length, 1)
 })
 
-test('only the sources that are named are touched, each once', async (t) => {
+test('only the given sources are affected, each once', async (t) => {
   const { call } = await startControl(t)
   const { body: source } = await call('POST', '/api/sources', { name: 'Shop' })
   await call('POST', '/api/sources', { name: 'Other' })
@@ -50,7 +50,7 @@ test('only the sources that are named are touched, each once', async (t) => {
   assert.deepEqual(body.sourceIds, [source.id])
 })
 
-test('a deletion request that is not well formed is refused, and nothing is deleted', async (t) => {
+test('an invalid deletion request is rejected, and nothing is deleted', async (t) => {
   const { call } = await startControl(t)
   const { body: source } = await call('POST', '/api/sources', { name: 'Shop' })
   for (const [sent, code, field] of [
@@ -117,7 +117,7 @@ test('deletion requests are found by user and state', async (t) => {
   assert.deepEqual([body.code, body.field], ['invalid_field', 'state'])
 })
 
-test('a deletion request that is not there is 404', async (t) => {
+test('an unknown deletion request is 404', async (t) => {
   const { call } = await startControl(t)
   for (const path of ['/api/deletions/nothing', '/api/deletions/nothing/targets']) {
     const { status, body } = await call('GET', path)
@@ -167,7 +167,7 @@ test('a message that was purged is no longer shown', { timeout: 60_000 }, async 
   )
 })
 
-test('users are suppressed only where it was asked for, and taken again', async (t) => {
+test('users are suppressed only for the given sources, and the suppression can be ended', async (t) => {
   const { call, store } = await startControl(t)
   const { body: one } = await call('POST', '/api/sources', { name: 'One' })
   const { body: two } = await call('POST', '/api/sources', { name: 'Two' })

@@ -35,7 +35,7 @@ test('a destination is created with the documented defaults', async (t) => {
   assert.deepEqual((await call('GET', '/api/destinations')).body, { data: [body], next: null })
 })
 
-test('secrets go in, and no answer ever shows them', async (t) => {
+test('no response contains a secret', async (t) => {
   const { call, store } = await startControl(t)
   const secrets = [generateSecret(), generateSecret()]
   const sent = { ...HOOK, sharedSecret: 'hush', signingSecrets: secrets }
@@ -79,7 +79,7 @@ test('a destination is paused and resumed, and its audit entries say so', async 
   ])
 })
 
-test('a change merges: other fields, other batch settings and secrets stay', async (t) => {
+test('a change keeps other fields, other batch settings and secrets', async (t) => {
   const { call, store } = await startControl(t)
   const { body: before } = await call('POST', '/api/destinations', { ...HOOK, sharedSecret: 'hush', batch: { size: 10, lingerMs: 5 } })
   const path = `/api/destinations/${before.id}`
@@ -94,7 +94,7 @@ test('a change merges: other fields, other batch settings and secrets stay', asy
   assert.deepEqual((await call('PATCH', path, { headers: { 'X-A': 'b' } })).body.headers, { 'X-A': 'b' })
 })
 
-test('a filter is set, kept by other changes, replaced as a whole, and taken away', async (t) => {
+test('a filter is set, kept by other changes, replaced as a whole, and removed', async (t) => {
   const { call, store } = await startControl(t)
   const none = { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } }
   const events = { allow: ['Order Completed', 'Ünïcode “quoted”'], deny: ['__proto__'] }
@@ -110,7 +110,7 @@ test('a filter is set, kept by other changes, replaced as a whole, and taken awa
   assert.deepEqual((await call('PATCH', path, { filter: { events: { allow: wide } } })).body.filter.events.allow, wide)
 })
 
-test('batch settings that are changed at the same time are all kept', async (t) => {
+test('batch settings that are changed concurrently are all kept', async (t) => {
   const { call } = await startControl(t)
   const { body } = await call('POST', '/api/destinations', HOOK)
   const path = `/api/destinations/${body.id}`
@@ -142,7 +142,7 @@ test('a destination is not attached to a source that is deleted at the same time
   assert.deepEqual((await call('GET', `/api/destinations/${hook.id}`)).body.sourceIds, [])
 })
 
-test('a deleted destination is gone', async (t) => {
+test('a deleted destination no longer exists', async (t) => {
   const { call } = await startControl(t)
   const { body } = await call('POST', '/api/destinations', HOOK)
   assert.equal((await call('DELETE', `/api/destinations/${body.id}`)).status, 204)
@@ -174,7 +174,7 @@ const taken: [title: string, settings: object][] = [
   ],
   ['a name that only resembles a reserved one', { name: 'webhooks' }],
 ]
-test('takes settings within the limits', async (t) => {
+test('accepts settings within the limits', async (t) => {
   const { call } = await startControl(t)
   for (const [title, settings] of taken) {
     await t.test(`takes ${title}`, async () => {
@@ -248,7 +248,7 @@ const refused: [title: string, settings: object, field: string, code?: string][]
   ['an event name that is a number', { filter: { events: { deny: [1] } } }, 'filter.events.deny[0]'],
   ['over 1000 events', { filter: { events: { deny: Array.from({ length: 1_001 }, (_, at) => `e${at}`) } } }, 'filter.events.deny'],
 ]
-test('refuses settings beyond the limits, in a new destination and in a change', async (t) => {
+test('rejects settings beyond the limits, when a destination is created and when it is changed', async (t) => {
   const { call, store } = await startControl(t)
   const { body: destination } = await call('POST', '/api/destinations', HOOK)
   for (const [title, settings, field, code = 'invalid_field'] of refused) {
@@ -263,7 +263,7 @@ test('refuses settings beyond the limits, in a new destination and in a change',
   assert.deepEqual((await call('GET', `/api/destinations/${destination.id}`)).body, destination)
 })
 
-test('refuses the headers that Switchyard or the connection sets, in any case', async (t) => {
+test('rejects headers that Switchyard or the connection sets, in upper and lower case', async (t) => {
   const { call } = await startControl(t)
   const names = 'Host Content-Length Content-Type User-Agent X-Signature X-Attempt X-Replay Connection Keep-Alive Proxy-Authorization'
   const more =
@@ -274,7 +274,7 @@ test('refuses the headers that Switchyard or the connection sets, in any case', 
   }
 })
 
-test('a URL that no attempt could dial is refused early where the app says so', async (t) => {
+test('a URL that no attempt could connect to is rejected when it is set', async (t) => {
   const checkUrl = (url: string): string | null => (url.includes('127.0.0.1') ? 'leads to an address that is not public' : null)
   const { call } = await startControl(t, { checkUrl })
   const { status, body } = await call('POST', '/api/destinations', { ...HOOK, urls: ['https://example.com', 'http://127.0.0.1/'] })
@@ -296,7 +296,7 @@ const ATTEMPT: TestAttempt = {
   responseStart: null,
 }
 
-test('a test sends a sample of the type that is asked for, and answers with its attempts', async (t) => {
+test('a test sends a sample of the requested type and returns its attempts', async (t) => {
   const sent: [string, Record<string, unknown>][] = []
   const delivery: ControlDelivery = {
     ...STILL,
@@ -331,7 +331,7 @@ test('a test sends a sample of the type that is asked for, and answers with its 
   assert.deepEqual([status, body.field], [400, 'type'])
 })
 
-test('a test that no URL took is no success', async (t) => {
+test('a test fails if no URL answered with success', async (t) => {
   const failed: TestAttempt = { ...ATTEMPT, status: 500, reason: 'http_500', error: 'The receiver answered 500.', responseStart: 'oops' }
   const attempts = [[failed], [], [failed, ATTEMPT]]
   const delivery: ControlDelivery = {
@@ -345,7 +345,7 @@ test('a test that no URL took is no success', async (t) => {
   }
 })
 
-test('health joins what delivery sees with what the store holds', async (t) => {
+test('health combines the state of delivery with the counts of the store', async (t) => {
   let health: DestinationHealth | undefined
   const fixture = await startControl(t, { delivery: { ...STILL, health: () => health } })
   const { call, store, deps } = fixture
@@ -382,12 +382,12 @@ test('health joins what delivery sees with what the store holds', async (t) => {
     { url: urls[1], ...recent },
   ])
 
-  // The same of all in one answer, also of one that nothing was ever sent to.
+  // The same for all destinations in one response, including one without any deliveries.
   const { body: other } = await call('POST', '/api/destinations', HOOK)
   const all = (await call('GET', '/api/destinations/health')).body
   const { ledger: _, urls: __, ...standing } = (await call('GET', path)).body
   const found = all.data.find(({ destinationId }: { destinationId: string }) => destinationId === destination.id)
-  // Times of schedule are told by the wall clock of the answer.
+  // Schedule times are converted to wall time.
   const still = ({ openSince, nextAttemptAt, ...rest }: Record<string, string>) => ({
     ...rest,
     isOpen: openSince !== null,

@@ -4,7 +4,7 @@ import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 
 const NOW_MS = Date.parse('2026-11-14T09:00:00.000Z')
 
-/** The fields of each type, beyond those that all but delete have. */
+/** The fields of each type, in addition to those that all types except delete have. */
 const FIELDS: Record<(typeof SAMPLE_TYPES)[number], string[]> = {
   identify: ['userId', 'traits'],
   track: ['userId', 'event', 'properties'],

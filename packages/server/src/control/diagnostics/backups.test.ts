@@ -32,7 +32,7 @@ async function withBackups(t: TestContext) {
   return startControl(t, { operatorTools })
 }
 
-test('a copy is begun, watched, fetched and removed, and who took it is written down', async (t) => {
+test('a backup is created, shown, downloaded and deleted, and has an audit entry', async (t) => {
   const { call, url } = await withBackups(t)
   const { status, body: begun } = await call('POST', '/api/backups')
   assert.equal(status, 202)
@@ -54,7 +54,7 @@ test('a copy is begun, watched, fetched and removed, and who took it is written 
   )
 })
 
-test('everything about copies is for admins', async (t) => {
+test('all routes for backups are for admins', async (t) => {
   const { call } = await withBackups(t)
   const { token } = (await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })).body
   const { id } = (await call('POST', '/api/backups')).body
@@ -69,7 +69,7 @@ test('everything about copies is for admins', async (t) => {
   }
 })
 
-test('an id that is a path names no copy, and a store without copies says so', async (t) => {
+test('an id that is a path is not found, and a store without backups returns an error', async (t) => {
   const { call } = await withBackups(t)
   for (const id of ['..%2Ftest.db', 'bak_..%2F..%2Fetc%2Fpasswd', '__proto__']) {
     assert.equal((await call('GET', `/api/backups/${id}`)).body.code, 'backup_not_found')
@@ -78,7 +78,7 @@ test('an id that is a path names no copy, and a store without copies says so', a
   assert.equal((await without.call('POST', '/api/backups')).body.code, 'backup_unsupported')
 })
 
-test('a copy that is still being made cannot be fetched', async (t) => {
+test('a backup in progress cannot be downloaded', async (t) => {
   const job = { id: 'bak_1', state: 'copying', doneBytes: 0, totalBytes: 1, error: null, createdAtMs: 0 } as const
   const installation = {
     version: '1',

@@ -44,7 +44,7 @@ interface Check {
   url: string | null
 }
 
-test('an installation in order is all good: store, ledger, disk, clock, key, and each URL of each destination', {
+test('a healthy installation has only good results: store, ledger, disk, clock, key, and each URL of each destination', {
   skip: SQLITE_ONLY,
 }, async (t) => {
   const { call } = await startControl(t, { operatorTools })
@@ -129,14 +129,14 @@ test('the ledger is compared with its recount after messages were delivered and 
   )
 })
 
-test('diagnostics are for admins: they name files and addresses of the installation', async (t) => {
+test('diagnostics are for admins, because they contain files and addresses of the installation', async (t) => {
   const { call } = await startControl(t, { operatorTools })
   const viewer = (await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })).body
   const { status } = await call('GET', '/api/diagnostics', undefined, { token: viewer.token })
   assert.equal(status, 403)
 })
 
-// ── The judgements ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Single checks ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 const ROW = { destinationId: 'dst_1', owed: 3, delivered: 1, pending: 1, failed: 1, expired: 0, cancelled: 0 }
 const WHOLE = { problems: [], ledger: [ROW], recount: [ROW], oldestMessageAtMs: null, secretKeyIds: [], storedBytes: 1 }
@@ -159,7 +159,7 @@ test('retention that does not keep up is a warning', () => {
   assert.equal(checkRetention(undefined, 7, 0).state, 'unknown')
 })
 
-test('a disk without room is bad, one without room for a backup a warning', () => {
+test('a full disk is bad, and a disk without space for a backup is a warning', () => {
   const GIB = 1024 ** 3
   assert.deepEqual(
     [judgeDisk(100 * GIB, GIB), judgeDisk(GIB, 2 * GIB), judgeDisk(1024, 10)].map(({ state }) => state),
@@ -167,7 +167,7 @@ test('a disk without room is bad, one without room for a backup a warning', () =
   )
 })
 
-test('a key that others can read is bad, and so is one that is gone', { skip: process.platform === 'win32' }, async () => {
+test('a key that others can read is bad, and so is a missing one', { skip: process.platform === 'win32' }, async () => {
   assert.equal((await checkSecretKey(installation)).state, 'good')
   chmodSync(keyPath, 0o644)
   const open = await checkSecretKey(installation)
@@ -183,7 +183,7 @@ test('a certificate that expires soon is a warning', () => {
   assert.equal(judgeDial('https://a.example', null, 0).state, 'unknown')
 })
 
-test('a host is dialled once, eight hosts at a time, and none after the deadline', async () => {
+test('each origin is dialled once, eight at a time, and none after the deadline', async () => {
   let running = 0
   let most = 0
   const dialled: string[] = []
@@ -201,7 +201,7 @@ test('a host is dialled once, eight hosts at a time, and none after the deadline
   assert.equal((await createUrlChecks(async () => REACHED, 0)('https://a.example/', 5_000)).state, 'unknown')
 })
 
-test('what is held by a disabled destination, a paused one, and what waits for more than an hour, is a warning', () => {
+test('pending deliveries of a disabled or paused destination, or older than an hour, are a warning', () => {
   const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false } as Parameters<typeof checkDestination>[0]
   const HOUR = 3_600_000
   assert.equal(checkDestination(destination, undefined, 0, null, HOUR).state, 'good')

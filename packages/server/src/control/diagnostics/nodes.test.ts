@@ -18,7 +18,7 @@ const operatorTools: OperatorTools = {
   backups: null,
 }
 
-test('with a store for one process, that process is the node', { skip: SQLITE_ONLY }, async (t) => {
+test('with a store for a single process, that process is the only node', { skip: SQLITE_ONLY }, async (t) => {
   const { call } = await startControl(t, { operatorTools })
   const { status, body } = await call('GET', '/api/nodes')
   assert.equal(status, 200)
@@ -28,12 +28,12 @@ test('with a store for one process, that process is the node', { skip: SQLITE_ON
   assert.deepEqual([others, body.next], [[], null])
 })
 
-test('nodes are not told to strangers', async (t) => {
+test('nodes are not listed without a token', async (t) => {
   const { call } = await startControl(t, { operatorTools })
   assert.equal((await call('GET', '/api/nodes', undefined, { token: 'wrong' })).status, 401)
 })
 
-test('the installation is told to all who may look, and where the store is to admins alone', async (t) => {
+test('viewers see the installation, but only admins see the location of the store', async (t) => {
   const { call } = await startControl(t, { operatorTools })
   const { now, ...told } = (await call('GET', '/api/installation')).body
   assert.ok(Math.abs(Date.parse(now) - Date.now()) < 60_000)

@@ -93,7 +93,7 @@ test('one message shows the present state of its deliveries', async (t) => {
   ])
 })
 
-test('a message that went nowhere says why', async (t) => {
+test('a message without deliveries has the reason', async (t) => {
   const { call, store, sourceId, one, two } = await setUp(t)
   await accept(store, sourceId, [track('m-1')], { skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] })
   await accept(store, sourceId, [track('m-2')], {
@@ -135,7 +135,7 @@ test('messages are found by source, type, user, messageId and time, in pages', a
   assert.deepEqual([foreign.status, foreign.body.code], [400, 'invalid_cursor'])
 })
 
-test('a message that is not there is 404', async (t) => {
+test('an unknown message is 404', async (t) => {
   const { call } = await setUp(t)
   for (const id of ['nothing', '1-1', '1-', '-', '%00', encodeURIComponent('…'.repeat(100)), '9'.repeat(40)]) {
     const { status, body } = await call('GET', `/api/messages/${id}`)
@@ -181,13 +181,13 @@ test('one delivery shows its attempts and its request', async (t) => {
     responseStart: 'oops',
   })
   assert.deepEqual([request.headers, request.note], [{ 'content-type': 'application/json' }, null])
-  // Both went out in one request, which has the id of the first.
+  // Both were sent in one request, which has the id of the first delivery.
   assert.deepEqual(described[0]?.indexes, [0, 1])
   const { deliveryId, attempt: number, replay } = described[0]?.about ?? {}
   assert.deepEqual([deliveryId, number, replay], [row.id.replace(/-1$/, '-0'), 1, false])
 })
 
-test('the request of a deleted destination cannot be shown, its delivery can', async (t) => {
+test('the delivery of a deleted destination is shown without its request', async (t) => {
   const { call, fixture, send, one } = await setUp(t)
   await send([track('m-1')])
   await settleAll(fixture, one, 'failed', FAILED)
@@ -227,7 +227,7 @@ test('deliveries are found by user and event, and failures grouped by their caus
   assert.equal((await call('GET', '/api/deliveries/causes?to=2020-01-01')).body.data.length, 0)
 })
 
-test('a settled delivery is sent again as one of its own', async (t) => {
+test('a settled delivery is replayed as a new delivery', async (t) => {
   const { call, fixture, send, one } = await setUp(t)
   await send([track('m-1')])
   const { body: message } = await call('GET', '/api/messages/m-1')
@@ -253,7 +253,7 @@ test('a settled delivery is sent again as one of its own', async (t) => {
   assert.deepEqual([gone.status, gone.body.code], [409, 'destination_gone'])
 })
 
-test('a delivery whose message a deletion request has purged cannot be sent again', async (t) => {
+test('a delivery whose message was purged by a deletion request cannot be replayed', async (t) => {
   const { call, fixture, send, one } = await setUp(t)
   await send([track('m-1')])
   await settleAll(fixture, one, 'failed', FAILED)
@@ -264,7 +264,7 @@ test('a delivery whose message a deletion request has purged cannot be sent agai
   assert.deepEqual([status, body.code], [409, 'message_gone'])
 })
 
-test('a delivery that is not there is 404, to look at and to send again', async (t) => {
+test('an unknown delivery is 404, for reading and for replaying', async (t) => {
   const { call } = await setUp(t)
   for (const id of ['nothing', '1-1', '1-', '-1', '%00', '9'.repeat(40)]) {
     for (const [method, path] of [
@@ -277,7 +277,7 @@ test('a delivery that is not there is 404, to look at and to send again', async 
   }
 })
 
-test('the ledger balances, counted as it is kept and from the rows', async (t) => {
+test('the ledger is consistent, both as stored and recounted from the rows', async (t) => {
   const { call, fixture, send, one, two } = await setUp(t)
   await send([track('m-1'), track('m-2')], [one])
   await settleAll(fixture, one, 'delivered', DELIVERED)
@@ -294,14 +294,14 @@ test('the ledger balances, counted as it is kept and from the rows', async (t) =
   }
 })
 
-test('stats and rejections count what each source sent and what was refused', async (t) => {
+test('stats and rejections count the messages of each source and the rejected ones', async (t) => {
   const { call, store, send, sourceId } = await setUp(t)
   await send([track('m-1'), track('m-2')])
   await send([track('m-2')])
   store.ingest.reject({ sourceId, code: 'event_required', count: 2, sample: '{"type":"track"}', atMs: 1_700_000_000_000 })
   store.ingest.reject({ sourceId: null, code: 'invalid_write_key', count: 1, sample: '', atMs: 1_700_000_000_000 })
   store.ingest.suppressed(sourceId, 3)
-  // They are counted without being waited for.
+  // Rejections are counted in the background.
   const own = await until(
     async () => (await call('GET', '/api/stats/totals')).body.data.find((row: { sourceId: string }) => row.sourceId === sourceId),
     ({ rejected, suppressed }) => rejected > 0 && suppressed > 0,
@@ -329,9 +329,9 @@ test('a source that sent nothing has counts of zero', async (t) => {
   assert.deepEqual(body.data, [{ sourceId, accepted: 0, duplicates: 0, rejected: 0, suppressed: 0 }])
 })
 
-// ── Where is my event? ──
+// ── Timeline of a message ──
 
-test('one message tells its whole story, with names, attempts, duplicates and why it was not sent', async (t) => {
+test('a message has its timeline, with names, attempts, duplicates and reasons why it was not sent', async (t) => {
   const { call, fixture, store, sourceId, one, two } = await setUp(t)
   const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
   const plan = {
@@ -360,7 +360,7 @@ test('one message tells its whole story, with names, attempts, duplicates and wh
   assert.equal(delivery.body.traceId, body.traceId)
 })
 
-test('messages of the same messageId are all told of, the newest first', async (t) => {
+test('all messages with the same messageId are returned, newest first', async (t) => {
   const { call, fixture, send, sourceId } = await setUp(t)
   const { body: source } = await fixture.call('POST', '/api/sources', { name: 'App' })
   await send([track('shared')])
@@ -372,7 +372,7 @@ test('messages of the same messageId are all told of, the newest first', async (
   assert.deepEqual((await call('GET', `/api/messages/${other.id}`)).body.story, other.story)
 })
 
-test('a purged message is told of without what it said, and what is owed of it says that it waits for its end', async (t) => {
+test('a purged message is shown without its content, and its pending deliveries are still listed', async (t) => {
   const { call, send, store, one } = await setUp(t)
   await send([track('m-1', { userId: 'leaves' })])
   const { body: before } = await call('GET', '/api/messages/m-1')
@@ -387,7 +387,7 @@ test('a purged message is told of without what it said, and what is owed of it s
   assert.equal((await store.books.ledger()).find(({ destinationId }) => destinationId === one)?.pending, 2, 'and the delete message')
 })
 
-test('a message that was rejected says so, and one that is unknown says what may have become of it', async (t) => {
+test('the error for a rejected message says so, and the error for an unknown one lists possible reasons', async (t) => {
   const { call, store, sourceId } = await setUp(t)
   const sample = '{"type":"track","messageId" : "no-event","userId":"u"}'
   store.ingest.reject({ sourceId, code: 'event_required', count: 1, sample, atMs: 1_700_000_000_000 })

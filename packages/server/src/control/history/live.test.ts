@@ -10,7 +10,7 @@ import { startControl, TOKEN } from '../fixtures/start-control.ts'
 async function setUp(t: TestContext, maxListeners = 5) {
   const live = new LiveFeed({ wallMs: () => Date.now(), maxListeners })
   const readers: ClientRequest[] = []
-  // First, since the server that is closed next waits for its streams.
+  // Must be first, because closing the server waits for its streams.
   t.after(() => {
     for (const reader of readers) reader.destroy()
   })
@@ -38,7 +38,7 @@ async function* eventsOf(response: IncomingMessage): AsyncGenerator<{ event: str
   }
 }
 
-test('what happens is streamed in the form that the route declares', async (t) => {
+test('events are streamed in the form that the route declares', async (t) => {
   const { deps, live, listen, sourceId } = await setUp(t)
   const { response, events } = await listen(`?sourceId=${sourceId}`)
   assert.deepEqual([response.statusCode, response.headers['cache-control']], [200, 'no-store'])
@@ -64,7 +64,7 @@ test('the end of the feed ends the streams, so that the service can stop', async
   assert.equal(live.listeners, 0)
 })
 
-test('what cannot be listened to is refused as anywhere else', async (t) => {
+test('invalid parameters of the live stream are rejected like on other routes', async (t) => {
   const { call, live, url } = await setUp(t)
   for (const [query, status, code] of [
     ['?sourceId=nobody', 404, 'source_not_found'],
@@ -81,7 +81,7 @@ test('what cannot be listened to is refused as anywhere else', async (t) => {
   assert.equal(live.listeners, 0)
 })
 
-test('a viewer may listen, and no longer when the token is revoked', async (t) => {
+test('a viewer can listen until the token is revoked', async (t) => {
   const { call, listen } = await setUp(t)
   const { body: created } = await call('POST', '/api/tokens', { name: 'watcher', role: 'viewer' })
   t.mock.timers.enable({ apis: ['setInterval'] })
@@ -94,13 +94,13 @@ test('a viewer may listen, and no longer when the token is revoked', async (t) =
   assert.equal((await next).done, true)
 })
 
-test('one listener too many is refused, and has room when another has gone', async (t) => {
+test('a listener above the limit is rejected, and accepted after another has disconnected', async (t) => {
   const { call, live, listen } = await setUp(t, 1)
   const { reader } = await listen()
   const { status, body } = await call('GET', '/api/live')
   assert.deepEqual([status, body.code], [429, 'too_many_listeners'])
   reader.destroy()
-  // The service learns of it by its socket, a little later: it is asked until it knows.
+  // The service notices the closed socket a little later, so the test retries until then.
   while (live.listeners > 0) await call('HEAD', '/api/sources')
   assert.equal((await listen()).response.statusCode, 200)
 })

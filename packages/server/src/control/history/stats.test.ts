@@ -25,7 +25,7 @@ async function setUp(t: TestContext, flushStats?: () => Promise<void>) {
 const NO_INCOMING = { accepted: 0, duplicates: 0, rejected: {}, suppressed: 0 }
 const NO_OUTGOING = { attempts: 0, delivered: 0, failed: 0, expired: 0, cancelled: 0, retried: 0, latencyMs: null }
 
-test('without a question the last hour is answered minute by minute, and where nothing happened there are zeros', async (t) => {
+test('the default is the last hour in steps of a minute, with zeros where nothing happened', async (t) => {
   const { call, add } = await setUp(t)
   await add('all', '', 0, { accepted: 3, 'rejected.event_required': 2, delivered: 1 })
   await add('all', '', 59, { duplicates: 4 })
@@ -68,7 +68,7 @@ test("a source's series says what came in, a destination's what went out", async
   assert.ok(p50 > 19 && p50 < 21 && p99 > 855 && p99 < 945, JSON.stringify(latencyMs))
 })
 
-test('the steps lie on a fixed grid, whatever the period', async (t) => {
+test('steps begin at fixed times, whatever the period', async (t) => {
   const { call, add } = await setUp(t)
   for (const minutesAgo of [0, 1, 2, 30, 31, 95]) await add('all', '', minutesAgo, { accepted: 1 })
   const series = async (query: string): Promise<[string, number][]> => {
@@ -93,7 +93,7 @@ test('the steps lie on a fixed grid, whatever the period', async (t) => {
   )
 })
 
-test('what is counted and not yet stored is brought to the store first', async (t) => {
+test('counts in memory are written to the store before they are read', async (t) => {
   const { call } = await setUp(t, async () => {
     flushed++
     await more()
@@ -106,7 +106,7 @@ test('what is counted and not yet stored is brought to the store first', async (
   assert.equal((await call('GET', '/api/stats')).status, 500)
 })
 
-test('a period that makes no sense or too many points is refused with the field', async (t) => {
+test('an invalid period, or one with too many points, is rejected with the field', async (t) => {
   const { call, sourceId, destinationId } = await setUp(t)
   for (const [query, code, field] of [
     ['from=2026-11-14T09:31:00.000Z', 'invalid_field', 'from'],

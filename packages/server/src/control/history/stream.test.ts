@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { type StreamEvent, type StreamOptions, streamEvents } from './stream.ts'
 
-/** Events given by the test, one after the other, and whether the reader of them has left. */
+/** Events from the test, one by one, and whether their consumer has stopped reading them. */
 class Given implements AsyncIterable<StreamEvent>, AsyncIterator<StreamEvent> {
   readonly #events: StreamEvent[] = []
   #waiting: ((result: IteratorResult<StreamEvent>) => void) | null = null
@@ -56,7 +56,7 @@ class Given implements AsyncIterable<StreamEvent>, AsyncIterator<StreamEvent> {
 interface Streaming {
   events: Given
   answer: IncomingMessage
-  /** Resolves when the stream's function is over. */
+  /** Resolves when streamEvents returns. */
   over: Promise<void>
   response: ServerResponse
 }
@@ -83,7 +83,7 @@ async function open(t: TestContext, options: Partial<StreamOptions> = {}): Promi
   return { events, answer, ...(await serving) }
 }
 
-/** Reads until what has come ends with this. */
+/** Reads until the received text ends with this. */
 async function readUntil(answer: IncomingMessage, end: string): Promise<string> {
   let text = ''
   for (;;) {
@@ -94,7 +94,7 @@ async function readUntil(answer: IncomingMessage, end: string): Promise<string> 
   }
 }
 
-test('events are written as they come, after word of when to connect again', async (t) => {
+test('events are written as they come, after the retry interval', async (t) => {
   const { events, answer } = await open(t)
   assert.deepEqual([answer.headers['content-type'], answer.headers['x-own']], ['text/event-stream; charset=utf-8', '1'])
   assert.equal(await readUntil(answer, '\n\n'), 'retry: 2000\n\n')
@@ -102,12 +102,12 @@ test('events are written as they come, after word of when to connect again', asy
   assert.equal(await readUntil(answer, '\n\n'), 'event: accepted\ndata: {"a":"line\\nbreak"}\n\n')
 })
 
-test('while nothing happens there is a sign of life', async (t) => {
+test('a heartbeat is sent while there are no events', async (t) => {
   const { answer } = await open(t, { heartbeatMs: 5 })
   assert.match(await readUntil(answer, ': alive\n\n'), /^retry: 2000\n\n: alive\n\n$/)
 })
 
-test('a reader that goes lets go of the events', async (t) => {
+test('the events are released when the client disconnects', async (t) => {
   const { events, answer, over } = await open(t)
   await readUntil(answer, '\n\n')
   answer.destroy()
@@ -115,7 +115,7 @@ test('a reader that goes lets go of the events', async (t) => {
   await over
 })
 
-test('the end of the events ends the answer', async (t) => {
+test('the response ends when the events end', async (t) => {
   const { events, answer, over } = await open(t)
   await readUntil(answer, '\n\n')
   void events.return()
@@ -124,7 +124,7 @@ test('the end of the events ends the answer', async (t) => {
   assert.equal(answer.complete, true)
 })
 
-test('a reader that is no longer allowed is cut off', async (t) => {
+test('a client that is no longer authorized is disconnected', async (t) => {
   let asked = 0
   const { events, answer, over } = await open(t, { checkEveryMs: 5, stillAllowed: async () => ++asked < 3 })
   answer.resume()
@@ -132,19 +132,19 @@ test('a reader that is no longer allowed is cut off', async (t) => {
   assert.equal(asked, 3)
 })
 
-test('a check that fails cuts the reader off as well', async (t) => {
+test('a client is also disconnected if the authorization check fails', async (t) => {
   const { events, over, answer } = await open(t, { checkEveryMs: 5, stillAllowed: () => Promise.reject(new Error('away')) })
   answer.resume()
   await Promise.all([events.left, over])
 })
 
-test('a reader that does not read is sent no more, and after a while cut off', async (t) => {
+test('a client that does not read gets no more events, and is disconnected after a while', async (t) => {
   const { events, over, answer, response } = await open(t, { stalledMs: 200 })
   answer.pause()
   const json = JSON.stringify({ large: 'x'.repeat(100_000) })
   for (let at = 0; at < 1_000; at++) events.give({ event: 'accepted', json })
   await Promise.all([events.left, over])
-  // What the sockets between them hold, and not what was given.
+  // Only what the socket buffers hold, not everything that the test provided.
   assert.ok(events.taken < 200, `${events.taken} events were taken`)
   assert.equal(response.destroyed, true)
 })

@@ -60,7 +60,7 @@ test('the role in the document is the role that the route requires', async (t) =
   const { token } = (await call('POST', '/api/tokens', { name: 'looks', role: 'viewer' })).body as { token: string }
   for (const { method, path } of routes) {
     const operation = document.paths[`/api${path.replaceAll(/:(\w+)/g, '{$1}')}`]?.[method.toLowerCase()]
-    // The query is looked at after the role, and nothing happens.
+    // The role is checked before the query, so the request has no effect.
     const asked = `/api${path.replaceAll(/:(\w+)/g, 'x')}?surprise=1`
     const { status } = await call(method, asked, undefined, { headers: { authorization: `Bearer ${token}` } })
     assert.equal(status, operation?.['x-role'] === 'admin' ? 403 : 400, `${method} ${path}`)
@@ -144,7 +144,7 @@ test('a field called title or default is an ordinary field', () => {
 test('the checker reports problems of a document', () => {
   const good = described({ type: 'string' })
   assert.deepEqual(documentProblems(good), [])
-  // oxlint-disable-next-line typescript/no-explicit-any -- broken on purpose, wherever
+  // oxlint-disable-next-line typescript/no-explicit-any -- broken on purpose
   type Loose = any
   const broken = (change: (document: Loose) => void): string => {
     const copy: Loose = structuredClone(good)

@@ -32,7 +32,7 @@ async function bench(t: TestContext): Promise<Bench> {
   return { ...fixture, sourceId, destinationId, woken: () => woken }
 }
 
-/** Messages with these ids, which the destination refuses. */
+/** Sends messages with these ids, which the destination rejects. */
 async function refused(bench: Bench, ...messageIds: string[]): Promise<string[]> {
   const { store, sourceId, destinationId, call } = bench
   const items = messageIds.map((messageId) => ({ type: 'track', event: 'Bought', userId: 'u', messageId }))
@@ -42,7 +42,7 @@ async function refused(bench: Bench, ...messageIds: string[]): Promise<string[]>
   return data.filter((row: { messageId: string }) => messageIds.includes(row.messageId)).map(({ id }: { id: string }) => id)
 }
 
-/** Step by step to the end of what can be done. */
+/** Executes steps until nothing is left to do. */
 async function run({ store }: Fixture, id: string, limit = 100): Promise<void> {
   for (;;) {
     const job = await store.replays.one(id)
@@ -55,7 +55,7 @@ function refusal({ status, body }: Answer): unknown[] {
   return [status, body.code, body.field]
 }
 
-test('a job is created of what failed and expired, shows how far it is, and what became of it', async (t) => {
+test('a job replays failed and expired deliveries, and shows its progress and outcomes', async (t) => {
   const b = await bench(t)
   const { call, destinationId } = b
   const ids = await refused(b, 'a', 'b', 'c')
@@ -135,7 +135,7 @@ test('a dry run counts, and creates nothing', async (t) => {
   assert.deepEqual(data, [])
 })
 
-test('deliveries that are named', async (t) => {
+test('a job for deliveries selected by id', async (t) => {
   const b = await bench(t)
   const { call, destinationId } = b
   const [first, , third] = (await refused(b, 'a', 'b', 'c')) as [string, string, string]
@@ -147,10 +147,10 @@ test('deliveries that are named', async (t) => {
   await run(b, job.id)
   const { body: done } = await call('GET', `/api/replays/${job.id}`)
   assert.deepEqual([done.replayed, done.skippedReasons], [2, { not_found: 1 }])
-  assert.equal((await call('GET', '/api/replays')).body.data[0].deliveryIds, undefined, 'not in a list of them')
+  assert.equal((await call('GET', '/api/replays')).body.data[0].deliveryIds, undefined, 'lists do not contain the ids')
 })
 
-test('what cannot be meant is refused by the name of the field', async (t) => {
+test('contradictory selections are rejected with the field', async (t) => {
   const { call, destinationId, sourceId } = await bench(t)
   const many = Array.from({ length: 1_001 }, (_, at) => `${at + 1}-0`)
   const bad: [body: object, field: string, code?: string][] = [
@@ -185,7 +185,7 @@ test('what cannot be meant is refused by the name of the field', async (t) => {
   assert.deepEqual((await call('GET', '/api/replays')).body.data, [])
 })
 
-test('a job is paused, goes on, and is cancelled; what is over cannot be changed', async (t) => {
+test('a job is paused, resumed and cancelled; a job that has ended cannot be changed', async (t) => {
   const b = await bench(t)
   const { call, destinationId } = b
   await refused(b, 'a', 'b', 'c')
@@ -213,7 +213,7 @@ test('a job is paused, goes on, and is cancelled; what is over cannot be changed
   }
 })
 
-test('who created a job and who changed what is in the audit trail', async (t) => {
+test('the audit log shows who created and changed a job', async (t) => {
   const b = await bench(t)
   const { call, destinationId } = b
   const [first] = await refused(b, 'a', 'b')
@@ -243,7 +243,7 @@ test('who created a job and who changed what is in the audit trail', async (t) =
   )
 })
 
-test('lists go page by page, newest first, and by state', async (t) => {
+test('jobs are listed newest first, in pages, and by state', async (t) => {
   const { call, destinationId } = await bench(t)
   const ids: string[] = []
   for (let at = 0; at < 5; at++) ids.unshift((await call('POST', '/api/replays', { destinationId })).body.id)
@@ -266,7 +266,7 @@ test('lists go page by page, newest first, and by state', async (t) => {
   assert.deepEqual(refusal(await call('GET', '/api/replays?cursor=x')), [400, 'invalid_cursor', 'cursor'])
 })
 
-test('a runner does what was asked for', async (t) => {
+test('the runner executes a job', async (t) => {
   const b = await bench(t)
   const { call, destinationId, store, deps } = b
   await refused(b, 'a', 'b', 'c', 'd')

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { startControl } from '../fixtures/start-control.ts'
 import { generateWriteKey } from './sources.ts'
 
-test('a source is created with defaults and a write key of its own', async (t) => {
+test('a source is created with defaults and a generated write key', async (t) => {
   const { call, store } = await startControl(t)
   const { status, body } = await call('POST', '/api/sources', { name: 'Shop' })
   assert.equal(status, 201)
@@ -16,7 +16,7 @@ test('a source is created with defaults and a write key of its own', async (t) =
   assert.deepEqual((await call('GET', `/api/sources/${id}`)).body, body)
 })
 
-test('a source can keep the write keys it had elsewhere', async (t) => {
+test('a source can be created with existing write keys', async (t) => {
   const { call } = await startControl(t)
   const { body } = await call('POST', '/api/sources', {
     name: 'Shop',
@@ -27,7 +27,7 @@ test('a source can keep the write keys it had elsewhere', async (t) => {
   assert.deepEqual([body.writeKeys, body.enabled, body.requireOAuth], [['old-key', 'older.key'], false, true])
 })
 
-test('a change touches only what it names', async (t) => {
+test('a change affects only the given fields', async (t) => {
   const { call } = await startControl(t)
   const { body: before } = await call('POST', '/api/sources', { name: 'Shop' })
   const { status, body } = await call('PATCH', `/api/sources/${before.id}`, { name: 'Store' })
@@ -37,7 +37,7 @@ test('a change touches only what it names', async (t) => {
   assert.deepEqual((await call('PATCH', `/api/sources/${before.id}`, {})).body, { ...body, enabled: false })
 })
 
-test('a deleted source is gone', async (t) => {
+test('a deleted source no longer exists', async (t) => {
   const { call } = await startControl(t)
   const { body } = await call('POST', '/api/sources', { name: 'Shop' })
   const deleted = await call('DELETE', `/api/sources/${body.id}`)
@@ -63,7 +63,7 @@ const refused: [title: string, body: unknown, code: string, field: string][] = [
   ['the same write key twice', { name: 'x', writeKeys: ['a', 'a'] }, 'invalid_field', 'writeKeys[1]'],
   ['no write keys at all', { name: 'x', writeKeys: [] }, 'invalid_field', 'writeKeys'],
 ]
-test('a source that is not well formed is refused', async (t) => {
+test('an invalid source is rejected', async (t) => {
   const { call, store } = await startControl(t)
   for (const [title, sent, code, field] of refused) {
     await t.test(`refuses ${title}`, async () => {
@@ -74,7 +74,7 @@ test('a source that is not well formed is refused', async (t) => {
   assert.equal(store.configuration().sources.size, 0)
 })
 
-test('write keys come and go, and the last one stays', async (t) => {
+test('write keys are added and removed, but the last one cannot be removed', async (t) => {
   const { call } = await startControl(t)
   const { body: source } = await call('POST', '/api/sources', { name: 'Shop', writeKeys: ['first'] })
   const path = `/api/sources/${source.id}/write-keys`
@@ -110,7 +110,7 @@ test('no two sources share a write key', async (t) => {
   }
 })
 
-test('of two sources that ask for a write key at the same time one gets it', async (t) => {
+test('if two sources request the same write key concurrently, one gets it', async (t) => {
   const { call, store } = await startControl(t)
   const asked = ['One', 'Two', 'Three'].map((name) => call('POST', '/api/sources', { name, writeKeys: ['wanted'] }))
   const statuses = (await Promise.all(asked)).map(({ status }) => status)
@@ -121,7 +121,7 @@ test('of two sources that ask for a write key at the same time one gets it', asy
   assert.equal(store.configuration().sources.size, 1)
 })
 
-test('keys that are added at the same time are all kept', async (t) => {
+test('keys that are added concurrently are all kept', async (t) => {
   const { call } = await startControl(t)
   const { body: source } = await call('POST', '/api/sources', { name: 'Shop' })
   const keys = ['a', 'b', 'c', 'd', 'e', 'f']

@@ -36,7 +36,7 @@ suite('nodes that replay together', () => {
   let a: PostgresStore
   let b: PostgresStore
   let runners: ReplayRunner[] = []
-  const troubles: unknown[] = []
+  const errors: unknown[] = []
   let child: ChildProcess | undefined
 
   before(async () => {
@@ -47,7 +47,7 @@ suite('nodes that replay together', () => {
   afterEach(async () => {
     await Promise.all(runners.map((runner) => runner.stop()))
     runners = []
-    assert.deepEqual(troubles.splice(0), [])
+    assert.deepEqual(errors.splice(0), [])
     if (child?.exitCode === null && child.signalCode === null) {
       child.kill('SIGKILL')
       await once(child, 'exit')
@@ -88,7 +88,7 @@ suite('nodes that replay together', () => {
         },
       },
       clock: { scheduleMs: () => performance.now() },
-      trouble: (error) => troubles.push(error),
+      onError: (error) => errors.push(error),
     })
     runners.push(runner)
     runner.start()
