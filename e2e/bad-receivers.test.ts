@@ -39,7 +39,7 @@ const BAD: Bad[] = [
     behave: () => {},
     state: 'expired',
     reason: 'timeout',
-    error: /^The deadline of 5000 ms passed while waiting for the answer\.$/,
+    error: /^The deadline of 5000 ms passed while waiting for the response\.$/,
     slow: true,
   },
   {
@@ -47,7 +47,7 @@ const BAD: Bad[] = [
     behave: (socket) => drip(socket, `${OK}X-Padding: ${'x'.repeat(1_000)}`),
     state: 'expired',
     reason: 'timeout',
-    error: /^The deadline of 5000 ms passed while waiting for the answer\.$/,
+    error: /^The deadline of 5000 ms passed while waiting for the response\.$/,
     slow: true,
   },
   {
@@ -59,7 +59,7 @@ const BAD: Bad[] = [
     state: 'expired',
     reason: 'timeout',
     status: 200,
-    error: /^The deadline of 5000 ms passed while the answer was being read\.$/,
+    error: /^The deadline of 5000 ms passed while the response was being read\.$/,
     slow: true,
   },
   {
@@ -77,7 +77,7 @@ const BAD: Bad[] = [
     scheme: 'https',
     state: 'expired',
     reason: 'timeout',
-    error: /^The deadline of 5000 ms passed while the TLS handshake was under way\.$/,
+    error: /^The deadline of 5000 ms passed while the TLS handshake was in progress\.$/,
     slow: true,
   },
   {

@@ -62,7 +62,7 @@ describe('Retries', { concurrency: 2 }, () => {
     assert.equal(state, 'delivered')
     const [first, second] = attempts
     assert.deepEqual([first?.status, first?.reason, second?.status, second?.reason], [null, 'timeout', 200, null])
-    assert.equal(first?.error, 'The deadline of 5000 ms passed while waiting for the answer.')
+    assert.equal(first?.error, 'The deadline of 5000 ms passed while waiting for the response.')
     const ms = first?.timings.totalMs ?? 0
     assert.ok(ms >= 4_990 && ms < 8_000, `it took ${ms} ms`)
     assert.deepEqual(
@@ -79,7 +79,7 @@ describe('Retries', { concurrency: 2 }, () => {
         const { attempts } = await wiring.attempted(id, 1)
         assert.deepEqual(
           [attempts[0]?.reason, attempts[0]?.error],
-          ['timeout', 'The deadline of 200 ms passed while waiting for the answer.'],
+          ['timeout', 'The deadline of 200 ms passed while waiting for the response.'],
         )
         await service.later(5 * SECOND_MS)
         assert.equal((await wiring.settled(id)).state, 'delivered')

@@ -41,24 +41,24 @@ export interface DestinationHealth extends HealthSummary {
   urls: readonly (HealthSummary & { url: string; inFlight: number })[]
 }
 
-/** A request as it went out. Its headers hold what the destination's settings gave. */
+/** A request as it was sent. Its headers include the values from the destination's settings. */
 export interface SentRequest {
   headers: Record<string, string>
   body: string
 }
 
-/** A request made for a test: like any other, but of no stored message. */
+/** A test request. It is like any other, except that its message is not stored. */
 export type TestAttempt = Omit<RequestRecord, 'indexes'>
 
 /** A recorded attempt whose request is to be reconstructed. */
 export type PastAttempt = Omit<RequestAbout, 'id' | 'trace'> & { deliveryId: string }
 
 export interface Delivery {
-  /** How each destination stands with this node, without what has to be worked out. */
+  /** The state of each destination on this node, without values that are expensive to compute. */
   states(): Iterable<{ destinationId: string; breaker: BreakerState; inFlight: number }>
-  /** With all nodes together; success and latency are of this one's last attempts, as is what is in flight at each URL. */
+  /** The health of a destination across all nodes. Success, latency and the requests in flight per URL are of this node only. */
   health(destinationId: string): DestinationHealth | undefined
-  /** Posts a message now, once to each URL, past queue and breaker. Nothing is stored. */
+  /** Posts a message to each URL once, immediately, bypassing the queue and the breaker. Nothing is stored. */
   test(destinationId: string, message: JsonObject): Promise<{ request: SentRequest; attempts: TestAttempt[] } | undefined>
   /** Reconstructs the request of an attempt from the stored messages: those of one segment, or of several in the order of `parts`. */
   describeRequest(
@@ -66,14 +66,14 @@ export interface Delivery {
     parts: readonly { content: SegmentContent; indexes: readonly number[] }[],
     about: PastAttempt,
   ): SentRequest
-  /** Starts nothing more, lets what is in flight finish for so long, and records what came of it. */
+  /** Starts no more requests, waits up to `graceMs` for those in flight, and records their outcomes. */
   stop(graceMs: number): Promise<void>
 }
 
-/** Sockets are cheap; it is receivers that hang which fill them, each lane up to its own limit. */
+/** Sockets are cheap. Receivers that hang use up the slots, each lane up to its own limit. */
 const SLOTS = 2_000
 const MEMORY_BYTES = 24 * 1024 * 1024
-/** For recording what was in flight at the end, should the store be away: it is then sent again after the next start. */
+/** How long stop() waits for the last outcomes to be recorded. If the store is unavailable, those messages are sent again after the next start. */
 const RECORD_GRACE_MS = 2_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
@@ -182,7 +182,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const verdictOf = kind.verdicts(destination)
       const attempts = await Promise.all(
         kind.targets(destination).map(async (url) => {
-          // Who tests wants to see what the receiver says, also where it says that all is well.
+          // The response of the receiver is part of the test result, on success too.
           const outcome = await sender.send({ url, headers, body, timeoutMs, verdictOf, keepAnswer: true })
           const { indexes: _, ...record } = requestRecord(url, startedAtMs, outcome, [])
           return record
@@ -205,7 +205,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       stopping = true
       const stopped = Promise.all([...[...lanes.values()].map((lane) => lane.stop()), ...removedLanes])
       await withTimeout(graceMs, stopped)
-      // What is still in flight ends as `aborted`, which the lanes take as not started.
+      // Requests still in flight end as `aborted`, which the lanes treat as not started.
       await sender.close()
       await withTimeout(RECORD_GRACE_MS, stopped)
     },

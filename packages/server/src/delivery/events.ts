@@ -1,5 +1,5 @@
-// What others may want to know of deliveries, for the log, metrics, the live view: declared here, heard by whoever app.ts
-// wires. Told after the fact; a listener decides nothing.
+// Events of the delivery stage, for the log, the metrics and the live view. app.ts connects the listeners. Events are emitted after the
+// fact; a listener cannot change anything.
 
 import { traceIdOf } from '../outbound/trace-context.ts'
 import type { Destination, Settlement } from '../store/store.ts'
@@ -16,7 +16,7 @@ export interface AttemptEvent {
   destination: Destination
   deliveryId: string
   messageId: string | null
-  /** Of the first message, as the ids above. */
+  /** The source of the first message, to which the ids above belong as well. */
   sourceId: string
   count: number
   messages: readonly AttemptedMessage[]
@@ -24,7 +24,7 @@ export interface AttemptEvent {
   attempt: number
   replay: boolean
   startedAtMs: number
-  /** Of the request's trace, where it has one. */
+  /** The trace id of the request; null if it has none. */
   traceId: string | null
   url: string
   outcome: Outcome
@@ -34,19 +34,19 @@ export interface AttemptedMessage {
   messageId: string | null
   sourceId: string
   type: string | null
-  /** As it is sent; null for one that cannot be written. */
+  /** The message as sent; null if it cannot be serialized. */
   json: string | null
   receivedAtMs: number
 }
 
-/** What became of deliveries in one settlement, once it is durable. */
+/** The results of the deliveries in one settlement, emitted once the settlement is durable. */
 export interface SettledEvent {
   destination: Destination
   delivered: number
   failed: number
   expired: number
   cancelled: number
-  /** Those that are owed another attempt after the one that was made. */
+  /** Deliveries that were attempted and will be retried. */
   retried: number
 }
 
@@ -55,7 +55,7 @@ export interface DeliveredEvent {
   destination: Destination
   messages: readonly AttemptedMessage[]
   replay: boolean
-  /** When the first answer was there, in wall time. */
+  /** When the first successful response arrived, in wall time. */
   atMs: number
 }
 
@@ -65,7 +65,7 @@ export interface DeliveryEvents {
   delivered?(event: DeliveredEvent): void
   settled?(event: SettledEvent): void
   breaker(destination: Destination, state: BreakerState): void
-  /** A bug, or a store that refuses what it was told. */
+  /** Called for a bug, or when the store rejects a settlement. */
   trouble(destination: Destination, error: unknown): void
 }
 
@@ -101,7 +101,7 @@ export function emitAttempts(events: DeliveryEvents, destination: Destination, {
 export function settledEvent(destination: Destination, { done, kept, remaining, records }: Settlement): SettledEvent {
   const event: SettledEvent = { destination, delivered: 0, failed: 0, expired: 0, cancelled: 0, retried: 0 }
   for (const { finals } of records) for (const { state, indexes } of finals) event[state] += indexes.length
-  // Those that were not started are owed what they were owed before.
+  // Deliveries that were not started keep their attempt number and are not retries.
   const attempt = (done[0] ?? kept[0]?.shipment)?.attempt ?? 0
   for (const left of remaining) {
     if (left.attempt > attempt) for (const { indexes } of left.parts) event.retried += indexes.length

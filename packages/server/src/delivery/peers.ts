@@ -1,42 +1,42 @@
-// What the nodes on one store tell each other of their lanes, and what follows: a receiver that one of them found failing is left
-// alone by the others, and whoever asks any of them sees the whole. Told with the beat, so up to two seconds old. What another
-// node tells may be of another version: what cannot be read is left out, and nothing here trusts it with more than a probe's time.
+// The nodes on one store report the state of their lanes to each other. If one node finds a receiver failing, the others stop sending to
+// it, and every node can show the state across all nodes. Reports are sent with the heartbeat, so they are up to two seconds old. Another
+// node may run another version: values that cannot be read are ignored, and a wrong report can only delay requests until the next probe.
 
 import { type Nodes, positionOf } from '../store/store.ts'
 import type { BreakerState, PeerReport } from './lanes/breaker.ts'
 
 const KEY = 'lanes'
-/** Of more destinations, those whose breaker is open come first. */
+/** If there are more destinations, those whose breaker is open are reported first. */
 const MAX_REPORTED = 500
-/** More than a breaker ever waits. */
+/** Longer than a breaker ever waits between probes. */
 const MAX_MS = 3_600_000
 
-/** A lane, as others hear of it. */
+/** The state of a lane as reported to other nodes. */
 export interface LaneState extends PeerReport {
   breaker: BreakerState
   inFlight: number
-  /** In how many milliseconds something is tried next; null when nothing waits. */
+  /** Milliseconds until the next attempt; null if nothing is waiting. */
   nextInMs: number | null
 }
 
-/** As it is written: state, in flight, next, open for, failed ago, closed ago. */
+/** The encoded form: state, in flight, next, open for, failed ago, closed ago. */
 type WireState = [string, number, number | null, number | null, number | null, number | null]
 
 export interface PeersOptions {
   nodes: Nodes
   laneStates: () => Iterable<[destinationId: string, state: LaneState]>
-  /** `isFirst`: this node probes as if it were alone. */
+  /** `isFirst`: whether this node probes at the normal rate. */
   onReport: (destinationId: string, report: PeerReport, isFirst: boolean) => void
 }
 
 const LETTERS: Record<BreakerState, string> = { closed: 'c', open: 'o', probing: 'p' }
 const STATES: Readonly<Record<string, BreakerState>> = { c: 'closed', o: 'open', p: 'probing' }
-/** The worst first. */
+/** Ordered from worst to best. */
 const ORDER: readonly BreakerState[] = ['open', 'probing', 'closed']
 
 export class Peers {
   readonly #options: PeersOptions
-  /** Of each destination that others told of. */
+  /** The reports of other nodes, by destination id. */
   #others = new Map<string, LaneState[]>()
 
   constructor(options: PeersOptions) {
@@ -44,7 +44,7 @@ export class Peers {
     options.nodes.onChange(() => this.#exchange())
   }
 
-  /** A lane of this node together with those of the others. */
+  /** Combines the lane of this node with those of the other nodes. */
   combine(destinationId: string, own: LaneState): LaneState {
     const all = [own, ...(this.#others.get(destinationId) ?? [])]
     return {
@@ -67,7 +67,7 @@ export class Peers {
         else this.#others.set(destinationId, [state])
       }
     }
-    // Those that are not told of any more are told as well, once.
+    // A destination that is no longer reported gets one last, empty report.
     for (const id of new Set([...this.#others.keys(), ...before.keys()]))
       onReport(id, reportOf(this.#others.get(id) ?? []), positionOf(id, nodes) === 0)
     nodes.announce(KEY, others.length === 0 ? undefined : encode(laneStates()))
@@ -83,7 +83,7 @@ function reportOf(laneStates: readonly LaneState[]): PeerReport {
   }
 }
 
-/** Only what differs from a lane that rests. */
+/** Leaves out idle lanes: closed breaker, nothing in flight, nothing waiting, not recently recovered. */
 function encode(laneStates: Iterable<[string, LaneState]>): Record<string, WireState> {
   const reported: [string, LaneState][] = []
   for (const [id, state] of laneStates) {

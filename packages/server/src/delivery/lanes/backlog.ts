@@ -1,9 +1,9 @@
-// What the store still has for a destination, as far as its lane knows. Pure. Invariant: what is said to be there while a
-// claim is under way is not forgotten with the claim's answer, since the claim may not have seen it.
+// What a lane knows about the shipments of its destination in the store. Pure. Invariant: work that is announced while a claim is in
+// progress is not forgotten when the claim returns, because the claim may not have seen it.
 
 import type { Claim } from '../../store/store.ts'
 
-/** What was known before a claim, for when it fails. */
+/** The time of the next retry before a claim, restored if the claim fails. */
 export type KnownRetry = number | null
 
 export class Backlog {
@@ -13,7 +13,7 @@ export class Backlog {
   #more = false
   #nextRetryAtMs: number | null = null
 
-  /** When the next retry is due; null when none waits. */
+  /** When the next retry is due; null if no retry is waiting. */
   get nextRetryAtMs(): number | null {
     return this.#nextRetryAtMs
   }

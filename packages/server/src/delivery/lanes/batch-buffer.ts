@@ -1,5 +1,5 @@
-// New shipments that wait to be put in a batch with others, for no longer than the destination's linger. Knows counts and
-// stored bytes only: where the batches are cut is work.ts's.
+// New shipments that wait for others to form a batch, for at most the destination's linger time. Only counts messages and stored
+// bytes: task.ts splits the shipments into batches.
 
 import type { BatchSettings, ClaimedShipment, IsDeleted } from '../../store/store.ts'
 import type { CancelTimer, SetTimer } from './timers.ts'
@@ -13,7 +13,7 @@ export class BatchBuffer {
   #bytes = 0
   #cancelLinger: CancelTimer | null = null
 
-  /** `close` is handed what has become a batch; `lingered` is called after it when that was for lack of others. */
+  /** `close` is called with the shipments of a batch; `lingered` is called afterwards if the linger time ended the batch. */
   constructor(setTimer: SetTimer, close: (shipments: ClaimedShipment[]) => void, lingered: () => void) {
     this.#setTimer = setTimer
     this.#close = close
@@ -23,7 +23,7 @@ export class BatchBuffer {
   add(claimed: ClaimedShipment, batch: BatchSettings): void {
     let count = 0
     for (const { indexes } of claimed.shipment.parts) count += indexes.length
-    // One that does not fit begins the next batch: cut in two, its rest would be a small batch of its own.
+    // A shipment that does not fit starts the next batch. If it were split, its rest would be a small batch of its own.
     if (this.#count + count > batch.size) this.close()
     this.#shipments.push(claimed)
     this.#count += count
@@ -31,7 +31,7 @@ export class BatchBuffer {
     if (this.#count >= batch.size || this.#bytes >= batch.bytes) this.close()
   }
 
-  /** No more is at hand: what has been gathered waits for so long. */
+  /** Called when no more shipments are available now: the buffered ones wait for up to `lingerMs`. */
   linger(lingerMs: number): void {
     if (this.#shipments.length === 0) return
     if (lingerMs === 0) this.close()

@@ -1,16 +1,15 @@
-// Whether and how much a destination may be tried. After a run of failures with no success it opens: one probe at a time,
-// further and further apart. A success closes it, and what may be in flight at once then grows with every success from
-// two, so that a receiver that has just come back is not knocked over by what had piled up. What other nodes found out counts:
-// one that hears of a failing receiver opens without failures of its own, leaves most of the probing to the first of them, and
-// closes when one of them found it well again.
-// Pure but for its own state.
+// The circuit breaker of a destination. It opens after a run of failures without a success; then one probe at a time is sent, at growing
+// intervals. A success closes it. The number of requests allowed in flight then grows from two with every success, so that the backlog
+// does not overload a receiver that has just recovered. Reports of other nodes count: on a report of a failing receiver the breaker opens
+// without failures of its own, leaves most of the probing to the first node, and closes when another node reports a recovery.
+// Pure except for its own state.
 
 export type BreakerState = 'closed' | 'open' | 'probing'
 
-/** `failedOften`: a failure that makes the run long enough. */
+/** `failedOften`: a failure that completes a run of FAILURES_TO_OPEN. */
 export type BreakerEvent = 'started' | 'succeeded' | 'failed' | 'failedOften' | 'withdrawn' | 'reset' | 'peerFailing' | 'peerRecovered'
 
-/** Total: a state or an event without an answer does not compile. */
+/** The table is total: a missing state or event is a compile error. */
 export const TRANSITIONS: Readonly<Record<BreakerState, Readonly<Record<BreakerEvent, BreakerState>>>> = {
   closed: {
     started: 'closed',
@@ -44,27 +43,27 @@ export const TRANSITIONS: Readonly<Record<BreakerState, Readonly<Record<BreakerE
   },
 }
 
-/** A run long enough not to be one bad moment of a receiver that is otherwise well. */
+/** Large enough that a brief disturbance of a healthy receiver does not open the breaker. */
 export const FAILURES_TO_OPEN = 10
 export const FIRST_PROBE_MS = 2_000
 export const MAX_PROBE_MS = 60_000
 export const RAMP_START = 2
-/** A node that has had a success so lately believes that, and not what another says. */
+/** A node ignores reports of failures for this long after a success of its own. */
 export const TRUST_OWN_SUCCESS_MS = 5_000
-/** How much further apart the probes of a node are while another probes as well: so much that many nodes ask little more than one. */
+/** Multiplies the probe interval of a node while another node probes too, so that many nodes together send little more than one would. */
 export const PEER_PROBE_FACTOR = 4
 
 const REPORT_CLOSED_MS = 10_000
-/** What another tells may be so old: what it calls new may have been before what happened here. */
+/** The greatest age of a report. An event that it calls recent may precede an event on this node. */
 const PEER_REPORT_AGE_MS = 2_000
 
-/** What other nodes say of the receiver. */
+/** What other nodes report about the receiver. */
 export interface PeerReport {
-  /** In how many milliseconds it is probed by those that found it failing themselves; null: none is open for that reason. */
+  /** Milliseconds until the next probe by a node that saw failures itself; null if no breaker is open for that reason. */
   openForMs: number | null
-  /** How long ago one of those last had a request fail. */
+  /** How long ago a request of one of those nodes last failed. */
   failedAgoMs: number
-  /** How long ago one of them found it well again; null: not lately. */
+  /** How long ago a node saw the receiver recover; null if not recently. */
   closedAgoMs: number | null
 }
 
@@ -76,7 +75,7 @@ export class Breaker {
   #probeAtMs = 0
   #ramp = Number.POSITIVE_INFINITY
   #succeededAtMs = Number.NEGATIVE_INFINITY
-  /** When it last failed, and when it was last opened for what others said. */
+  /** When a request last failed, and when a report of another node last opened the breaker. */
   #failedAtMs = Number.NEGATIVE_INFINITY
   #openedByPeerAtMs = Number.NEGATIVE_INFINITY
   #closedAtMs = Number.NEGATIVE_INFINITY
@@ -91,12 +90,12 @@ export class Breaker {
     return this.#state
   }
 
-  /** When the next probe may be made; null while closed. */
+  /** When the next probe may be sent; null while closed. */
   get probeAtMs(): number | null {
     return this.#state === 'closed' ? null : this.#probeAtMs
   }
 
-  /** Since when it is not closed; null while it is. */
+  /** When it left the closed state; null while closed. */
   get openSinceMs(): number | null {
     return this.#state === 'closed' ? null : this.#openedAtMs
   }
@@ -136,7 +135,7 @@ export class Breaker {
     const before = this.#state
     this.#on(this.#failures >= FAILURES_TO_OPEN ? 'failedOften' : 'failed')
     if (before === 'closed') this.#openedAtMs = nowMs
-    // What was in flight when it opened fails too, and is no probe.
+    // Requests that were in flight when the breaker opened fail too, but are not probes.
     if (before !== 'open' && this.#state === 'open') {
       const stepMs = Math.min(FIRST_PROBE_MS * 2 ** this.#probes, MAX_PROBE_MS)
       this.#probeIn(stepMs * this.#probeFactor, nowMs)
@@ -144,7 +143,7 @@ export class Breaker {
     }
   }
 
-  /** `isFirst`: of the nodes that may send to it, the one that probes as if it were alone. */
+  /** `isFirst`: whether this is the one node that probes at the normal rate. */
   onPeerReport({ openForMs, failedAgoMs, closedAgoMs }: PeerReport, isFirst: boolean, nowMs: number): void {
     this.#probeFactor = isFirst || openForMs === null ? 1 : PEER_PROBE_FACTOR
     if (this.#state === 'closed') {
@@ -164,7 +163,7 @@ export class Breaker {
     }
   }
 
-  /** What other nodes may hear of it: what this one found out itself, and not what it heard. */
+  /** The report to other nodes. It contains only what this node observed itself, not what others reported. */
   report(nowMs: number): PeerReport {
     const closedAgoMs = nowMs - this.#closedAtMs
     return {
@@ -174,12 +173,12 @@ export class Breaker {
     }
   }
 
-  /** The request said nothing about the receiver: it was stopped from our side. */
+  /** The request was aborted by this node, so it says nothing about the receiver. */
   withdrawn(): void {
     this.#on('withdrawn')
   }
 
-  /** A destination with other URLs is another receiver. */
+  /** Called when the URLs change, because the destination is then another receiver. */
   reset(): void {
     this.#failures = 0
     this.#probes = 0

@@ -22,9 +22,9 @@ export interface ClaimingDeps {
   failed: () => void
 }
 
-/** What a lane may claim at once: so much that others' turn at the store is not held up, and retries leave room for new ones. */
+/** The most that one claim reads: small enough not to delay the claims of other lanes, and so that retries leave room for new shipments. */
 const CLAIM_BYTES = 256 * 1024
-/** What a lane may claim though others have filled the memory. */
+/** What a lane may claim even if other lanes have filled the memory. */
 const RESERVED_BYTES = 64 * 1024
 const CLAIM_FRESH = 256
 const CLAIM_RETRIES = 64
@@ -53,12 +53,12 @@ export class Claiming {
     if (this.#underWay || nowMs < this.#notBeforeMs) return
     const { store, destinationId, backlog, queue } = this.#deps
     const maxRetries = !backlog.hasDueRetries(nowMs) || queue.hasRetries ? 0 : probe ? 1 : CLAIM_RETRIES
-    // A probe is better made with a retry: a first attempt would begin a window.
+    // A retry is the better probe: a first attempt would start a retry window.
     const freshWait = backlog.hasFresh && !queue.hasFresh && !(probe && maxRetries > 0)
     const maxFresh = !freshWait ? 0 : probe ? 1 : CLAIM_FRESH
     if (maxRetries + maxFresh === 0) return
     const maxBytes = this.#roomBytes()
-    // Whatever is held ends some time, and then there is another look.
+    // When a held shipment ends, the lane calls this again.
     if (maxBytes < 0) return
     const known = backlog.claimStarted(maxFresh > 0)
     this.#underWay = true

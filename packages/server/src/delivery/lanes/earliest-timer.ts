@@ -1,8 +1,8 @@
-// One timer for whoever waits for several times: it rings at the earliest of those that it was set to.
+// One timer for several points in time: it fires at the earliest of those that it was set to.
 
 import type { CancelTimer, SetTimer } from './timers.ts'
 
-/** A timer may not be set further ahead, and who is woken looks at what is due anyway. */
+/** The longest delay of the timer. Firing early is harmless, because the callback checks what is due. */
 const MAX_TIMER_MS = 60_000
 
 export class EarliestTimer {

@@ -1,5 +1,5 @@
-// While nothing may be tried, what was tried before runs out of its window without an attempt to end it: looks for such
-// deliveries now and then. What becomes of them is the lane's.
+// While a destination may not be sent to, the retry window of deliveries can end without another attempt. Periodically claims such
+// deliveries from the store; the lane ends them as expired.
 
 import type { ClaimedShipment, DeliveryStore, Destination } from '../../store/store.ts'
 
@@ -10,10 +10,10 @@ export class ExpiryCheck {
   readonly #store: DeliveryStore
   readonly #onChecked: (overdue: readonly ClaimedShipment[]) => void
   #atMs = 0
-  /** Questions to the store that are under way. */
+  /** Calls to the store that have not returned. */
   #pending = 0
 
-  /** `came` is called after every question. If the store is unavailable, which it reports itself, the list is empty. */
+  /** `onChecked` is called after every check. If the store is unavailable, which the store reports itself, the list is empty. */
   constructor(store: DeliveryStore, onChecked: (overdue: readonly ClaimedShipment[]) => void) {
     this.#store = store
     this.#onChecked = onChecked
@@ -23,12 +23,12 @@ export class ExpiryCheck {
     return this.#pending > 0
   }
 
-  /** What was held has a window's time for an attempt, before the next look: until then only an attempt that fails ends it. */
+  /** Postpones the next check by one retry window, so that deliveries held until now get an attempt first. Until then only a failed attempt ends them. */
   postpone(nowMs: number, retryWindowMs: number): void {
     this.#atMs = nowMs + Math.max(EVERY_MS, retryWindowMs)
   }
 
-  /** Looks, if it is time to; gives when it is again. */
+  /** Starts a check if one is due. Returns the time of the next check. */
   checkIfDue({ id, retryWindowMs }: Destination, nowMs: number): number {
     if (nowMs >= this.#atMs) {
       this.#atMs = nowMs + Math.min(EVERY_MS, Math.max(1_000, retryWindowMs / 4))

@@ -1,4 +1,4 @@
-// First in, first out, at a constant cost. Array.shift moves the whole of an array that is longer than some 16,000
+// A first-in, first-out queue with constant cost. Array.shift copies the whole array once it has more than about 16,000
 // elements, and a lane of small messages holds more than that.
 
 const COMPACT_FROM = 1_024

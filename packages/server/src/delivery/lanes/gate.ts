@@ -13,7 +13,7 @@ export interface GateDeps {
   clock: Pick<Clock, 'scheduleMs'>
   random: () => number
   events: Pick<DeliveryEvents, 'breaker'>
-  /** As it is now. */
+  /** Returns the current version of the destination. */
   destination: () => Destination
   /** Called when new work can no longer be sent: the lane is to release the shipments that it has not started. */
   onBlocked: () => void
@@ -46,7 +46,7 @@ export class Gate {
     return this.#breaker.state !== 'closed'
   }
 
-  /** What may be in flight from this node, of what may be in flight from all. */
+  /** This node's share of the destination's limit of requests in flight. */
   get share(): number {
     const { id, maxInFlight } = this.#deps.destination()
     return this.#deps.store.share(id, maxInFlight)
@@ -57,7 +57,7 @@ export class Gate {
     return nowMs < this.#pausedUntilMs ? 0 : this.#breaker.allowance(nowMs, this.share)
   }
 
-  /** Whether new work is of no use now: it would lie in memory. */
+  /** Whether new work could not be sent now and would only take up memory. */
   isBlocked(nowMs: number): boolean {
     return this.isHeld || this.onlyProbes || nowMs < this.#pausedUntilMs || this.share === 0
   }
@@ -79,7 +79,7 @@ export class Gate {
     return this.#breaker.openSinceMs
   }
 
-  /** For other nodes: see heard(). */
+  /** The report to other nodes; see onPeerReport(). */
   get report(): PeerReport {
     return this.#breaker.report(this.#deps.clock.scheduleMs())
   }
@@ -90,7 +90,7 @@ export class Gate {
     this.#breaker.started()
   }
 
-  /** A request that was started ended without telling anything about the receiver. */
+  /** A started request ended without a result that says anything about the receiver. */
   withdrawn(): void {
     this.#breaker.withdrawn()
   }
@@ -103,7 +103,7 @@ export class Gate {
   judge(results: readonly UnitOutcome[]): void {
     const hasFailed =
       results.every(({ outcome }) => outcome.verdict !== 'success') && results.some(({ outcome }) => outcome.verdict === 'temporary')
-    // An answer that refuses this message for good comes from a receiver that is alive.
+    // A permanent rejection of this message comes from a receiver that works.
     if (hasFailed) this.#failed(results)
     else this.succeeded()
   }

@@ -1,5 +1,5 @@
-// How a destination has been doing lately: the last attempts per URL, in a ring, from which rates and percentiles are
-// worked out when somebody asks. In memory only; the attempts themselves are in the store.
+// The recent health of a destination: the last attempts per URL, in a ring buffer, from which rates and percentiles are computed on
+// request. In memory only; the attempts themselves are in the store.
 
 const KEPT = 512
 
@@ -10,7 +10,7 @@ export interface Percentiles {
 }
 
 export interface HealthSummary {
-  /** Share of the recent attempts that succeeded, 0 to 1; null when there was none. */
+  /** Share of the recent attempts that succeeded, 0 to 1; null if there was no attempt. */
   success: number | null
   latencyMs: Percentiles | null
 }

@@ -57,7 +57,7 @@ export class Lane implements SlotUser {
   #inFlight = 0
   #inFlightRetries = 0
   #trailing = 0
-  /** Those who wait for it to end. */
+  /** Resolve the promises returned by stop(). */
   #onStopped: (() => void)[] = []
 
   constructor(destination: Destination, deps: LaneDeps) {
@@ -113,7 +113,7 @@ export class Lane implements SlotUser {
 
   reserve(bytes: number): boolean {
     if (this.#backlog.hasFresh || this.#gate.isBlocked(this.#now) || !this.#held.reserve(bytes)) {
-      // Until this one has been claimed, those that come after it go the same way.
+      // Until this shipment has been claimed, later ones stay in the store as well.
       this.#backlog.wake()
       return false
     }
@@ -132,14 +132,14 @@ export class Lane implements SlotUser {
     this.pump()
   }
 
-  /** There is work in the store that this lane was not handed. */
+  /** Called when the store has work that was not handed to this lane. */
   wake(): void {
     this.#backlog.wake()
     this.pump()
   }
 
   dropMessages(isDeleted: IsDeleted): void {
-    // The gathered become a work now, so that there is one place that knows how to leave a message out.
+    // Closes the batch now, so that only Task has to know how to leave out a message.
     if (this.#batchBuffer.hasAny(isDeleted)) this.#batchBuffer.close()
     this.#held.delete(isDeleted)
   }
@@ -165,12 +165,12 @@ export class Lane implements SlotUser {
     if (!task.isOver) this.#queue.push(task)
   }
 
-  /** Everything that has not been started goes back to the store. */
+  /** Returns everything that has not been started to the store. */
   #releaseUnstarted(): void {
     this.#held.release(this.#stopAll())
   }
 
-  /** What has not been started is not held any more; it is given back by the caller, or forgotten. */
+  /** Stops all tasks. Returns the shipments that were not started; the caller releases or forgets them. */
   #stopAll(): HeldShipment[] {
     this.#queue.clear()
     return [...this.#batchBuffer.takeAll(), ...this.#held.stopAll()]
@@ -186,24 +186,24 @@ export class Lane implements SlotUser {
       this.health.keep(targets)
       this.#gate.reset()
     }
-    // What waits has been cut into batches, or not, by the old settings; claimed again, it is cut by the new.
+    // Waiting shipments were split by the old batch settings. They are released, and split by the new settings when claimed again.
     if (!maySend(destination) || !sameBatch(before, destination)) this.#releaseUnstarted()
     if (!maySend(before)) {
       this.#backlog.wake()
-      // What ran out of its window while it was held has its attempt first, if the receiver is there.
+      // Deliveries whose window ended during the pause get an attempt before they expire.
       if (maySend(destination)) this.#expiryCheck.postpone(this.#now, destination.retryWindowMs)
     }
     this.pump()
   }
 
-  /** This node may have another share than before. */
+  /** This node's share of the limit may have changed. */
   sharesChanged(): void {
     if (this.#gate.share === 0) this.#releaseUnstarted()
     else this.#backlog.wake()
     this.pump()
   }
 
-  /** What is held is no longer this node's: others may have begun it. What is in flight ends, and the store refuses it. */
+  /** The held shipments no longer belong to this node, and others may have started them. Requests in flight end, and the store rejects their outcomes. */
   claimsLost(): void {
     this.#held.forget(this.#stopAll())
     this.wake()
@@ -222,7 +222,7 @@ export class Lane implements SlotUser {
 
   pump(): void {
     if (this.#gate.isHeld) return
-    // A batch that has all the room there is will not become larger by waiting.
+    // With no room for more shipments, waiting would not make the batch larger.
     if (this.#held.isNearlyFull) this.#batchBuffer.close()
     const now = this.#now
     const allowed = this.#gate.allowance(now)
@@ -276,7 +276,7 @@ export class Lane implements SlotUser {
     return { breaker, openSinceMs, inFlight: this.#inFlight, nextAttemptAtMs: this.#schedule.nextAttemptAtMs(this.#now) }
   }
 
-  /** For other nodes: see heard(). */
+  /** The report to other nodes; see onPeerReport(). */
   get report(): PeerReport {
     return this.#gate.report
   }
@@ -302,7 +302,7 @@ export class Lane implements SlotUser {
         }
       })
     } catch (error) {
-      // A bug, here or with a listener, and no reason for this lane or the process to stop.
+      // A bug here or in a listener must not stop this lane or the process.
       this.#deps.events.trouble(this.destination, error)
     }
     this.#deps.slots.release(slots, trailing)
@@ -310,25 +310,25 @@ export class Lane implements SlotUser {
     this.#endIfIdle()
   }
 
-  /** What the outcome says about the destination, beyond this one delivery. */
+  /** Applies the outcome to the health and the breaker of the destination. */
   #judgeReceiver(flight: Flight): void {
     const { results, delivered } = flight
     const { destination } = this
     let judged = false
     for (const { url, outcome } of results) {
-      // A URL that has been replaced meanwhile says nothing about those in its place.
+      // The result of a URL that has been replaced says nothing about the new URLs.
       if (outcome === UNWRITABLE || !kindOf(destination).targets(destination).includes(url)) continue
       judged = true
       this.health.attempted(url, outcome.verdict === 'success', outcome.timings.totalMs)
     }
     emitAttempts(this.#deps.events, destination, flight)
-    // One that was delivered while others had not answered was judged by that, then.
+    // If one URL accepted the message early, the breaker was informed then.
     if (delivered) return
     if (judged) this.#gate.judge(results)
     else this.#gate.withdrawn()
   }
 
-  /** Starts nothing more and gives back what has not been started. Resolves when nothing is in flight or being recorded. */
+  /** Starts no more requests and releases what has not been started. Resolves when nothing is in flight or being recorded. */
   stop(): Promise<void> {
     this.#gate.stop()
     this.#deps.slots.cancelWait(this)

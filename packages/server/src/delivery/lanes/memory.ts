@@ -1,7 +1,7 @@
-// What all lanes together hold in memory, in bytes. What is new is only taken while there is room; what a lane has to
-// claim to go on at all is let in beyond it, so that lanes which fill the memory cannot stop the others.
+// The bytes that all lanes hold in memory together. New shipments are only accepted while there is room. A lane that needs a claim to
+// make progress may exceed the limit, so that lanes that fill the memory cannot stop the others.
 
-/** A parsed segment's objects and the work made of it, beside its bytes: few bytes in many segments take memory too. */
+/** The overhead of a shipment's objects, in addition to its bytes: many small segments take memory too. */
 const SHIPMENT_BYTES = 2_048
 
 export function chargeOf(segmentBytes: number): number {
@@ -20,7 +20,7 @@ export class Memory {
     return this.#heldBytes
   }
 
-  /** Less than nothing when more is held than should be. */
+  /** Negative if more is held than the limit. */
   get freeBytes(): number {
     return this.#limitBytes - this.#heldBytes
   }
@@ -31,7 +31,7 @@ export class Memory {
     return true
   }
 
-  /** For what has been claimed already and must be held. */
+  /** Adds shipments that have been claimed already, even beyond the limit. */
   add(bytes: number): void {
     this.#heldBytes += bytes
   }

@@ -1,6 +1,6 @@
 // Wakes a lane when only time has to pass: until a pause ends, the breaker allows its next probe, a failed claim may be made again, a
 // retry is due, or the retry window of deliveries ends. No timer is needed for events that call the lane themselves: the end of
-// an attempt, a free slot, an answer of the store.
+// an attempt, a free slot, a response of the store.
 
 import type { Destination } from '../../store/store.ts'
 import type { Backlog } from './backlog.ts'
@@ -40,7 +40,7 @@ export class Schedule {
     const { nextRetryAtMs } = backlog
     if (nextRetryAtMs === null) return
     if (nextRetryAtMs > nowMs) this.#timer.set(Math.max(nextRetryAtMs, notBeforeMs), nowMs)
-    // A node without a share of the destination leaves that to those that send.
+    // A node without a share of the destination leaves expiry to the nodes that send.
     if (gate.share > 0 && gate.isBlocked(nowMs)) this.#timer.set(expiryCheck.checkIfDue(destination, nowMs), nowMs)
   }
 
@@ -55,7 +55,7 @@ export class Schedule {
     this.#timer.cancel()
   }
 
-  /** Whether there is something that could be sent, were it allowed. */
+  /** Whether there is work that could be sent if the gate allowed it. */
   #isWaiting(nowMs: number): boolean {
     const { backlog, queue } = this.#deps
     return backlog.hasFresh || backlog.hasDueRetries(nowMs) || queue.hasFresh || queue.hasRetries

@@ -1,5 +1,5 @@
-// What waits in memory to be sent: first attempts and retries, each in their order. They have half of what is allowed each,
-// and all of it while the other has nothing waiting.
+// The tasks that wait in memory to be sent: first attempts and retries, each in order. Each kind gets half of the requests allowed in
+// flight, and all of them while the other kind has nothing waiting.
 
 import type { Task } from '../shipments/task.ts'
 import { Fifo } from './fifo.ts'
@@ -35,7 +35,7 @@ export class SendQueue {
   }
 }
 
-/** The first that has units left: they may all have been purged while it waited. */
+/** The first task that has units left. All units of a task may have been purged while it waited. */
 function firstOf(queue: Fifo<Task>): Task | undefined {
   for (;;) {
     const { first } = queue

@@ -11,7 +11,7 @@ export class Slots {
   readonly #count: number
   #free: number
   #trailing = 0
-  /** With how many each needs, in the order in which they came. */
+  /** The lanes in line, first come first, with the number of slots that each needs. */
   readonly #waiting = new Map<SlotUser, number>()
   #turn: SlotUser | null = null
 
@@ -24,7 +24,7 @@ export class Slots {
     return this.#free
   }
 
-  /** One for each URL of a delivery: all of them or none. */
+  /** Takes one slot for each URL of a delivery: all of them or none. */
   take(user: SlotUser, needed: number): boolean {
     if (this.#fits(needed) && (this.#waiting.size === 0 || this.#turn === user)) {
       this.#free -= needed
@@ -44,7 +44,7 @@ export class Slots {
     return true
   }
 
-  /** Those given back that trailed no longer do. */
+  /** `trailing`: whether the released slots were trailing. */
   release(count: number, trailing: boolean): void {
     if (trailing) this.#trailing -= count
     this.#free += count
@@ -67,7 +67,7 @@ export class Slots {
     }
   }
 
-  /** A delivery that needs more slots than there are runs when nothing else does. */
+  /** A delivery that needs more slots than exist is sent when all slots are free. */
   #fits(needed: number): boolean {
     return needed <= this.#free || this.#free === this.#count
   }

@@ -1,9 +1,9 @@
-// Where the delivery stage's timers come from. A parameter like the clock, so that a test moves schedule time and the
-// timers that wait for it together, instead of waiting.
+// The timers of the delivery stage. They are a parameter, like the clock, so that a test can advance schedule time and its timers
+// together instead of waiting.
 
 export type CancelTimer = () => void
 
-/** Calls once, after so many milliseconds of the monotonic clock, unless cancelled before. */
+/** Calls `run` once, after `delayMs` milliseconds of the monotonic clock, unless cancelled before. */
 export type SetTimer = (run: () => void, delayMs: number) => CancelTimer
 
 export const systemTimer: SetTimer = (run, delayMs) => {

@@ -1,6 +1,5 @@
-// Which addresses may be dialled: public unicast ones, and what the configuration adds. An address that is not clearly
-// public is refused, whichever notation it hides in. It judges addresses only: names are resolved, and the judged
-// address dialled, in connections.ts.
+// Decides which addresses may be dialled: public unicast ones, and those that the configuration allows. An address that is not clearly
+// public is rejected in any notation. It checks addresses only; connections.ts resolves names and dials the checked address.
 
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -24,7 +23,7 @@ export interface AddressGuardOptions {
   allow: readonly string[]
 }
 
-/** public: may be dialled. internal: configuration may allow it. metadata: only by its exact address. never: by nothing. */
+/** public: may be dialled. internal: the configuration may allow it. metadata: must be allowed by its exact address. never: cannot be allowed. */
 type Category = 'public' | 'internal' | 'metadata' | 'never'
 
 /**
@@ -48,7 +47,7 @@ const GLOBAL_UNICAST_V6 = ipaddr.parseCIDR('2000::/3')
 const V4_COMPATIBLE = ipaddr.parseCIDR('::/96')
 const WELL_KNOWN_NAT64 = ipaddr.parseCIDR('64:ff9b::/96')
 
-/** Throws a RangeError where a range of `allow` cannot be read. */
+/** Throws a RangeError if a range of `allow` is invalid. */
 export function createAddressGuard({ allowPrivate, allow }: AddressGuardOptions): AddressGuard {
   const ranges = parseAddressRanges(allow)
   return {
@@ -65,7 +64,7 @@ export function createAddressGuard({ allowPrivate, allow }: AddressGuardOptions)
   }
 }
 
-/** Reads `10.0.0.0/8`, `fd00::/8`, or a single address. Throws a RangeError that names the entry at fault. */
+/** Reads `10.0.0.0/8`, `fd00::/8`, or a single address. Throws a RangeError that names the invalid entry. */
 export function parseAddressRanges(ranges: readonly string[]): AddressRange[] {
   return ranges.map(parseAddressRange)
 }
@@ -136,7 +135,7 @@ function categoryOfV6(address: ipaddr.IPv6): Category {
   const embedded = embeddedV4(address).map(categoryOf)
   // NAT64's well-known prefix is how an IPv6-only network reaches public IPv4 at all; DNS64 answers with it.
   if (address.match(WELL_KNOWN_NAT64)) return embedded[0] ?? 'internal'
-  // The other embeddings are relics. They are not public whatever they embed, and no better than the worst of it.
+  // The other embeddings are obsolete. They are never public, and get the strictest category of the addresses they embed.
   if (embedded.includes('never')) return 'never'
   if (embedded.includes('metadata')) return 'metadata'
   return range === 'unicast' && address.match(GLOBAL_UNICAST_V6) ? 'public' : 'internal'

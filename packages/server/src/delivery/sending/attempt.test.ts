@@ -147,7 +147,7 @@ test('Retry-After is heard on 429 and 503', async (t) => {
 
 test('a receiver that never answers times out', async (t) => {
   const url = await rawReceiver(t, () => undefined)
-  assertTimedOut(await post(senderFor(t), url, { timeoutMs: SHORT_MS }), /waiting for the answer/)
+  assertTimedOut(await post(senderFor(t), url, { timeoutMs: SHORT_MS }), /waiting for the response/)
 })
 
 test('a receiver that drips its headers or its body times out, whatever the status', async (t) => {
@@ -158,12 +158,12 @@ test('a receiver that drips its headers or its body times out, whatever the stat
   }
   const sender = senderFor(t)
   const headers = await post(sender, await rawReceiver(t, drip('HTTP/1.1 200 OK\r\nX-Slow: ')), { timeoutMs: SHORT_MS })
-  assertTimedOut(headers, /waiting for the answer/)
+  assertTimedOut(headers, /waiting for the response/)
   const body = await post(sender, await rawReceiver(t, drip('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n')), { timeoutMs: SHORT_MS })
-  assertTimedOut(body, /answer was being read/)
+  assertTimedOut(body, /response was being read/)
   assert.equal(body.status, 200)
   const endless = await post(sender, await rawReceiver(t, drip('HTTP/1.1 500 No\r\n\r\n')), { timeoutMs: SHORT_MS })
-  assertTimedOut(endless, /answer was being read/)
+  assertTimedOut(endless, /response was being read/)
   assert.match(endless.responseStart ?? '', /^x+$/)
 })
 

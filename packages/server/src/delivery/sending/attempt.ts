@@ -1,6 +1,6 @@
-// One attempt: one POST to one URL, from a request and a deadline to an Outcome. Whatever happens on the way is data and
-// never a rejection. One deadline covers the lookup, the dialling, the sending and the whole of the answer; redirects are
-// not followed. Whether and when to try again is retry-policy.ts's, and which addresses may be dialled the guard's.
+// One attempt: one POST to one URL. It always resolves with an Outcome and never rejects. One deadline covers the lookup, the dialling, the
+// sending and the whole response; redirects are not followed. retry-policy.ts decides whether and when to retry, and the guard decides
+// which addresses may be dialled.
 
 import type { Dispatcher } from 'undici'
 import type { Verdict } from '../../destinations/kind.ts'
@@ -9,7 +9,7 @@ import { type Connection, Connections, DialError, type Origin } from './connecti
 import type { Lookup } from './name-lookup.ts'
 import { describeStatus, type Outcome, parseRetryAfter, REASONS, RESPONSE_START_BYTES, type ReasonCode, reasonOfError } from './outcome.ts'
 
-/** An answer that reaches this many bytes counts by its status, and its connection is closed rather than read on. */
+/** A response that reaches this size is judged by its status, and its connection is closed instead of reading the rest. */
 export const MAX_RESPONSE_BYTES = 65_536
 
 export interface SendRequest {
@@ -28,7 +28,7 @@ export interface SendRequest {
 export interface Sender {
   /** Never rejects. */
   send(request: SendRequest): Promise<Outcome>
-  /** Lets attempts under way finish for closeGraceMs, ends the rest as `aborted`, and leaves no connection open. */
+  /** Waits up to closeGraceMs for attempts in flight, ends the rest as `aborted`, and closes all connections. */
   close(): Promise<void>
 }
 
@@ -52,7 +52,7 @@ interface Target {
   authorization: string | null
 }
 
-/** A destination's URLs do not change, so each is parsed once. Beyond so many, all are parsed again. */
+/** Each URL is parsed once and cached. When the cache reaches this size, it is cleared. */
 const MAX_TARGETS = 10_000
 
 /** What the attempts of one sender share. */
@@ -148,7 +148,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     connection.client.dispatch({ path: target.path, method: 'POST', headers: all, body }, this)
   }
 
-  /** The request is about to be written, on a connection that stands. */
+  /** The request is about to be written to an open connection. */
   onRequestStart(): void {
     const connection = this.#connection as Connection
     this.#reused = connection.requests > 0
@@ -156,7 +156,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     connection.awaitsAnswer = true
   }
 
-  /** The first bytes of an answer, be it an interim one. */
+  /** The first bytes of a response, which may be an interim one. */
   onResponseStarted(): void {
     this.#firstByteMs ??= performance.now() - this.#startedAtMs
   }
@@ -196,7 +196,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     } else this.fail(reason)
   }
 
-  /** The receiver had closed a kept connection, or was about to, before it saw this request; that says nothing about it. */
+  /** Whether the receiver closed a reused connection before it saw this request, which says nothing about the receiver. */
   #foundClosed(reason: ReasonCode): boolean {
     return (
       this.#reused && !this.#redialled && this.#firstByteMs === null && (reason === 'connection_closed' || reason === 'connection_reset')
@@ -256,8 +256,8 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   #doing(): string {
     const connection = this.#connection as Connection
-    if (this.#status !== null) return 'the answer was being read'
-    if (connection.phase === 'open') return connection.unsentBytes > 0 ? 'the request was being sent' : 'waiting for the answer'
+    if (this.#status !== null) return 'the response was being read'
+    if (connection.phase === 'open') return connection.unsentBytes > 0 ? 'the request was being sent' : 'waiting for the response'
     return DIALLING[connection.phase]
   }
 }
@@ -265,22 +265,22 @@ class Attempt implements Dispatcher.DispatchHandler {
 const DIALLING = {
   lookup: "the receiver's name was being looked up",
   connect: 'connecting to the receiver',
-  tls: 'the TLS handshake was under way',
+  tls: 'the TLS handshake was in progress',
 }
 
-/** One function for all attempts, since a closure for each would live as long as its deadline. */
+/** One function for all attempts, because a closure for each would stay in memory until its deadline. */
 function onDeadline(attempt: Attempt): void {
   attempt.expire()
 }
 
-/** As text that any store takes: Postgres has no U+0000, and replacing broken bytes can make the text longer than they were. */
+/** Returns text that any store accepts: Postgres rejects U+0000, and replacing invalid bytes can make the text longer. */
 function textOf(bytes: Buffer): string {
   const text = bytes.toString('utf8').replaceAll('\0', '\uFFFD')
   if (Buffer.byteLength(text) <= RESPONSE_START_BYTES) return text
   return new TextDecoder().decode(Buffer.from(text).subarray(0, RESPONSE_START_BYTES), { stream: true })
 }
 
-/** Null for what is not an http or https URL. */
+/** Returns null if the text is not an http or https URL. */
 function parseTarget(text: string, connections: Connections): Target | null {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return null
@@ -297,7 +297,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // A lone % is taken as it stands.
+    // A % that is not part of an escape is kept.
     return text
   }
 }

@@ -1,6 +1,6 @@
-// Connections to receivers: dialled, kept warm, handed out, closed. Only an address that the guard has judged is dialled,
-// and no name is looked up a second time between the judgement and the dialling, so a name that changes its address
-// gains nothing. Certificates are always verified. What is sent over a connection, and what an answer means, is attempt.ts's.
+// The pool of connections to receivers. Only addresses that the guard permits are dialled, and a name is not looked up again between the
+// check and the dialling, so DNS rebinding has no effect. Certificates are always verified. attempt.ts sends requests over the connections
+// and interprets the responses.
 
 import { isIP, type LookupFunction, connect as netConnect, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls'
@@ -11,10 +11,10 @@ import { type ReasonCode, reasonOfError, reasonOfLookupError, reasonOfTlsError }
 
 /** Less than the 5 s after which node:http, the least patient of the usual servers, closes an idle connection. */
 const IDLE_MS = 4_000
-/** Where a receiver announces how long it keeps a connection, that counts instead, less a second for the way there. */
+/** If a receiver announces how long it keeps a connection, that is used instead, less one second for network latency. */
 const ANNOUNCED_IDLE_MAX_MS = 15_000
 const ANNOUNCED_IDLE_MARGIN_MS = 1_000
-/** How long one of several addresses may take before the next is tried. node:net's 250 ms gives up on far continents. */
+/** How long one of several addresses may take before the next is tried. The 250 ms of node:net are too short for distant continents. */
 const TRY_EACH = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1_000 }
 
 /** As many as there may be requests in flight. Above that, an idle connection is closed for each new one. */
@@ -40,7 +40,7 @@ export interface Origin {
   readonly idle: Connection[]
 }
 
-/** Why no connection came about. undici hands it to the attempt as the error of its request. */
+/** Why no connection could be made. undici passes it to the attempt as the error of its request. */
 export class DialError extends Error {
   readonly reason: ReasonCode
 
@@ -58,9 +58,9 @@ export class Connection {
   readonly origin: Origin
   readonly client: Client
   phase: 'lookup' | 'connect' | 'tls' | 'open' = 'lookup'
-  /** On the present socket; above 0, the next request reuses it. */
+  /** The number of requests on the current socket; if above 0, the next request reuses it. */
   requests = 0
-  /** Whether what arrives next begins an answer. */
+  /** Whether the next data received is the start of a response. */
   awaitsAnswer = false
   address: string | null = null
   dnsMs: number | null = null
@@ -90,7 +90,7 @@ export class Connection {
     return this.#socket !== null && !this.#socket.destroyed
   }
 
-  /** Bytes of the request that the receiver has not taken yet. */
+  /** Bytes of the request that have not been sent yet. */
   get unsentBytes(): number {
     return this.#socket?.writableLength ?? 0
   }
@@ -160,7 +160,7 @@ export class Connection {
     })
     socket.once('close', () => {
       finish(new DialError(this.phase === 'tls' ? 'tls_failure' : 'connection_closed'))
-      // Where undici has dialled again meanwhile, this is not the connection's socket any more.
+      // If undici has dialled again in the meantime, this is no longer the connection's socket.
       if (this.#socket === socket) this.#connections.forget(this)
     })
     skipContinue(socket, this)
@@ -176,11 +176,11 @@ export class Connection {
     if (!secure) return netConnect(where)
     return tlsConnect({
       ...where,
-      // Said outright, because NODE_TLS_REJECT_UNAUTHORIZED can turn off what is left to the default.
+      // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED can turn off the default.
       rejectUnauthorized: true,
       secureContext: this.#connections.secureContext(),
       ALPNProtocols: ['http/1.1'],
-      // An address is no server name; without one, the certificate is held against the address itself.
+      // An address is not a server name. Without one, the certificate is checked against the address.
       ...(isIP(hostname) === 0 ? { servername: hostname.replace(/\.$/, '') } : {}),
     })
   }
@@ -195,8 +195,8 @@ const CONTINUE = Buffer.from('HTTP/1.1 100')
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 
 /**
- * A `100 Continue` may come unasked (RFC 9110, 15.2), and old servers do send it; undici takes it for a broken answer.
- * So it is cut off before undici reads it. One that is split over two packets still fails, as a temporary error.
+ * A server may send `100 Continue` unrequested (RFC 9110, 15.2), and old servers do; undici treats it as an invalid response.
+ * It is therefore removed before undici reads it. One that is split over two packets still fails, as a temporary error.
  */
 function skipContinue(socket: Socket, connection: Connection): void {
   const read = socket.read.bind(socket)
@@ -212,7 +212,7 @@ function skipContinue(socket: Socket, connection: Connection): void {
   }
 }
 
-/** The first digit of the status tells nearly every answer apart, at less than the cost of a comparison. */
+/** Checks the first digit of the status first, which is cheaper than a comparison and rules out nearly every response. */
 function beginsWithContinue(chunk: Buffer): boolean {
   return chunk[9] === 0x31 && chunk.length >= CONTINUE.length && CONTINUE.compare(chunk, 0, CONTINUE.length) === 0
 }
@@ -274,7 +274,7 @@ export class Connections {
 
   /** Gives back a connection whose answer was read to its end. */
   release(connection: Connection): void {
-    // An answer that came before the whole request was taken leaves the rest of it in the way of the next.
+    // If the response arrived before the whole request was sent, the rest of it would precede the next request.
     if (this.#closed || connection.unsentBytes > 0) connection.discard()
     else {
       connection.origin.idle.push(connection)
@@ -282,13 +282,13 @@ export class Connections {
     }
   }
 
-  /** Every request under way fails; nothing is kept from now on. */
+  /** Closes all connections: requests in flight fail, and no connection is kept from now on. */
   discardAll(): void {
     this.#closed = true
     for (const connection of this.#all) connection.discard()
   }
 
-  /** Nothing is kept from now on; requests under way go on. */
+  /** Closes idle connections, and keeps none from now on. Requests in flight continue. */
   discardIdle(): void {
     this.#closed = true
     for (const connection of this.#idle) connection.discard()
@@ -320,7 +320,7 @@ export class Connections {
     return pending
   }
 
-  /** Made once: reading the authorities takes longer than a handshake. */
+  /** Created once, because reading the certificate authorities takes longer than a handshake. */
   secureContext(): SecureContext {
     this.#secureContext ??= createSecureContext(this.#ca === undefined ? {} : { ca: this.#ca })
     return this.#secureContext

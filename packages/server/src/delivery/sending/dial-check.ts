@@ -1,5 +1,5 @@
-// Whether a URL can be dialled, told step by step: name, guard, connection, handshake, certificate. Dials as an attempt does
-// (connections.ts has the same guard, authorities and timeouts) and sends nothing. Whatever happens is data.
+// Checks whether a URL can be dialled, step by step: name, guard, connection, handshake, certificate. Dials like an attempt (connections.ts
+// has the same guard, authorities and timeouts) and sends nothing. Never rejects: every failure is part of the report.
 
 import { isIP, connect as netConnect, type Socket } from 'node:net'
 import { type TLSSocket, connect as tlsConnect } from 'node:tls'
@@ -60,7 +60,7 @@ export function createDialCheck(options: DialCheckOptions): DialCheck {
     const reason = await Promise.race([dialled, late])
     clearTimeout(deadline)
     socket?.destroy()
-    // A copy: what a step still under way writes down afterwards is not part of the answer.
+    // Returns a copy, because a step that is still running may write to the report later.
     return reason === null ? { ...report } : failed(report, reason)
   }
 }

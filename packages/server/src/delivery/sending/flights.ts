@@ -1,5 +1,5 @@
-// Units on their way: one request, made once and sent to every URL at the same time, and the outcomes when all are there.
-// Counts what is in flight at each URL. What may be sent and what an outcome leads to is the lane's.
+// Units in flight. A unit is one request, created once and sent to every URL at the same time. Collects the outcomes and counts the
+// requests in flight per URL. The lane decides what may be sent and what follows from an outcome.
 
 import { kindOf } from '../../destinations/kinds.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
@@ -14,25 +14,25 @@ export interface Flight {
   unit: Unit
   deliveryId: string
   results: UnitOutcome[]
-  /** URLs that have not answered: requests that are in flight, each with its slot. */
+  /** The number of URLs that have not answered. Each has a request in flight, which holds a slot. */
   left: number
-  /** One URL has accepted it. */
+  /** Whether one URL has accepted it. */
   delivered: boolean
-  /** The URLs that have not answered no longer hold up what comes next. */
+  /** Whether the lane no longer waits for the URLs that have not answered. */
   trailing: boolean
 }
 
 export interface FlightDeps {
   sender: Sender
   clock: Clock
-  /** One URL has answered, and others have not yet. */
+  /** Called when one URL has answered and others have not yet. */
   onAnswer: (flight: Flight) => void
-  /** All have answered. Called later, never during start(). `slots`: those that the flight still had. */
+  /** Called when all URLs have answered, never during start(). `slots`: the number of slots that the flight still holds. */
   onAllAnswered: (flight: Flight, slots: number) => void
   onError: (error: unknown) => void
 }
 
-/** For a request that could not be written, which is a bug. Retried like a failure: not lost, and not in a loop. */
+/** The outcome of a request that could not be created, which is a bug. It is retried like a failure: the message is not lost, and there is no loop. */
 export const UNWRITABLE: Outcome = {
   verdict: REASONS.internal_error[0],
   status: null,
@@ -88,7 +88,7 @@ export class Flights {
     const { headers, body } = kind.request(destination, unit.members.map(jsonOf), unit.isBatch, about)
     const { timeoutMs } = destination
     const verdictOf = kind.verdicts(destination)
-    // No async function here: this is the hottest path, and each would be a promise more per attempt.
+    // No async function here: this is the hottest path, and each would add a promise per attempt.
     for (const url of urls) {
       this.#byUrl.set(url, this.inFlightAt(url) + 1)
       void sender
@@ -107,12 +107,12 @@ export class Flights {
   }
 }
 
-/** How many requests a unit takes. */
+/** The number of requests that a unit needs. */
 export function slotsFor(destination: Destination, unit: Unit): number {
   return Math.max(1, urlsFor(destination, unit).length)
 }
 
-/** The URLs that are left to try, of those that the destination has now; all of them if its URLs were replaced. The store keeps no query values. */
+/** The destination's current URLs that are still to be tried; all of them if the URLs were replaced. Compares URLs without query values, which the store does not keep. */
 function urlsFor(destination: Destination, unit: Unit): readonly string[] {
   const { shipment } = unit.members[0] as Member
   const all = kindOf(destination).targets(destination)

@@ -1,9 +1,8 @@
-// Names to addresses, by the system's resolver (hosts file included), without letting a dead name stand in others' way.
-// The resolver runs in libuv's pool of four threads, and a name whose servers do not answer holds one for 5 to 30 seconds.
-// So: one lookup per name at a time; an answer counts for a few seconds, and for some minutes while a newer one fails to
-// come; and names that are not known to be quick never have all the threads. Which addresses may be dialled is the guard's
-// to say at every dialling, of remembered ones too. What remains: three dead names that are new at the same time hold up
-// the first lookups of other new names for as long; c-ares would not, but reads no hosts file.
+// Resolves names with the system's resolver (hosts file included), so that names that do not resolve do not delay the others. The
+// resolver runs in libuv's pool of four threads, and a name whose servers do not answer blocks one for 5 to 30 seconds. Therefore there is
+// one lookup per name at a time; an answer is cached for a few seconds, and used for some minutes while newer lookups fail; and names not
+// known to be quick never use all the threads. The guard checks every address before it is dialled, cached ones too. A limitation remains:
+// three new names at once that do not resolve delay the first lookups of other new names; c-ares would not, but it ignores the hosts file.
 
 import { lookup as dnsLookup } from 'node:dns/promises'
 import { type CancelTimer, type SetTimer, systemTimer } from '../lanes/timers.ts'
@@ -21,7 +20,7 @@ export interface NameLookupOptions {
 
 export const FRESH_MS = 5_000
 export const STALE_MS = 300_000
-/** How long a newer answer is waited for where there is an old one. */
+/** How long to wait for a newer answer if there is an old one. */
 export const STALE_WAIT_MS = 250
 /** A lookup that takes longer makes its name a slow one. */
 export const SLOW_MS = 1_000
@@ -46,7 +45,7 @@ export function createNameLookup({
   const waiting: Record<'new' | 'slow', (() => void)[]> = { new: [], slow: [] }
   const running = { new: 0, slow: 0 }
 
-  /** Those that were never looked up before those known to be slow. */
+  /** Names that were never looked up come before those known to be slow. */
   function startNext(): void {
     while (running.new + running.slow < MAX_UNPROVEN) {
       const start = waiting.new.shift() ?? (running.slow < MAX_SLOW ? waiting.slow.shift() : undefined)
@@ -73,7 +72,7 @@ export function createNameLookup({
       name.atMs = now()
       return addresses
     } catch (error) {
-      // That there is no such name is an answer, and the newest.
+      // "No such name" is a valid answer, and replaces the cached one.
       if ((error as NodeJS.ErrnoException).code === 'ENOTFOUND') name.addresses = null
       throw error
     } finally {
@@ -96,7 +95,7 @@ export function createNameLookup({
     return name
   }
 
-  /** The newer answer if it comes soon, else the old one. */
+  /** Returns the newer answer if it arrives soon, otherwise the old one. */
   async function newerOrOld(pending: Promise<readonly string[]>, name: Name, old: readonly string[]): Promise<readonly string[]> {
     let cancel: CancelTimer | null = null
     const timeout = new Promise<readonly string[]>((resolve) => {

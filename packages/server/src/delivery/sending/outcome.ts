@@ -1,6 +1,6 @@
-// What an attempt came to, as data: the verdict that decides about a retry, a stable reason, a sentence for a person.
-// Everything the network, the resolver, TLS or a status can say is mapped here, in one table, and nowhere else. Pure:
-// no clock, no sockets. A sentence never holds anything the receiver sent or an address that was looked up.
+// The outcome of an attempt: the verdict that decides whether to retry, a stable reason code and a sentence for people. All errors of the
+// network, the resolver and TLS, and all statuses, are mapped here and nowhere else. Pure: no clock, no sockets. A sentence never contains
+// anything that the receiver sent, or an address that was looked up.
 
 import type { ReasonCode } from '../../api/attempt-reasons.ts'
 import type { Verdict } from '../../destinations/kind.ts'
@@ -12,23 +12,23 @@ export interface Timings {
   dnsMs: number | null
   connectMs: number | null
   tlsMs: number | null
-  /** From the start of the attempt, like the total, and not from the sending of the request. */
+  /** Measured from the start of the attempt, like the total, not from sending the request. */
   firstByteMs: number | null
   totalMs: number
 }
 
 export interface Outcome {
   verdict: Verdict
-  /** Also set where the answer began but never became whole. */
+  /** Also set if the response started but was never completed. */
   status: number | null
   /** A stable code; null on success. */
   reason: string | null
   /** A sentence for a person; null on success. */
   error: string | null
-  /** The address that was dialled last; null where none was. */
+  /** The address that was dialled last; null if none was. */
   address: string | null
   timings: Timings
-  /** What Retry-After asked for, on 429 and 503. */
+  /** The value of Retry-After, on 429 and 503. */
   retryAfterMs: number | null
   /** At most RESPONSE_START_BYTES of the answer's body in UTF-8, only for statuses that are failures unless more is asked for. */
   responseStart: string | null
@@ -56,7 +56,7 @@ const REASON_OF_CODE = new Map<string, ReasonCode>([
   ['UND_ERR_REQ_CONTENT_LENGTH_MISMATCH', 'invalid_request'],
 ])
 
-/** The codes of OpenSSL's X509_V_ERR_*, as node:tls reports them. Any other one is a trouble of the handshake. */
+/** The codes of OpenSSL's X509_V_ERR_*, as node:tls reports them. Any other code is a handshake failure. */
 const REASON_OF_CERTIFICATE_CODE = new Map<string, ReasonCode>([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls_self_signed'],
   ['SELF_SIGNED_CERT_IN_CHAIN', 'tls_self_signed'],
@@ -91,18 +91,18 @@ const REASON_OF_CERTIFICATE_CODE = new Map<string, ReasonCode>([
   ].map((code): [string, ReasonCode] => [code, 'tls_untrusted']),
 ])
 
-/** The reason behind an error of a socket or of undici, once a connection was being dialled or stood. */
+/** The reason behind an error of a socket or of undici, while a connection was being dialled or was open. */
 export function reasonOfError(error: unknown): ReasonCode {
   if (error instanceof AggregateError) return reasonOfSeveral(error.errors)
   const code = codeOf(error)
-  // One code for two things: a connection that ended, and an answer out of place (100 or 101, which nothing asked for).
+  // One code for two cases: a closed connection, and an unexpected response (100 or 101, which was not requested).
   if (code === 'UND_ERR_SOCKET') return (error as Error).message.startsWith('bad ') ? 'invalid_response' : 'connection_closed'
-  // Told by its name: the code of a parser's error is often missing.
+  // Recognized by its name, because parser errors often have no code.
   if ((error as Error | undefined)?.name === 'HTTPParserError') return 'invalid_response'
   return REASON_OF_CODE.get(code) ?? 'connection_failed'
 }
 
-/** Several addresses failed: what a host said outweighs that another could not be reached, as over IPv6 without a route. */
+/** If several addresses failed, an error from a host takes precedence over an unreachable one, such as IPv6 without a route. */
 function reasonOfSeveral(errors: readonly unknown[]): ReasonCode {
   const reasons = errors.map(reasonOfError)
   return reasons.find((reason) => reason !== 'unreachable') ?? reasons[0] ?? 'connection_failed'
@@ -112,7 +112,7 @@ export function reasonOfLookupError(error: unknown): ReasonCode {
   return REASON_OF_CODE.get(codeOf(error)) === 'dns_not_found' ? 'dns_not_found' : 'dns_failure'
 }
 
-/** The reason behind an error after the connection stood and before the handshake was through. */
+/** The reason behind an error during the TLS handshake. */
 export function reasonOfTlsError(error: unknown): ReasonCode {
   return REASON_OF_CERTIFICATE_CODE.get(codeOf(error)) ?? 'tls_failure'
 }
@@ -125,7 +125,7 @@ function codeOf(error: unknown): string {
 const HTTP_DATE = /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} GMT|[A-Z][a-z]{5,8}, \d\d-[A-Z][a-z]{2}-\d\d [\d:]{8} GMT)$/
 const ASCTIME_DATE = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}$/
 
-/** Retry-After, where the status gives it a meaning here; a date in the past is 0, and what cannot be read is null. */
+/** Parses Retry-After on 429 and 503. Returns 0 for a date in the past, and null if it cannot be parsed. */
 export function parseRetryAfter(status: number, header: string | readonly string[] | undefined, nowMs: number): number | null {
   if ((status !== 429 && status !== 503) || header === undefined) return null
   const value = (typeof header === 'string' ? header : (header[0] ?? '')).trim()

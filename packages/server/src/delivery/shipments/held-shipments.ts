@@ -1,6 +1,6 @@
 // The shipments that a lane holds, and how they end: recorded in the ledger, or given back to the store. Counts the memory that they
-// take. The lane decides what is sent, and when. Invariants: what is held is settled or released once; a work has at most one
-// settlement in progress; memory is given back when the store has recorded what it was held for.
+// take. The lane decides what is sent, and when. Invariants: every held shipment is settled or released once; a task has at most one
+// settlement in progress; memory is freed when the store has recorded the outcome.
 
 import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted, Settlement } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
@@ -19,29 +19,29 @@ export interface HeldShipmentsDeps {
   setTimer: SetTimer
   random: () => number
   events: DeliveryEvents
-  /** As it is now. */
+  /** Returns the current version of the destination. */
   destination: () => Destination
-  /** Told of what goes back to the store. */
+  /** Informed about shipments that are returned to the store. */
   backlog: Backlog
-  /** What had been refused by the store is claimable again. */
+  /** Called when shipments whose settlement the store rejected can be claimed again. */
   onReleased: () => void
-  /** Something was recorded, or given up: there is room. */
+  /** Called when a settlement was recorded or abandoned, so there is room again. */
   onRecorded: () => void
 }
 
 /** The most that one lane holds in memory. Shipments that do not fit stay in the store. */
 const LANE_BYTES = 4 * 1024 * 1024
-/** Deliveries in one settlement of those whose window is over. */
+/** The most expired deliveries in one settlement. */
 const EXPIRED_AT_ONCE = 5_000
 
 export class HeldShipments {
   readonly #deps: HeldShipmentsDeps
   readonly #recorder: SettlementRecorder
   readonly #interim: InterimSettlements
-  /** SendQueue or under way. */
+  /** Waiting or in progress. */
   readonly #tasks = new Set<Task>()
   #bytes = 0
-  /** Settlements that are under way. */
+  /** The number of settlements in progress. */
   #recording = 0
 
   constructor(deps: HeldShipmentsDeps) {
@@ -55,7 +55,7 @@ export class HeldShipments {
     return this.#bytes
   }
 
-  /** Nothing is held or being recorded. */
+  /** Whether nothing is held or being recorded. */
   get isIdle(): boolean {
     return this.#tasks.size === 0 && this.#recording === 0
   }
@@ -71,7 +71,7 @@ export class HeldShipments {
     return this.#bytes > LANE_BYTES * 0.75
   }
 
-  /** Takes room for what may come; false when there is none. */
+  /** Reserves room for a shipment; returns false if there is none. */
   reserve(bytes: number): boolean {
     const charge = chargeOf(bytes)
     if (charge > this.roomBytes || !this.#deps.memory.tryReserve(charge)) return false
@@ -79,7 +79,7 @@ export class HeldShipments {
     return true
   }
 
-  /** For what was claimed already. */
+  /** Charges shipments that have been claimed already. */
   charge(shipments: readonly HeldShipment[]): void {
     const charge = chargeOfAll(shipments)
     this.#bytes += charge
@@ -91,7 +91,7 @@ export class HeldShipments {
     this.#deps.memory.release(charge)
   }
 
-  // ── Works ──
+  // ── Tasks ──
 
   add(task: Task): void {
     this.#tasks.add(task)
@@ -103,7 +103,7 @@ export class HeldShipments {
     for (const task of this.#tasks) this.change(task, () => task.delete(isDeleted))
   }
 
-  /** Makes a change that may bring outcomes, and has them recorded in time. */
+  /** Makes a change that may produce outcomes, and schedules their recording. */
   change(task: Task, make: () => void): void {
     const before = task.unrecorded
     try {
@@ -113,7 +113,7 @@ export class HeldShipments {
     }
   }
 
-  /** What has not been started is not held any more; it is given back by the caller, or forgotten. */
+  /** Stops all tasks. Returns the shipments that were not started; the caller releases or forgets them. */
   stopAll(): HeldShipment[] {
     const stopped: HeldShipment[] = []
     for (const task of this.#tasks) {
@@ -134,39 +134,39 @@ export class HeldShipments {
     for (const { shipment } of shipments) backlog.returned(shipment.attempt, shipment.dueAtMs)
   }
 
-  /** They are no longer this process's. */
+  /** Frees the memory of shipments that no longer belong to this process. */
   forget(shipments: readonly HeldShipment[]): void {
     this.giveBack(chargeOfAll(shipments))
   }
 
-  /** Ends those whose window is over. */
+  /** Records shipments as expired because their retry window is over. */
   expire(overdue: readonly ClaimedShipment[]): void {
     this.charge(overdue)
     const { destination, clock } = this.#deps
-    // Together they may be hundreds of thousands of deliveries, too many for a store to record at once.
+    // There may be hundreds of thousands of deliveries, too many to record at once.
     for (const some of split(overdue, EXPIRED_AT_ONCE)) this.#record(expiry(destination().id, some, clock.wallMs()), chargeOfAll(some))
   }
 
-  /** Ends the waiting for a store that is away. */
+  /** Stops waiting for an unavailable store; see SettlementRecorder. */
   stopWaiting(): void {
     this.#recorder.stopWaiting()
   }
 
-  /** Once idle, nothing rings any more. */
+  /** Called once idle: cancels the timer. */
   close(): void {
     this.#interim.close()
   }
 
   // ── The ledger ──
 
-  /** `more`: of its deliveries, that have an outcome. */
+  /** `more`: the number of additional deliveries that have an outcome. */
   #afterChange(task: Task, more: number): void {
     if (task.isOver) this.#endIfOver(task)
     else if (more > 0 && !task.isLost) this.#interim.add(task, more)
   }
 
   #endIfOver(task: Task): void {
-    // What is being recorded leads here again.
+    // If a settlement is in progress, this is called again when it ends.
     if (!task.isOver || this.#interim.isRecording(task) || !this.#tasks.delete(task)) return
     this.#interim.forget(task)
     if (task.isLost) this.forget(task.shipments)
@@ -186,7 +186,7 @@ export class HeldShipments {
     })
   }
 
-  /** Its shipments are no longer this process's, or given back by the recorder. */
+  /** Called when its shipments no longer belong to this process, or the recorder releases them. */
   #lose(task: Task): void {
     this.#interim.forget(task)
     task.lose()
@@ -194,7 +194,7 @@ export class HeldShipments {
 
   #record(settlement: Settlement, charge: number, onEnd: (recorded: boolean) => void = () => undefined): void {
     this.#recording++
-    // Held until it is recorded, so that a store that falls behind does not get even more to record.
+    // The memory is held until the settlement is recorded, so that a slow store is not given even more to record.
     this.#recorder.record(settlement, (recorded) => {
       this.#recording--
       this.giveBack(charge)
@@ -217,7 +217,7 @@ export class HeldShipments {
   }
 }
 
-/** In their order, each with no more deliveries than this, but always one shipment. */
+/** Splits the shipments in order into groups of at most `most` deliveries, but at least one shipment each. */
 function split(shipments: readonly ClaimedShipment[], most: number): ClaimedShipment[][] {
   const groups: ClaimedShipment[][] = []
   let room = 0

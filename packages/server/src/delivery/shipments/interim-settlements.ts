@@ -1,11 +1,11 @@
-// Decides when the outcomes of works that are still in progress are recorded, so that when a process is killed, at most 100 messages, all of
-// the last second, have an outcome that is not in the store. A shorter work, which is the usual case, is recorded once, by the lane.
-// Invariant: a work has at most one settlement in progress, because each builds on the previous one.
+// Decides when the outcomes of tasks that are still in progress are recorded, so that when a process is killed, at most 100 messages, all of
+// the last second, have an outcome that is not in the store. A short task, which is the usual case, is recorded once, at its end.
+// Invariant: a task has at most one settlement in progress, because each builds on the previous one.
 
 import type { CancelTimer, SetTimer } from '../lanes/timers.ts'
 import type { Task } from './task.ts'
 
-/** A work of no more messages than this is not recorded for its number of outcomes while it is the only one. */
+/** A single task with at most this many messages is not recorded early because of its number of outcomes. */
 const SMALL_TASK = 100
 /** Half of what is promised. The other half is for outcomes that arrive while the store commits. */
 const RECORD_AT = 50
@@ -14,14 +14,14 @@ const RECORD_AFTER_MS = 500
 export class InterimSettlements {
   readonly #setTimer: SetTimer
   readonly #record: (task: Task) => void
-  /** Under way, with the number of outcomes that came here and are not recorded: a work that ends meanwhile has more. */
+  /** Tasks in progress, with the number of outcomes reported to add() and not yet recorded. */
   readonly #tasks = new Map<Task, number>()
   readonly #recording = new Set<Task>()
-  /** Outcomes of those that are not recorded. */
+  /** The total number of unrecorded outcomes. */
   #count = 0
   #cancelTimer: CancelTimer | null = null
 
-  /** `record` takes the work's settlement at once; ended() is called when that has ended. */
+  /** `record` creates the task's settlement synchronously; recordingEnded() must be called when it has ended. */
   constructor(setTimer: SetTimer, record: (task: Task) => void) {
     this.#setTimer = setTimer
     this.#record = record
@@ -31,14 +31,14 @@ export class InterimSettlements {
     return this.#recording.has(task)
   }
 
-  /** This many more deliveries of the work have an outcome, and the work goes on. */
+  /** Adds `count` outcomes of a task that is still in progress. */
   add(task: Task, count: number): void {
     this.#tasks.set(task, (this.#tasks.get(task) ?? 0) + count)
     this.#count += count
     this.recordIfDue()
   }
 
-  /** The work is over, or its outcomes are being recorded. */
+  /** Called when the task is over, or its outcomes are being recorded. */
   forget(task: Task): void {
     this.#count -= this.#tasks.get(task) ?? 0
     this.#tasks.delete(task)

@@ -1,6 +1,5 @@
-// When a delivery is tried again, and what the outcomes at its URLs come to together. Pure functions of their arguments,
-// clock and randomness included; no attempt is ever planned beyond the window. SendQueue, storing and the slowing of a
-// whole destination are the lane's.
+// Decides when a delivery is retried, and combines the outcomes of its URLs. Pure functions: time and randomness are arguments. No
+// attempt is ever scheduled beyond the retry window. The lane does the waiting, the storing and the slowing of a whole destination.
 
 import type { Outcome } from '../sending/outcome.ts'
 
@@ -26,15 +25,15 @@ export function nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, retryAft
   const stepMs = backoffMs(attempt)
   const leastMs = stepMs / 2
   const endMs = firstAttemptAtMs + windowMs
-  // Half of the step is certain and half is random. All of it random would spread a crowd best, but also retry at once.
+  // Half of the backoff is fixed and half is random. A fully random backoff would spread retries best, but could retry at once.
   const waitMs = Math.max(leastMs + random() * leastMs, retryAfterMs ?? 0)
   const atMs = Math.ceil(nowMs + waitMs)
   if (atMs <= endMs) return { kind: 'retry', atMs }
-  // The window is a promise to the receiver too: one that comes back in its last minutes still gets the message.
+  // A receiver that recovers in the last minutes of the window still gets the message.
   return endMs - nowMs >= leastMs ? { kind: 'retry', atMs: endMs } : { kind: 'expired' }
 }
 
-/** The longest wait after so many attempts; the shortest is half of it. */
+/** The longest wait after `attempt` attempts; the shortest is half of it. */
 export function backoffMs(attempt: number): number {
   return Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS)
 }
@@ -50,8 +49,8 @@ export type Combined =
   | { kind: 'failed'; reason: string }
 
 /**
- * One success anywhere delivers; else the URLs that failed for a time are owed another attempt; else it failed, for the
- * reason of the first URL. The longest Retry-After of several counts, since all of them are tried together.
+ * A success at any URL means delivered. Otherwise the URLs with temporary failures are retried. If there are none, the delivery failed, with
+ * the reason of the first URL. The longest Retry-After counts, because all URLs are retried together.
  */
 export function combine(outcomes: readonly UrlOutcome[]): Combined {
   const [first] = outcomes

@@ -1,7 +1,7 @@
-// Has the store record what happened, and does not let go of it early: what was sent and is not recorded would be sent
-// again. A store that is away is asked again for as long as it takes; one that refuses is asked a few times, and the
-// deliveries are then given back after a long while, since sending twice is better than never and once in a while better
-// than in a loop. What is no longer held by this process is nothing to it any more: whoever holds it records what it does.
+// Records settlements in the store and retries them, because a message whose outcome is not recorded would be sent again. While the store
+// is unavailable, it retries without limit. If the store rejects a settlement, it retries a few times and then releases the shipments
+// after a long delay: sending twice is better than never, and the delay prevents a loop. A settlement of shipments that this process no
+// longer holds is dropped: the new holder records its own outcomes.
 
 import { ClaimLost, type DeliveryStore, type Settlement, StoreUnavailable } from '../../store/store.ts'
 import type { CancelTimer, SetTimer } from '../lanes/timers.ts'
@@ -9,7 +9,7 @@ import type { CancelTimer, SetTimer } from '../lanes/timers.ts'
 const FIRST_RETRY_MS = 250
 const MAX_RETRY_MS = 30_000
 const MAX_REJECTIONS = 3
-/** The longest wait between two attempts, here too. */
+/** As long as the longest wait between two delivery attempts. */
 export const RELEASE_REJECTED_MS = 600_000
 
 export class SettlementRecorder {
@@ -20,7 +20,7 @@ export class SettlementRecorder {
   readonly #waiting = new Map<() => void, CancelTimer>()
   #stopsWaiting = false
 
-  /** `released`: what had been refused is claimable again. */
+  /** `onReleased` is called when shipments whose settlement was rejected can be claimed again. */
   constructor(store: DeliveryStore, setTimer: SetTimer, onError: (error: unknown) => void, onReleased: () => void) {
     this.#store = store
     this.#setTimer = setTimer
@@ -28,12 +28,12 @@ export class SettlementRecorder {
     this.#onReleased = onReleased
   }
 
-  /** `over(true)` once it is durable; `over(false)` when it has been given up, and the store still has it as it was. */
+  /** Calls `onEnd(true)` once the settlement is durable, or `onEnd(false)` when it was abandoned and the store is unchanged. */
   record(settlement: Settlement, onEnd: (recorded: boolean) => void): void {
     this.#try(settlement, onEnd, 1)
   }
 
-  /** Ends the waiting: everything is tried once more, now, and given up if that fails. */
+  /** Stops waiting: retries everything once, immediately, and abandons what fails. */
   stopWaiting(): void {
     this.#stopsWaiting = true
     for (const [run, cancel] of this.#waiting) {

@@ -1,9 +1,8 @@
-// Shipments being worked on, and how they end. A work is one shipment or, for a destination that takes batches, several;
-// it is cut into units, each of which is one request to each URL. A settlement records the outcomes known so far: the last
-// one when every unit that was started has come back, and earlier ones while the rest of the work goes on under its claim.
-// Pure: no clock, no network, no store. Invariant: every delivery of its shipments is in exactly one place of a settlement:
-// ended, owed another attempt, or kept. Messages are written as JSON at once and their parsed form is let go: kept until
-// they are sent, it would be copied by the collector again and again.
+// A task is one shipment or, for a destination that receives batches, several. It is split into units; a unit is one request to each URL.
+// A settlement records the outcomes known so far: the last one when every started unit has its outcome, and earlier ones while the task is
+// still in progress under its claim. Pure: no clock, no network, no store. Invariant: every delivery of its shipments is in exactly one
+// place of a settlement: ended, to be retried, or kept. Messages are serialized as JSON immediately and their parsed form is dropped,
+// because the garbage collector would copy it repeatedly until the messages are sent.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
@@ -32,15 +31,15 @@ import { type Combined, combine, nextRetry } from './retry-policy.ts'
 /** One message of a unit. */
 export interface Member {
   shipment: Shipment
-  /** Which of the work's records it belongs to. */
+  /** The index of the task's record that it belongs to. */
   part: number
-  /** The shipment that first owed it: with the index, the delivery's name. */
+  /** The shipment that the message was accepted with. Together with the index it is the delivery id. */
   origin: RowId
   index: number
   messageId: string | null
-  /** As it is sent; null for one that cannot be written, which is a bug. */
+  /** The message as sent; null if it cannot be serialized, which is a bug. */
   json: string | null
-  /** Never in a batch with others. */
+  /** Whether it is never sent in a batch with others. */
   isAlone: boolean
   trace: TraceContext | null
   sourceId: string
@@ -51,16 +50,16 @@ export interface Member {
   receivedAtMs: number
 }
 
-/** What is left of a claimed shipment when its messages are written. */
+/** What is kept of a claimed shipment after its messages were serialized. */
 export type HeldShipment = Pick<ClaimedShipment, 'shipment' | 'bytes'>
 
 export interface Unit {
   members: Member[]
-  /** A batch: sent as an array, and retried as what it is. */
+  /** Whether it is sent as an array, and retried as the same batch. */
   isBatch: boolean
   /** In schedule time. */
   startedAtMs: number
-  /** How many of its requests have been handed to the records. */
+  /** How many of its requests are in the records already. */
   recorded: number
 }
 
@@ -76,7 +75,7 @@ interface PartRecord {
   segment: RowId
   requests: RequestRecord[]
   delivered: number[]
-  /** Others that ended, by state and reason. */
+  /** Deliveries that ended in another state, by state and reason. */
   ended: Map<string, FinalState & { indexes: number[] }>
   /** Messages that were purged before they were sent. */
   purged: number[]
@@ -84,7 +83,7 @@ interface PartRecord {
   unreadable: number[]
 }
 
-/** Deliveries that are owed another attempt together. */
+/** Deliveries that will be retried together. */
 interface PendingRetry {
   shipment: Shipment
   members: Member[]
@@ -94,24 +93,24 @@ interface PendingRetry {
   startedAtMs: number
 }
 
-/** Retries of messages whose windows began within this time, or this part of the window, are made together. */
+/** Retries are combined if their windows began within this time, and within this share of the window. */
 const COMBINE_MS = 1_000
 const COMBINE_SHARE = 0.01
 
 export class Task {
   readonly retry: boolean
-  /** How many messages it began with. */
+  /** The number of messages that it started with. */
   readonly size: number
   /** Not started yet, in order. */
   readonly units: Unit[]
-  /** As the store has them: without what has been recorded as ended. */
+  /** The shipments as stored: without deliveries that were recorded as ended. */
   #shipments: readonly HeldShipment[]
   readonly #records: PartRecord[] = []
   #retries: PendingRetry[] = []
   readonly #unstarted: Unit[] = []
-  /** On their way, with no success yet. */
+  /** In flight, with no success yet. */
   readonly #running = new Set<Unit>()
-  /** Delivered, while other URLs have not answered. */
+  /** The number of delivered units for which other URLs have not answered. */
   #trailing = 0
   #retryAfterMs: number | null = null
   #hasChanges = false
@@ -142,7 +141,7 @@ export class Task {
     return unit
   }
 
-  /** One URL has accepted it, so it is delivered, whatever the others answer. At most once for each unit. */
+  /** Called when one URL has accepted the unit, which is then delivered, whatever the others answer. At most once for each unit. */
   deliver(unit: Unit, results: readonly UnitOutcome[]): void {
     this.#running.delete(unit)
     this.#trailing++
@@ -164,24 +163,24 @@ export class Task {
     this.#retries.push({ shipment, members: unit.members, isBatch: unit.isBatch, urls, reason, startedAtMs: unit.startedAtMs })
   }
 
-  /** The unit was stopped from our side before anything is known: as if it had not been started. */
+  /** Called when the unit was aborted by this node before any result: it counts as not started. */
   withdraw(unit: Unit): void {
     this.#running.delete(unit)
     this.#unstarted.push(unit)
   }
 
-  /** The settlement was refused: the shipments no longer belong to this work, which sends nothing more. */
+  /** Called when the settlement was rejected: the shipments no longer belong to this task, which sends nothing more. */
   lose(): void {
     this.#lost = true
     this.stop()
   }
 
-  /** Gives up what was not started; it stays owed as it was. */
+  /** Drops the units that were not started; their deliveries stay pending, unchanged. */
   stop(): void {
     this.#unstarted.push(...this.units.splice(0))
   }
 
-  /** Drops messages whose users were deleted while the work waited. */
+  /** Drops messages whose users were deleted while the task waited. */
   delete(isDeleted: IsDeleted): void {
     for (let at = this.units.length - 1; at >= 0; at--) {
       const unit = this.units[at] as Unit
@@ -196,12 +195,12 @@ export class Task {
     }
   }
 
-  /** Nothing is waiting or running: it can be settled or released. */
+  /** Whether nothing is waiting or in flight, so that it can be settled or released. */
   get isOver(): boolean {
     return this.#running.size === 0 && this.#trailing === 0 && this.units.length === 0
   }
 
-  /** False when nothing has happened since the last settlement: then the shipments are released as they are. */
+  /** False if nothing has happened since the last settlement: then the shipments are released as they are. */
   get hasChanges(): boolean {
     return this.#hasChanges
   }
@@ -210,12 +209,12 @@ export class Task {
     return this.#lost
   }
 
-  /** How many deliveries have an outcome that is not recorded. */
+  /** The number of deliveries whose outcome is not recorded. */
   get unrecorded(): number {
     return this.#unrecorded
   }
 
-  /** What has happened since the last one. The work goes on with what it keeps, and is settled again. */
+  /** Returns what has happened since the last settlement. The task continues with the deliveries that it keeps, and is settled again. */
   settlement(destination: Pick<Destination, 'id' | 'retryWindowMs'>, nowMs: number, wallMs: number, random: () => number): Settlement {
     const remaining: ShipmentDraft[] = []
     for (const { shipment, members, isBatch, urls, reason, startedAtMs } of this.#combineRetries(destination.retryWindowMs)) {
@@ -272,9 +271,9 @@ export class Task {
   }
 
   /**
-   * A batch stays a unit of its own; single messages that are left with the same URLs go on together, where their windows
-   * began at nearly the same time. The window of those begins with the last one's attempt: longer than its own for none by more
-   * than a hundredth, shorter for none.
+   * Combines retries. A batch stays a unit of its own. Single messages with the same URLs to retry are combined if their windows began at
+   * nearly the same time. The combined window begins with the latest of their attempts, so no message's window becomes shorter, and none
+   * becomes longer by more than a hundredth.
    */
   #combineRetries(windowMs: number): PendingRetry[] {
     const combineMs = Math.min(COMBINE_MS, windowMs * COMBINE_SHARE)
@@ -283,7 +282,7 @@ export class Task {
     for (const retry of this.#retries.sort((a, b) => a.startedAtMs - b.startedAtMs)) {
       const key = `${retry.shipment.id} ${retry.urls.join(' ')}`
       const same = retry.isBatch ? undefined : singles.get(key)
-      // A retry's window began long before, and is its shipment's.
+      // The window of a retry belongs to its shipment and began long before.
       if (same && (retry.shipment.firstAttemptAtMs !== null || retry.startedAtMs - same.fromMs <= combineMs)) {
         same.retry.members.push(...retry.members)
         same.retry.startedAtMs = retry.startedAtMs
@@ -323,7 +322,7 @@ export class Task {
     this.#unrecorded++
   }
 
-  /** A thousand parts that each knew the others would be a million entries. */
+  /** Only the first part lists all parts: if each of a thousand parts listed them all, there would be a million entries. */
   #gathered(members: readonly Member[], isFirst: boolean): Gathered {
     return { lead: (members[0] as Member).origin, parts: isFirst ? this.#partsOf(members) : null }
   }
@@ -336,7 +335,7 @@ export class Task {
   }
 }
 
-/** Shipments whose window is over, ended without another attempt. */
+/** Returns the settlement that ends shipments whose retry window is over, without another attempt. */
 export function expiry(destinationId: string, shipments: readonly HeldShipment[], wallMs: number): Settlement {
   const done = shipments.map(({ shipment }) => shipment)
   const records = done.flatMap(({ parts, attempt, replay }) =>
@@ -355,7 +354,7 @@ function end(record: PartRecord, state: FinalState['state'], reason: string, ind
   else record.ended.set(key, { state, reason, indexes: [...indexes] })
 }
 
-/** What happened to the messages of a part since it was last asked for. */
+/** Takes out what happened to the messages of a part since the last call. */
 function takeRecords(record: PartRecord, atMs: number): AttemptRecord[] {
   const { shipment, origin, segment, requests, delivered, ended, purged, unreadable } = record
   const { attempt, replay } = shipment
@@ -365,7 +364,7 @@ function takeRecords(record: PartRecord, atMs: number): AttemptRecord[] {
     if (delivered.length > 0) finals.unshift({ state: 'delivered', reason: null, indexes: delivered })
     records.push({ origin, segment, attempt: attempt + 1, replay, atMs, requests, finals })
   }
-  // Apart from those that were attempted: these were not, this time.
+  // These messages were not attempted this time, so they have records of their own.
   const unsent = (state: FinalState['state'], reason: string, indexes: number[]): void => {
     if (indexes.length > 0) records.push({ origin, segment, attempt, replay, atMs, requests: [], finals: [{ state, reason, indexes }] })
   }
@@ -415,7 +414,7 @@ export function traceOf({ members }: Unit): TraceContext | null {
   return members.length === 1 ? (members[0] as Member).trace : sharedTrace(members.map(({ trace }) => trace))
 }
 
-/** A batch has the name of its first delivery. */
+/** The id of a batch is that of its first delivery. */
 export function deliveryIdOf({ members }: Unit): string {
   const { origin, index } = members[0] as Member
   return `${String(origin)}-${index}`
@@ -454,11 +453,11 @@ function messageJson(content: SegmentContent, index: number): string | null {
 }
 
 export function jsonOf({ json }: Member): string {
-  if (json === null) throw new Error('the message cannot be written as JSON')
+  if (json === null) throw new Error('the message cannot be serialized as JSON')
   return json
 }
 
-/** Batches within the destination's limits. One message may be over the bytes; then it is alone. */
+/** Splits messages into batches within the destination's limits. A message that exceeds the byte limit is sent alone. */
 function splitIntoBatches(members: readonly Member[], { size, bytes }: BatchSettings): Unit[] {
   const units: Unit[] = []
   let current: Member[] = []
