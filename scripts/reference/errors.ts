@@ -44,7 +44,7 @@ export function errorsPage(): string {
     '',
     '## Failure reasons of attempts and deliveries',
     '',
-    'These codes are not errors of a request. They are values of `reason` in an attempt or a delivery; the `error` of the attempt has the same sentence. A temporary',
+    'These codes are not errors of a request. They are values of `reason` in an attempt or a delivery; `error` of an attempt contains the sentence in the last column. A temporary',
     'failure is retried within the retry window; a permanent failure is not retried. An expired delivery has the reason `retry_window_over`. A cancelled delivery has the reason',
     '`destination_deleted` or `message_deleted`. A delivery that failed because the stored message is damaged has the reason `message_unreadable`.',
     '',
@@ -54,7 +54,7 @@ export function errorsPage(): string {
         ...Object.entries(REASONS).map(([reason, [verdict, sentence]]) => [code(reason), verdict, sentence]),
         [
           code('http_NNN'),
-          'temporary: 408, 425, 429 and 5xx, but not 501 and 505',
+          'temporary for 408, 425, 429 and 5xx except 501 and 505; permanent for all others',
           'The receiver answered with this status. Redirects are not followed.',
         ],
       ],

@@ -157,10 +157,10 @@ test('an unknown flag is rejected with a suggestion', () => {
 })
 
 test('a flag without a value, or given twice, is rejected', () => {
-  assert.deepEqual(problems({}, ['--port']), ['--port requires a value.'])
-  assert.deepEqual(problems({}, ['--port', '--host', '::1']), ['--port requires a value.'])
-  assert.deepEqual(problems({}, ['--port=']), ['--port requires a value.'])
-  assert.deepEqual(problems({}, ['--port', '1', '--port', '2']), ['--port is given more than once. Give it once.'])
+  assert.deepEqual(problems({}, ['--port']), ['--port needs a value: --port PORT.'])
+  assert.deepEqual(problems({}, ['--port', '--host', '::1']), ['--port needs a value: --port PORT.'])
+  assert.deepEqual(problems({}, ['--port=']), ['--port needs a value: --port PORT.'])
+  assert.deepEqual(problems({}, ['--port', '1', '--port', '2']), ['--port is given more than once. Remove all but one.'])
 })
 
 test('a mistyped variable causes a warning, a variable of another program does not', () => {

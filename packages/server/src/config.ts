@@ -253,14 +253,16 @@ function readFlags(argv: readonly string[]): { given: Map<Name, string>; problem
       if (equals === -1 && flag.startsWith('-') && argv[position + 1]?.startsWith('-') === false) position += 1
       continue
     }
+    const { placeholder } = SETTINGS[name]
+    const example = placeholder === null ? `${flag}=true` : `${flag} ${placeholder}`
     let value = equals === -1 ? undefined : argument.slice(equals + 1)
-    if (value === undefined && SETTINGS[name].placeholder === null) value = 'true'
+    if (value === undefined && placeholder === null) value = 'true'
     if (value === undefined && argv[position + 1]?.startsWith('--') === false) {
       position += 1
       value = argv[position]
     }
-    if (value === undefined || value === '') problems.push({ setting: flag, message: `${flag} requires a value.` })
-    else if (given.has(name)) problems.push({ setting: flag, message: `${flag} is given more than once. Give it once.` })
+    if (value === undefined || value === '') problems.push({ setting: flag, message: `${flag} needs a value: ${example}.` })
+    else if (given.has(name)) problems.push({ setting: flag, message: `${flag} is given more than once. Remove all but one.` })
     else given.set(name, value)
   }
   return { given, problems }

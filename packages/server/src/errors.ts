@@ -1,6 +1,6 @@
 // The errors of the tracking API and the control API: one table of stable codes with HTTP status and default message, and the single
 // JSON shape of every error response. Problems of a single message are in the table of the protocol package (REFUSALS). The result of a
-// delivery is an outcome (delivery/sending/outcome.ts) and never one of these errors.
+// delivery attempt is an outcome (delivery/sending/outcome.ts) and never one of these errors.
 
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, REFUSALS } from '@switchyard/protocol'
 
@@ -29,7 +29,10 @@ export const API_ERRORS = {
   ],
   source_disabled: [403, 'The source of this write key is disabled. Enable the source to send messages to it.'],
   request_timeout: [408, 'The request did not arrive in time. Send it again.'],
-  unsupported_encoding: [415, 'The Content-Encoding of the request is not supported. Send the body with gzip or uncompressed.'],
+  unsupported_encoding: [
+    415,
+    'The Content-Encoding of the request is not supported. Compress the body with gzip, or send it uncompressed.',
+  ],
   rate_limited: [429, 'The source exceeded its rate limit. Wait for the number of seconds in the Retry-After header, then try again.'],
   overloaded: [
     503,
@@ -40,7 +43,7 @@ export const API_ERRORS = {
     'The store is unavailable, so no message was accepted. Wait for the number of seconds in the Retry-After header, then try again.',
   ],
   // Both
-  not_found: [404, 'Nothing exists at this path. Check the spelling, and remove a slash at the end.'],
+  not_found: [404, 'Nothing exists at this path. Check its spelling, and remove any trailing slash.'],
   method_not_allowed: [405, 'This path does not support this HTTP method. The Allow header lists the supported methods.'],
   headers_too_large: [431, 'The request headers are too large. Send fewer or smaller headers.'],
   internal_error: [500, 'The service failed unexpectedly. Its log has the details.'],
@@ -60,7 +63,7 @@ export const API_ERRORS = {
   body_too_large: [400, 'The request body is too large. Split it into several requests.'],
   invalid_cursor: [
     400,
-    'The cursor is not valid for this list. Send next of the previous page unchanged, or leave out cursor to start at the first page.',
+    'The cursor is not valid for this list. Send the value of next from the previous page unchanged, or leave out cursor to start at the first page.',
   ],
   source_not_found: [404, 'There is no source with this id. GET /api/sources lists all sources.'],
   destination_not_found: [404, 'There is no destination with this id. GET /api/destinations lists all destinations.'],
@@ -71,23 +74,26 @@ export const API_ERRORS = {
   oauth_app_not_found: [404, 'There is no OAuth application with this id. GET /api/oauth-apps lists all applications.'],
   oauth_key_not_found: [404, 'The OAuth application has no key with this id. GET /api/oauth-apps/{id} lists its keys.'],
   oauth_key_taken: [409, 'The OAuth application already has a key with this id. Choose another id, or leave it out to get a new one.'],
-  too_many_oauth_keys: [409, 'The OAuth application has the maximum number of keys. Remove a key first.'],
+  too_many_oauth_keys: [409, 'The OAuth application has reached its maximum number of keys. Remove a key first.'],
   token_not_found: [404, 'There is no control token with this id. GET /api/tokens lists all tokens.'],
   token_of_settings: [
     409,
     'The first admin token cannot be deleted through the API. To replace it, set SWITCHYARD_ADMIN_TOKEN to a new token and restart the service.',
   ],
-  too_many_tokens: [409, 'The maximum number of control tokens exists. Revoke a token first.'],
+  too_many_tokens: [409, 'The maximum number of control tokens has been reached. Revoke a token first.'],
   write_key_not_found: [404, 'The source does not have this write key. GET /api/sources/{id} lists its write keys.'],
   last_write_key: [409, 'A source must have at least one write key. Add another key before you remove this one.'],
   write_key_taken: [409, 'Another source already has this write key. Choose another key, or leave it out to get a new one.'],
-  too_many_write_keys: [409, 'The source has the maximum number of write keys. Remove a key first.'],
+  too_many_write_keys: [409, 'The source has reached its maximum number of write keys. Remove a key first.'],
   too_many_listeners: [429, 'Too many live streams are open: at most 8 per token and 20 in total. Close one, or try again later.'],
   replay_over: [409, 'The replay job has finished or was cancelled, so it cannot be changed. Create a new job instead.'],
   delivery_pending: [409, 'The delivery is still pending and will be attempted automatically, so it cannot be replayed yet.'],
   message_gone: [409, 'The message is no longer stored, so it cannot be sent again.'],
   backup_not_found: [404, 'There is no backup with this id. A backup is kept for 15 minutes; create a new one with POST /api/backups.'],
-  backup_running: [409, 'Another backup is in progress or has not been downloaded yet. Delete it first, or wait until it is removed.'],
+  backup_running: [
+    409,
+    'Another backup is in progress or is still stored. Delete it, or wait: it is removed 15 minutes after it was created.',
+  ],
   backup_not_ready: [409, 'The backup is not ready for download. GET /api/backups/{id} shows its state.'],
   backup_unsupported: [409, 'The store is PostgreSQL, which this service does not back up. Use pg_dump or pg_basebackup.'],
   name_taken: [409, 'The name is already in use, and the request has uniqueName=true. Choose another name.'],

@@ -55,7 +55,7 @@ const REJECTIONS: Readonly<Record<string, Rejection>> = {
     advice: 'If this happens often, the connection is too slow for the size of the requests: send smaller batches.',
   },
   unsupported_encoding: {
-    says: 'The Content-Encoding of the request is not supported. Send the body with gzip or uncompressed.',
+    says: 'The Content-Encoding of the request is not supported. Compress the body with gzip, or send it uncompressed.',
     advice: 'An uncompressed body needs no Content-Encoding header.',
   },
   rate_limited: {

@@ -10,8 +10,8 @@ const STRING_OR_NOTHING = 'Send a string, or leave out the field.'
 
 export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> = {
   // Tracking API: whole requests
-  invalid_json: 'Parse the body with a JSON parser before you send it.',
-  invalid_request: 'The message of the error says which part of the request is wrong.',
+  invalid_json: 'Check the body with a JSON parser, such as jq, before you send it.',
+  invalid_request: 'The message says which part of the request is wrong.',
   message_too_large: 'Send less data in the message, or store large values elsewhere and send a link.',
   batch_too_large: 'Client libraries split batches automatically.',
   too_many_messages: 'Client libraries split batches automatically.',
@@ -25,23 +25,22 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   request_timeout: 'If this happens often, the connection is too slow for the size of the requests: send smaller batches.',
   unsupported_encoding: 'The tracking API accepts gzip. The control API accepts only bodies without Content-Encoding.',
   rate_limited: 'Send the same request again after the wait. The limit is the setting SWITCHYARD_RATE_LIMIT.',
-  overloaded:
-    'Send the same request again after the wait. The cause is a large number of request bodies that arrive slowly at the same time.',
+  overloaded: 'Send the same request again after the wait. The cause is many request bodies that arrive slowly at the same time.',
   store_unavailable: 'Send the same request again after the wait. The log of the service has the reason; often the disk is full.',
   // Both
   not_found: 'Compare the path with the HTTP API reference.',
   method_not_allowed: 'Send the request with one of the supported methods.',
-  headers_too_large: 'Cookies that other services on the same host have set may be the cause.',
+  headers_too_large: 'A possible cause is cookies that other services on the same host have set.',
   internal_error: 'This is a bug. Please report it with the details from the log.',
   // Control API
-  unauthorized: 'A token that worked before has been revoked or replaced. Ask an admin for a new one.',
+  unauthorized: 'If the token worked before, it has been revoked or replaced. Ask an admin for a new one.',
   forbidden: 'Ask an admin for a token with the role admin.',
   cross_site_request:
     'Open the dashboard at the address of the service itself. If a proxy in front of the service changes the address, set SWITCHYARD_PUBLIC_URL.',
   too_many_attempts:
     'Send a valid token after the wait. Behind a proxy, set SWITCHYARD_TRUSTED_PROXIES: without it, all clients of the proxy count as one address.',
-  invalid_field: 'Correct the field that the error names in field. The message says which values are valid.',
-  unknown_field: 'The error names the field in field.',
+  invalid_field: 'Correct the field that is named in `field`. The message says which values are valid.',
+  unknown_field: 'The field is named in `field`.',
   body_too_large: 'For example, create a deletion request for fewer users at a time.',
   invalid_cursor: 'A cursor is valid only for the list that returned it, with the same filters.',
   source_not_found: WRONG_ID,
@@ -61,20 +60,20 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   too_many_tokens: 'Revoke tokens that are no longer used: GET /api/tokens shows when each was last used.',
   write_key_not_found: 'The key may have been removed already, or it belongs to another source.',
   last_write_key: 'Add the replacement with POST /api/sources/{id}/write-keys.',
-  name_taken: 'Or change the existing resource. If `switchyard apply` reports this, run it again.',
+  name_taken: 'Alternatively, change the existing resource. If `switchyard apply` reports this error, run it again.',
   changed_since_read:
-    'Check whether your change still applies, and send it with the new ETag in If-Match. If a command reports this, run it again.',
+    'Check whether your change still applies, and send it with the new ETag in If-Match. If a command reports this error, run it again.',
   write_key_taken: 'A write key identifies one source, so two sources cannot share it.',
   too_many_write_keys: 'Remove keys that are no longer used with DELETE /api/sources/{id}/write-keys/{key}.',
   too_many_listeners: 'Look for dashboards in forgotten browser tabs, and for `switchyard tail` commands that are still running.',
   replay_over: 'The new job skips deliveries that were replayed already and are pending or delivered.',
-  delivery_pending: 'Wait until it is settled. GET /api/deliveries/{id} shows when the next attempt is due.',
+  delivery_pending: 'Wait until it is no longer pending. GET /api/deliveries/{id} shows when the next attempt is due.',
   message_gone: 'Retention or a deletion request removed it. To keep messages longer, raise SWITCHYARD_RETENTION_DAYS.',
   backup_not_found: 'Download a backup as soon as its state is ready.',
-  backup_running: 'Download it with GET /api/backups/{id}/file, or delete it with DELETE /api/backups/{id}.',
+  backup_running: 'Download it with GET /api/backups/{id}/file if you need it, then delete it with DELETE /api/backups/{id}.',
   backup_not_ready: 'Wait until its state is ready. If its state is failed, its error has the reason.',
   backup_unsupported: 'See [Backup and restore](../operations/backup.md).',
-  same_names: 'The message of the error contains the name.',
+  same_names: 'The message contains the name.',
   destination_gone: 'If you create the destination again, it receives new messages only. Its earlier deliveries stay with the deleted one.',
   // Single messages
   unknown_type: 'Set type in each message of the batch.',

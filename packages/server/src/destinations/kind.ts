@@ -1,12 +1,12 @@
-// A kind of destination, as one interface with everything that a stage must know about it. The control API checks and shows settings with it,
-// the store encrypts secrets with it, and delivery writes requests and judges answers with it. Routing, lanes, the breaker, retries, the
+// The interface of a kind of destination, with everything that the stages must know about it. The control API checks and shows settings with it,
+// the store encrypts secrets with it, and delivery builds requests and classifies responses with it. Routing, lanes, circuit breakers, retries, the
 // ledger, replays and the history do not depend on the kind. A new kind is a folder beside webhook/ and an entry in kinds.ts.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { Fields } from '../api/schema.ts'
 import type { Destination, TraceContext } from '../store/port/model.ts'
 
-/** The delivery succeeded, is to be retried, or has failed for good. */
+/** Whether the attempt succeeded, failed and is to be retried, or failed permanently. */
 export type Verdict = 'success' | 'temporary' | 'permanent'
 
 export interface RequestAbout {
@@ -17,7 +17,7 @@ export interface RequestAbout {
   replay: boolean
   /** The wall time of the attempt. */
   atMs: number
-  /** The trace that all its messages have; null if they have none or different ones. */
+  /** The trace that all messages of the request share; null if they have none or different ones. */
   trace: TraceContext | null
 }
 
@@ -36,38 +36,38 @@ export interface DestinationKind<D extends Destination, S> {
 
   // ── Settings ──
 
-  /** The settings of this kind, beside those that every destination has: `settings` as requests give them, `shownSettings` as responses show them. */
+  /** The settings of this kind, in addition to those that every destination has: `settings` in requests, `shownSettings` in responses. */
   readonly settings: Fields
   readonly shownSettings: Fields
-  /** The first problem that the schema cannot find, or null. `checkUrl` says why a URL may not be dialled, or null. */
+  /** Returns the first problem that the schema cannot detect, or null. `checkUrl` returns why connecting to a URL is not allowed, or null. */
   problem(settings: Partial<D>, checkUrl: (url: string) => string | null): { field: string; problem: string } | null
-  /** The settings as an admin sees them. Secrets are never shown. */
+  /** Returns the settings as an admin sees them. Secrets are never shown. */
   show(destination: D): JsonObject
-  /** The settings as viewers and the audit log see them: values that may be credentials are hidden. */
+  /** Returns the settings for viewers and the audit log. Values that may be credentials are hidden. */
   showHidden(destination: D): JsonObject
 
   // ── Secrets ──
 
   /** The names of settings that can be set but are never shown. */
   readonly secretSettings: readonly (keyof D & string)[]
-  /** The names of secrets that differ, although `show` gives the same for both. */
+  /** Returns the names of the secrets that differ. `show` cannot reveal these differences. */
   changedSecrets(before: D, after: D): string[]
-  /** The names, in lower case, of the headers that come from its settings and may hold credentials. */
+  /** Returns the lower-case names of the configured headers, which may contain credentials. */
   secretHeaders(destination: D): ReadonlySet<string>
-  /** Converts to the stored form and back. Everything that may be a credential is still in plain text. */
+  /** Converts to the stored form; `fromStored` converts back. Credentials are still in plain text; `withSecrets` encrypts them. */
   toStored(destination: D): S
   fromStored(stored: S): D
   /** Encrypts or decrypts every text that may be a credential. */
   withSecrets(stored: S, change: Sealing): S
-  /** Removes all of these texts. This is what is kept of a deleted destination. */
+  /** Removes every text that may be a credential. The result is what is kept of a deleted destination. */
   withoutSecrets(stored: S): S
 
   // ── Delivery ──
 
-  /** The URLs that a message is sent to, with one request each. One success is enough. */
+  /** Returns the URLs that a message is sent to, with one request each. The delivery succeeds if one of them does. */
   targets(destination: D): readonly string[]
   /** `messages` are JSON texts. A batch is sent as an array, even if it has one message. */
   request(destination: D, messages: readonly string[], batch: boolean, about: RequestAbout): OutgoingRequest
-  /** Returns the function that judges an answer by its HTTP status. */
+  /** Returns the function that classifies a response by its HTTP status. */
   verdicts(destination: D): (status: number) => Verdict
 }

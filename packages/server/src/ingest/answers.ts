@@ -1,6 +1,6 @@
 // The responses of the tracking API: status, headers and body, written directly to node:http, because nearly every response is
 // the same sixteen bytes and needs no serialiser. Pages of any origin may read every response, even if the request carried
-// cookies, as those of sendBeacon always do. Nothing here reads cookies, so a page gains nothing by sending them.
+// cookies, as sendBeacon requests always do. The tracking API ignores cookies, so a page gains nothing by sending them.
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -96,7 +96,7 @@ export function rejectUnparsed(error: NodeJS.ErrnoException, socket: Duplex): vo
   }
   const code = UNPARSED.get(error.code ?? '') ?? 'invalid_request'
   const [status, usual] = API_ERRORS[code]
-  const text = `${JSON.stringify(errorBody({ code, message: code === 'invalid_request' ? 'The request is not valid HTTP.' : usual }))}\n`
+  const text = `${JSON.stringify(errorBody({ code, message: code === 'invalid_request' ? 'The request is not valid HTTP. Check its request line and its headers.' : usual }))}\n`
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}`
   socket.end(`${head}\r\nConnection: close\r\n\r\n${text}`, () => socket.destroy())
 }

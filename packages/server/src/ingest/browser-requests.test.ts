@@ -108,8 +108,8 @@ test('settings may be cached for five minutes and are then revalidated by their 
     assert.equal((await api.send('GET', path, { 'If-None-Match': unknown })).status, 200, unknown)
   const head = await api.send('HEAD', path)
   assert.deepEqual([head.status, head.text, head.headers['etag']], [200, '', tag])
-  assert.notEqual((await api.send('GET', '/v1/projects/first/settings')).headers['etag'], tag, 'of another key')
-  assert.notEqual((await api.send('GET', path, { Host: 'other.example' })).headers['etag'], tag, 'by another name')
+  assert.notEqual((await api.send('GET', '/v1/projects/first/settings')).headers['etag'], tag, 'another key has another tag')
+  assert.notEqual((await api.send('GET', path, { Host: 'other.example' })).headers['etag'], tag, 'another host has another tag')
 })
 
 test('a removed key has no settings from that moment on, even with a matching ETag', async (t) => {

@@ -1,6 +1,6 @@
 // The settings that public browser clients load when a page opens. Segment's client needs the write key, where to send, and exactly
-// one integration: for a second one it would download code. Its own metrics are turned off with a sample rate of 0. RudderStack's
-// client must be told that there is nothing to load into the page, and not to report its errors and metrics.
+// one integration: for a second one it would download code. The client's own metrics are turned off with a sample rate of 0. RudderStack's
+// client needs an empty list of integrations to load, and its reporting of errors and metrics turned off.
 
 import type { Source } from '../store/store.ts'
 

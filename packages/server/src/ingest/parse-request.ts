@@ -132,12 +132,12 @@ function batchOf({ fields, bytes, deep }: Body): (Envelope & { ok?: never }) | R
       return { ok: false, code: 'message_too_large', count: batch.length, sample: sampleOfBytes(bytes.subarray(scan.oversized.start)) }
     }
     if (scan.deepEnvelope)
-      return wrongShape(bytes, `A field beside batch is nested too deeply. At most ${MAX_DEPTH} levels are allowed.`, batch.length)
+      return wrongShape(bytes, `A field other than batch is nested too deeply. At most ${MAX_DEPTH} levels are allowed.`, batch.length)
     deepItems = scan.deepItems
   }
   const common = { batch, context: context ?? null, integrations: integrations ?? null, deepItems }
   if (sentAt == null || typeof sentAt === 'string') return { ...common, sentAt: sentAt ?? null, bytes }
-  // A time may also be a number. It is stored in the same form as all others.
+  // sentAt may also be a number. It is stored as an ISO 8601 text like all other times.
   const sentAtMs = parseTime(sentAt)
   return { ...common, sentAt: sentAtMs === undefined ? null : isoTime(sentAtMs), bytes: null }
 }

@@ -1,7 +1,7 @@
 // The rate limit per source: a token bucket that holds the messages of one second. While the bucket is not empty, a batch is
 // accepted as a whole, and the bucket may become negative. So batches larger than the limit are accepted too, only less often.
 // Only accepted messages are charged, so a request is checked first and charged later for its messages.
-// With several nodes, each node accepts what the other nodes leave of the limit, and always at least its equal share.
+// With several nodes, each node may accept the part of the limit that the others do not use, and always at least an equal share.
 
 import type { Nodes } from '../store/store.ts'
 
@@ -12,7 +12,7 @@ export interface RateLimit {
   charge(sourceId: string, messages: number): void
 }
 
-/** What the other nodes accept, as they report it to each other. */
+/** The rates that the other nodes report. */
 export interface OtherNodes {
   readonly count: number
   /** Messages per second that all other nodes together accept from a source. */
@@ -59,7 +59,7 @@ const KEY = 'rates'
 const MAX_REPORTED = 500
 const MAX_RATE = 1e9
 
-/** A limit for all nodes together. It is approximate, because what they know of each other is about two seconds old. */
+/** A limit for all nodes together. It is approximate, because the rates that nodes report to each other are about two seconds old. */
 export function createSharedRateLimit(messagesPerSecond: number, nodes: Nodes, nowMs: () => number): RateLimit {
   let accepted = new Map<string, number>()
   let sinceMs = nowMs()

@@ -1,5 +1,5 @@
-// Reads the body of a request and decompresses gzip. Invariant: reading always ends, at the end of the body, the size limit, the
-// deadline or when the connection breaks, and it never holds more than the limit. A body whose declared length is too large is
+// Reads the body of a request and decompresses gzip. Invariant: reading always ends (at the end of the body, at the size limit, at
+// the deadline, or when the connection closes) and never holds more bytes than the limit. A body whose declared length is too large is
 // rejected before it is read, and decompression stops at the limit, so a compression bomb does no harm. All bodies together stay
 // within a budget, including those that wait for decompression. It uses callbacks instead of promises because it runs for every request.
 
@@ -92,7 +92,7 @@ export function readBody(
       if (first.length === 0) first = chunk
       else if (chunks === undefined) chunks = [first, chunk]
       else chunks.push(chunk)
-      // A body that arrived in one piece is used immediately and does not count towards the budget. Most bodies do.
+      // Most bodies arrive in one piece. They are used immediately and do not count towards the budget.
       if (bytes === declaredBytes && !gzipped) return
       arriving ??= { isKnown, abandon: () => fail('no_room'), heldBytes: 0 }
       budget.add(arriving, chunk.length)

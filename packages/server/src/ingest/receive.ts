@@ -319,7 +319,10 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
       // Also for a disabled source: its messages are rejected when they arrive, and those rejections are recorded.
       if (sourceOf(writeKey) === undefined) return answerError(response, 'not_found', UNKNOWN_KEY)
       const body = browserSettings(writeKey, proxies.requestedOrigin(request))
-      if (body === null) answerError(response, 'invalid_request', { message: 'The Host header is missing or is not a valid host name.' })
+      if (body === null)
+        answerError(response, 'invalid_request', {
+          message: 'The Host header is missing or is not a valid host name. Send the host name of this service in it.',
+        })
       else answerSettings(response, body)
     },
 

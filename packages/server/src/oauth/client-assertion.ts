@@ -70,7 +70,7 @@ function claimsProblem({ iss, sub, aud, iat = 0, exp = 0, jti }: JWTPayload, app
   const { nowMs, isOwnAddress } = context
   if (sub !== app.id) return NOT_AUTHENTICATED
   if (iss !== app.id && !(typeof iss === 'string' && isOwnAddress(iss))) return 'The claim iss must be the client id.'
-  // Exactly one audience: another server that accepts the assertion could use it here.
+  // Exactly one audience: another server that also accepts the assertion could otherwise use it here.
   const [audience, ...others] = Array.isArray(aud) ? aud : [aud]
   if (typeof audience !== 'string' || others.length > 0 || !isOwnAddress(audience)) {
     return 'The claim aud must be the address of this authorization server: http(s)://HOST/oauth2, where HOST is the host that the request was sent to. Behind a proxy that changes the host, set SWITCHYARD_TRUSTED_PROXIES.'
@@ -87,7 +87,8 @@ function reasonOf(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return 'The client assertion has expired. Create a new one, and check the clock of the client.'
   if (error instanceof errors.JWTClaimValidationFailed) {
     const claim = ['iss', 'sub', 'aud', 'iat', 'exp', 'jti', 'nbf'].find((name) => name === error.claim)
-    if (claim !== undefined) return `The claim ${claim} is missing or invalid.`
+    if (claim === 'nbf') return 'The claim nbf is invalid or in the future. Check the clock of the client.'
+    if (claim !== undefined) return `The claim ${claim} is missing or invalid. A client assertion requires iss, sub, aud, iat, exp and jti.`
   }
   return NOT_AUTHENTICATED
 }

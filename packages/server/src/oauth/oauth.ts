@@ -16,7 +16,7 @@ import { parseTokenRequest, TokenError } from './token-request.ts'
 export interface OAuthDeps {
   store: Pick<Store, 'configuration' | 'oauth' | 'secrets'>
   clock: Clock
-  /** The scheme and host that the sender asked for, as far as proxies are trusted to tell. */
+  /** Returns the scheme and host that the sender requested. Forwarding headers count only if they come from a trusted proxy. */
   requestedOrigin: (request: IncomingMessage) => { protocol: 'http' | 'https'; host: string | undefined }
 }
 
@@ -145,7 +145,7 @@ function faultOf(error: unknown): TokenError {
       return new TokenError('invalid_request', 'The Content-Type must be application/x-www-form-urlencoded.', 415)
     default:
       // Anyone can send this. It is not an error of the service, so it is not logged.
-      if (statusCode === 400) return new TokenError('invalid_request', 'The body is incomplete.')
+      if (statusCode === 400) return new TokenError('invalid_request', 'The request body is incomplete. Send the request again.')
       return new TokenError('server_error', 'The service failed unexpectedly. Its log has the details.', 500)
   }
 }

@@ -44,7 +44,7 @@ export function parseTokenRequest(form: string): TokenRequest {
   const parameters: Partial<Record<Parameter, string>> = {}
   for (const name of PARAMETERS) {
     const values = given.getAll(name)
-    if (values.length > 1) throw new TokenError('invalid_request', `The parameter ${name} is given more than once. Give it once.`)
+    if (values.length > 1) throw new TokenError('invalid_request', `The parameter ${name} is given more than once. Send it only once.`)
     // A parameter with an empty value counts as missing.
     if (values[0]) parameters[name] = values[0]
   }

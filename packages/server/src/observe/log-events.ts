@@ -55,7 +55,7 @@ function fieldsOf(event: AttemptEvent): object {
 }
 
 function createRejectedLog(log: Log, wallMs: () => number, isDebug: boolean): (event: RejectedEvent) => void {
-  /** By source and code, of which there are few: the messages rejected since the last line at info. */
+  /** The number of messages rejected since the last line at info, by source and code. The number of such pairs is small. */
   const logged = new Map<string, { untilMs: number; messages: number }>()
   return ({ sourceId, code, messages }) => {
     if (isDebug) log.debug({ sourceId, code, messages }, 'messages were rejected')

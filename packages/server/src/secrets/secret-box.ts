@@ -51,7 +51,10 @@ export function createSecretBox(keyText: string): SecretBox {
     open(sealed, context = '') {
       const [, sealedWith, body] = SEALED.exec(sealed) ?? []
       if (sealedWith === undefined || body === undefined) {
-        throw new SecretBoxError('malformed', 'A stored secret is in a format that this version cannot read.')
+        throw new SecretBoxError(
+          'malformed',
+          'A stored secret is in a format that this version cannot read. Use the version that wrote it or a newer one, or restore a backup of the store.',
+        )
       }
       if (sealedWith !== keyId) {
         throw new SecretBoxError(
@@ -60,14 +63,19 @@ export function createSecretBox(keyText: string): SecretBox {
         )
       }
       const bytes = Buffer.from(body, 'base64url')
-      if (bytes.toString('base64url') !== body) throw new SecretBoxError('malformed', 'A stored secret was truncated or altered.')
+      if (bytes.toString('base64url') !== body)
+        throw new SecretBoxError('malformed', 'A stored secret was truncated or altered. Restore a backup of the store.')
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
       decipher.setAAD(additionalData(keyId, context))
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
       try {
         return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
       } catch (cause) {
-        throw new SecretBoxError('altered', 'A stored secret was altered or moved to a different place.', cause)
+        throw new SecretBoxError(
+          'altered',
+          'A stored secret was altered or moved to a different place. Restore a backup of the store.',
+          cause,
+        )
       }
     },
   }

@@ -1,4 +1,4 @@
-// The settings of a webhook, beside those that every destination has: which values are accepted, and the errors for all others. Only this
+// The settings of a webhook, in addition to those that every destination has: which values are accepted, and the errors for all others. Only this
 // file checks URLs, headers and secrets when they are configured. Delivery decides whether an address may be dialled, when it dials it.
 // No error message here may quote a value, because it may be a secret.
 
@@ -44,17 +44,17 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 export function urlProblem(text: string): string | null {
   // The URL parser silently removes or replaces spaces, tabs and backslashes. The stored URL must be exactly the one that is dialled.
   if (!/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text)) return 'must be a URL that begins with http:// or https://, without spaces'
-  if (!URL.canParse(text)) return 'must be a valid URL'
+  if (!URL.canParse(text)) return 'must be a valid URL, such as https://example.com/webhook'
   const url = new URL(text)
   if (text.includes(HIDDEN)) return 'contains the placeholder "(hidden)"; send the real query string'
-  if (text.includes('#')) return 'must not have a fragment (#…), because fragments are never sent'
+  if (text.includes('#')) return 'must not have a fragment (#…), because fragments are never sent; remove it'
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password; set an Authorization header instead'
   return null
 }
 
 export function headerNameProblem(name: string): string | null {
   if (name.length > MAX_HEADER_NAME_LENGTH) return `must have a name of at most ${MAX_HEADER_NAME_LENGTH} characters`
-  if (!TOKEN.test(name)) return "must have a name that consists of letters, digits and ! # $ % & ' * + - . ^ _ ` | ~ only"
+  if (!TOKEN.test(name)) return "must have a name that consists only of letters, digits and ! # $ % & ' * + - . ^ _ ` | ~"
   const lower = name.toLowerCase()
   if (RESERVED_HEADERS.has(lower) || RESERVED_HEADER_PREFIXES.some((prefix) => lower.startsWith(prefix))) {
     return 'is set by Switchyard or by the HTTP connection and cannot be configured; remove it'
@@ -91,7 +91,7 @@ export const WEBHOOK_SETTINGS = {
         max: MAX_HEADER_VALUE_LENGTH,
         check: (value) => {
           if (value === HIDDEN) return 'is the placeholder "(hidden)"; send the real value'
-          return /^[\t\x20-\x7e]*$/.test(value) ? null : 'must consist of visible ASCII characters, spaces and tabs'
+          return /^[\t\x20-\x7e]*$/.test(value) ? null : 'must consist only of visible ASCII characters, spaces and tabs'
         },
       }),
       { max: MAX_HEADERS, name: headerNameProblem, whole: headersProblem, description: 'Added to every request.' },

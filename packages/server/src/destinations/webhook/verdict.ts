@@ -1,4 +1,4 @@
-// Judges a receiver's HTTP status: success, temporary failure or permanent failure.
+// Classifies the HTTP status of a response as success, temporary failure or permanent failure.
 
 import type { Verdict } from '../kind.ts'
 
