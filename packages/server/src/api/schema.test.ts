@@ -34,7 +34,7 @@ function rejectionOf(value: unknown, schema: Schema<unknown> = THING): { code: s
     assert.ok(error instanceof ApiError, String(error))
     return { code: error.code, field: error.field, message: error.message }
   }
-  throw assert.fail('it was taken')
+  throw assert.fail('it was accepted')
 }
 
 test('known fields are parsed, and missing fields get their defaults', () => {

@@ -42,7 +42,7 @@ for (const [list, made, change] of KINDS) {
     assert.equal((await call('DELETE', path, undefined, match('*'))).status, 404)
   })
 
-  test(`${list}: a name that is taken is refused where it must be unique`, async (t) => {
+  test(`${list}: a name that is already in use is rejected if it must be unique`, async (t) => {
     const { call } = await startControl(t)
     assert.equal((await call('POST', `${list}?uniqueName=true`, made)).status, 201)
     const refused = await call('POST', `${list}?uniqueName=true`, made)

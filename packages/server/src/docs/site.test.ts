@@ -42,7 +42,7 @@ function serve(t: TestContext, { isBuilt = true } = {}): { app: FastifyInstance;
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ success: false, code: 'not_found' }))
   registerDocs(app, {
     document: () => {
-      throw new Error('the reference is not asked for here')
+      throw new Error('the reference is not requested here')
     },
     site: folder,
   })

@@ -117,7 +117,7 @@ const refused: [title: string, body: object, code: string, field: string][] = [
   ['no name', {}, 'invalid_field', 'name'],
   ['a name of several lines', { name: 'a\nb' }, 'invalid_field', 'name'],
   ['a source that there is not', { name: 'x', sourceIds: ['src_none'] }, 'invalid_field', 'sourceIds[0]'],
-  ['the id of another kind of thing', { name: 'x', sourceIds: ['app_none'] }, 'invalid_field', 'sourceIds[0]'],
+  ['the id of another kind of resource', { name: 'x', sourceIds: ['app_none'] }, 'invalid_field', 'sourceIds[0]'],
   ['a source twice', { name: 'x', sourceIds: ['a', 'a'] }, 'invalid_field', 'sourceIds[1]'],
   ['an id of its own', { name: 'x', id: 'mine' }, 'unknown_field', 'id'],
   ['a revocation', { name: 'x', tokensRevokedBefore: null }, 'unknown_field', 'tokensRevokedBefore'],

@@ -145,6 +145,6 @@ test('a client that does not read gets no more events, and is disconnected after
   for (let at = 0; at < 1_000; at++) events.give({ event: 'accepted', json })
   await Promise.all([events.left, over])
   // Only what the socket buffers hold, not everything that the test provided.
-  assert.ok(events.taken < 200, `${events.taken} events were taken`)
+  assert.ok(events.taken < 200, `${events.taken} events were read`)
   assert.equal(response.destroyed, true)
 })

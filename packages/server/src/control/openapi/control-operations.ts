@@ -100,13 +100,20 @@ function queryParameters({ query }: Route): Parameter[] {
   })
 }
 
+const DISPLAY_NAMES: Readonly<Record<string, string>> = {
+  'oauth app': 'OAuth application',
+  replay: 'replay job',
+  deletion: 'deletion request',
+}
+
 function pathParameters(path: string): Parameter[] {
   const parts = path.split('/')
   return parts.flatMap((part, index): Parameter[] => {
     if (!part.startsWith(':')) return []
     const thing = singular(parts[index - 1] ?? '').replaceAll('-', ' ')
     const isId = part === ':id' || part.endsWith('Id')
-    const description = isId ? `The id of the ${thing}.` : `The ${thing}.`
+    const name = DISPLAY_NAMES[thing] ?? thing
+    const description = isId ? `The id of the ${name}.` : `The ${name}.`
     const example = (isId ? `${thing} id` : thing).toUpperCase().replaceAll(' ', '_')
     return [{ name: part.slice(1), in: 'path', required: true, description, schema: { type: 'string' }, example }]
   })
