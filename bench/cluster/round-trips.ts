@@ -1,8 +1,8 @@
 // What an event costs the database: round trips as the node counts them, and rows written as the server counts them.
 
 import type { Postgres } from '../service/databases.ts'
-import { deliver } from '../service/parts/delivery.ts'
 import { createFolder, pause, removeFolder } from '../service/processes.ts'
+import { deliver } from '../service/scenarios/delivery.ts'
 import { createTraffic } from '../service/traffic.ts'
 import { startNodes } from './programs.ts'
 

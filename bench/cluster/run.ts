@@ -8,15 +8,15 @@ import { numberText, type Spread, spreadOf, spreadText, tableText } from '../cli
 import type { PerformanceTarget } from '../client/targets.ts'
 import { startPostgres } from '../service/databases.ts'
 import { installPeers } from '../service/install.ts'
-import { type DeliveryRun, measureDelivery } from '../service/parts/delivery.ts'
 import { noiseText } from '../service/report.ts'
 import { createRoundRunner, type Round } from '../service/rounds.ts'
+import { type DeliveryRun, measureDelivery } from '../service/scenarios/delivery.ts'
 import { type ClaimsRun, measureClaims } from './claims.ts'
 import { createCompetitors, type Key } from './programs.ts'
 import { measureTrips, type TripsRun } from './round-trips.ts'
 
-const PARTS = ['delivery', 'trips', 'claims'] as const
-type Part = (typeof PARTS)[number]
+const SCENARIOS = ['delivery', 'trips', 'claims'] as const
+type Scenario = (typeof SCENARIOS)[number]
 
 const HELP = `Measures the service on PostgreSQL: against graphile-worker, two nodes against one, and the cost of an event and of a claim.
 
@@ -25,7 +25,7 @@ usage: npm run bench:cluster -- [options]
   --rounds N       rounds of each part (5)
   --quick          2 rounds, fewer events: checks that it runs; the numbers are not reliable
   --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery is measured against it, without the peers
-  --only NAME,…    parts: ${PARTS.join(', ')} (repeatable)
+  --only NAME,…    scenarios: ${SCENARIOS.join(', ')} (repeatable)
   --tries N        repeat a run that other work disturbed, up to N runs in all (3)
   --check          exit 1 when a target is missed or a run failed
   --markdown FILE  write the report there as well
@@ -40,18 +40,18 @@ if (options.help) {
   process.exit()
 }
 const only = (options.only ?? []).flatMap((names) => names.split(','))
-const unknown = only.filter((name) => !PARTS.includes(name as Part))
+const unknown = only.filter((name) => !SCENARIOS.includes(name as Scenario))
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
 const tries = Number(options.tries)
 if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || unknown.length > 0) {
   console.error(
     unknown.length > 0
-      ? `unknown part: ${unknown.join(', ')}; the parts are ${PARTS.join(', ')}`
+      ? `unknown scenario: ${unknown.join(', ')}; the scenarios are ${SCENARIOS.join(', ')}`
       : '--rounds and --tries must be whole numbers of at least 1',
   )
   process.exit(2)
 }
-const isWanted = (part: Part): boolean => only.length === 0 || only.includes(part)
+const isWanted = (part: Scenario): boolean => only.length === 0 || only.includes(part)
 const DELIVERY_EVENTS = options.quick ? 9_000 : 60_000
 const TRIPS_EVENTS = options.quick ? 6_000 : 30_000
 const PENDING = options.quick ? 50_000 : 1_000_000
@@ -210,7 +210,7 @@ function claimsText(): string {
   )
 }
 
-function section(part: Part, title: string, text: () => string): string[] {
+function section(part: Scenario, title: string, text: () => string): string[] {
   return isWanted(part) ? [`## ${title}`, text(), noiseText(roundRunner.noise.get(part) ?? [])] : []
 }
 

@@ -2,10 +2,10 @@
 
 import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
 import type { Latency, Percentiles } from './latency.ts'
-import type { DeliveryRun } from './parts/delivery.ts'
-import type { FloodRun } from './parts/flood.ts'
-import type { IngestRun } from './parts/ingest.ts'
 import type { Program, ProgramName } from './programs.ts'
+import type { DeliveryRun } from './scenarios/delivery.ts'
+import type { FloodRun } from './scenarios/flood.ts'
+import type { IngestRun } from './scenarios/ingest.ts'
 import { type CostRound, costRatios, cpuRatios, deadRatios, type ProgramRound, type Results, rateRatios } from './targets.ts'
 
 export type Titles = Pick<Program, 'name' | 'title'>[]

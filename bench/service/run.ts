@@ -1,4 +1,4 @@
-// Entry of the service benchmark: reads the options, runs the parts, prints the report. It writes into the repository only
+// Entry of the service benchmark: reads the options, runs the scenarios, prints the report. It writes into the repository only
 // the file that --markdown names.
 
 import { writeFileSync } from 'node:fs'
@@ -7,21 +7,21 @@ import { machineText, targetsText } from '../client/report.ts'
 import { type Backlog, type BacklogKind, createBacklog } from './backlog.ts'
 import { startPostgres, startRedis } from './databases.ts'
 import { installPeers } from './install.ts'
-import { measureCost } from './parts/cpu-cost.ts'
-import { measureDead, measureStarts } from './parts/dead-destination.ts'
-import { measureDelivery } from './parts/delivery.ts'
-import { measureFlood } from './parts/flood.ts'
-import { measureIdle } from './parts/idle-latency.ts'
-import { measureIngest } from './parts/ingest.ts'
 import { createPrograms, type Program, type ProgramName, versionOf } from './programs.ts'
 import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED, noiseText } from './report.ts'
 import { createRoundRunner } from './rounds.ts'
+import { measureCost } from './scenarios/cpu-cost.ts'
+import { measureDead, measureStarts } from './scenarios/dead-destination.ts'
+import { measureDelivery } from './scenarios/delivery.ts'
+import { measureFlood } from './scenarios/flood.ts'
+import { measureIdle } from './scenarios/idle-latency.ts'
+import { measureIngest } from './scenarios/ingest.ts'
 import { isServiceThere } from './service.ts'
 import { type Results, targets } from './targets.ts'
 import { createTraffic } from './traffic.ts'
 
-const PARTS = ['delivery', 'ingest', 'idle', 'flood', 'cost', 'dead'] as const
-type Part = (typeof PARTS)[number]
+const SCENARIOS = ['delivery', 'ingest', 'idle', 'flood', 'cost', 'dead'] as const
+type Scenario = (typeof SCENARIOS)[number]
 
 const HELP = `Compares the service with the limit of its building blocks, graphile-worker, BullMQ and bare Fastify.
 
@@ -31,7 +31,7 @@ usage: node scripts/run.mjs bench/service/run.ts [options]
   --quick          2 rounds, fewer events, small backlogs: checks that it runs; the numbers are not reliable
   --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery and ingest are measured against it, without
                    the peers
-  --only NAME,…    parts: ${PARTS.join(', ')} (repeatable)
+  --only NAME,…    scenarios: ${SCENARIOS.join(', ')} (repeatable)
   --tries N        repeat a run that other work disturbed, up to N runs in all (3)
   --check          exit 1 when a target is missed or a run failed
   --markdown FILE  write the report there as well
@@ -44,18 +44,18 @@ if (options.help) {
   process.exit()
 }
 const only = (options.only ?? []).flatMap((names) => names.split(','))
-const unknown = only.filter((name) => !PARTS.includes(name as Part))
+const unknown = only.filter((name) => !SCENARIOS.includes(name as Scenario))
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
 const tries = Number(options.tries)
 if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || unknown.length > 0) {
   const complaint =
     unknown.length > 0
-      ? `unknown part: ${unknown.join(', ')}; the parts are ${PARTS.join(', ')}`
+      ? `unknown scenario: ${unknown.join(', ')}; the scenarios are ${SCENARIOS.join(', ')}`
       : '--rounds and --tries must be whole numbers of at least 1'
   console.error(complaint)
   process.exit(2)
 }
-const isWanted = (part: Part): boolean => only.length === 0 || only.includes(part)
+const isWanted = (part: Scenario): boolean => only.length === 0 || only.includes(part)
 
 // The number of events of a run, and of the warm-up before it.
 const SCALE = options.quick ? 0.25 : 1
@@ -173,11 +173,11 @@ function readOptions() {
   }
 }
 
-function section(part: Part, title: string, text: () => string): string[] {
+function section(part: Scenario, title: string, text: () => string): string[] {
   return isWanted(part) ? [`## ${title}`, text(), noiseText(roundRunner.noise.get(part) ?? [])] : []
 }
 
-/** Both parts share the stores, because filling one with a million takes a while. */
+/** Both scenarios share the stores, because filling one with a million takes a while. */
 async function measureBacklogs(): Promise<void> {
   const traffic = await createTraffic()
   const fill = async (kind: BacklogKind, events: number): Promise<Backlog> => {

@@ -5,13 +5,13 @@ import { numberText, type Spread, spreadOf, spreadText } from '../client/table.t
 import type { PerformanceTarget } from '../client/targets.ts'
 import type { Backlog, BacklogKind } from './backlog.ts'
 import type { Latency } from './latency.ts'
-import type { CostRun } from './parts/cpu-cost.ts'
-import type { DeadRound, StartTimes } from './parts/dead-destination.ts'
-import type { DeliveryRun } from './parts/delivery.ts'
-import type { FloodRun } from './parts/flood.ts'
-import type { IngestRun } from './parts/ingest.ts'
 import type { ProgramName } from './programs.ts'
 import type { Round } from './rounds.ts'
+import type { CostRun } from './scenarios/cpu-cost.ts'
+import type { DeadRound, StartTimes } from './scenarios/dead-destination.ts'
+import type { DeliveryRun } from './scenarios/delivery.ts'
+import type { FloodRun } from './scenarios/flood.ts'
+import type { IngestRun } from './scenarios/ingest.ts'
 
 export type ProgramRound<Run> = Round<ProgramName, Run>
 /** By the size of the backlog. */
