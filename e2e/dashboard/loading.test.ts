@@ -228,7 +228,7 @@ test('while the service does not answer, a page says so and then recovers', asyn
     await context.route('**/api/**', (route) => route.abort('connectionrefused'))
     await page.getByRole('navigation').getByRole('link', { name }).click()
     await page.getByRole('heading', { level: 1, name }).waitFor()
-    const alert = page.getByRole('alert').filter({ hasText: 'The service does not answer' })
+    const alert = page.getByRole('alert').filter({ hasText: 'The service is not responding' })
     await alert.first().waitFor()
     await context.unroute('**/api/**')
     await alert.first().getByRole('button', { name: 'Try again' }).click()

@@ -61,7 +61,11 @@ export async function call<Op extends Operation>(
     })
   } catch (error) {
     if ((error as Error).name === 'AbortError') throw error
-    throw new ApiProblem(0, 'unreachable', 'The service does not answer. Check that it is running and that the network works.')
+    throw new ApiProblem(
+      0,
+      'unreachable',
+      'The service is not responding. Check that it is running and that your network connection works.',
+    )
   }
   const text = await response.text()
   const answer = parsed(text)

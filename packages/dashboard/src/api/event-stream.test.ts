@@ -10,7 +10,7 @@ const EVENTS = [
   { event: 'message', data: 'one\ntwo' },
 ]
 
-test('events are the same however the text is cut', () => {
+test('events are parsed the same wherever the text is split', () => {
   assert.deepEqual(new EventParser().take(TEXT), EVENTS)
   for (const size of [1, 2, 3, 7]) {
     const parser = new EventParser()
@@ -20,7 +20,7 @@ test('events are the same however the text is cut', () => {
   }
 })
 
-test('an event that never ends is not gathered for ever', () => {
+test('an event that never ends is rejected', () => {
   const parser = new EventParser()
   assert.throws(() => {
     for (let at = 0; at < 10; at++) parser.take('x'.repeat(1024 * 1024))

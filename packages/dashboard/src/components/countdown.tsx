@@ -14,8 +14,8 @@ export function useNow(everyMs = 1_000): number {
   return nowMs
 }
 
-/** `in 12 s`, or `due now` when the time has passed. Null means due now. */
-export function Countdown({ at, size = 'sm' }: { at: string | null; size?: string }) {
+/** `in 12 s` after the prefix, or `due now` when the time has passed. Null means due now. */
+export function Countdown({ at, size = 'sm', prefix = '' }: { at: string | null; size?: string; prefix?: string }) {
   const nowMs = useNow()
   if (at === null)
     return (
@@ -30,7 +30,7 @@ export function Countdown({ at, size = 'sm' }: { at: string | null; size?: strin
       events={{ hover: true, focus: true, touch: true }}
     >
       <Text component="time" dateTime={at} span size={size} tabIndex={0} style={{ whiteSpace: 'nowrap', fontWeight: 'inherit' }}>
-        {leftMs <= 0 ? 'due now' : `in ${duration(Math.ceil(leftMs / 1_000) * 1_000)}`}
+        {leftMs <= 0 ? 'due now' : `${prefix}in ${duration(Math.ceil(leftMs / 1_000) * 1_000)}`}
       </Text>
     </Tooltip>
   )

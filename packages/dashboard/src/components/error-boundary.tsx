@@ -34,7 +34,9 @@ export class ErrorBoundary extends Component<{ at: string; children: ReactNode }
           color="red"
           role="alert"
           title={
-            isNotLoaded ? 'The service does not answer or was updated' : 'This page could not be shown because of an error in the dashboard'
+            isNotLoaded
+              ? 'The service is not responding or was updated'
+              : 'This page could not be shown because of an error in the dashboard'
           }
         >
           <Stack gap="sm">

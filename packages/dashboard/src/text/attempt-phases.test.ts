@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isReused, phasesOf } from './attempt-phases.ts'
 
-test('every phase begins where the one before ended, and they add up to the total', () => {
+test('each phase begins where the previous one ended, and they add up to the total', () => {
   const phases = phasesOf({ dnsMs: 2, connectMs: 3, tlsMs: 5, firstByteMs: 30, totalMs: 32 })
   assert.deepEqual(phases, [
     { name: 'dns', startMs: 0, ms: 2 },
@@ -13,7 +13,7 @@ test('every phase begins where the one before ended, and they add up to the tota
   ])
 })
 
-test('a connection that was used again has only the answer', () => {
+test('an attempt over a reused connection has only the phases of the response', () => {
   const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: 8, totalMs: 9 }
   assert.equal(isReused(timings), true)
   assert.deepEqual(
@@ -22,12 +22,12 @@ test('a connection that was used again has only the answer', () => {
   )
 })
 
-test('no answer: what was waited for in vain', () => {
+test('without a response, the remaining time is spent waiting', () => {
   const timings = { dnsMs: null, connectMs: 1, tlsMs: null, firstByteMs: null, totalMs: 5_000 }
   assert.equal(isReused(timings), false)
   assert.deepEqual(phasesOf(timings).at(-1), { name: 'lost', startMs: 1, ms: 4_999 })
 })
 
-test('clocks that disagree by a little never make a phase negative', () => {
+test('small differences between clocks never make a phase negative', () => {
   for (const { ms } of phasesOf({ dnsMs: 5, connectMs: 5, tlsMs: null, firstByteMs: 9, totalMs: 8 })) assert.ok(ms >= 0)
 })

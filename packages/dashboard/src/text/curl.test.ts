@@ -62,7 +62,7 @@ for (const [title, body] of bodies) {
   })
 }
 
-test('signatures are named with what they are made of', () => {
+test('each signature is listed with how it is computed', () => {
   assert.deepEqual(
     signaturesIn({ 'X-Signature': 'a', 'webhook-signature': 'v1,b' }).map(({ header }) => header),
     ['X-Signature', 'webhook-signature'],

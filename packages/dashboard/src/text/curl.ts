@@ -36,19 +36,19 @@ function quoted(text: string): string {
 }
 
 /** Returns which of the headers are signatures, and how each is computed. */
-export function signaturesIn(headers: Readonly<Record<string, string>>): { header: string; madeOf: string }[] {
+export function signaturesIn(headers: Readonly<Record<string, string>>): { header: string; formula: string }[] {
   const names = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
-  const found: { header: string; madeOf: string }[] = []
+  const found: { header: string; formula: string }[] = []
   if (names.has('x-signature')) {
     found.push({
       header: 'X-Signature',
-      madeOf: "HMAC-SHA1 of the body (of a batch: of its first message alone) with the destination's shared secret",
+      formula: "the HMAC-SHA1 of the body (for a batch: of its first message only), with the destination's shared secret as the key",
     })
   }
   if (names.has('webhook-signature')) {
     found.push({
       header: 'webhook-signature',
-      madeOf: "HMAC-SHA256 of webhook-id, webhook-timestamp and the body with the destination's signing secrets",
+      formula: "the HMAC-SHA256 of webhook-id, webhook-timestamp and the body, with the destination's signing secrets as keys",
     })
   }
   return found

@@ -11,7 +11,7 @@ interface Reason {
 const REASONS: Readonly<Record<string, Reason>> = {
   timeout: {
     says: 'The receiver did not answer in time.',
-    advice: 'Let the receiver respond before it processes the message, or give the destination a longer timeout.',
+    advice: 'Make the receiver respond before it processes the message, or increase the timeout of the destination.',
   },
   connection_refused: {
     says: 'The receiver refused the connection.',
@@ -118,7 +118,7 @@ const STATUS_ADVICE: Readonly<Record<number, string>> = {
   405: 'The receiver does not accept POST at this URL. Check the URL of the destination.',
   410: 'The receiver says that this URL is permanently gone. Check the URL of the destination.',
   413: 'The request is too large for the receiver. Make the batches of the destination smaller, or raise the limit of the receiver.',
-  429: 'The receiver limits the rate of requests. Lower the maximum number of requests in flight of the destination.',
+  429: 'The receiver limits the rate of requests. Lower the number of concurrent requests in the settings of the destination.',
 }
 
 const HTTP = /^http_(\d{3})$/
@@ -138,9 +138,9 @@ export function reasonAdvice(code: string): string {
   if (status === null) return REASONS[code]?.advice ?? ''
   const known = STATUS_ADVICE[status]
   if (known !== undefined) return known
-  if (status >= 500) return 'Check the log of the receiver. The start of its response is stored with the attempt.'
+  if (status >= 500) return 'Check the log of the receiver, and the start of its response, which is shown with the attempt.'
   if (status >= 300 && status < 400) return 'Set the URL of the destination to the target of the redirect.'
-  return 'The start of its response, stored with the attempt, may say why.'
+  return 'The start of the response, which is shown with the attempt, may say why.'
 }
 
 function statusOf(code: string): number | null {

@@ -35,7 +35,7 @@ const REJECTIONS: Readonly<Record<string, Rejection>> = {
   },
   oauth_required: {
     says: 'This source requires an OAuth 2.0 access token. Get one from POST /oauth2/token and send it as Authorization: Bearer <token>.',
-    advice: 'The OAuth application must have the source. To accept the write key alone, turn off OAuth for the source.',
+    advice: 'The OAuth application must be allowed to send to this source. To accept the write key alone, turn off OAuth for the source.',
   },
   invalid_access_token: {
     says: 'The access token is invalid, has expired or was revoked. Get a new one from POST /oauth2/token.',

@@ -57,7 +57,7 @@ function browser({ origin, writeKey }: SnippetFor): string {
 export function snippetNote(kind: SnippetKind, { requireOAuth = false }: Pick<SnippetFor, 'requireOAuth'>): string {
   if (kind === 'curl') {
     return requireOAuth
-      ? 'Get ACCESS_TOKEN from POST /oauth2/token, for an OAuth application that this source is attached to.'
+      ? 'Get ACCESS_TOKEN from POST /oauth2/token, for an OAuth application that can send to this source.'
       : 'Run this in a terminal.'
   }
   if (kind === 'node') return "The same code works with Segment's client: import Analytics from @segment/analytics-node instead."

@@ -117,7 +117,7 @@ function Targets({
       ) : list.isPending ? (
         <Loading />
       ) : list.rows.length === 0 ? (
-        <Empty title="No matching targets">Enter the full user id. It also finds users that are shown by a pseudonym.</Empty>
+        <Empty title="No matching targets">Enter the full user id. This also finds users that are shown as a pseudonym.</Empty>
       ) : (
         <>
           <ResponsiveTable<Target>
@@ -163,7 +163,8 @@ function Targets({
         </>
       )}
       <Text size="xs" c="dimmed">
-        After the request has ended and the retention time has passed, users are shown by a pseudonym. You can still find them by user id.
+        After the request has ended and the retention period has passed, each user is shown as a pseudonym. You can still find users by
+        their user id.
       </Text>
     </Stack>
   )

@@ -18,16 +18,11 @@ export default function DeletionsPage() {
       title="Deletions"
       about={
         tab === 'requests'
-          ? 'For users who ask to be forgotten. Deletes their stored messages and asks destinations to do the same.'
-          : 'New messages of these users are dropped: not stored and not delivered.'
+          ? 'Delete the stored messages of users who ask to be forgotten, and ask destinations to do the same.'
+          : 'New messages from these users are dropped: they are neither stored nor delivered.'
       }
       actions={
-        <Button
-          size="sm"
-          disabled={!isAdmin}
-          title={isAdmin ? undefined : 'Requires a token with the role admin.'}
-          onClick={() => change({ new: '1' })}
-        >
+        <Button size="sm" disabled={!isAdmin} title={isAdmin ? undefined : 'Requires an admin token.'} onClick={() => change({ new: '1' })}>
           {tab === 'requests' ? 'Delete users' : 'Suppress users'}
         </Button>
       }

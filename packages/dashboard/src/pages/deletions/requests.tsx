@@ -30,7 +30,7 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
         <Loading />
       ) : list.rows.length === 0 ? (
         isFiltered ? (
-          <Empty title="No matching requests">Enter the full user id. It also finds users that are shown by a pseudonym.</Empty>
+          <Empty title="No matching requests">Enter the full user id. This also finds users that are shown as a pseudonym.</Empty>
         ) : (
           <Empty title="No deletion requests yet">
             When a user asks to be forgotten, delete the user here. Their stored messages are deleted, and every destination that may have
@@ -103,7 +103,7 @@ function DeletionEffects({ request: { userIds, sourceIds, suppress } }: { reques
         ({plural(userIds.length, 'user')}) in {sourcesText} are deleted. This cannot be undone.
       </List.Item>
       <List.Item>Their pending deliveries are cancelled. A request already in flight cannot be stopped.</List.Item>
-      <List.Item>Messages with only an anonymousId are not matched by user id and stay.</List.Item>
+      <List.Item>Messages that have only an anonymousId have no user id to match and are kept.</List.Item>
       <List.Item>
         {notified === null
           ? 'A delete message is sent to every enabled destination of these sources.'
@@ -113,8 +113,8 @@ function DeletionEffects({ request: { userIds, sourceIds, suppress } }: { reques
       </List.Item>
       <List.Item>
         {suppress
-          ? 'New messages of these users are dropped until you remove the suppression.'
-          : 'New messages of these users are stored and delivered as usual.'}
+          ? 'New messages from these users are dropped until you remove the suppression.'
+          : 'New messages from these users are stored and delivered as usual.'}
       </List.Item>
     </List>
   )

@@ -51,7 +51,7 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
       ) : list.rows.length === 0 ? (
         <Empty title={user === '' && sourceId === undefined ? 'No suppressed users' : 'No matching users'}>
           {user === '' && sourceId === undefined
-            ? 'Messages of all users are accepted. Suppress users to drop their new messages. Messages that are already stored stay.'
+            ? 'Messages from all users are accepted. Suppress users to drop their new messages. Messages that are already stored are kept.'
             : 'Enter the full user id.'}
         </Empty>
       ) : (
@@ -96,21 +96,21 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
       )}
       {!isAdmin && (
         <Text size="sm" c="dimmed">
-          Changing suppressions requires a token with the role admin.
+          Changing suppressions requires an admin token.
         </Text>
       )}
       <UserForm
         opened={isForm}
         onClose={onCloseForm}
         title="Suppress users"
-        about="New messages of these users are accepted but dropped: not stored and not delivered. Messages that are already stored stay; to delete them, delete the users."
+        about="New messages from these users are accepted but dropped: they are neither stored nor delivered. Messages that are already stored are kept; to delete them, delete the users."
         hasSuppressOption={false}
         next="Review"
-        confirmTitle="Drop messages of these users?"
+        confirmTitle="Drop messages from these users?"
         verb="Suppress"
         renderEffects={({ userIds, sourceIds }) => (
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            New messages of {joinNames(userIds)} ({plural(userIds.length, 'user')}) to{' '}
+            New messages from {joinNames(userIds)} ({plural(userIds.length, 'user')}) to{' '}
             {sourceIds === null ? 'all current sources' : joinNames(sourceIds.map(nameOf))} are dropped until you remove the suppression.
             Dropped messages cannot be recovered.
           </Text>
@@ -136,8 +136,8 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
       >
         {removal !== null && (
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            New messages of {removal.userId} to {removal.sourceId === null ? 'all sources' : nameOf(removal.sourceId)} will be stored and
-            delivered again. Messages dropped in the meantime cannot be recovered. Make sure that the user agreed.
+            New messages from {removal.userId} to {removal.sourceId === null ? 'all sources' : nameOf(removal.sourceId)} will be stored and
+            delivered again. Messages dropped in the meantime cannot be recovered. Make sure that the user has agreed to this.
           </Text>
         )}
       </ConfirmDialog>

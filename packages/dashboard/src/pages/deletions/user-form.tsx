@@ -95,7 +95,7 @@ export function UserForm({
             {sources.error !== null && <Alert color="red">Could not load sources: {sources.error.message}</Alert>}
             {hasSuppressOption && (
               <Checkbox
-                label="Also drop new messages of these users"
+                label="Also drop new messages from these users"
                 description="Otherwise their new messages are stored and delivered as usual."
                 checked={suppress}
                 onChange={(event) => setSuppress(event.currentTarget.checked)}

@@ -44,7 +44,7 @@ export function Causes({ filters, asOf, nameOf, isKnown, onReplay }: CausesProps
               {exactCount(sum)}
               {isPartial && '+'} {sum === 1 ? 'delivery' : 'deliveries'}, {exactCount(causes.length)}{' '}
               {causes.length === 1 ? 'cause' : 'causes'}, most recent first
-              {isPartial && '. A + means that only the newest were counted: choose a time to count older ones.'}
+              {isPartial && '. A + means that only the newest deliveries were counted. Choose a time range to count older ones.'}
             </Text>
             <Stack gap="sm" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
               {causes.map((cause) => (
@@ -159,7 +159,7 @@ function NoCauses({ filters }: { filters: Filters }) {
       }
     >
       {isNarrowed
-        ? 'Choose another time or destination.'
+        ? 'Choose another time range or destination.'
         : 'Deliveries that fail permanently, or whose retry window ends, are shown here by cause.'}
     </Empty>
   )

@@ -47,7 +47,7 @@ export default function DeliveriesPage() {
   return (
     <Page
       title="Deliveries"
-      about="Each delivery is one message to one destination."
+      about="Each delivery sends one message to one destination."
       actions={
         <Tooltip label={why ?? ''} disabled={why === undefined} multiline maw={300} events={{ hover: true, focus: true, touch: true }}>
           {/* Not the disabled attribute: the button must be focusable to show why it is disabled. */}
@@ -156,7 +156,7 @@ function NoDeliveries({ filters }: { filters: Filters }) {
           </Button>
         }
       >
-        Remove a filter or choose another time. Deliveries older than SWITCHYARD_RETENTION_DAYS are deleted.
+        Remove a filter or choose another time range. Deliveries are deleted after the retention period (SWITCHYARD_RETENTION_DAYS).
       </Empty>
     )
   return (
@@ -168,7 +168,7 @@ function NoDeliveries({ filters }: { filters: Filters }) {
         </Button>
       }
     >
-      A delivery is created when a message is accepted from a source that is attached to a destination.
+      A delivery is created when a message is accepted from a source that is connected to a destination.
     </Empty>
   )
 }

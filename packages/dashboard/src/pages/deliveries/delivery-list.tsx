@@ -6,6 +6,7 @@ import { useMediaQuery } from '@mantine/hooks'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type MouseEvent, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { type ApiProblem, call, type Schemas } from '../../api/client.ts'
+import { Countdown } from '../../components/countdown.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
@@ -169,7 +170,7 @@ function Footer({ pages }: { pages: RowPages<Delivery> }) {
     return (
       <>
         <Text size="sm" c="dimmed">
-          No more matches so far.
+          No more matches found yet.
         </Text>
         <Button size="xs" variant="default" onClick={() => pages.resume()}>
           Search older deliveries
@@ -260,15 +261,7 @@ function Cells({ row, index, nameOf, isSelected, onSelect, onStep }: CellsProps)
         </Text>
       </div>
       <div role="cell" className={`${styles.cell} ${styles.time}`}>
-        {state === 'pending' ? (
-          nextAttemptAt === null ? (
-            <Text size="sm">due now</Text>
-          ) : (
-            <Time at={nextAttemptAt} relative />
-          )
-        ) : (
-          <Time at={settledAt} precise />
-        )}
+        {state === 'pending' ? <Countdown at={nextAttemptAt} prefix="due " /> : <Time at={settledAt} precise />}
       </div>
     </>
   )

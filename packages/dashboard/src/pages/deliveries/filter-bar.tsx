@@ -31,7 +31,7 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
       <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="xs" verticalSpacing="xs">
         <Select
           label="State"
-          placeholder="any"
+          placeholder="Any"
           clearable
           data={[...STATES]}
           value={state ?? null}
@@ -41,7 +41,7 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
         />
         <Select
           label="Destination"
-          placeholder="any"
+          placeholder="Any"
           clearable
           searchable
           data={[...destinations, ...unknown]}
@@ -50,7 +50,7 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
         />
         <Select
           label="Time"
-          placeholder="any time"
+          placeholder="Any time"
           clearable
           data={TIMES}
           value={isExact ? 'exact' : (within ?? null)}
@@ -59,14 +59,19 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
             changeSearch({ within: value === 'exact' ? null : value, ...(value === 'exact' ? {} : { from: null, to: null }) })
           }}
         />
-        <TextFilter label="Reason" placeholder="e.g. http_503" value={reason} onChange={(value) => changeSearch({ reason: value })} />
+        <TextFilter
+          label="Reason"
+          placeholder="For example http_503"
+          value={reason}
+          onChange={(value) => changeSearch({ reason: value })}
+        />
         <TextFilter
           label="User"
-          placeholder="full userId"
+          placeholder="Full userId"
           value={userId}
           onChange={(value) => changeSearch({ user: value, userId: null })}
         />
-        <TextFilter label="Event" placeholder="exact event name" value={event} onChange={(value) => changeSearch({ event: value })} />
+        <TextFilter label="Event" placeholder="Exact event name" value={event} onChange={(value) => changeSearch({ event: value })} />
       </SimpleGrid>
       {isExact && (
         <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="xs" verticalSpacing="xs" mt="xs">

@@ -86,7 +86,7 @@ export function replayOf(filters: Filters, nowMs: number): { body: ReplayBody; w
   if (userId !== undefined || event !== undefined) {
     const which = [...(userId === undefined ? [] : ['user']), ...(event === undefined ? [] : ['event'])].join(' and ')
     return {
-      why: `All matches of a filter by ${which} cannot be replayed at once. Select deliveries with the checkboxes, or remove that filter.`,
+      why: `Matches of a filter by ${which} cannot be replayed all at once. Select deliveries with the checkboxes, or remove the filter.`,
     }
   }
   if (state === 'pending') return { why: 'Pending deliveries are sent automatically and cannot be replayed. Choose another state.' }

@@ -61,7 +61,7 @@ export function ReplayButton({ delivery, destination, hold = null, obstacle, siz
             The message is sent again as a new delivery, with the current settings of the destination. The request has the header{' '}
             <b>X-Replay: true</b> and the same messageId, so that the receiver can recognize it.
           </Text>
-          {delivery.state === 'delivered' && <Text size="sm">It was already delivered: the receiver gets it again.</Text>}
+          {delivery.state === 'delivered' && <Text size="sm">The message was already delivered. The receiver will get it again.</Text>}
           {delivery.replayedBy !== null && (
             <Text size="sm">
               It was already replayed, by the delivery{' '}

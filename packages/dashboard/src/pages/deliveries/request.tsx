@@ -92,10 +92,10 @@ export function RequestView({ request, url }: { request: Request; url: string | 
         </Text>
       ) : (
         <Text size="xs" c="dimmed">
-          {signatures.map(({ header, madeOf }) => `${header} is ${madeOf}. `).join('')}
-          Only admins see signatures; the secrets are never shown.
+          {signatures.map(({ header, formula }) => `${header} is ${formula}. `).join('')}
+          Only admins can see signatures. Secrets are never shown.
           {signatures.some(({ header }) => header === 'webhook-signature') &&
-            ' A receiver that checks webhook-timestamp rejects the curl command after a few minutes; a replay has a new signature.'}{' '}
+            ' A receiver that checks webhook-timestamp rejects the curl command after a few minutes; a replay is signed again.'}{' '}
           <ViewLink to="/signature" size="xs">
             Check a signature
           </ViewLink>

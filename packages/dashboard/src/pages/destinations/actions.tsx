@@ -82,11 +82,14 @@ export function DestinationActions({ destination }: { destination: Destination }
         onConfirm={() => change.mutateAsync({ params: { id }, body: { paused: true } })}
       >
         <Stack gap="xs">
-          <Text size="sm">Nothing is sent until you resume it. No message is lost.</Text>
+          <Text size="sm">Nothing is sent to this destination until you resume it. No message is lost.</Text>
           <List size="sm" spacing={4}>
             <List.Item>
-              {pendingText ?? 'Counting pending deliveries …'}
-              {pending === undefined ? '' : enabled ? ': held until you resume it.' : ': held until it is resumed and enabled.'}
+              {pending === undefined
+                ? 'Counting pending deliveries …'
+                : pending === 0
+                  ? 'No deliveries are pending.'
+                  : `${pendingText}: held until ${enabled ? 'you resume it' : 'it is resumed and enabled'}.`}
             </List.Item>
             {enabled ? (
               <List.Item>New messages are queued and sent when you resume it.</List.Item>
@@ -107,12 +110,15 @@ export function DestinationActions({ destination }: { destination: Destination }
         onConfirm={() => change.mutateAsync({ params: { id }, body: { enabled: false } })}
       >
         <Stack gap="xs">
-          <Text size="sm">Nothing is sent until you enable it again.</Text>
+          <Text size="sm">Nothing is sent to this destination until you enable it again.</Text>
           <List size="sm" spacing={4}>
-            <List.Item>New messages skip it. They are stored with that reason and are not sent to it later.</List.Item>
+            <List.Item>New messages skip it. They are stored, with the reason, but are not sent to it later.</List.Item>
             <List.Item>
-              {pendingText ?? 'Counting pending deliveries …'}
-              {pending === undefined ? '' : paused ? ': held until it is enabled and resumed.' : ': held until you enable it.'}
+              {pending === undefined
+                ? 'Counting pending deliveries …'
+                : pending === 0
+                  ? 'No deliveries are pending.'
+                  : `${pendingText}: held until ${paused ? 'it is enabled and resumed' : 'you enable it'}.`}
             </List.Item>
           </List>
           {!paused && <Text size="sm">To stop sending but queue new messages, pause it instead.</Text>}
@@ -138,12 +144,12 @@ export function DestinationActions({ destination }: { destination: Destination }
               : pendingText === null
                 ? 'Counting pending deliveries …'
                 : pending === 0
-                  ? 'No deliveries are pending, so none is lost.'
+                  ? 'No deliveries are pending, so none will be lost.'
                   : `${pendingText} will be cancelled and never sent.`}
           </Text>
           <Text size="sm">
-            Its settings and secrets are deleted permanently, and new messages are not sent to it. Records of its past deliveries stay until
-            retention removes them, but cannot be replayed.
+            Its settings and secrets are deleted permanently, and new messages are not sent to it. Its past deliveries are kept until the
+            retention period ends, but cannot be replayed.
           </Text>
           {!paused && pending !== 0 && <Text size="sm">To stop sending without losing anything, pause it instead.</Text>}
         </Stack>

@@ -21,9 +21,9 @@ type Point = Answer<'GET /api/stats'>['data'][number]
 
 const OUTCOMES = [
   { name: 'delivered', color: 'teal.6' },
-  { name: 'retried', color: 'blue.5' },
+  { name: 'retried', color: 'yellow.6' },
   { name: 'failed', color: 'red.6' },
-  { name: 'expired', color: 'orange.6' },
+  { name: 'expired', color: 'orange.7' },
 ]
 const LATENCIES = [
   { name: 'p50', color: 'teal.6' },
@@ -47,7 +47,7 @@ export default function DestinationChart({ id }: { id: string }) {
     <Stack gap="sm">
       <Group justify="space-between">
         <Title order={2} size="h4">
-          Over time
+          Outcomes and latency
         </Title>
         <SegmentedControl
           size="xs"
@@ -102,6 +102,7 @@ function Outcomes({ points, range }: { points: readonly Point[]; range: Range })
           type="stacked"
           series={OUTCOMES}
           withLegend
+          legendProps={{ itemSorter: null }}
           valueFormatter={count}
           tickLine="none"
           gridAxis="x"

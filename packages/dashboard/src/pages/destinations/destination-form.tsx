@@ -207,7 +207,7 @@ export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecret
         )}
         {isReadOnly ? (
           <Text size="sm" c="dimmed">
-            Changing these settings needs a token with the role admin.
+            Changing these settings requires an admin token.
           </Text>
         ) : (
           <Group>
@@ -292,7 +292,7 @@ function SourcesField({ draft, state }: FieldsProps) {
     <MultiSelect
       openOnFocus={false}
       label="Sources"
-      description="Messages of these sources are sent to this destination. Without a source, it receives nothing."
+      description="Messages from these sources are sent to this destination. Without a source, it receives nothing."
       placeholder={draft.sourceIds.length === 0 ? 'Choose sources' : ''}
       data={distinct([...known, ...others])}
       value={draft.sourceIds}
@@ -319,7 +319,7 @@ function FilterFields({ draft, state }: FieldsProps) {
         <MultiSelect
           openOnFocus={false}
           label="Allowed types"
-          description="Empty allows all."
+          description="Leave empty to allow all."
           data={[...MESSAGE_TYPES]}
           value={draft.typesAllow}
           onChange={(values) => state.set({ typesAllow: values }, 'filter.types.allow')}
@@ -339,7 +339,7 @@ function FilterFields({ draft, state }: FieldsProps) {
         <TagsInput
           openOnFocus={false}
           label="Allowed events"
-          description="Exact names; press Enter after each. Empty allows all."
+          description="Exact names; press Enter after each. Leave empty to allow all."
           value={draft.eventsAllow}
           onChange={(eventsAllow) => state.set({ eventsAllow }, 'filter.events.allow')}
           error={state.problem('filter.events.allow')}
@@ -392,7 +392,7 @@ function DeliveryFields({ draft, state }: FieldsProps) {
     <SimpleGrid cols={{ base: 1, sm: 2 }}>
       <NumberInput
         label="Batch size"
-        description="1 to 1,000 messages per request. Above 1: a JSON array."
+        description="1 to 1,000 messages per request. If above 1, the body is a JSON array."
         {...number('batch.size', draft.batchSize, (batchSize) => ({ batchSize }))}
       />
       <TextInput
@@ -402,7 +402,11 @@ function DeliveryFields({ draft, state }: FieldsProps) {
       />
       <NumberInput
         label="Batch bytes"
-        description={isBatch ? 'Up to 5,242,880. A larger message is sent alone.' : 'Up to 5,242,880. No effect with a batch size of 1.'}
+        description={
+          isBatch
+            ? 'Up to 5,242,880 bytes per request. A larger message is sent alone.'
+            : 'Up to 5,242,880. No effect with a batch size of 1.'
+        }
         {...number('batch.bytes', draft.batchBytes, (batchBytes) => ({ batchBytes }))}
       />
       <NumberInput
@@ -412,12 +416,12 @@ function DeliveryFields({ draft, state }: FieldsProps) {
       />
       <TextInput
         label="Timeout"
-        description="100 ms to 5 s per attempt, until the response is complete."
+        description="100 ms to 5 s for an attempt, including the full response."
         {...time('timeoutMs', draft.timeout, (timeout) => ({ timeout }))}
       />
       <TextInput
         label="Retry window"
-        description="1 s to 4 h of retries after the first attempt."
+        description="Retries continue for 1 s to 4 h after the first attempt."
         {...time('retryWindowMs', draft.retryWindow, (retryWindow) => ({ retryWindow }))}
       />
     </SimpleGrid>

@@ -46,7 +46,7 @@ function LoadedDestination({ id }: { id: string }) {
             </Button>
           }
         >
-          It was deleted, or the address is incomplete.
+          The destination was deleted, or the URL is incomplete.
         </Empty>
       ) : (
         <ErrorAlert problem={destination.error} onRetry={() => void destination.refetch()} />
@@ -71,7 +71,7 @@ function DestinationDetails({ destination }: { destination: Destination }) {
           <DestinationActions destination={destination} />
         ) : (
           <Text size="sm" c="dimmed">
-            Read-only: your token has the role viewer
+            Read-only: your token has the viewer role
           </Text>
         )
       }

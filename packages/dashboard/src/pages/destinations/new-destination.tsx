@@ -44,7 +44,7 @@ export function NewDestination() {
         </Loaded>
       ) : (
         <Empty title="Your token is read-only" action={back}>
-          Adding a destination needs a token with the role admin.
+          Adding a destination requires an admin token.
         </Empty>
       )}
     </Page>

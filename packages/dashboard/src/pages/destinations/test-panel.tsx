@@ -54,7 +54,7 @@ export function TestPanel({ destination, isAdmin }: { destination: Destination; 
         </Group>
         {!isAdmin && (
           <Text size="sm" c="dimmed">
-            Sending a test needs a token with the role admin.
+            Sending a test requires an admin token.
           </Text>
         )}
         {test.isPending && (

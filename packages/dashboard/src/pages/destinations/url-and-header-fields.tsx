@@ -18,7 +18,7 @@ export function UrlFields({ draft, state }: FieldsProps) {
     <Stack gap="xs" role="group" aria-label="URLs">
       {urls.length > 1 && (
         <Text size="xs" c="dimmed">
-          Each request is sent to all URLs at once. One success is enough.
+          Each request is sent to all URLs at the same time. It succeeds if at least one of them accepts it.
         </Text>
       )}
       {urls.map((url, at) => (

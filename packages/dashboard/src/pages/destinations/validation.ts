@@ -179,5 +179,5 @@ export function eventsProblem(events: readonly string[]): Problem {
   if (events.length > LIMITS.events) return 'Use at most 1,000 names.'
   if (events.some((event) => event === '' || event.length > 1_000 || hasLoneSurrogates(event)))
     return 'Event names must have 1 to 1,000 characters.'
-  return new Set(events).size < events.length ? 'The list contains a name twice.' : null
+  return new Set(events).size < events.length ? 'The list contains the same name twice.' : null
 }

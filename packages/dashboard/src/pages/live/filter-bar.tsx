@@ -22,8 +22,8 @@ export function FilterBar({ query, names, first }: { query: LiveQuery; names: Na
         </Button>
       )}
       <SimpleGrid display={isNarrow && !isOpen ? 'none' : 'grid'} cols={{ base: 2, sm: 3, lg: 6 }} spacing="xs" verticalSpacing="xs">
-        <TextFilter label="Event" name="event" placeholder="exact event name" value={event} input={first} />
-        <TextFilter label="User" name="userId" placeholder="full userId" value={userId} />
+        <TextFilter label="Event" name="event" placeholder="Exact event name" value={event} input={first} />
+        <TextFilter label="User" name="userId" placeholder="Full userId" value={userId} />
         <NativeSelect
           label="Show"
           value={what}
@@ -48,7 +48,7 @@ export function FilterBar({ query, names, first }: { query: LiveQuery; names: Na
           onChange={({ currentTarget: { value } }) => changeSearch({ destinationId: value })}
           data={options(names.destinations, destinationId)}
         />
-        {messageId !== undefined && <TextFilter label="messageId" name="messageId" placeholder="full messageId" value={messageId} />}
+        {messageId !== undefined && <TextFilter label="messageId" name="messageId" placeholder="Full messageId" value={messageId} />}
       </SimpleGrid>
       {chosen > 0 && (
         <Button

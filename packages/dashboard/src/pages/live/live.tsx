@@ -254,7 +254,7 @@ function NoEvents({ isFiltered: hasFilters, isPaused }: { isFiltered: boolean; i
   if (hasFilters)
     return (
       <Empty title="No events match the filters yet">
-        New events that match are shown here immediately. Earlier ones are under Messages and Deliveries.
+        New events that match are shown here immediately. Earlier events are on the pages Messages and Deliveries.
       </Empty>
     )
   return (
@@ -266,7 +266,7 @@ function NoEvents({ isFiltered: hasFilters, isPaused }: { isFiltered: boolean; i
         </Button>
       }
     >
-      Messages that are accepted or rejected and delivery attempts are shown here as they happen.
+      Accepted messages, rejected calls and delivery attempts are shown here as they happen.
     </Empty>
   )
 }

@@ -205,7 +205,7 @@ function Others({ others }: { others: MessageStory['others'] }) {
         Older messages with the same messageId
       </Title>
       <Text size="sm" c="dimmed">
-        They are from another source, or so old that the messageId no longer counted as a duplicate.
+        They came from another source, or were too old for the new message to be a duplicate.
       </Text>
       {others.map((other) => (
         <Card key={other.id} withBorder padding="sm">

@@ -195,7 +195,8 @@ function NoMessages({ params }: { params: URLSearchParams }) {
   if (FILTERS.some((name) => params.has(name))) {
     return (
       <Empty title="No messages match the filters">
-        Ids must match in full. Remove a filter or choose a longer period. Messages older than SWITCHYARD_RETENTION_DAYS are deleted.
+        Ids must match in full. Remove a filter or choose a longer period. Messages are deleted after the retention period
+        (SWITCHYARD_RETENTION_DAYS).
       </Empty>
     )
   }

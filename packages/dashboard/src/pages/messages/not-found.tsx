@@ -39,8 +39,8 @@ export function MessageNotFound({ id, problem, onRetry }: { id: string; problem:
       <List spacing="sm" size="sm">
         <List.Item>
           <b>It was never received.</b> The sender has not sent it yet, used a wrong write key, or sent it to another installation. Check
-          the errors of the sender, and <ViewLink to={`/live?messageId=${encodeURIComponent(id)}`}>watch the live page</ViewLink> while you
-          send it again.
+          the errors that the sender reports, and <ViewLink to={`/live?messageId=${encodeURIComponent(id)}`}>watch the live page</ViewLink>{' '}
+          while you send it again.
         </List.Item>
         <List.Item>
           <b>It was rejected.</b> Rejected calls are listed by code, with a sample, on the page of the{' '}
@@ -53,7 +53,7 @@ export function MessageNotFound({ id, problem, onRetry }: { id: string; problem:
           <b>It is older than the retention period.</b> SWITCHYARD_RETENTION_DAYS sets how long messages are kept; the default is 7 days.
         </List.Item>
         <List.Item>
-          <b>The id is different.</b> Enter the full messageId of the sender or the full stored id, or{' '}
+          <b>The id is different.</b> Enter the full messageId that the sender set or the full id of the stored message, or{' '}
           <ViewLink to="/messages">search by user, type or time</ViewLink>.
         </List.Item>
       </List>

@@ -99,7 +99,7 @@ function ledgerFindings({ ledger, destinations }: AttentionInput): Finding[] {
   const wrong = ledger.filter((entry) => missingFrom(entry) !== 0)
   if (wrong.length === 0) return []
   const names = nameList(wrong.map(({ destinationId }) => nameOf(destinations, destinationId)))
-  const text = `The ledger does not balance for ${names}: owed differs from the sum of the states. Run switchyard doctor, and keep a copy of the store.`
+  const text = `The ledger does not balance for ${names}: the number owed differs from the sum of the states. Keep a copy of the store and run switchyard doctor.`
   return [{ id: 'books', severity: 'critical', subject: 'Ledger', text, since: null, href: '#ledger', link: 'View ledger' }]
 }
 
@@ -239,7 +239,7 @@ function nodeFindings({ nodes, goneNodes }: AttentionInput): Finding[] {
       `node ${name}`,
       'warning',
       `Node ${name}`,
-      'This node was running when the page was opened and is no longer listed: it stopped or was lost.',
+      'This node was running when the page was opened and is no longer listed: it was stopped, or its heartbeats stopped.',
       seenAt,
     ),
   )

@@ -28,6 +28,13 @@ const OUTGOING: readonly Series[] = [
 /** In a chart with its own scale: one failure in a hundred would not be visible beside the deliveries. */
 const UNSUCCESSFUL = OUTGOING.filter(({ name }) => name !== 'delivered')
 
+/** Small enough for four names on one line. */
+const LEGEND_STYLES = {
+  legend: { justifyContent: 'center' },
+  legendItem: { paddingInline: 6 },
+  legendItemName: { fontSize: 'var(--mantine-font-size-xs)' },
+}
+
 export default function Charts({
   points,
   step,
@@ -149,6 +156,7 @@ function Chart({
           series={series.map(({ name, label, color }) => ({ name, label, color }))}
           withLegend
           legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
+          styles={LEGEND_STYLES}
           valueFormatter={count}
           gridAxis="x"
           tickLine="none"

@@ -43,7 +43,7 @@ export function LedgerSection({
           Ledger
         </Title>
         <Text size="sm" c="dimmed">
-          All deliveries of each destination by state, since it was created. Owed must equal the sum of the states.
+          All deliveries of each destination since it was created. Owed counts every delivery and must equal the sum of the states.
         </Text>
       </Stack>
       {lines.length === 0 ? (
@@ -112,7 +112,7 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry,
           <Table.Tbody>
             {lines.map((line) => (
               <Table.Tr key={line.destinationId}>
-                <Table.Th scope="row" fw={500} maw={320}>
+                <Table.Th scope="row" fw={500} maw={320} style={{ fontVariantNumeric: 'normal' }}>
                   <Name line={line} />
                 </Table.Th>
                 <Table.Td ta="right">

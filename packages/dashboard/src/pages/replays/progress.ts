@@ -10,7 +10,7 @@ export const OUTCOMES = ['delivered', 'pending', 'failed', 'expired', 'cancelled
 export const JOB_STATE_COLORS = { running: 'blue', paused: 'yellow', finished: 'teal', cancelled: 'gray' } as const
 
 export const SKIP_REASONS: Readonly<Record<keyof Job['skippedReasons'], string>> = {
-  already_replayed: 'already pending again, or delivered since',
+  already_replayed: 'already replayed: pending again, or delivered since',
   not_found: 'no delivery with this id',
   still_pending: 'still pending',
   message_gone: 'message no longer stored',

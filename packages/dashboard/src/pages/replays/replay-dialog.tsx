@@ -115,7 +115,7 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
             )}
           </Text>
           <Text size="sm" c="dimmed">
-            Each replay is a new delivery with the same messageId and the header X-Replay. The original deliveries stay in the history.
+            Each replay is a new delivery with the same messageId and the header X-Replay. The original deliveries are kept.
           </Text>
         </>
       )}

@@ -56,7 +56,7 @@ function Actions({ job }: { job: Job }) {
     <>
       {!isAdmin && (
         <Text size="xs" c="dimmed">
-          Read-only: your token has the role viewer
+          Read-only: your token has the viewer role
         </Text>
       )}
       {job.state === 'running' ? (
@@ -118,7 +118,7 @@ function JobDetails({ job }: { job: Job }) {
                 {job.state}
               </Badge>
               <Text fw={600} aria-live="polite">
-                {exactCount(job.done)} of {exactCount(job.total)} ({donePercent(job)}%)
+                {exactCount(job.done)} of {exactCount(job.total)} processed ({donePercent(job)}%)
               </Text>
             </Group>
             {left !== null && left > 0 && (
@@ -208,7 +208,7 @@ function statusText({ state, outcomes, total, done }: Job): string {
   if (state === 'paused')
     return `No more deliveries are queued until you resume the job. ${outcomes.pending > 0 ? 'Deliveries queued earlier are still sent.' : ''}`
   if (state === 'cancelled') return `${exactCount(total - done)} were not replayed.`
-  if (state === 'running') return 'Deliveries are queued step by step. New messages are sent first.'
+  if (state === 'running') return 'Deliveries are queued a few at a time. New messages are sent first.'
   return outcomes.pending > 0
     ? `All deliveries were queued; ${exactCount(outcomes.pending)} still pending.`
     : 'All deliveries were queued, and none is pending.'

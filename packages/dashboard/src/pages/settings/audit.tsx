@@ -65,13 +65,13 @@ export default function Audit() {
         />
         <TextInput
           label="Subject"
-          placeholder="Id of a source, destination, …"
+          placeholder="Id, for example of a source"
           value={text('subject')}
           onChange={(event) => change({ subject: event.currentTarget.value, user: null }, { replace: true })}
         />
         <TextInput
           label="Suppressed user"
-          placeholder="User id"
+          placeholder="Full user id"
           value={text('user')}
           onChange={(event) => change({ user: event.currentTarget.value, subject: null }, { replace: true })}
         />

@@ -5,7 +5,7 @@ export type CheckState = 'good' | 'warning' | 'bad' | 'unknown'
 const NAMES: Readonly<Record<string, string>> = {
   store_writable: 'Store is writable',
   store_integrity: 'Store integrity',
-  ledger: 'Ledger adds up',
+  ledger: 'Ledger balances',
   retention: 'Retention',
   disk: 'Disk space',
   clock: 'Clock',

@@ -3,7 +3,7 @@
 import { Text } from '@mantine/core'
 import { useSession } from '../../session.tsx'
 
-export const ADMIN_ONLY = 'Requires a token with the role admin. Yours has the role viewer.'
+export const ADMIN_ONLY = 'Requires an admin token. Yours has the viewer role.'
 
 /** Shown to viewers only. */
 export function NeedsAdmin() {
@@ -11,7 +11,7 @@ export function NeedsAdmin() {
   if (isAdmin) return null
   return (
     <Text size="sm" c="dimmed">
-      Read-only. Changes require a token with the role admin.
+      Read-only. Changes require an admin token.
     </Text>
   )
 }

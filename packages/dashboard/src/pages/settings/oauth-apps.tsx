@@ -203,8 +203,8 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
       >
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           The {plural(app.keys.length, 'key')} and all access tokens of <b>{app.name}</b> are rejected from now on. It can no longer send to
-          its {plural(app.sourceIds.length, 'source')}. Messages it sent earlier stay. This cannot be undone: a new application gets another
-          client id.
+          its {plural(app.sourceIds.length, 'source')}. Messages that it sent earlier are kept. This cannot be undone: a new application
+          gets another client id.
         </Text>
       </ConfirmDialog>
       <ConfirmDialog

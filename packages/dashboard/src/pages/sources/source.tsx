@@ -45,7 +45,7 @@ export default function SourcePage() {
               </Button>
             }
           >
-            It was deleted, or the address is incomplete.
+            The source was deleted, or the URL is incomplete.
           </Empty>
         ) : (
           <ErrorAlert problem={source.error} onRetry={() => void source.refetch()} />
@@ -73,7 +73,7 @@ function SourceDetails({ source }: { source: Source }) {
           <Actions source={source} />
         ) : (
           <Text size="sm" c="dimmed">
-            Read-only: your token has the role viewer
+            Read-only: your token has the viewer role
           </Text>
         )
       }
@@ -195,7 +195,7 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
           return (
             <Stack gap="sm" align="flex-start">
               <Text size="sm">
-                No destination receives messages of this source. Messages are stored, but those accepted before a destination is connected
+                No destination receives messages from this source. Messages are stored, but those accepted before a destination is connected
                 are not sent to it.
               </Text>
               {data.length === 0 ? (
@@ -267,7 +267,7 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
       />
       {!isAdmin && (
         <Text size="xs" c="dimmed">
-          Changing this needs a token with the role admin.
+          Changing this setting requires an admin token.
         </Text>
       )}
       <Loaded query={apps} lines={1}>
@@ -400,13 +400,13 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
             <Text size="sm">
               {connected.length === 0
                 ? 'No destination receives its messages.'
-                : `${connected.length === 1 ? '1 destination receives' : `${exactCount(connected.length)} destinations receive`} no more messages from it: ${connected
+                : `${connected.length === 1 ? '1 destination' : `${exactCount(connected.length)} destinations`} will no longer receive messages from it: ${connected
                     .slice(0, 5)
                     .map((each) => each.name)
                     .join(', ')}${connected.length > 5 ? ' and others' : ''}.`}
             </Text>
           )}
-          <Text size="sm">Stored messages stay until retention removes them, and pending deliveries are still sent.</Text>
+          <Text size="sm">Stored messages are kept until the retention period ends, and pending deliveries are still sent.</Text>
         </Stack>
       </ConfirmDialog>
     </>

@@ -61,7 +61,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
           A message would be stored but not delivered. <ViewLink to="/start?step=webhook">Add a webhook first</ViewLink>.
         </Alert>
       ) : fed.length === 0 && other !== undefined ? (
-        <Alert color="orange" title={`No webhook receives messages of ${source.name}`}>
+        <Alert color="orange" title={`No webhook receives messages from ${source.name}`}>
           The source is not attached to it, or the webhook is paused or disabled.{' '}
           <ViewLink to={`/destinations/${other.id}?tab=settings`}>View settings of {other.name}</ViewLink>
         </Alert>
@@ -80,7 +80,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
           <Group gap="sm" role="status">
             <Loader size="sm" aria-hidden="true" />
             <Text size="sm" c="dimmed">
-              Waiting for the next message of the source {source.name} …
+              Waiting for the next message from the source {source.name} …
             </Text>
           </Group>
         </>

@@ -23,7 +23,7 @@ async function send(writeKey: string, messageId: string): Promise<string | null>
       ? `The service responded with status ${response.status}.`
       : `${rejectionSentence(code)} ${rejectionAdvice(code)}`
   } catch {
-    return 'The service does not answer. Check that it is running and that the network works.'
+    return 'The service is not responding. Check that it is running and that your network connection works.'
   }
 }
 

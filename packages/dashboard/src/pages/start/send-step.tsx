@@ -95,7 +95,7 @@ export function SendStep({
           </Text>
           {newest !== undefined && <WriteKey writeKey={newest} />}
           <Text size="sm" c="dimmed">
-            Identifies messages of the source {source.name}. The snippets below contain it.
+            Identifies messages from the source {source.name}. The snippets below contain it.
           </Text>
         </div>
         {newest !== undefined && <Snippets writeKey={newest} requireOAuth={source.requireOAuth} />}

@@ -168,7 +168,7 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
             Add webhook
           </Button>
           <Text size="sm" c="dimmed">
-            It receives new messages of the source {source.name}.
+            It receives new messages from the source {source.name}.
           </Text>
         </Group>
       </Stack>
@@ -187,7 +187,7 @@ function Listen({ source }: { source: Source }) {
       <Text size="sm" c="dimmed">
         It adds itself as a destination, which is shown here within a few seconds, and removes the destination when you stop it with Ctrl-C.
         {!isLoopback(window.location.hostname) &&
-          ' Run it on the machine that the service runs on, because it listens on 127.0.0.1. If other machines can reach the service, it sends to private addresses only if SWITCHYARD_ALLOW_ADDRESSES allows them.'}
+          ' Run it on the machine that the service runs on, because it listens on 127.0.0.1. If other machines can reach the service, the service sends to private addresses only if SWITCHYARD_ALLOW_ADDRESSES allows them.'}
       </Text>
     </Stack>
   )
