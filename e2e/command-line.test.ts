@@ -54,7 +54,7 @@ suite('A new user', { concurrency: 2 }, () => {
       event: 'Order Completed',
       properties: { total: 42 },
     })
-    assert.match(await says(own, 'trace', 'm-1'), /type +track Order Completed\n[^]*Delivered to "my webhook" at the first attempt/)
+    assert.match(await says(own, 'trace', 'm-1'), /type +track Order Completed\n[^]*Delivered to "my webhook" on the first attempt/)
     assert.match(await says(own, 'messages', '--from', '1h'), /m-1 .*track +Order Completed +user-1 +1\n/)
     assert.match(await says(own, 'deliveries', '--destination', 'my webhook'), / delivered .* m-1 /)
     assert.match(await says(own, 'ledger', '--recount'), /my webhook \(dst_\w+\) +1 +1 +0 +0 +0 +0\n/)

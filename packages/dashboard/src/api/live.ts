@@ -14,7 +14,7 @@ export interface LiveAccepted {
   event: string | null
   userId: string | null
   anonymousId: string | null
-  /** Whether it was accepted before and is dropped. */
+  /** Whether the message was accepted before, so that this copy is dropped. */
   duplicate: boolean
   bytes: number | null
   /** As it is sent to webhooks; null if it is larger than 8 KB. */
@@ -59,7 +59,7 @@ export interface LiveAttempt {
 export interface LiveDropped {
   kind: 'dropped'
   count: number
-  /** How many of them were of each kind, as far as it is known. */
+  /** How many of them were of each kind, if known. */
   accepted?: number
   rejected?: number
   attempts?: number
@@ -74,7 +74,7 @@ export type LiveState =
   | { is: 'connecting' }
   | { is: 'open' }
   | { is: 'paused' }
-  /** Not connected: the reason, and the time of the next try (as of Date.now). */
+  /** Not connected: the reason, and the time of the next try in milliseconds since 1970. */
   | { is: 'waiting'; problem: ApiProblem; untilMs: number }
 
 export interface LiveOptions {
@@ -137,7 +137,7 @@ export class LiveStream {
     }
     if (this.#connection !== connection) return
     this.#connection = null
-    // The session may have expired: a normal API call finds out and shows the login form.
+    // The session may have expired. If so, a normal API call notices it and shows the login form.
     if (problem.status === 401 || problem.code === 'stream_ended') void call('GET /api/session').catch(() => {})
     const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++)
     this.#timer = setTimeout(() => void this.#connect(), waitMs)

@@ -15,7 +15,7 @@ const COLORS: Readonly<Record<PhaseName, string>> = {
 
 const colorOf = (name: PhaseName): string => `var(--mantine-color-${COLORS[name]}-5)`
 
-/** `scaleMs`: the time that the full width stands for, to compare several attempts. By default the total of this attempt. */
+/** `scaleMs`: the time that the full width represents, to compare several attempts. The default is the total of this attempt. */
 export function Waterfall({ timings, scaleMs }: { timings: Timings; scaleMs?: number }) {
   const phases = phasesOf(timings)
   const wholeMs = Math.max(scaleMs ?? timings.totalMs, Number.MIN_VALUE)

@@ -1,5 +1,5 @@
 // Explains why the tracking API rejected a call: what the code means, in the words of the service, and what to do about it. The codes are
-// the API's (packages/server/src/errors.ts and the protocol's refusals); a test compares them. Pure.
+// the API's (packages/server/src/errors.ts and packages/protocol/src/refusals.ts); a test compares them. Pure.
 
 interface Rejection {
   says: string

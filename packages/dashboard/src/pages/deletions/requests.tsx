@@ -33,7 +33,7 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
           <Empty title="No matching requests">Enter the full user id. This also finds users that are shown as a pseudonym.</Empty>
         ) : (
           <Empty title="No deletion requests yet">
-            When a user asks to be forgotten, delete the user here. Their stored messages are deleted, and every destination that may have
+            If a user asks to be forgotten, delete the user here. Their stored messages are deleted, and every destination that may have
             received them gets a message of type delete.
           </Empty>
         )

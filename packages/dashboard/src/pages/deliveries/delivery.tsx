@@ -215,11 +215,12 @@ function CurrentState({ delivery, hold }: { delivery: DeliveryDetail; hold: Hold
 }
 
 const after = (attempts: number): string =>
-  attempts === 0 ? 'without an attempt' : attempts === 1 ? 'on the first attempt' : `after ${count(attempts)} attempts`
+  attempts === 0 ? 'without an attempt' : attempts === 1 ? 'after 1 attempt' : `after ${count(attempts)} attempts`
+const on = (attempts: number): string => (attempts === 1 ? 'on the first attempt' : after(attempts))
 
 const ENDS: Readonly<Record<'delivered' | 'failed' | 'expired' | 'cancelled', (attempts: number) => string>> = {
-  delivered: (attempts) => `Delivered ${after(attempts)}.`,
-  failed: (attempts) => `Failed ${after(attempts)}. It is not retried automatically.`,
+  delivered: (attempts) => `Delivered ${on(attempts)}.`,
+  failed: (attempts) => `Failed ${on(attempts)}. It is not retried automatically.`,
   expired: (attempts) => `Expired ${after(attempts)}: the retry window ended.`,
   cancelled: (attempts) => `Cancelled ${after(attempts)}.`,
 }

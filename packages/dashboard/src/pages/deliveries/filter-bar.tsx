@@ -59,12 +59,7 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
             changeSearch({ within: value === 'exact' ? null : value, ...(value === 'exact' ? {} : { from: null, to: null }) })
           }}
         />
-        <TextFilter
-          label="Reason"
-          placeholder="For example http_503"
-          value={reason}
-          onChange={(value) => changeSearch({ reason: value })}
-        />
+        <TextFilter label="Reason" placeholder="http_503" value={reason} onChange={(value) => changeSearch({ reason: value })} />
         <TextFilter
           label="User"
           placeholder="Full userId"

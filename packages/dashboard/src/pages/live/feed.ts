@@ -112,7 +112,7 @@ export class Feed {
     this.#showIn(RENDER_EVERY_MS)
   }
 
-  /** Times are as of Date.now. */
+  /** Times are in milliseconds since 1970. */
   gap(fromMs: number, toMs: number): void {
     this.#push({ kind: 'gap', at: new Date(toMs).toISOString(), fromMs, toMs })
     this.#showIn(RENDER_EVERY_MS)

@@ -41,7 +41,7 @@ export interface AttentionInput {
     Partial<Pick<Schemas['Destination'], 'createdAt'>>)[]
   sources: readonly Pick<Schemas['Source'], 'id' | 'name'>[]
   health: Answer<'GET /api/destinations/health'>['data']
-  /** By paused or disabled destination: how many deliveries were pending when this page first saw it so. */
+  /** By paused or disabled destination: how many deliveries were pending when this page first saw it paused or disabled. */
   heldBefore: ReadonlyMap<string, number>
   ledger: readonly LedgerEntry[]
   /** All destinations together. */
@@ -61,7 +61,7 @@ export interface AttentionInput {
 export const OLD_PENDING_MS = 5 * 60_000
 /** Most retry windows last a few hours: a delivery that is pending for this long may expire soon. */
 export const VERY_OLD_PENDING_MS = 60 * 60_000
-/** A failure rate of fewer attempts means nothing. */
+/** With fewer attempts, a failure rate is not meaningful. */
 export const MIN_ATTEMPTS = 20
 /** A failure rate that needs attention even if it has not risen. */
 export const BAD_RATE = 0.2
@@ -272,7 +272,7 @@ function heldFindings({ health, destinations, heldBefore }: AttentionInput): Fin
     })
 }
 
-/** How many deliveries were pending for each paused or disabled destination when it was first seen so. Entries are dropped when it sends again. */
+/** How many deliveries were pending for each paused or disabled destination when this page first saw it in that state. Entries are dropped when it sends again. */
 export function followHeld(
   before: ReadonlyMap<string, number>,
   { health, destinations }: Pick<AttentionInput, 'health' | 'destinations'>,

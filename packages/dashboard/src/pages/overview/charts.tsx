@@ -89,13 +89,13 @@ export default function Charts({
   )
 }
 
-/** How many of the charts are drawn so far. One at a time, because drawing a chart is slow and a click must not wait for three. */
+/** Returns how many of the charts to draw. Increases one at a time, because drawing a chart is slow and a click must not wait for three. */
 function useOneByOne(all: number): number {
   const [drawn, setDrawn] = useState(0)
   useEffect(() => {
     if (drawn === all) return undefined
     let timer: ReturnType<typeof setTimeout> | undefined
-    // After the browser has painted what is there so far.
+    // Waits until the browser has painted the charts so far.
     const frame = requestAnimationFrame(() => (timer = setTimeout(() => setDrawn(drawn + 1))))
     return () => {
       cancelAnimationFrame(frame)

@@ -18,7 +18,7 @@ export function FirstRun({ hasAccepted, hasDestination }: { hasAccepted: boolean
               ? 'Messages arrive, but there is no destination'
               : hasDestination
                 ? 'Waiting for the first message'
-                : 'Get started in two steps'}
+                : 'Set up this installation'}
           </Title>
           <Text c="dimmed">
             {hasAccepted

@@ -65,7 +65,7 @@ export default function Audit() {
         />
         <TextInput
           label="Subject"
-          placeholder="Id, for example of a source"
+          placeholder="Full id"
           value={text('subject')}
           onChange={(event) => change({ subject: event.currentTarget.value, user: null }, { replace: true })}
         />

@@ -53,8 +53,8 @@ export default function OAuthApps() {
       <NeedsAdmin />
       {list.rows.length === 0 ? (
         <Empty title="No OAuth applications" action={add}>
-          For servers that should not send with only a write key. An application authenticates with its private key and gets an access token
-          that is valid for one day. Only the public key is stored here.
+          Use OAuth for servers that should authenticate with more than a write key. An application authenticates with its private key and
+          gets an access token that is valid for one day. Only the public key is stored here.
         </Empty>
       ) : (
         list.rows.map((app) => <AppCard key={app.id} app={app} onEdit={() => change({ edit: app.id })} />)

@@ -191,10 +191,10 @@ test('each rule of a filter has a sentence', () => {
 
 test('each final state has a sentence', () => {
   const end = (about: Partial<DeliveryDetail>): string | undefined => deliverySentences([delivery({ atMs: NOW + 1, ...about })]).at(-1)
-  assert.equal(end({ state: 'delivered', attempts: 1 }), 'Delivered to "Billing" at the first attempt.')
+  assert.equal(end({ state: 'delivered', attempts: 1 }), 'Delivered to "Billing" on the first attempt.')
   assert.equal(
     end({ state: 'failed', attempts: 1, reason: 'http_400' }),
-    'Delivery to "Billing" failed at the first attempt (http_400). It is not retried automatically.',
+    'Delivery to "Billing" failed on the first attempt (http_400). It is not retried automatically.',
   )
   assert.equal(
     end({ state: 'expired', attempts: 9, reason: 'timeout' }),

@@ -156,11 +156,12 @@ function attemptSentence({ url, status, error, reason, totalMs, address, respons
 }
 
 function ended({ state, reason, attempts }: DeliveryDetail, name: string): string {
-  const after = attempts === 0 ? 'without an attempt' : attempts === 1 ? 'at the first attempt' : `after ${attempts} attempts`
-  if (state === 'delivered') return `Delivered to ${name} ${after}.`
+  const after = attempts === 0 ? 'without an attempt' : attempts === 1 ? 'after 1 attempt' : `after ${attempts} attempts`
+  const on = attempts === 1 ? 'on the first attempt' : after
+  if (state === 'delivered') return `Delivered to ${name} ${on}.`
   if (state === 'expired') return `Delivery to ${name} expired ${after}: the retry window ended${reason === null ? '' : ` (${reason})`}.`
   if (state === 'cancelled') return `Delivery to ${name} cancelled ${after}: ${CANCELLED[reason ?? ''] ?? `${reason ?? 'unknown reason'}.`}`
-  return `Delivery to ${name} failed ${after}${reason === null ? '' : ` (${reason})`}. It is not retried automatically.`
+  return `Delivery to ${name} failed ${on}${reason === null ? '' : ` (${reason})`}. It is not retried automatically.`
 }
 
 function waiting(
