@@ -214,8 +214,8 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
       answer: CAUSES,
       async handle({ query }) {
         const { destinationId, state, from: fromMs, to: toMs } = query
-        const { causes, looked } = await store.history.failureCauses({ destinationId, state, fromMs, toMs })
-        return { data: causes.map(causeView), counted: looked }
+        const { causes, counted } = await store.history.failureCauses({ destinationId, state, fromMs, toMs })
+        return { data: causes.map(causeView), counted }
       },
     }),
     route({

@@ -226,7 +226,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     ['numbers at the edge', { event: 'e', userId: 'u', properties: { a: 1e308, b: 5e-324, c: 9007199254740991, d: -0.1 } }],
     ['10,000 keys', { event: 'e', userId: 'u', properties: Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`k${at}`, at])) }],
     ['deep nesting', { event: 'e', userId: 'u', properties: JSON.parse(`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`) as JsonObject }],
-    ['no text at all', { event: '', userId: '' }],
+    ['empty strings', { event: '', userId: '' }],
   ]
   for (const [what, item] of odd) {
     test(`a message with ${what} passes unchanged`, async () => {

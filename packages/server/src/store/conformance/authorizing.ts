@@ -78,7 +78,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     assert.equal(await use({ jti: `${assertion.jti}.` }), true)
   })
 
-  test('an assertion is not forgotten before its time', async () => {
+  test('a used assertion is stored until its keepUntilMs has passed', async () => {
     const assertion = { appId: 'app_1', jti: randomUUID(), keepUntilMs: NOW_MS + 1_000 }
     const use = (change: object, nowMs: number): Promise<boolean> => store().oauth.useAssertion({ ...assertion, ...change }, nowMs)
     assert.equal(await use({}, NOW_MS), true)

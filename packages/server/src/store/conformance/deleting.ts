@@ -194,7 +194,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
   })
 
   for (const limit of [1, 2, 7]) {
-    test(`every deletion is on one page of ${limit}, newest first, also while new ones arrive`, async () => {
+    test(`with ${limit} per page, every deletion is on exactly one page, newest first, also while new ones arrive`, async () => {
       const { id: sourceId } = await newSource(store())
       const request = (): Promise<DeletionDetail> => store().deletions.create({ userIds: ['u'], sourceIds: [sourceId], suppress: false })
       const made: string[] = []

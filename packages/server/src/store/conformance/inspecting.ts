@@ -11,7 +11,7 @@ export function inspecting({ store, open }: StoreFixture): void {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     let over = false
     const writing = (async () => {
-      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is, below, while this waits
+      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- it is modified below, while this loop awaits
       while (!over) {
         await accept(store(), sourceId, tracks(5), [destinationId])
         const { shipments } = await claim(store(), destinationId)

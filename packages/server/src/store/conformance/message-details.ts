@@ -1,5 +1,4 @@
-// Conformance: details of a message: its trace context, the filter rule because of which it was not sent, how often it was sent again, whether it
-// was purged, all messages with its messageId, and the other messages of a request.
+// Conformance: details of a message: its trace context, the filter rule that excluded it, how often it was sent again, whether it was purged, all messages with its messageId, and the other messages of a request.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -57,7 +56,7 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
     }
   })
 
-  test('the filter rule because of which a message was not sent is stored with it', async () => {
+  test('the filter rule that excluded a message is stored with it', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const other = await newDestination(store(), sourceId)
     await accept(store(), sourceId, [track('kept-back-0'), track('kept-back-1')], {

@@ -85,7 +85,7 @@ export function reading({ store, reopen }: StoreFixture): void {
   })
 
   for (const limit of [1, 2, 7]) {
-    test(`every message is on one page of ${limit}, also while new ones arrive`, async () => {
+    test(`with ${limit} per page, every message is on exactly one page, also while new ones arrive`, async () => {
       const { id: sourceId } = await newSource(store())
       for (const size of [1, 4, 2, 6]) await accept(store(), sourceId, tracks(size))
       const expected = await idsOf({ sourceId })
@@ -102,7 +102,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     })
   }
 
-  test('a message is found by its id and by its messageId, then the newest one', async () => {
+  test('a message is found by its id; a messageId finds the newest message that has it', async () => {
     const [{ id: one }, { id: other }] = [await newSource(store()), await newSource(store())]
     const shared = `shared-${one}`
     await accept(store(), one, [track('first'), track(shared, { event: 'older' })])
@@ -256,9 +256,9 @@ export function reading({ store, reopen }: StoreFixture): void {
     await fail(destinationId, 5, 'delivered', 'none')
     await fail(otherId, 1, 'failed', 'timeout')
     const causesOf = async (filter: CauseFilter): Promise<string[]> => {
-      const { causes, looked } = await store().history.failureCauses(filter)
+      const { causes, counted } = await store().history.failureCauses(filter)
       assert.equal(
-        looked,
+        counted,
         causes.reduce((sum, { count }) => sum + count, 0),
       )
       assert.ok(causes.every(({ isPartial }) => !isPartial))
@@ -282,7 +282,7 @@ export function reading({ store, reopen }: StoreFixture): void {
   })
 
   for (const limit of [1, 2, 7]) {
-    test(`every delivery is on one page of ${limit}, also while new ones arrive`, async () => {
+    test(`with ${limit} per page, every delivery is on exactly one page, also while new ones arrive`, async () => {
       const { sourceId, destinationId } = await someDeliveries()
       await settleAll(store(), destinationId, 'retry')
       for (const size of [3, 5]) await accept(store(), sourceId, tracks(size), [destinationId])
@@ -318,7 +318,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     })
   }
 
-  test('every delivery of all destinations is on one page', async () => {
+  test('without a filter, every delivery is on exactly one page', async () => {
     await someDeliveries()
     const all = (await store().history.deliveries({}, { limit: 100_000, cursor: null })).data.map(({ id }) => id)
     const paged = await allPages((page) => store().history.deliveries({}, page), 97)

@@ -67,9 +67,9 @@ export class DeletionReads<Id extends RowId> {
     }
   }
 
-  async targets(id: string, question: DeletionQuery, page: PageRequest): Promise<Page<DeletionTarget>> {
+  async targets(id: string, query: DeletionQuery, page: PageRequest): Promise<Page<DeletionTarget>> {
     const row = await this.#rows.byId(id)
-    return row === undefined ? { data: [], next: null } : this.#targets(row, question, page)
+    return row === undefined ? { data: [], next: null } : this.#targets(row, query, page)
   }
 
   async suppressions(filter: SuppressionFilter, { limit, cursor }: PageRequest): Promise<Page<Suppression>> {

@@ -14,7 +14,7 @@ export interface PurgedContent {
   indexes: number[]
 }
 
-/** `possible`: the indexes of messages whose keys match one of the users. Returns undefined if none of these messages is theirs. */
+/** `possible`: the indexes of messages whose keys match one of the users. Returns undefined if none of these messages belongs to one of the users. */
 export function withoutUsers(
   row: { body: Uint8Array; keys: Uint8Array; absent: readonly number[] },
   possible: readonly number[],
@@ -24,7 +24,7 @@ export function withoutUsers(
   const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
   const { isUnreadable } = content
   const items = isUnreadable ? Array.from({ length: row.keys.length / (KEY_WORDS * 4) }, () => null) : [...content.items]
-  // A damaged body that may contain messages of the users is removed as a whole: the rest cannot be read, and its bytes may still show theirs.
+  // A damaged body that may contain messages of the users is removed as a whole: it cannot be parsed, and its bytes may still contain those messages.
   const theirs = isUnreadable ? possible : possible.filter((index) => isOfUsers(items[index] ?? {}, userIds))
   if (theirs.length === 0) return undefined
   // A copy, because the bytes may be a slice of a larger buffer.

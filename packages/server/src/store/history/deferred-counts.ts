@@ -1,5 +1,5 @@
 // Counts that no request waits for: rejected calls and messages of suppressed users. They are added up on the main thread while earlier counts
-// are being committed. So many bad calls need one row per source and code, and do not form a queue.
+// are being committed. This way, any number of rejected calls needs only one row per source and code, and no queue builds up.
 
 import type { Rejection } from '../store.ts'
 

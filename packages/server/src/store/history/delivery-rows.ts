@@ -32,7 +32,7 @@ export interface FailureRow<Id extends RowId> extends FoundDelivery<Id> {
 }
 
 export interface AttemptRow<Id extends RowId> extends Omit<FailureRow<Id>, 'index' | 'state' | 'reason'> {
-  /** The size of its doc; 0 if it ended no delivery that the question is about. */
+  /** The size of its doc; 0 if it ended no delivery that matches the query. */
   bytes: number
 }
 
@@ -47,13 +47,13 @@ export type CauseRow = Omit<FailureCause, keyof CauseShare | 'isPartial'>
 export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginRows<Id> {
   /** The row id of a destination; undefined if it never existed. */
   destination(id: string): Awaitable<Id | undefined>
-  /** Where the pending shipments of a destination begin. Null: of all destinations. */
+  /** The position of the first pending shipment of a destination, or of all destinations if `destination` is null. */
   firstPending(destination: Id | null): PendingPlace
-  /** Starting at a place, some rows at a time, in an order in which a row keeps its position while it is claimed and released. */
+  /** Reads shipments from a position on, some at a time. The order is stable: claiming or releasing a shipment does not change its position. */
   pending(destination: Id | null, from: PendingPlace): AsyncIterable<readonly PendingRow<Id>[]>
   /** Newest first, with row ids from `first` to `last`. */
   attempts(destination: Id | null, deliveredOnly: boolean, first: Id, last: Id, limit: number): Awaitable<readonly AttemptRow<Id>[]>
-  /** AttemptDoc as JSON. One doc may have megabytes, because it contains the answers of receivers to each message of a batch. */
+  /** AttemptDoc as JSON. One doc may be several megabytes, because it contains the responses of receivers to each message of a batch. */
   docs(attempts: readonly Id[]): Awaitable<readonly { id: Id; doc: string }[]>
   /** Failures, also newest first. An adapter may ignore `destination` and `state` if no index helps: the caller checks each row. */
   failures(destination: Id | null, state: string | undefined, first: Id, last: Id, limit: number): Awaitable<readonly FailureRow<Id>[]>

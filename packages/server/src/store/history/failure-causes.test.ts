@@ -39,7 +39,7 @@ test('many failures of one destination do not hide those of the others', async (
     ['small failed', 49_998],
     ['flood failed', 99_990],
   ])
-  assert.equal(answer.looked, 100_000)
+  assert.equal(answer.counted, 100_000)
   assert.deepEqual(
     answer.causes.map(({ destinationId, count, isPartial }) => [destinationId, count, isPartial]),
     [

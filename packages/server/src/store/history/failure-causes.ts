@@ -19,19 +19,19 @@ export async function failureCauses<Id extends RowId>(
 ): Promise<FailureCauses> {
   const { order } = rows
   const causes: FailureCause[] = []
-  let looked = 0
+  let counted = 0
   const shares = sharesOf(await rows.ledger(), filter)
   for (const [at, share] of shares.entries()) {
-    const limit = Math.max(MIN_SHARE, Math.floor((MAX_FAILURES - looked) / (shares.length - at)))
+    const limit = Math.max(MIN_SHARE, Math.floor((MAX_FAILURES - counted) / (shares.length - at)))
     const found = await rows.causes(share, firstRow(order, filter), lastRow(order, filter), filter, limit)
     const size = found.reduce((sum, { count }) => sum + count, 0)
     for (const cause of found) causes.push({ ...share, ...cause, isPartial: size >= limit })
-    looked += size
+    counted += size
   }
-  return { causes: causes.sort((a, b) => b.lastAtMs - a.lastAtMs || b.count - a.count), looked }
+  return { causes: causes.sort((a, b) => b.lastAtMs - a.lastAtMs || b.count - a.count), counted }
 }
 
-/** The destinations and states that may have failures, the fewest first. The ledger also counts deliveries that are no longer stored, so there may be none. */
+/** The destinations and states that may have failures, those with the fewest first. The ledger also counts deliveries that are no longer stored, so there may be none. */
 function sharesOf(ledger: readonly LedgerRow[], filter: CauseFilter): CauseShare[] {
   return ledger
     .filter(({ destinationId }) => filter.destinationId === undefined || destinationId === filter.destinationId)

@@ -2,7 +2,7 @@
 
 import type { MessageFields, MessageFilter, SegmentContent } from '../store.ts'
 
-/** The content with only the given messages. A segment may have 500 KB, and a list a thousand messages. */
+/** The content with only the given messages. A segment may be 500 KB, and a list may have a thousand messages. */
 export function withOnly(content: SegmentContent, indexes: readonly number[]): SegmentContent {
   const items = Array.from<SegmentContent['items'][number]>({ length: Math.max(...indexes) + 1 }).fill(null)
   for (const index of indexes) items[index] = content.items[index] ?? null

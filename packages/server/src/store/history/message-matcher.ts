@@ -13,7 +13,7 @@ import { readSegments, userHashes } from './segment-rows.ts'
 const BYTES_PER_PAGE = 32 * 1024 * 1024
 /** Every segment counts as at least this many bytes, so that no more than 32,768 segments are read. */
 const MIN_BYTES_PER_SEGMENT = 1024
-/** Segments whose keys are read at once. These may have 60 KB each. */
+/** The number of segments whose keys are read at once. The keys of one segment may be 60 KB. */
 const SEGMENTS_AT_ONCE = 200
 const NONE: ReadonlySet<number> = new Set()
 

@@ -17,7 +17,7 @@ import { type ReadSegment, readSegment, readSegments, type SegmentHead, userHash
 const BYTES_PER_PAGE = 32 * 1024 * 1024
 /** The maximum number of messages with one messageId. They are of different sources, or some days apart. */
 const MAX_TRAILS = 20
-/** Rows that are read at once with their keys, which may have 60 KB each. */
+/** The number of rows that are read at once with their keys, which may be 60 KB each. */
 const STEP_WITH_KEYS = 200
 /** Greater than every index in a segment. */
 const LAST_INDEX = Number.MAX_SAFE_INTEGER

@@ -17,7 +17,7 @@ export interface SegmentHead<Id extends RowId> {
   count: number
   /** The indexes of duplicates. */
   absent: readonly number[]
-  /** Only if requested, because they may have 60 KB. */
+  /** Only if requested, because they may be 60 KB. */
   keys?: Uint8Array
 }
 

@@ -1,5 +1,5 @@
-// The books, which is the bookkeeping of the store: the ledger (the number of deliveries of each destination, by state), counts of messages per
-// source, and counts over time.
+// The books are the counts that the store keeps: the ledger (the number of deliveries of each destination, by state), counts of messages
+// per source, and counts over time.
 
 export interface LedgerRow {
   destinationId: string

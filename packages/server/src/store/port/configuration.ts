@@ -27,7 +27,7 @@ export interface ConfigurationStore {
   deleteToken(id: string, audit?: Audit<ControlToken>): Promise<boolean>
   /** When each token was last used, as recorded by `useToken`. Tokens that were never used are left out. */
   tokenUses(): Promise<{ id: string; atMs: number }[]>
-  /** Records the use of a token soon. Does nothing if the token was deleted or has a later use. */
+  /** Records the use of a token. Does nothing if the token was deleted or a later use is already recorded. */
   useToken(id: string, atMs: number): Promise<void>
   /** Small values that are not part of the configuration, for example token hashes and the id of the installation. */
   getSetting(name: string): Promise<string | undefined>

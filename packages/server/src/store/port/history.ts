@@ -24,7 +24,7 @@ export interface StoredMessage {
 }
 
 export interface MessageTrail extends StoredMessage {
-  /** How often its messageId was sent again within a day and dropped as a duplicate. Null if never. */
+  /** How often its messageId was sent again within a day and dropped as a duplicate. Null if it was never sent again. */
   repeats: { count: number; lastAtMs: number } | null
 }
 
@@ -72,7 +72,7 @@ export interface FailureCauses {
   /** Ordered by the time of the newest failure, newest first. */
   causes: FailureCause[]
   /** The number of failures that were counted. */
-  looked: number
+  counted: number
 }
 
 export interface DeliveryRow extends MessageFields {
@@ -96,7 +96,7 @@ export interface DeliveryRow extends MessageFields {
 }
 
 export interface DeliveryDetail extends DeliveryRow {
-  /** The message, and the messages of its segment that were in the same last request. Null if the message was purged. */
+  /** The message, and the other messages of its segment that its last request contained. Null if the message was purged. */
   content: SegmentContent | null
   history: (RequestRecord & { attempt: number })[]
   /** When the delivery was created. */

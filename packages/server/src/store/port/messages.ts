@@ -31,7 +31,7 @@ export interface Rejection {
 export interface IngestStore {
   /** Resolves after the commit. Rejects with StoreUnavailable if nothing of the batch was or will be stored. */
   accept(batch: AcceptBatch): Promise<AcceptResult>
-  /** Counts the rejection and stores the sample soon. Does not wait for that. */
+  /** Counts the rejection and stores the sample in the background. */
   reject(rejection: Rejection): void
   /** Counts messages of suppressed users that were dropped before they were stored. */
   suppressed(sourceId: string, count: number): void

@@ -135,7 +135,7 @@ export interface TraceContext {
   tracestate: string | null
 }
 
-/** Why a message is not sent to a destination, or, without a destination, why it is sent to none. */
+/** Why a message is not sent to a destination. With no destination: why it is not sent anywhere. */
 export type SkipReason =
   | 'no_destination'
   | 'destination_disabled'
@@ -144,7 +144,7 @@ export type SkipReason =
   | 'historical'
   | 'filtered'
 
-/** The rule of a destination's filter because of which a message was not sent. */
+/** The rule of a destination's filter that excluded a message. */
 export const FILTER_RULES = ['type_denied', 'type_not_allowed', 'event_denied', 'event_not_allowed'] as const
 export type FilterRule = (typeof FILTER_RULES)[number]
 

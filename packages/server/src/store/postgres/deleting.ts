@@ -206,10 +206,10 @@ function readsOf({ database, idMap }: StoreContext): DeletionAnswers {
   const inSnapshot = <T>(work: (reads: DeletionReads<string>) => Promise<T>): Promise<T> =>
     database.transaction((ask) => work(reads(ask)), { readOnly: true })
   return {
-    list: (...question) => inSnapshot((rows) => rows.list(...question)),
+    list: (...args) => inSnapshot((rows) => rows.list(...args)),
     one: (id) => inSnapshot((rows) => rows.one(id)),
-    targets: (...question) => inSnapshot((rows) => rows.targets(...question)),
-    suppressions: (...question) => atOnce.suppressions(...question),
+    targets: (...args) => inSnapshot((rows) => rows.targets(...args)),
+    suppressions: (...args) => atOnce.suppressions(...args),
     hasUserIds: () => atOnce.hasUserIds(),
   }
 }

@@ -3,8 +3,8 @@
 import type { ReplaySkipReason, RowId } from '../store.ts'
 
 export const REPLAYED_PER_STEP = 250
-/** Deliveries and rows that one step looks at. */
-export const LOOKS_PER_STEP = 500
+/** The maximum number of deliveries and rows that one step examines. */
+export const ENTRIES_PER_STEP = 500
 /** Small, because after a crash a shipment that was in flight is sent again as a whole. */
 export const MESSAGES_PER_SHIPMENT = 100
 /** The size of the bodies and attempts that one step reads. Bodies are read if messages may have been purged, attempts for deliveries that were selected by id. */
@@ -20,7 +20,7 @@ export interface Repeatable<Id extends RowId> {
 
 export class ReplayBudget<Id extends RowId> {
   replayed = 0
-  looks = LOOKS_PER_STEP
+  entries = ENTRIES_PER_STEP
   bytes = BYTES_PER_STEP
   /** How many more deliveries the current destination may get. */
   room = 0
@@ -35,7 +35,7 @@ export class ReplayBudget<Id extends RowId> {
   }
 
   get isSpent(): boolean {
-    return this.looks <= 0 || this.bytes <= 0 || this.replayed >= this.limit
+    return this.entries <= 0 || this.bytes <= 0 || this.replayed >= this.limit
   }
 
   skip(reason: ReplaySkipReason): void {

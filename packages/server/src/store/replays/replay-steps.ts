@@ -10,7 +10,7 @@
 import { resolveDeliveryIds } from '../history/delivery-ids.ts'
 import type { RowId } from '../port/model.ts'
 import type { ReplaySkipReason, ReplayStep } from '../port/replays.ts'
-import { LOOKS_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
+import { ENTRIES_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
 import { finalStatesOf, storedMessages } from './replay-final-states.ts'
 import { progressOf, type ReplayJobRow, replayJobOf } from './replay-job-row.ts'
 import { type ReplayCandidate, ReplayJudge } from './replay-judge.ts'
@@ -94,7 +94,7 @@ class Step<Id extends RowId> {
       )
     if (walked.length > 0) await this.#rows.saveParts(job, walked)
     const left = parts.length - walked.filter(({ over }) => over).length
-    const hasMoved = budget.looks < LOOKS_PER_STEP || left < parts.length || left === 0
+    const hasMoved = budget.entries < ENTRIES_PER_STEP || left < parts.length || left === 0
     const saved = await this.#rows.saveJob(job, hasMoved ? progressOf(job, budget, left === 0, atMs) : undefined, runner)
     return {
       ok: true,
@@ -119,10 +119,10 @@ class Step<Id extends RowId> {
   async #walk(walk: Walk<Id>, part: PartRow<Id>): Promise<void> {
     const budget = this.#budget
     for (let size = Math.min(budget.limit - budget.replayed, budget.room) + MORE_LOOKS; ; size *= 4) {
-      const { looks, after } = await walk(part, Math.min(size, budget.looks))
-      const verdicts = await this.#judge.judge(looks.flatMap(({ what }) => (typeof what === 'object' ? what : [])))
+      const { entries, after } = await walk(part, Math.min(size, budget.entries))
+      const verdicts = await this.#judge.judge(entries.flatMap(({ what }) => (typeof what === 'object' ? what : [])))
       let judged = 0
-      for (const { what, bytes, after: next } of looks) {
+      for (const { what, bytes, after: next } of entries) {
         if (budget.isSpent) return
         if (typeof what === 'string') budget.skip(what)
         if (typeof what === 'object') {
@@ -132,7 +132,7 @@ class Step<Id extends RowId> {
           if (verdict === undefined || !this.#replayOrSkip(what, verdict.found)) return
           budget.bytes -= verdict.bytes
         }
-        budget.looks--
+        budget.entries--
         budget.bytes -= bytes
         Object.assign(part, next)
       }

@@ -11,7 +11,8 @@ import { type ReplayDoc, type ReplayJobRow, replayDoc, rowRange } from './replay
 import type { ReplayCandidate } from './replay-judge.ts'
 import type { Place, ReplayRows } from './replay-rows.ts'
 
-export interface Look<Id extends RowId> {
+/** One delivery or row that a step examines. */
+export interface WalkEntry<Id extends RowId> {
   /** A delivery, the reason to skip it, or undefined for a row that does not match. */
   what: ReplayCandidate<Id> | ReplaySkipReason | undefined
   /** The number of bytes that were read for it. */
@@ -22,12 +23,12 @@ export interface Look<Id extends RowId> {
 
 export interface WalkPage<Id extends RowId> {
   /** At most `limit`. */
-  looks: Look<Id>[]
+  entries: WalkEntry<Id>[]
   /** The position of the part after all of them; null if it is at its end. */
   after: Place<Id> | null
 }
 
-/** Reads a page of at most `limit` looks, starting at a place. */
+/** Reads a page of at most `limit` entries, starting at a position. */
 export type Walk<Id extends RowId> = (from: Place<Id>, limit: number) => Promise<WalkPage<Id>>
 
 /** Docs of attempts that are in memory at once, in bytes. */
@@ -47,22 +48,22 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
   const { states, reason: wanted } = selection
   const { first, last } = rowRange(order, selection, job.bound)
 
-  const failures = async (from: Place<Id>, state: FinalStateName, limit: number): Promise<{ looks: Look<Id>[]; isEnd: boolean }> => {
+  const failures = async (from: Place<Id>, state: FinalStateName, limit: number): Promise<{ entries: WalkEntry<Id>[]; isEnd: boolean }> => {
     const found = await rows.failures({ destination, state, first: from.next as Id, last, limit })
-    const looks = found.map(({ id, origin, index, segment, reason }) => ({
+    const entries = found.map(({ id, origin, index, segment, reason }) => ({
       what: wanted === null || reason === wanted ? { destination, segment, origin, index, state, byId: false } : undefined,
       bytes: 0,
       after: { state: from.state, next: order.after(id), place: 0 },
     }))
-    return { looks, isEnd: found.length < limit }
+    return { entries, isEnd: found.length < limit }
   }
 
-  /** An attempt may have delivered many messages. Each of them is a separate look. */
-  const delivered = async (from: Place<Id>, limit: number): Promise<{ looks: Look<Id>[]; isEnd: boolean }> => {
+  /** An attempt may have delivered many messages. Each of them is a separate entry. */
+  const delivered = async (from: Place<Id>, limit: number): Promise<{ entries: WalkEntry<Id>[]; isEnd: boolean }> => {
     const found = await rows.attempts({ destination, first: from.next as Id, last, limit })
-    const looks: Look<Id>[] = []
+    const entries: WalkEntry<Id>[] = []
     for (const some of portions(found, BYTES_AT_ONCE, ({ bytes }) => bytes)) {
-      if (looks.length === limit) return { looks, isEnd: false }
+      if (entries.length === limit) return { entries, isEnd: false }
       const ended = some.filter(({ bytes }) => bytes > 0).map(({ id }) => id)
       const docs = new Map((ended.length === 0 ? [] : await rows.attemptDocs(ended)).map(({ id, doc }) => [id, doc]))
       for (const { id, origin, segment } of some) {
@@ -72,12 +73,12 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
         const indexes = f.flatMap(([state, , of]) => (state === 'delivered' ? of : []))
         let place = id === from.next ? from.place : 0
         let bytes = doc?.length ?? 0
-        if (looks.length === limit) return { looks, isEnd: false }
-        if (place >= indexes.length) looks.push({ what: undefined, bytes, after })
+        if (entries.length === limit) return { entries, isEnd: false }
+        if (place >= indexes.length) entries.push({ what: undefined, bytes, after })
         for (; place < indexes.length; place++, bytes = 0) {
-          if (looks.length === limit) return { looks, isEnd: false }
+          if (entries.length === limit) return { entries, isEnd: false }
           const index = indexes[place] as number
-          looks.push({
+          entries.push({
             what: { destination, segment, origin, index, state: 'delivered', byId: false },
             bytes,
             after: place + 1 < indexes.length ? { state: from.state, next: id, place: place + 1 } : after,
@@ -85,16 +86,16 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
         }
       }
     }
-    return { looks, isEnd: found.length < limit }
+    return { entries, isEnd: found.length < limit }
   }
 
   return async (from, limit) => {
     const state = states[from.state]
     const next = from.state + 1 < states.length ? { state: from.state + 1, next: first, place: 0 } : null
     // Delivered deliveries have no reason.
-    if (state === undefined || (state === 'delivered' && wanted !== null)) return { looks: [], after: next }
-    const { looks, isEnd } = state === 'delivered' ? await delivered(from, limit) : await failures(from, state, limit)
-    return { looks, after: isEnd ? next : (looks.at(-1)?.after ?? from) }
+    if (state === undefined || (state === 'delivered' && wanted !== null)) return { entries: [], after: next }
+    const { entries, isEnd } = state === 'delivered' ? await delivered(from, limit) : await failures(from, state, limit)
+    return { entries, after: isEnd ? next : (entries.at(-1)?.after ?? from) }
   }
 }
 
@@ -113,7 +114,7 @@ async function pageOfIds<Id extends RowId>(
   // The page ends before the first delivery that was not read, because of the limit of bytes. The next page begins with it.
   const unread = found.findIndex((delivery) => delivery !== undefined && !ends.has(delivery.origin))
   const read = unread === -1 ? found : found.slice(0, unread)
-  const looks = read.map((delivery, at): Look<Id> => {
+  const entries = read.map((delivery, at): WalkEntry<Id> => {
     const own = delivery && ends.get(delivery.origin)
     const state = delivery && own?.states.get(delivery.index)
     const bytes = own?.bytes ?? 0
@@ -125,5 +126,5 @@ async function pageOfIds<Id extends RowId>(
       after: { state: from.state, next: start + at + 1, place: 0 },
     }
   })
-  return { looks, after: start + read.length < deliveryIds.length ? { ...from, next: start + read.length } : null }
+  return { entries, after: start + read.length < deliveryIds.length ? { ...from, next: start + read.length } : null }
 }

@@ -231,9 +231,9 @@ class Sqlite implements SqliteStore {
   async #dropMessages(beforeMs: number): Promise<void> {
     const writer = this.#writer
     await writer.run('forgetKeys', {})
-    // The line must be set before the pinned segments are read, so that nothing older than the line can become owed in between.
-    const line = await writer.run('retentionBegin', { beforeMs })
-    await writer.run('retentionPin', { segments: await this.#reader.ask('retention', 'pinned', line) })
+    // The cutoff must be set before the pinned segments are read, so that no older segment can get new deliveries in between.
+    const cutoff = await writer.run('retentionBegin', { beforeMs })
+    await writer.run('retentionPin', { segments: await this.#reader.ask('retention', 'pinned', cutoff) })
     await runInSteps(
       () => writer.run('retentionStep', {}),
       () => this.#closed,

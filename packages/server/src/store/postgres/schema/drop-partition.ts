@@ -45,19 +45,19 @@ const ARCHIVE_COUNTS = statement({
 
 export class PartitionDropper {
   readonly #ask: Ask
-  readonly #line: string
+  readonly #cutoff: string
   readonly #since: string
   /** SQL conditions for old rows that must be kept. */
   readonly #keep: Record<PartitionedTable, string>
 
   /** `since`: replays that were not pinned yet have later row ids than this. */
-  constructor(ask: Ask, line: string, since: string) {
+  constructor(ask: Ask, cutoff: string, since: string) {
     this.#ask = ask
-    this.#line = line
+    this.#cutoff = cutoff
     this.#since = since
     const pinned = (column: string): string => `EXISTS (SELECT 1 FROM pinned WHERE pinned.segment = g.${column})`
     // A row that was created by a node whose clock is behind may belong to a segment after the cutoff.
-    const byRow = `(g.segment >= ${line} OR ${pinned('segment')})`
+    const byRow = `(g.segment >= ${cutoff} OR ${pinned('segment')})`
     this.#keep = {
       segments: pinned('seq'),
       attempts: byRow,
@@ -162,9 +162,9 @@ export class PartitionDropper {
     const { count } = await this.#ask(
       `INSERT INTO pinned SELECT DISTINCT segment FROM replays
        WHERE origin > $1 AND segment < $2 AND (state IS NULL OR state = 'retrying') ON CONFLICT DO NOTHING`,
-      [this.#since, this.#line],
+      [this.#since, this.#cutoff],
     )
-    const young = BigInt(this.#line) > BigInt(this.#since) ? await this.#pinYoung() : 0
+    const young = BigInt(this.#cutoff) > BigInt(this.#since) ? await this.#pinYoung() : 0
     return count + young > 0
   }
 
@@ -178,7 +178,7 @@ export class PartitionDropper {
        INSERT INTO pinned SELECT DISTINCT (part->>1)::bigint
          FROM (SELECT holder FROM holders UNION ALL SELECT 0) h JOIN shipments s ON s.holder = h.holder AND s.id > $1
          CROSS JOIN jsonb_array_elements(s.parts::jsonb) AS part WHERE (part->>1)::bigint < $2 ON CONFLICT DO NOTHING`,
-      [this.#since, this.#line],
+      [this.#since, this.#cutoff],
     )
     return count
   }

@@ -44,21 +44,21 @@ async function dropWith(connection: Connection, { ids, isClosed }: StoreContext,
   // The cutoff is never later than the newest row id, so that messages accepted from now on are after it, whatever the clock says.
   const newest = ids.next()
   const asked = rowIdAt(lineMs)
-  const line = asked < newest ? asked : newest
+  const cutoff = asked < newest ? asked : newest
   const nowMs = msOfRowId(newest)
-  if (!(await isAnyBefore(ask, line))) return
-  await pin(ask, line)
-  const dropper = new PartitionDropper(ask, line, rowIdAt(nowMs - TRANSACTION_MS))
+  if (!(await isAnyBefore(ask, cutoff))) return
+  await pin(ask, cutoff)
+  const dropper = new PartitionDropper(ask, cutoff, rowIdAt(nowMs - TRANSACTION_MS))
   for (const table of TABLES) {
-    const lineKey = keyOf(table, line)
+    const cutoffKey = keyOf(table, cutoff)
     for (const day of await partitionedDays(ask, table)) {
-      if (BigInt(firstKey(table, day)) >= BigInt(lineKey)) continue
-      const isWhole = BigInt(firstKey(table, day + 1)) <= BigInt(lineKey) && (day + 1) * DAY_MS + SETTLED_MS <= nowMs
+      if (BigInt(firstKey(table, day)) >= BigInt(cutoffKey)) continue
+      const isWhole = BigInt(firstKey(table, day + 1)) <= BigInt(cutoffKey) && (day + 1) * DAY_MS + SETTLED_MS <= nowMs
       const name = partitionName(table, day)
-      const goes = isWhole ? await dropper.dayOf(table, name) : dropper.rowsOf(table, name, lineKey)
+      const goes = isWhole ? await dropper.dayOf(table, name) : dropper.rowsOf(table, name, cutoffKey)
       if (!(await untilDone(goes, isClosed))) return
     }
-    if (!(await untilDone(dropper.rowsOf(table, `${table}_rest`, lineKey), isClosed))) return
+    if (!(await untilDone(dropper.rowsOf(table, `${table}_rest`, cutoffKey), isClosed))) return
   }
 }
 
@@ -78,27 +78,27 @@ async function untilDone(step: () => Promise<boolean>, isClosed: () => boolean):
 }
 
 /** The key in `table` that corresponds to the cutoff. */
-function keyOf(table: PartitionedTable, line: string): string {
-  return table === 'message_keys' ? String(dayOf(msOfRowId(line))) : line
+function keyOf(table: PartitionedTable, cutoff: string): string {
+  return table === 'message_keys' ? String(dayOf(msOfRowId(cutoff))) : cutoff
 }
 
 /** Nearly always false. Then there is no need to read the shipments, of which there may be a million. */
-async function isAnyBefore(ask: Ask, line: string): Promise<boolean> {
+async function isAnyBefore(ask: Ask, cutoff: string): Promise<boolean> {
   for (const table of TABLES) {
-    const lineKey = keyOf(table, line)
-    for (const day of await partitionedDays(ask, table)) if (BigInt(firstKey(table, day)) < BigInt(lineKey)) return true
-    const { rows } = await ask(`SELECT 1 FROM ${table}_rest WHERE ${PARTITIONED[table]} < $1 LIMIT 1`, [lineKey])
+    const cutoffKey = keyOf(table, cutoff)
+    for (const day of await partitionedDays(ask, table)) if (BigInt(firstKey(table, day)) < BigInt(cutoffKey)) return true
+    const { rows } = await ask(`SELECT 1 FROM ${table}_rest WHERE ${PARTITIONED[table]} < $1 LIMIT 1`, [cutoffKey])
     if (rows.length > 0) return true
   }
   return false
 }
 
 /** Pins the segments before the cutoff that pending shipments refer to. Segments that are replayed while segments are dropped are added under the lock. */
-async function pin(ask: Ask, line: string): Promise<void> {
+async function pin(ask: Ask, cutoff: string): Promise<void> {
   await ask('DELETE FROM pinned')
   await ask(
     `INSERT INTO pinned SELECT DISTINCT (part->>1)::bigint FROM shipments, jsonb_array_elements(parts::jsonb) AS part
      WHERE (part->>1)::bigint < $1`,
-    [line],
+    [cutoff],
   )
 }

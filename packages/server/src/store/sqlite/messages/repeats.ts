@@ -29,9 +29,9 @@ export function countRepeats(rows: Rows, duplicates: Duplicates, keys: Uint32Arr
   }
 }
 
-/** Drops some rows whose segment is older than the line. Returns false if there are none. */
-export function dropRepeats(rows: Rows, line: number): boolean {
+/** Drops some rows whose segment is older than the cutoff. Returns false if there are none. */
+export function dropRepeats(rows: Rows, cutoff: number): boolean {
   const sql = `DELETE FROM repeats WHERE (segment, digest) IN
     (SELECT segment, digest FROM repeats WHERE segment < ? ORDER BY segment, digest LIMIT ${ROWS_PER_STEP})`
-  return rows.run(sql, line) > 0
+  return rows.run(sql, cutoff) > 0
 }

@@ -1,4 +1,4 @@
-// Drops rows that are older than a row id, the line, a few hundred rows per commit. Messages with pending deliveries are never dropped, however old:
+// Drops rows whose row ids are below a cutoff, a few hundred rows per commit. Messages with pending deliveries are never dropped, however old:
 // segments that pending shipments refer to are pinned, and are kept together with all rows about their messages. The counts of dropped rows
 // are added to the ledger's archive in the same transaction, so that the ledger can still be recounted from rows.
 
@@ -45,7 +45,7 @@ export class Retention {
   readonly #duplicates: Duplicates
   readonly #ids: RowIds
   readonly #archive: GroupCounts<'owed' | (typeof ENDS)[number]>
-  #line = 0
+  #cutoff = 0
   #pinned: ReadonlySet<number> = new Set()
   #isPinned = false
   /** The last row that was read in each table, now and as of the last commit. */
@@ -59,14 +59,14 @@ export class Retention {
     this.#archive = new GroupCounts(rows.database, 'ledger_archive', 'destination', ['owed', ...ENDS])
   }
 
-  /** Sets and returns the line. It is never greater than the next row id, so that messages accepted from now on are kept, whatever the clock says. */
+  /** Sets and returns the cutoff. It is never greater than the next row id, so that messages accepted from now on are kept, whatever the clock says. */
   begin(beforeMs: number): number {
-    this.#line = Math.min(rowIdAt(beforeMs), this.#ids.last + 1)
+    this.#cutoff = Math.min(rowIdAt(beforeMs), this.#ids.last + 1)
     this.#isPinned = false
-    return this.#line
+    return this.#cutoff
   }
 
-  /** The segments before the line that have pending deliveries. They must be read after `begin`, because from then on no older segment can get new deliveries. */
+  /** The segments before the cutoff that have pending deliveries. They must be read after `begin`, because from then on no older segment can get new deliveries. */
   pin(segments: Float64Array): void {
     this.#pinned = new Set(segments)
     this.#isPinned = true
@@ -74,16 +74,16 @@ export class Retention {
     this.#committed = { ...START }
   }
 
-  /** Segments before the line must not get new deliveries, because these would not be pinned. */
+  /** Segments before the cutoff must not get new deliveries, because these would not be pinned. */
   isDropping(segment: number): boolean {
-    return segment < this.#line
+    return segment < this.#cutoff
   }
 
   /** Returns false if there is nothing more to drop. */
   step(): boolean {
     if (!this.#isPinned) throw new Error('the pinned segments have not been set')
     const tables = Object.keys(TABLES) as Table[]
-    return tables.some((table) => this.#drop(table)) || dropRepeats(this.#rows, this.#line) || this.#duplicates.dropStep(this.#line)
+    return tables.some((table) => this.#drop(table)) || dropRepeats(this.#rows, this.#cutoff) || this.#duplicates.dropStep(this.#cutoff)
   }
 
   committed(): void {
@@ -99,7 +99,7 @@ export class Retention {
     const { key, columns, group, limit } = TABLES[table]
     const select = `SELECT ${key} AS key, ${columns} FROM ${table} WHERE ${key} > ? AND ${key} < ? ${group} ORDER BY ${key} LIMIT ${limit}`
     const remove = `DELETE FROM ${table} WHERE ${key} = ?`
-    const old = this.#rows.all<OldRow>(select, this.#read[table], this.#line)
+    const old = this.#rows.all<OldRow>(select, this.#read[table], this.#cutoff)
     const hasDeletions = table === 'attempts' && old.length > 0 && this.#rows.all('SELECT 1 FROM deletion_targets LIMIT 1').length > 0
     for (const row of old) {
       this.#read[table] = row.key
@@ -125,12 +125,13 @@ export class Retention {
   }
 }
 
-/** The segments before a line that have pending deliveries. Runs in the reading thread. */
-export function pinnedSegments({ database }: Rows, line: number): Float64Array {
+/** The segments before a cutoff that have pending deliveries. Runs in the reading thread. */
+export function pinnedSegments({ database }: Rows, cutoff: number): Float64Array {
   const pinned = new Set<number>()
   // Usually nothing that old is stored. Then there is no need to read the shipments, of which there may be a million.
-  if (database.prepare('SELECT 1 FROM segments WHERE seq < ? LIMIT 1').get(line) === undefined) return new Float64Array()
+  if (database.prepare('SELECT 1 FROM segments WHERE seq < ? LIMIT 1').get(cutoff) === undefined) return new Float64Array()
   const rows = database.prepare('SELECT parts FROM shipments').iterate() as unknown as Iterable<{ parts: string }>
-  for (const { parts } of rows) for (const [, segment] of JSON.parse(parts) as StoredPart<number>[]) if (segment < line) pinned.add(segment)
+  for (const { parts } of rows)
+    for (const [, segment] of JSON.parse(parts) as StoredPart<number>[]) if (segment < cutoff) pinned.add(segment)
   return Float64Array.from(pinned)
 }

@@ -1,10 +1,10 @@
-// The main thread's side of the reading thread. Each question has a number, and its answer has the same number. When the thread has ended,
-// questions are rejected with StoreUnavailable.
+// The main thread's side of the reading thread. Each request has a number, and its response has the same number. When the thread has ended,
+// requests are rejected with StoreUnavailable.
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { InvalidCursor, StoreUnavailable } from '../../store.ts'
-import type { Answer, Question, Reads } from './reader-thread.ts'
+import type { ReadRequest, ReadResponse, Reads } from './reader-thread.ts'
 
 type Asked<Topic> = {
   [Name in keyof Topic]: Topic[Name] extends (...args: infer Args) => infer Answered ? (...args: Args) => Promise<Awaited<Answered>> : never
@@ -19,7 +19,7 @@ export class ReaderClient {
 
   constructor(path: string) {
     this.#worker = new Worker(new URL('./reader-thread.ts', import.meta.url), { workerData: { path }, name: 'switchyard-reader' })
-    this.#worker.on('message', (answer: Answer) => {
+    this.#worker.on('message', (answer: ReadResponse) => {
       const asked = this.#asked.get(answer.id)
       this.#asked.delete(answer.id)
       if (answer.ok) asked?.resolve(answer.value as never)
@@ -38,23 +38,23 @@ export class ReaderClient {
     const id = ++this.#last
     return new Promise((resolve, reject) => {
       this.#asked.set(id, { resolve, reject })
-      this.#worker.postMessage({ id, topic, name, args } satisfies Question, [])
+      this.#worker.postMessage({ id, topic, name, args } satisfies ReadRequest, [])
     })
   }
 
   /**
-   * A topic of the port: a call of a method is a question to the reading thread, except for the methods of `own`. The result is a proxy that can be
-   * called but not copied: Object.assign or a spread copies the methods of `own` and drops the questions.
+   * A topic of the port: a call of a method is a request to the reading thread, except for the methods of `own`. The result is a proxy that can be
+   * called but not copied: Object.assign or a spread copies the methods of `own` and drops the others.
    */
   topic<T extends keyof Reads, Own extends object>(topic: T, own: Own): Own & Omit<Asked<Reads[T]>, keyof Own> {
-    // Code that inspects objects also reads properties that are no questions: `then` when a promise is resolved with this object, symbols when it is logged.
-    const isQuestion = (name: string | symbol): boolean => typeof name === 'string' && name !== 'then' && !(name in own)
+    // Code that inspects objects also reads properties that are not methods of the topic: `then` when a promise is resolved with this object, symbols when it is logged.
+    const isRequest = (name: string | symbol): boolean => typeof name === 'string' && name !== 'then' && !(name in own)
     const get = (target: Own, name: string | symbol): unknown =>
-      isQuestion(name) ? (...args: never) => this.ask(topic, name as never, ...args) : Reflect.get(target, name)
+      isRequest(name) ? (...args: never) => this.ask(topic, name as never, ...args) : Reflect.get(target, name)
     return new Proxy(own, { get }) as Own & Asked<Reads[T]>
   }
 
-  /** Ends the thread after it has answered all questions. */
+  /** Ends the thread after it has answered all requests. */
   async close(): Promise<void> {
     if (this.#ended) return
     this.#ended = new Error('the store is closed')

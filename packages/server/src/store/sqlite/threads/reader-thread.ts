@@ -21,7 +21,7 @@ import { openReader } from '../schema/database.ts'
 
 type Keys = readonly FoundKey<number>[]
 
-/** The questions, by topic. A function that returns a promise awaits nothing but rows, which are read synchronously. */
+/** The methods that can be called, by topic. A function that returns a promise awaits nothing but rows, which are read synchronously. */
 function createReads(rows: Rows) {
   const history = (found: Keys = []): HistoryReads =>
     historyReads<number>((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows) }))
@@ -29,36 +29,36 @@ function createReads(rows: Rows) {
     configuration: configurationReads(rows),
     books: booksOf(bookRows(rows)),
     history: history(),
-    /** Questions of the history about a messageId. `found`: the segments in which the writing thread found it. */
+    /** Reads of the history by messageId. `found`: the segments in which the writing thread found it. */
     found: {
       messages: (found: Keys, filter: MessageFilter, page: PageRequest) => history(found).messages(filter, page),
       message: (found: Keys, id: string) => history(found).message(id),
       trails: (found: Keys, id: string) => history(found).trails(id),
     },
     deletions: new DeletionReads(deletionRows(rows)),
-    retention: { pinned: (line: number) => pinnedSegments(rows, line) },
+    retention: { pinned: (cutoff: number) => pinnedSegments(rows, cutoff) },
     replays: replayReads(rows),
   }
 }
 
 export type Reads = ReturnType<typeof createReads>
 
-export interface Question {
+export interface ReadRequest {
   id: number
   topic: keyof Reads
   name: string
   args: unknown[]
 }
 
-export type Answer = { id: number; ok: true; value: unknown } | { id: number; ok: false; message: string; invalidCursor: boolean }
+export type ReadResponse = { id: number; ok: true; value: unknown } | { id: number; ok: false; message: string; invalidCursor: boolean }
 
 if (parentPort !== null) {
   const port = parentPort
   const database = openReader((workerData as { path: string }).path)
   const reads = createReads(new Rows(database))
   const inTurn = createSerialQueue()
-  const answerTo = async ({ id, topic, name, args }: Question): Promise<void> => {
-    let answer: Answer
+  const respondTo = async ({ id, topic, name, args }: ReadRequest): Promise<void> => {
+    let answer: ReadResponse
     try {
       database.exec('BEGIN')
       const asked = reads[topic] as unknown as Record<string, (...args: unknown[]) => unknown>
@@ -70,9 +70,9 @@ if (parentPort !== null) {
     if (database.isTransaction) database.exec('ROLLBACK')
     port.postMessage(answer)
   }
-  port.on('message', (question: Question | 'close') => {
+  port.on('message', (request: ReadRequest | 'close') => {
     void inTurn(async () => {
-      if (question !== 'close') return answerTo(question)
+      if (request !== 'close') return respondTo(request)
       database.close()
       port.close()
     })
