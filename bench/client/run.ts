@@ -66,7 +66,7 @@ const judged = targets(results, installed, loadTimes)
 const report = [
   '# Client benchmark',
   machine,
-  `Median (min–max) of the rounds; ratios are formed within a round, above 1 is faster than Segment. "The loop yields" means a turn of
+  `Median (min–max) of the rounds; ratios are computed within a round, above 1 is faster than Segment. "The loop yields" means a turn of
 the event loop (setImmediate) after every 50 calls.${options.quick ? ' A quick run: fewer calls than the targets assume.' : ''}`,
   '## Targets',
   targetsText(judged),

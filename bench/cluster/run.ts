@@ -94,7 +94,7 @@ const report = [
   '# Cluster benchmark',
   machine,
   `- ${postgres.version} on the same machine, fsync and synchronous_commit on`,
-  'Median (min–max) of the rounds; ratios are formed within a round. One sender, one receiver, `track` events of 700 bytes.',
+  'Median (min–max) of the rounds; ratios are computed within a round. One sender, one receiver, `track` events of 700 bytes.',
   '## Targets',
   targetsText(judged),
   ...section('delivery', 'In → durable → POST out → outcome durable', deliveryText),

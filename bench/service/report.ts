@@ -152,13 +152,13 @@ function titlesIn<Run>(titles: Titles, rounds: ProgramRound<Run>[]): Titles {
 }
 
 export const NOT_MEASURED = `- A network: all traffic is on 127.0.0.1, without latency, loss, TLS or a proxy; so is the peers' database.
-- A machine of its own: sender, receiver and program share the cores, and other work may run beside them. Programs take turns
-  within a round; trust ratios and spreads, not seconds.
+- A dedicated machine: sender, receiver and program share the cores, and other processes may run at the same time. Programs take
+  turns within a round; trust ratios and spreads, not seconds.
 - A disk that is slow to sync, or a power failure: a successful fsync is trusted.
-- Signed, batched or several-URL deliveries; other calls than \`track\`; text beyond ASCII; more than one source or healthy
-  destination at a time; gzip.
-- The peers beyond this work. graphile-worker and BullMQ do more than post, and retry as the service does; the limit and bare
-  Fastify do less than any service must.
-- Other data. The events are drawn from numbers and a small vocabulary; real text compresses less, and a store that
-  compresses is then larger.
-- Days: retention, a store of more than about a million messages, memory over more than minutes.`
+- Deliveries that are signed, batched or sent to several URLs; other calls than \`track\`; text beyond ASCII; more than one
+  source or healthy destination at a time; gzip.
+- Other features of the peers. graphile-worker and BullMQ do more than send POST requests, and retry as the service does; the limit
+  and bare Fastify do less than any service must.
+- Other data. The events consist of numbers and words of a small vocabulary; real text compresses less, so a compressed store
+  would be larger.
+- Long runs: retention, a store of more than about a million messages, memory use over hours or days.`

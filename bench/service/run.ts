@@ -131,7 +131,7 @@ const report = [
   ]
     .filter(Boolean)
     .join('\n'),
-  `Median (min–max) of the rounds; ratios are formed within a round. One sender, one receiver, \`track\` events of 700 bytes, batches of 15
+  `Median (min–max) of the rounds; ratios are computed within a round. One sender, one receiver, \`track\` events of 700 bytes, batches of 15
 over 16 connections.${options.quick ? ' A quick run: fewer events and smaller backlogs than the targets assume.' : ''}`,
   '## Targets',
   targetsText(judged),
