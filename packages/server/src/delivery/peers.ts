@@ -1,14 +1,14 @@
-// The nodes on one store report the state of their lanes to each other. If one node finds a receiver failing, the others stop sending to
-// it, and every node can show the state across all nodes. Reports are sent with the heartbeat, so they are up to two seconds old. Another
-// node may run another version: values that cannot be read are ignored, and a wrong report can only delay requests until the next probe.
+// The nodes on one store report the state of their lanes to each other. If a receiver fails on one node, the others open
+// their breakers too, and every node can show the state across all nodes. Reports are sent with the heartbeat, so they are up to two
+// seconds old. Another node may run a different version: values that cannot be read are ignored, and a wrong report can only delay requests until the next probe.
 
 import { type Nodes, positionOf } from '../store/store.ts'
 import type { BreakerState, PeerReport } from './lanes/breaker.ts'
 
 const KEY = 'lanes'
-/** If there are more destinations, those whose breaker is open are reported first. */
+/** The number of destinations reported. If there are more, those whose breaker is open come first. */
 const MAX_REPORTED = 500
-/** Longer than a breaker ever waits between probes. */
+/** Larger numbers in a report are ignored. A breaker never waits this long between probes. */
 const MAX_MS = 3_600_000
 
 /** The state of a lane as reported to other nodes. */
@@ -25,7 +25,7 @@ type WireState = [string, number, number | null, number | null, number | null, n
 export interface PeersOptions {
   nodes: Nodes
   laneStates: () => Iterable<[destinationId: string, state: LaneState]>
-  /** `isFirst`: whether this node probes at the normal rate. */
+  /** `isFirst`: whether this is the one node that probes at the normal rate while other nodes probe too. */
   onReport: (destinationId: string, report: PeerReport, isFirst: boolean) => void
 }
 
@@ -67,7 +67,7 @@ export class Peers {
         else this.#others.set(destinationId, [state])
       }
     }
-    // A destination that is no longer reported gets one last, empty report.
+    // For a destination that is no longer reported, one last empty report tells the breaker so.
     for (const id of new Set([...this.#others.keys(), ...before.keys()]))
       onReport(id, reportOf(this.#others.get(id) ?? []), positionOf(id, nodes) === 0)
     nodes.announce(KEY, others.length === 0 ? undefined : encode(laneStates()))

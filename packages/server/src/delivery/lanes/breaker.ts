@@ -1,12 +1,13 @@
 // The circuit breaker of a destination. It opens after a run of failures without a success; then one probe at a time is sent, at growing
 // intervals. A success closes it. The number of requests allowed in flight then grows from two with every success, so that the backlog
-// does not overload a receiver that has just recovered. Reports of other nodes count: on a report of a failing receiver the breaker opens
-// without failures of its own, leaves most of the probing to the first node, and closes when another node reports a recovery.
+// does not overload a receiver that has just recovered. Reports from other nodes count too. If another node reports that the receiver
+// fails, the breaker opens without failures of its own and leaves most of the probing to one node. If another node reports that the
+// receiver has recovered, the breaker closes.
 // Pure except for its own state.
 
 export type BreakerState = 'closed' | 'open' | 'probing'
 
-/** `failedOften`: a failure that completes a run of FAILURES_TO_OPEN. */
+/** `failedOften`: a failure in a run that has reached FAILURES_TO_OPEN. */
 export type BreakerEvent = 'started' | 'succeeded' | 'failed' | 'failedOften' | 'withdrawn' | 'reset' | 'peerFailing' | 'peerRecovered'
 
 /** The table is total: a missing state or event is a compile error. */
@@ -54,12 +55,12 @@ export const TRUST_OWN_SUCCESS_MS = 5_000
 export const PEER_PROBE_FACTOR = 4
 
 const REPORT_CLOSED_MS = 10_000
-/** The greatest age of a report. An event that it calls recent may precede an event on this node. */
+/** The maximum age of a report. A reported failure may be older than stated by this much, so it may precede a success on this node. */
 const PEER_REPORT_AGE_MS = 2_000
 
 /** What other nodes report about the receiver. */
 export interface PeerReport {
-  /** Milliseconds until the next probe by a node that saw failures itself; null if no breaker is open for that reason. */
+  /** Milliseconds until the next probe by a node that saw failures itself (the latest if there are several); null if there is no such node. */
   openForMs: number | null
   /** How long ago a request of one of those nodes last failed. */
   failedAgoMs: number
@@ -75,8 +76,8 @@ export class Breaker {
   #probeAtMs = 0
   #ramp = Number.POSITIVE_INFINITY
   #succeededAtMs = Number.NEGATIVE_INFINITY
-  /** When a request last failed, and when a report of another node last opened the breaker. */
   #failedAtMs = Number.NEGATIVE_INFINITY
+  /** When a report from another node last opened the breaker. */
   #openedByPeerAtMs = Number.NEGATIVE_INFINITY
   #closedAtMs = Number.NEGATIVE_INFINITY
   #openedAtMs = Number.NEGATIVE_INFINITY
@@ -95,7 +96,7 @@ export class Breaker {
     return this.#state === 'closed' ? null : this.#probeAtMs
   }
 
-  /** When it left the closed state; null while closed. */
+  /** When the breaker left the closed state; null while closed. */
   get openSinceMs(): number | null {
     return this.#state === 'closed' ? null : this.#openedAtMs
   }
@@ -143,7 +144,7 @@ export class Breaker {
     }
   }
 
-  /** `isFirst`: whether this is the one node that probes at the normal rate. */
+  /** `isFirst`: whether this is the one node that probes at the normal rate while other nodes probe too. */
   onPeerReport({ openForMs, failedAgoMs, closedAgoMs }: PeerReport, isFirst: boolean, nowMs: number): void {
     this.#probeFactor = isFirst || openForMs === null ? 1 : PEER_PROBE_FACTOR
     if (this.#state === 'closed') {
@@ -178,7 +179,7 @@ export class Breaker {
     this.#on('withdrawn')
   }
 
-  /** Called when the URLs change, because the destination is then another receiver. */
+  /** Called when the URLs change, because the destination is then a different receiver. */
   reset(): void {
     this.#failures = 0
     this.#probes = 0

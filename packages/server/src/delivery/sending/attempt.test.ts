@@ -1,5 +1,5 @@
-// Attempts at real receivers on free ports, most of which misbehave. Tests in which the deadline passes use a short one. How an attempt
-// gets its connection is tested in connections.test.ts.
+// Sends attempts to real receivers on free ports, most of which misbehave. How an attempt gets its connection is tested in
+// connections.test.ts.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -12,6 +12,7 @@ import {
   assertTimedOut,
   httpReceiver,
   listening,
+  PARTIAL_READ_MS,
   post,
   rawReceiver,
   SHORT_MS,
@@ -20,6 +21,7 @@ import {
   withResolvers,
 } from '../fixtures/attempts.ts'
 import { createSender, MAX_RESPONSE_BYTES } from './attempt.ts'
+import type { Outcome } from './outcome.ts'
 
 async function readAll(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
@@ -27,7 +29,7 @@ async function readAll(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-test('a message is posted whole, with its headers and its length, and a 2xx is a success', async (t) => {
+test('a message is posted with its headers and its length, and a 2xx is a success', async (t) => {
   let got: unknown
   const url = await httpReceiver(t, (request, response) => {
     void readAll(request).then((body) => {
@@ -57,7 +59,7 @@ test('a message is posted whole, with its headers and its length, and a 2xx is a
   ])
 })
 
-test('a body of bytes is posted as it is, and an empty one with a length of 0', async (t) => {
+test('a body of bytes is posted unchanged, and an empty body with a content length of 0', async (t) => {
   const bodies: [string, string | undefined][] = []
   const url = await httpReceiver(t, (request, response) => {
     void readAll(request).then((body) => {
@@ -74,7 +76,7 @@ test('a body of bytes is posted as it is, and an empty one with a length of 0', 
   ])
 })
 
-test('every status has its verdict, and a failure keeps the start of the answer', async (t) => {
+test('every status gets its verdict, and a failure keeps the start of the response', async (t) => {
   const url = await httpReceiver(t, (request, response) => {
     request.resume()
     response.writeHead(Number(request.url?.slice(6))).end('why')
@@ -117,7 +119,7 @@ test('redirects are not followed', async (t) => {
   assert.equal(requests, 1)
 })
 
-test('204 needs no body, and interim answers are passed over', async (t) => {
+test('a 204 needs no body, and interim (1xx) responses are skipped', async (t) => {
   const sender = senderFor(t)
   assert.equal((await post(sender, await httpReceiver(t, statusAnswer(204)))).status, 204)
   for (const interim of ['100 Continue', '100 Continue\r\n\r\nHTTP/1.1 100 Continue', '102 Processing', '103 Early Hints\r\nLink: </a>']) {
@@ -134,7 +136,7 @@ test('204 needs no body, and interim answers are passed over', async (t) => {
   }
 })
 
-test('Retry-After is heard on 429 and 503', async (t) => {
+test('Retry-After is honoured on 429 and 503 only', async (t) => {
   const nowMs = Date.UTC(2030, 0, 1)
   const sender = senderFor(t, { now: () => nowMs })
   const asked = async (status: number, retryAfter: string): Promise<number | null> =>
@@ -150,20 +152,22 @@ test('a receiver that never answers times out', async (t) => {
   assertTimedOut(await post(senderFor(t), url, { timeoutMs: SHORT_MS }), /waiting for the response/)
 })
 
-test('a receiver that drips its headers or its body times out, whatever the status', async (t) => {
+test('a receiver that sends its headers or its body one byte at a time causes a timeout, whatever the status', async (t) => {
+  // At one byte every 20 ms, neither the headers nor the 1,000 bytes of the body are complete by the deadline.
   const drip = (start: string) => (socket: Socket) => {
     socket.write(start)
     const timer = setInterval(() => socket.write('x'), 20)
     socket.once('close', () => clearInterval(timer))
   }
   const sender = senderFor(t)
-  const headers = await post(sender, await rawReceiver(t, drip('HTTP/1.1 200 OK\r\nX-Slow: ')), { timeoutMs: SHORT_MS })
-  assertTimedOut(headers, /waiting for the response/)
-  const body = await post(sender, await rawReceiver(t, drip('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n')), { timeoutMs: SHORT_MS })
-  assertTimedOut(body, /response was being read/)
+  const starts = ['HTTP/1.1 200 OK\r\nX-Slow: ', 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n', 'HTTP/1.1 500 No\r\n\r\n'] as const
+  const urls = await Promise.all(starts.map((start) => rawReceiver(t, drip(start))))
+  const outcomes = await Promise.all(urls.map((url) => post(sender, url, { timeoutMs: PARTIAL_READ_MS })))
+  const [headers, body, endless] = outcomes as [Outcome, Outcome, Outcome]
+  assertTimedOut(headers, /waiting for the response/, PARTIAL_READ_MS)
+  assertTimedOut(body, /response was being read/, PARTIAL_READ_MS)
   assert.equal(body.status, 200)
-  const endless = await post(sender, await rawReceiver(t, drip('HTTP/1.1 500 No\r\n\r\n')), { timeoutMs: SHORT_MS })
-  assertTimedOut(endless, /response was being read/)
+  assertTimedOut(endless, /response was being read/, PARTIAL_READ_MS)
   assert.match(endless.responseStart ?? '', /^x+$/)
 })
 
@@ -174,7 +178,7 @@ test('a receiver that never reads a large body times out', async (t) => {
   assertTimedOut(outcome, /request was being sent/)
 })
 
-test('a receiver that sends a gigabyte is cut off after 64 KB and counts by its status', async (t) => {
+test('reading stops after 64 KB of a response of a gigabyte, and its status decides the verdict', async (t) => {
   for (const [status, verdict] of [
     [200, 'success'],
     [500, 'temporary'],
@@ -196,28 +200,29 @@ test('a receiver that sends a gigabyte is cut off after 64 KB and counts by its 
     const outcome = await post(senderFor(t), url)
     assert.deepEqual([outcome.verdict, outcome.status], [verdict, status])
     await closed
-    // What the kernel's two buffers hold comes on top of what was read.
-    assert.ok(written < 32 * 1024 * 1024, `${written} bytes taken`)
+    // More is written than was read, because the kernel buffers data on both sides.
+    assert.ok(written < 32 * 1024 * 1024, `${written} bytes written`)
     if (status === 500) assert.equal(outcome.responseStart, 'é'.repeat(2_048))
   }
 })
 
-test('the start of a good answer is kept where it is asked for', async (t) => {
+test('the start of a successful response is kept on request', async (t) => {
   const url = await rawReceiver(t, (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'))
   const sender = senderFor(t)
   assert.equal((await post(sender, url)).responseStart, null)
   assert.equal((await post(sender, url, { keepAnswer: true })).responseStart, 'ok')
 })
 
-test('an answer that reaches 64 KB and then stalls counts by its status, and a shorter one does not', async (t) => {
+test('the status decides the verdict of a response that stalls after 64 KB; one that stalls earlier times out', async (t) => {
   const stalling = (bodyBytes: number): Promise<string> =>
     rawReceiver(t, (socket) => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(bodyBytes)}`))
   const sender = senderFor(t)
   assert.equal((await post(sender, await stalling(MAX_RESPONSE_BYTES))).verdict, 'success')
-  assertTimedOut(await post(sender, await stalling(MAX_RESPONSE_BYTES - 1), { timeoutMs: SHORT_MS }), /being read/)
+  const stalled = await post(sender, await stalling(MAX_RESPONSE_BYTES - 1), { timeoutMs: PARTIAL_READ_MS })
+  assertTimedOut(stalled, /being read/, PARTIAL_READ_MS)
 })
 
-test('the kept start of an answer is at most 4 KB of text that any store takes', async (t) => {
+test('the kept start of a response is at most 4 KB of text that every store can hold', async (t) => {
   const sender = senderFor(t)
   const keptOf = async (body: Buffer): Promise<string> =>
     (await post(sender, await rawReceiver(t, (socket) => socket.end(Buffer.concat([Buffer.from('HTTP/1.1 400 No\r\n\r\n'), body])))))
@@ -246,12 +251,12 @@ test('connections that are refused, reset or closed are temporary failures', asy
   assert.equal(cut.status, 200)
 })
 
-test('an answer that ends with the connection is whole', async (t) => {
+test('a response without a length is complete when the connection ends', async (t) => {
   const url = await rawReceiver(t, (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'))
   assert.equal((await post(senderFor(t), url)).verdict, 'success')
 })
 
-test('what is not HTTP/1.1 is a temporary failure', async (t) => {
+test('a response that is not valid HTTP/1.1 is a temporary failure', async (t) => {
   const garbage = [
     'SSH-2.0-OpenSSH_9.6\r\n',
     '<html>hello</html>',
@@ -267,7 +272,7 @@ test('what is not HTTP/1.1 is a temporary failure', async (t) => {
   }
 })
 
-test('a header that would break out of its line is not sent', async (t) => {
+test('a request with an invalid header is not sent', async (t) => {
   let requests = 0
   const url = await rawReceiver(t, () => (requests += 1))
   const sender = senderFor(t)
@@ -286,7 +291,7 @@ test('a header that would break out of its line is not sent', async (t) => {
   assert.equal(requests, 0)
 })
 
-test('a URL that is not http or https is not sent', async (t) => {
+test('nothing is sent to a URL that is not http or https', async (t) => {
   const sender = senderFor(t)
   for (const url of ['', 'nonsense', 'ftp://example.com/', 'file:///etc/passwd', 'http://', 'http://[::1', 'javascript:1']) {
     assertFailed(await post(sender, url), 'permanent', 'invalid_request')
@@ -303,7 +308,7 @@ test('a line break in a URL does not reach the request line', async (t) => {
   assert.equal(line, 'POST /hookX-Injected:%201%20HTTP/1.1 HTTP/1.1')
 })
 
-test('a user name and password in the URL become Basic authorization, unless the headers have their own', async (t) => {
+test('a user name and password in the URL become Basic authorization, unless the headers contain Authorization', async (t) => {
   const seen: (string | undefined)[] = []
   const url = await httpReceiver(t, (request, response) => {
     seen.push(request.headers.authorization)
@@ -328,7 +333,7 @@ test('a proxy in the environment is not used', async (t) => {
   assert.equal((await post(senderFor(t), url)).verdict, 'success')
 })
 
-test('close lets an attempt under way finish, takes no more, and leaves no connection', async (t) => {
+test('close lets an attempt in flight finish, rejects new ones, and leaves no connection open', async (t) => {
   const { promise: arrived, resolve: onArrival } = withResolvers()
   const { promise: left, resolve: onLeave } = withResolvers()
   let answer: (() => void) | undefined
@@ -348,7 +353,7 @@ test('close lets an attempt under way finish, takes no more, and leaves no conne
   await left
 })
 
-test('close ends what does not finish within its time', async (t) => {
+test('close aborts attempts that do not finish within the grace period', async (t) => {
   const { promise: arrived, resolve: onArrival } = withResolvers()
   const url = await rawReceiver(t, onArrival)
   const sender = createSender({ guard: anywhere, closeGraceMs: 20 })

@@ -31,13 +31,13 @@ import { type Combined, combine, nextRetry } from './retry-policy.ts'
 /** One message of a unit. */
 export interface Member {
   shipment: Shipment
-  /** The index of the task's record that it belongs to. */
+  /** The index, in the task's records, of the part that the message belongs to. */
   part: number
   /** The shipment that the message was accepted with. Together with the index it is the delivery id. */
   origin: RowId
   index: number
   messageId: string | null
-  /** The message as sent; null if it cannot be serialized, which is a bug. */
+  /** The message as sent; null if it cannot be serialized, which would be a bug. */
   json: string | null
   /** Whether it is never sent in a batch with others. */
   isAlone: boolean
@@ -101,14 +101,14 @@ export class Task {
   readonly retry: boolean
   /** The number of messages that it started with. */
   readonly size: number
-  /** Not started yet, in order. */
+  /** The units not started yet, in order. */
   readonly units: Unit[]
   /** The shipments as stored: without deliveries that were recorded as ended. */
   #shipments: readonly HeldShipment[]
   readonly #records: PartRecord[] = []
   #retries: PendingRetry[] = []
   readonly #unstarted: Unit[] = []
-  /** In flight, with no success yet. */
+  /** The units in flight that no URL has accepted yet. */
   readonly #running = new Set<Unit>()
   /** The number of delivered units for which other URLs have not answered. */
   #trailing = 0
@@ -141,7 +141,7 @@ export class Task {
     return unit
   }
 
-  /** Called when one URL has accepted the unit, which is then delivered, whatever the others answer. At most once for each unit. */
+  /** Called at most once for each unit, when the first URL has accepted it. The unit is then delivered, whatever the other URLs answer. */
   deliver(unit: Unit, results: readonly UnitOutcome[]): void {
     this.#running.delete(unit)
     this.#trailing++
@@ -163,13 +163,13 @@ export class Task {
     this.#retries.push({ shipment, members: unit.members, isBatch: unit.isBatch, urls, reason, startedAtMs: unit.startedAtMs })
   }
 
-  /** Called when the unit was aborted by this node before any result: it counts as not started. */
+  /** Called when this node aborted the unit before there was a result. The unit then counts as not started. */
   withdraw(unit: Unit): void {
     this.#running.delete(unit)
     this.#unstarted.push(unit)
   }
 
-  /** Called when the settlement was rejected: the shipments no longer belong to this task, which sends nothing more. */
+  /** Called when the settlement was rejected because the shipments no longer belong to this task. The task then sends nothing more. */
   lose(): void {
     this.#lost = true
     this.stop()
@@ -200,7 +200,7 @@ export class Task {
     return this.#running.size === 0 && this.#trailing === 0 && this.units.length === 0
   }
 
-  /** False if nothing has happened since the last settlement: then the shipments are released as they are. */
+  /** Whether anything has happened since the last settlement. If not, the shipments are released unchanged. */
   get hasChanges(): boolean {
     return this.#hasChanges
   }
@@ -209,7 +209,7 @@ export class Task {
     return this.#lost
   }
 
-  /** The number of deliveries whose outcome is not recorded. */
+  /** The number of deliveries that have an outcome which is not recorded yet. */
   get unrecorded(): number {
     return this.#unrecorded
   }
@@ -282,7 +282,7 @@ export class Task {
     for (const retry of this.#retries.sort((a, b) => a.startedAtMs - b.startedAtMs)) {
       const key = `${retry.shipment.id} ${retry.urls.join(' ')}`
       const same = retry.isBatch ? undefined : singles.get(key)
-      // The window of a retry belongs to its shipment and began long before.
+      // If the shipment was attempted before, its window began then and is the same for all its messages.
       if (same && (retry.shipment.firstAttemptAtMs !== null || retry.startedAtMs - same.fromMs <= combineMs)) {
         same.retry.members.push(...retry.members)
         same.retry.startedAtMs = retry.startedAtMs
@@ -354,7 +354,7 @@ function end(record: PartRecord, state: FinalState['state'], reason: string, ind
   else record.ended.set(key, { state, reason, indexes: [...indexes] })
 }
 
-/** Takes out what happened to the messages of a part since the last call. */
+/** Returns what happened to the messages of a part since the last call, and clears it. */
 function takeRecords(record: PartRecord, atMs: number): AttemptRecord[] {
   const { shipment, origin, segment, requests, delivered, ended, purged, unreadable } = record
   const { attempt, replay } = shipment
@@ -381,7 +381,7 @@ export function requestRecord(url: string, startedAtMs: number, outcome: Outcome
 }
 
 function byPart(members: readonly Member[]): [part: number, indexes: number[]][] {
-  // One message is by far the usual case.
+  // Most units have a single message.
   if (members.length === 1) {
     const { part, index } = members[0] as Member
     return [[part, [index]]]
@@ -410,7 +410,7 @@ function unitOf(members: Member[], isBatch: boolean): Unit {
 }
 
 export function traceOf({ members }: Unit): TraceContext | null {
-  // One message is by far the usual case.
+  // Most units have a single message.
   return members.length === 1 ? (members[0] as Member).trace : sharedTrace(members.map(({ trace }) => trace))
 }
 
