@@ -93,7 +93,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const observer = createObserver({ store, clock, log, metrics, version: VERSION })
   const delivery = createDelivery({ store, sender, clock, events: observer.delivery, ...(parts.random ? { random: parts.random } : {}) })
   const proxies = createProxies(config.trustedProxies, config.publicUrl)
-  // A database may become unavailable again right after it was opened, so retry. A file that is not writable needs someone to fix it.
+  // PostgreSQL may become unavailable again right after it was opened, so retry. Retrying does not make a SQLite file writable.
   const retry: Retry = path === null ? (ask) => retryWhileUnavailable(ask, place, { log, stopping: parts.stopping }) : (ask) => ask()
   const { admin, access, first } = await initializeStore(store, config, { clock, proxies, log, retry }).catch(async (error) => {
     await delivery.stop(0)
@@ -320,13 +320,13 @@ function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }:
   const reasons: Record<string, string> = {
     EADDRINUSE: `Port ${port} on ${host} is already in use. Stop the program that listens there, or choose another port, for example with --port ${port === 65_535 ? 8080 : port + 1}.`,
     EACCES: `This user has no permission to listen on port ${port} of ${host}. Choose a port above 1023, for example with --port 8080.`,
-    EADDRNOTAVAIL: `${host} is not an address of this machine. Set --host to one that is, or to 0.0.0.0 for all.`,
-    ENOTFOUND: `The host name ${host} cannot be resolved. Check --host.`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine. Set SWITCHYARD_HOST or --host to one of its addresses, or to 0.0.0.0 to listen on all of them.`,
+    ENOTFOUND: `The host name ${host} cannot be resolved. Check SWITCHYARD_HOST or --host.`,
   }
   return new StartProblem(reasons[code ?? ''] ?? `Cannot listen on ${host}, port ${port}: ${message}`)
 }
 
-/** A service that listens on all addresses is reached by localhost. */
+/** A service that listens on all addresses can be reached at localhost. */
 function urlOf({ address, family, port }: AddressInfo): string {
   if (address === '0.0.0.0' || address === '::') return `http://localhost:${port}`
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`

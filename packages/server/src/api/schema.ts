@@ -161,7 +161,7 @@ export function array<T>(
       if (identity !== undefined) {
         const seen = new Set<string>()
         for (const [index, entry] of result.entries()) {
-          if (seen.has(identity(entry))) throw invalidField(`${path}[${index}]`, 'is the same as an earlier entry')
+          if (seen.has(identity(entry))) throw invalidField(`${path}[${index}]`, 'is the same as an earlier entry; remove it')
           seen.add(identity(entry))
         }
       }

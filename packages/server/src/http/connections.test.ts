@@ -63,7 +63,7 @@ async function answers(client: Socket, count: number): Promise<void> {
   assert.fail(`closed after ${text.split('HTTP/1.1 200').length - 1} answers`)
 }
 
-/** Resolves when the service has something to send that is not read. */
+/** Resolves when the service has bytes to send that the client does not read. */
 async function backlogged(server: Socket): Promise<void> {
   while (server.writableLength === 0) await new Promise((resolve) => setTimeout(resolve, 5))
 }
@@ -100,7 +100,7 @@ test('requests to unknown paths count as well', async (t) => {
   await closed
 })
 
-test('a connection that does not read its answer is closed after a while', async (t) => {
+test('a connection whose client does not read its response is closed after a while', async (t) => {
   const { open, sweep } = await rig(t)
   const { client, server } = await open()
   client.pause().write(requests('/large', 2))
@@ -112,7 +112,7 @@ test('a connection that does not read its answer is closed after a while', async
   assert.ok(server.destroyed)
 })
 
-test('a connection that reads slowly stays open, and so does one that waits for its answer', async (t) => {
+test('a connection whose client reads slowly stays open, and so does one that waits for a response', async (t) => {
   const { open, sweep, handled } = await rig(t)
   const slow = await open()
   slow.client.pause().write(requests('/large', 1))

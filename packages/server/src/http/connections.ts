@@ -1,6 +1,6 @@
 // Limits how much memory one connection can make the service hold. Node.js parses all pipelined requests of a chunk and keeps their
-// answers until the client reads them, however long that takes. So the number of unanswered requests of a connection is limited, and a
-// connection is closed if it does not read for a while. One that waits for an answer, or sends no request, is not affected.
+// responses until the client reads them, however long that takes. So the number of unanswered requests of a connection is limited, and a
+// connection is closed if the client does not read for a while. Connections that wait for a response, or send no request, are not affected.
 
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,21 +9,21 @@ import type { FastifyInstance } from 'fastify'
 export interface Connections {
   /** Connections that have not sent the headers of a request yet. Node.js does not count these as idle. */
   silent: ReadonlySet<Socket>
-  /** Closes connections that have not read their answers for too long. A timer calls it every few seconds. */
+  /** Closes connections whose clients have not read their responses for too long. A timer calls it every few seconds. */
   sweep: (nowMs: number) => void
 }
 
 interface Watched {
   unanswered: number
-  /** How much of the answers had been sent when that last changed, and when that was. */
+  /** The bytes sent and queued when either of them last changed; `sinceMs` is the time of that change. */
   sentBytes: number
   queuedBytes: number
   sinceMs: number
 }
 
-/** Clients that use pipelining send only a few at a time. */
+/** Clients that use pipelining send only a few requests at a time. */
 export const MAX_UNANSWERED = 64
-/** A connection is closed when no byte of its pending answers was sent for this long. */
+/** A connection is closed if no byte of its pending responses was sent for this long. */
 export const UNREAD_MS = 30_000
 const SWEEP_EVERY_MS = 5_000
 
@@ -62,7 +62,7 @@ export function boundConnections(app: FastifyInstance): Connections {
   app.server.on('connection', watch)
   app.addHook('onRequest', (request, reply, next) => {
     const { socket } = request.raw
-    // Fastify listens on both addresses of localhost with a server each, and shows only one of them.
+    // For localhost, Fastify creates a server for each of its two addresses, and `app.server` is only one of them.
     const connection = watched.get(socket) ?? watch(socket)
     if (connection.unanswered === 0) silent.delete(socket)
     if (connection.unanswered >= MAX_UNANSWERED) {
@@ -83,7 +83,7 @@ export function boundConnections(app: FastifyInstance): Connections {
   return { silent, sweep }
 }
 
-/** The bytes of the current write that the kernel has not accepted yet. Without them, a large answer would seem stuck until all of it has been sent. */
+/** The bytes of the current write that the kernel has not accepted yet. Without them, a large response would seem stuck until all of it has been sent. */
 export function queuedIn(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null }
   return handle?.writeQueueSize ?? 0

@@ -1,4 +1,4 @@
-// Which headers about addresses are trusted.
+// Which forwarding headers are trusted.
 
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
@@ -35,7 +35,7 @@ test('the sender is the peer of the connection; a forwarding header counts only 
   }
 })
 
-test('the requested origin also comes from a trusted proxy', () => {
+test('a forwarded host and scheme count only if they come from a trusted proxy', () => {
   const headers = { host: 'inside:8080', 'x-forwarded-host': 'events.example', 'x-forwarded-proto': 'https' }
   assert.deepEqual(createProxies([]).requestedOrigin(requestFrom('10.0.0.1', headers)), { protocol: 'http', host: 'inside:8080' })
   assert.deepEqual(createProxies(['10.0.0.1']).requestedOrigin(requestFrom('10.0.0.1', headers)), {
@@ -44,7 +44,7 @@ test('the requested origin also comes from a trusted proxy', () => {
   })
 })
 
-test('of several hosts or schemes the rightmost is used, which a trusted proxy added: the others may come from the sender', () => {
+test('the last of several forwarded hosts or schemes is used, because the trusted proxy added it; the others may come from the sender', () => {
   const proxies = createProxies(['10.0.0.1'])
   const rows: [host: string | string[], proto: string | string[], host: string, protocol: string][] = [
     ['evil.example, events.example', 'https, http', 'events.example', 'http'],

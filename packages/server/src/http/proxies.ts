@@ -12,7 +12,7 @@ export interface Proxies {
 }
 
 /**
- * `trusted` has IP addresses and CIDR blocks; throws for any other entry. If `publicUrl` is set, it is used as the
+ * `trusted` contains IP addresses and CIDR blocks. Throws for any other entry. If `publicUrl` is set, it is used as the
  * origin of every request, whatever its headers say.
  */
 export function createProxies(trusted: readonly string[], publicUrl: string | null = null): Proxies {
@@ -88,7 +88,7 @@ function withoutPort(hop: string): string {
   return /^\[([^\]]+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop
 }
 
-/** A proxy appends on the right; the values before that may come from the sender. */
+/** Returns the last value, which the trusted proxy appended. The values before it may come from the sender. */
 function lastOf(header: string | string[] | undefined): string | undefined {
   return (typeof header === 'string' ? header : header?.at(-1))?.split(',').at(-1)?.trim() || undefined
 }

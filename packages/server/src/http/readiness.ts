@@ -1,5 +1,5 @@
 // GET /healthz and /readyz, for load balancers and probes, without a token. An error of the database can contain hosts, users and
-// paths, so only callers with a control token see it. Each check commits once; concurrent requests share one.
+// paths, so only callers with a control token see it. Each check commits a transaction; concurrent requests share one check.
 
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'

@@ -28,7 +28,7 @@ export function createLog(level: LogLevel, stream: NodeJS.WriteStream = process.
 
 const COLOURS = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const
 
-/** Formats an entry as one line. Escapes everything that a terminal would interpret, because entries may quote what a stranger sent. */
+/** Formats an entry as one line. Escapes everything that a terminal would interpret, because entries may quote untrusted input. */
 function readable({ level, time, msg = '', ...fields }: Line): string {
   const label = styleText(COLOURS[level as keyof typeof COLOURS] ?? 'gray', level.padEnd(5))
   const rest = Object.entries(fields).map(([name, value]) => `${harmless(name)}=${harmless(JSON.stringify(value) ?? '')}`)

@@ -215,7 +215,7 @@ test('every failed authentication gets the same error, whatever the reason', asy
     'no subject': assertion({ without: ['sub'] }),
     'the key of somebody else': assertion({ signature: (input) => sign('sha256', Buffer.from(input), stranger.privateKey) }),
     'another key of the application': assertion({ header: { kid: 'ed' } }),
-    'no signature, and says so': assertion({ header: { alg: 'none' }, signature: () => Buffer.alloc(0) }),
+    'no signature, with alg none': assertion({ header: { alg: 'none' }, signature: () => Buffer.alloc(0) }),
     'no signature': `${header}.${claims}.`,
     'the public key used as a shared secret': assertion({ header: { alg: 'HS256' }, signature: hmac }),
     'the algorithm of another kind of key': assertion({ header: { alg: 'ES256' } }),
@@ -263,7 +263,7 @@ test('for a signed assertion with an invalid claim, the error names the claim', 
     ['for a host with the same prefix', { claims: { aud: `${url}.evil.example/oauth2` } }, /aud must be the address/],
     ['for a user at another host', { claims: { aud: `${url}@evil.example/oauth2` } }, /aud must be the address/],
     ['for this server and another', { claims: { aud: [`${url}/oauth2`, 'https://evil.example/oauth2'] } }, /aud must be the address/],
-    ['for nobody', { claims: { aud: [] } }, /aud must be the address/],
+    ['with an empty list of audiences', { claims: { aud: [] } }, /aud must be the address/],
   ]
   for (const [title, change, sentence] of attempts) {
     await t.test(title, async () => assertRefused(await ask({ client_assertion: assertion(change) }), 'invalid_client', 401, sentence))

@@ -113,7 +113,7 @@ for (const [rate, total] of [
   [50, 120],
   [400, 1_000],
 ] as const) {
-  test(`never more than ${rate} in any second, and no less than that in the long run`, async (t) => {
+  test(`with a rate of ${rate}, at most ${rate} deliveries are released in any second, and about ${rate} per second on average`, async (t) => {
     const { time, runner, failed, job, state, released, store } = await bench(t)
     const destinationId = await failed(total)
     const created = await job(destinationId, rate)
@@ -248,15 +248,15 @@ test('a step that fails, or whose result is lost, is reported, and the job conti
   let calls = 0
   const failing = async (step: ReplayStep) => {
     calls++
-    if (calls === 3) throw new Error('not made')
+    if (calls === 3) throw new Error('not executed')
     const result = await store.replays.step(step)
-    if (calls === 6) throw new Error('made, and the answer lost')
+    if (calls === 6) throw new Error('executed, but the result was lost')
     return result
   }
   const control = { list: (...asked: Parameters<ReplayStore['list']>) => store.replays.list(...asked), step: failing }
   runner({ store: control, onError: (error) => errors.push((error as Error).message) }).start()
   await time.later(30_000)
-  assert.deepEqual(errors, ['not made', 'made, and the answer lost'])
+  assert.deepEqual(errors, ['not executed', 'executed, but the result was lost'])
   assert.deepEqual(await state(created), ['finished', 60])
   assert.equal((await ledgerOf(store, destinationId)).pending, 60)
 })

@@ -1,7 +1,7 @@
 // Executes the steps of running replay jobs: one step at a time, with jobs taking turns, so that many jobs put no more load on the store than
-// one; and no job faster than its rate. All state that must survive a restart is in the store, which rejects a step from a position that the
+// one. No job runs faster than its rate. All state that must survive a restart is in the store, which rejects a step from a position that the
 // job has already passed. Every node has a runner, and one of them leads a job: the others check regularly whether it still does, and one of
-// them takes over if not. Only the leader of a job makes its steps, so its rate is the rate of all nodes together.
+// them takes over if not. Only the leader of a job executes its steps, so its rate is the rate of all nodes together.
 
 import { randomUUID } from 'node:crypto'
 import type { Page, ReplayJob, ReplayStore } from '../store/store.ts'
@@ -201,13 +201,13 @@ class Runner implements ReplayRunner {
     if (result.job.ratePerSecond !== ratePerSecond) this.#listAtMs = 0
     pace?.record(result.replayed, nowMs)
     running.blockedMs = result.blocked && result.replayed === 0 ? Math.min(MAX_BLOCKED_MS, running.blockedMs * 2) : BLOCKED_MS
-    // Rests as long as the step took, so that others can commit too.
+    // Pauses for as long as the step took, so that other transactions can commit too.
     const restMs = result.blocked ? running.blockedMs : nowMs - startedMs
     running.nextAtMs = Math.max(nowMs + restMs, pace === null ? 0 : pace.nextAtMs(nowMs))
   }
 }
 
-/** Limits releases to the rate in any second, spread evenly over it. */
+/** Limits the releases in any second to the rate, and spreads them evenly over the second. */
 class Pace {
   readonly #rate: number
   readonly #maxCredit: number
