@@ -202,7 +202,7 @@ suite('import', { concurrency: 2 }, () => {
     await using service = await startService()
     const refused = await run(service, ['import', file])
     assert.deepEqual([refused.code, (await service.stats()).accepted], [2, 0])
-    assert.match(refused.stderr, /has changed since the import that .* belongs to\. Use --restart/)
+    assert.match(refused.stderr, /has changed since the progress of its import was saved in .*\. Use --restart/)
     assert.equal((await run(service, ['import', file, '--restart'])).code, 0)
     assert.equal((await service.stats()).accepted, 1)
   })

@@ -137,7 +137,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     )
 
     const refused = await switchyard(service, 'destinations', 'update', 'all settings', '--shared-secret', 'plain-on-the-command-line')
-    assert.deepEqual([refused.code, /- for stdin, @FILE, or env:NAME/.test(refused.stderr)], [2, true])
+    assert.deepEqual([refused.code, /- for stdin, @FILE or env:NAME\. Do not give the secret itself/.test(refused.stderr)], [2, true])
     assert.doesNotMatch(refused.stderr, /plain-on-the-command-line/)
     const cleared = await asJson<Named>(service, 'destinations', 'update', 'all settings', '--no-filter', '--shared-secret', 'none')
     assert.partialDeepStrictEqual(cleared, {

@@ -113,7 +113,7 @@ suite('import', { concurrency: 2 }, () => {
     assert.match(JSON.stringify(messageOf(receiver, 'good-2')), /"properties":\{"__proto__":\{"polluted":1\}\}/)
   })
 
-  test('a service that stops and comes back gets the rest, each line once', async (t) => {
+  test('after the service stops and restarts, the import continues and sends each line once', async (t) => {
     const LINES = 20_000
     const lines = Array.from({ length: LINES }, (_, index) => past(`m-${index}`))
     await using service = await startService()
@@ -159,8 +159,8 @@ suite('import', { concurrency: 2 }, () => {
     assert.equal(without.code, 3)
     assert.match(without.stderr, /^The tracking API answered \[401\].*oauth_required/)
     for (const [args, problem] of [
-      [['--client-id', app.id], /^The OAuth flags need --client-id, --key-id and --private-key together\.\n$/],
-      [['--scope', 'x'], /^The OAuth flags need --client-id/],
+      [['--client-id', app.id], /^OAuth needs all three of --client-id, --key-id and --private-key\.\n$/],
+      [['--scope', 'x'], /^OAuth needs all three of --client-id/],
       [['--client-id', app.id, '--key-id', keyId, '--private-key', join(folder, 'none.pem')], /^--private-key: .* no such file\.\n$/],
       [
         ['--client-id', app.id, '--key-id', keyId, '--private-key', 'env:NOT_SET'],

@@ -40,7 +40,7 @@ export const send: Command = {
   name: 'send',
   summary: 'Send one message and print the response',
   details:
-    'Without --write-key, the command gets the write key from the control API: that of the source given with --source, else of the source named default, else of the only source.\n\n' +
+    'Without --write-key, the command gets the write key from the control API: that of the source given with --source, otherwise that of the source named default, otherwise that of the only source.\n\n' +
     'With --wait, the command waits for the deliveries. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
   arguments: [{ name: 'TYPE', sentence: `One of ${TYPES.join(', ')}.`, optional: true, values: TYPES }],
   flags: {
@@ -147,7 +147,9 @@ async function writeKeyOf(call: Call): Promise<string> {
   const chosen = sources.find(({ name }) => name === 'default') ?? (sources.length === 1 ? sources[0] : undefined)
   if (chosen === undefined)
     throw new CommandProblem(
-      'There are several sources and none is named default. Choose one with --source, or use --write-key.',
+      sources.length === 0
+        ? 'There are no sources. Create one first with `switchyard sources create NAME`.'
+        : 'There are several sources and none is named default. Choose one with --source, or use --write-key.',
       EXIT.usage,
     )
   return firstKey(chosen)
@@ -175,7 +177,7 @@ async function post(call: Call, writeKey: string, message: JsonObject): Promise<
   } catch (error) {
     if (call.signal.aborted) throw error
     throw new CommandProblem(
-      `Cannot reach a service at ${url}. Start one with \`switchyard serve\`, or use --url to name another.`,
+      `Cannot reach a service at ${url}. Start one with \`switchyard serve\`, or give the URL of a running one with --url.`,
       EXIT.unreachable,
       { cause: error },
     )

@@ -63,7 +63,7 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
       giveUp.abort()
       setTimeout(() => {
         log.warn(
-          `stopping took longer than ${STOP_MS / 1_000} s, probably because the store does not answer: exiting now, and what was in flight will be sent again`,
+          `stopping took longer than ${STOP_MS / 1_000} s, probably because the store does not respond: exiting now, and the deliveries in flight will be sent again`,
         )
         log.flush()
         resolve(EXIT.ok)
@@ -147,11 +147,11 @@ Send a message:
 
   curl ${url}/v1/track -u ${key}: -d '{"userId":"user-1","event":"Order Completed","properties":{"total":42}}'
 
-To have messages delivered, start a receiver that prints what it gets (npx switchyard listen), then create a destination:
+To have messages delivered, start a receiver that prints the messages it gets (npx switchyard listen), and then create a destination:
 
   curl ${url}/api/destinations -H 'Authorization: Bearer ${token}' -d '${webhook}'
 
-For more, set SWITCHYARD_TOKEN to the admin token and run npx switchyard tail or npx switchyard --help
+To do more from the command line, set SWITCHYARD_TOKEN to the admin token and run npx switchyard tail or npx switchyard --help
 
 `
 }

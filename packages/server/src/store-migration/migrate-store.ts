@@ -170,7 +170,9 @@ class Migration {
     // Resume only if the file has not been used since, and the secrets written so far are encrypted with the same key.
     if (found !== undefined && found.id === mark?.id && found.keyId === this.#secrets.keyId) return found
     if (found?.isOver)
-      throw new MigrationProblem('This file was already migrated to that database, with a different secret key than the one given now.')
+      throw new MigrationProblem(
+        'This file was already migrated to that database with a different secret key. Use that key, or migrate to an empty database.',
+      )
     const obstacle = found === undefined ? await target.findObstacle() : undefined
     if (obstacle !== undefined) throw new MigrationProblem(obstacle)
     await this.#checkClock(target)

@@ -14,7 +14,7 @@ export const apply: Command = {
   name: 'apply',
   summary: 'Change the configuration to match a YAML file',
   details:
-    'The file has the format that `switchyard export` writes. Entries are matched by name, so a changed name creates a new entry. The whole file is checked before anything is changed. Entries that are not in the file stay as they are, unless you use --prune. If someone else changes the same entries while the command runs, it stops with an error instead of overwriting them; run it again.\n\n' +
+    'The file has the format that `switchyard export` writes. Entries are matched by name, so a changed name creates a new entry. The whole file is checked before anything is changed. Entries that are not in the file stay as they are, unless you use --prune. If someone else changes the same entries while the command runs, it stops with an error instead of overwriting those changes; run it again.\n\n' +
     'With --dry-run, the exit code is 0 if nothing would change and 5 if something would.',
   arguments: [{ name: 'FILE', sentence: 'The configuration file, or - for stdin.' }],
   flags: {

@@ -100,7 +100,7 @@ function changeOf(about: About): Change | null {
       else if ('unset' in secret) {
         const names = secret.unset.join(', ')
         if (stored === undefined || !hasSecret(stored, field))
-          problem(`${field}: the environment variable ${names} is not set, and no secret is stored that could be kept.`)
+          problem(`${field}: the environment variable ${names} is not set, and there is no stored secret to keep. Set the variable.`)
         else plan.remarks.push(`${where}: ${field} stays unchanged, because the environment variable ${names} is not set.`)
       } else if (secret.value !== undefined) wanted[field] = secret.value
       continue
@@ -194,7 +194,7 @@ function resolved(
     const result = resolve(given, env, kept)
     if (result.ok) return result.text
     problem(
-      `${place}: the environment variable ${result.missing.join(', ')} is not set, and no matching value is stored that could be kept.`,
+      `${place}: the environment variable ${result.missing.join(', ')} is not set, and there is no matching stored value to keep. Set the variable.`,
     )
     return given
   }

@@ -23,9 +23,9 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
     name: 'deliveries list',
     summary: 'List deliveries, newest first',
     flags: {
-      destination: { placeholder: 'DESTINATION', sentence: 'Only to this destination, by id or name.' },
-      state: { placeholder: 'STATE', sentence: 'Only in this state.', values: DELIVERY_STATES },
-      reason: { placeholder: 'REASON', sentence: 'Only with this reason, such as http_500 or timeout.' },
+      destination: { placeholder: 'DESTINATION', sentence: 'Only deliveries to this destination, by id or name.' },
+      state: { placeholder: 'STATE', sentence: 'Only deliveries in this state.', values: DELIVERY_STATES },
+      reason: { placeholder: 'REASON', sentence: 'Only deliveries with this reason, such as http_500 or timeout.' },
       ...PERIOD_FLAGS,
       ...LIMIT_FLAG,
     },

@@ -21,7 +21,7 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     name: 'trace',
     summary: 'Show the timeline of a message: received, routed, every attempt, outcome',
     details:
-      'Shows when the message was received and from which source, whether it was received again, which destinations it goes to, which ones it skips and why, every attempt, and the outcome. ' +
+      'Shows when the message was received and from which source, whether it was received again, which destinations it goes to, which destinations are skipped and why, every attempt, and the outcome. ' +
       'The exit code is 4 if there is no such message, or if it is older than the retention period.',
     arguments: [{ name: 'MESSAGE_ID', sentence: "The sender's messageId, or the id in the output of `switchyard messages --json`." }],
     examples: ['switchyard trace 7f3c0a52-order-1'],
@@ -36,10 +36,10 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     name: 'messages list',
     summary: 'List accepted messages, newest first',
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'Only from this source, by id or name.' },
-      type: { placeholder: 'TYPE', sentence: 'Only of this type.', values: TYPES },
-      'user-id': { placeholder: 'USER_ID', sentence: 'Only from the user with this userId.' },
-      'message-id': { placeholder: 'MESSAGE_ID', sentence: 'Only with this messageId.' },
+      source: { placeholder: 'SOURCE', sentence: 'Only messages from this source, by id or name.' },
+      type: { placeholder: 'TYPE', sentence: 'Only messages of this type.', values: TYPES },
+      'user-id': { placeholder: 'USER_ID', sentence: 'Only messages from the user with this userId.' },
+      'message-id': { placeholder: 'MESSAGE_ID', sentence: 'Only messages with this messageId.' },
       ...PERIOD_FLAGS,
       ...LIMIT_FLAG,
     },

@@ -9,7 +9,7 @@ import { at, optionalId } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
 import { pause } from '../service/api.ts'
 
-const JOB: Argument = { name: 'REPLAY_ID', sentence: 'The id, as listed by `switchyard replay list`.' }
+const JOB: Argument = { name: 'REPLAY_ID', sentence: 'The id of the job, as listed by `switchyard replay list`.' }
 const STATES = ['failed', 'expired', 'delivered', 'cancelled']
 const SELECTION_FLAGS = ['destination', 'state', 'reason', 'from', 'to']
 const POLL_MS = 300
@@ -17,7 +17,7 @@ const OVER = new Set(['finished', 'cancelled'])
 const DEFAULT_TIMEOUT = '10s'
 const TIMEOUT_FLAG = {
   placeholder: 'DURATION',
-  sentence: 'How long to wait for the remaining outcomes after everything has been queued.',
+  sentence: 'How long to wait for the remaining outcomes after the job has queued all deliveries.',
   usual: DEFAULT_TIMEOUT,
 }
 
@@ -36,22 +36,26 @@ export const REPLAY_COMMANDS: readonly Command[] = [
     name: 'replay',
     summary: 'Replay one delivery, several, or all that failed or expired in a period',
     details:
-      'A single DELIVERY_ID is sent again at once. Several ids, or the deliveries that the flags select, become a replay job of the service. The command shows its progress; the job continues if the command is interrupted. ' +
-      'A job skips messages that are pending for the destination again or have been delivered to it since.\n\n' +
-      'Each replay is a new delivery, and its request has the header X-Replay: true. The exit code is 1 if a replayed delivery has failed so far, or if the job was cancelled.',
+      'A single delivery is replayed immediately. Several deliveries, given by id or selected with flags, are replayed by a job that runs in the service. The command shows the progress of the job, which continues if the command is interrupted. ' +
+      'A job skips deliveries whose message is pending for the destination again or has been delivered to it since.\n\n' +
+      'Each replay is a new delivery, and its request has the header X-Replay: true. The exit code is 1 if a replayed delivery failed or expired before the command ended, or if the job was cancelled.',
     arguments: [
       {
         name: 'DELIVERY_ID',
         sentence:
-          'The id, as shown by `switchyard deliveries` and `switchyard trace --json`. Use - for stdin or @FILE to read ids, one per line.',
+          'The id of a delivery, as shown by `switchyard deliveries` and `switchyard trace --json`. Use - for stdin or @FILE to read ids, one per line.',
         optional: true,
         many: true,
       },
     ],
     flags: {
-      destination: { placeholder: 'DESTINATION', sentence: 'Only to this destination, by id or name.', usual: 'all destinations' },
+      destination: {
+        placeholder: 'DESTINATION',
+        sentence: 'Only deliveries to this destination, by id or name.',
+        usual: 'all destinations',
+      },
       state: { placeholder: 'STATE', sentence: 'Only deliveries in this state.', many: true, values: STATES, usual: 'failed and expired' },
-      reason: { placeholder: 'REASON', sentence: 'Only with this reason, such as http_500 or timeout.' },
+      reason: { placeholder: 'REASON', sentence: 'Only deliveries with this reason, such as http_500 or timeout.' },
       ...PERIOD_FLAGS,
       rate: { placeholder: 'NUMBER', sentence: 'The maximum number of deliveries per second.', usual: 'no limit' },
       'dry-run': { placeholder: null, sentence: 'Count the matching deliveries without sending anything.' },
@@ -181,9 +185,9 @@ async function follow(call: Call, job: JsonObject): Promise<ExitCode> {
   if (json) out.json(now)
   else {
     const skipped = Object.entries(now['skippedReasons'] as Record<string, number>).map(([reason, count]) => `${count} ${reason}`)
-    out.line(
-      `${cell(now['id'])}: ${state(call, now['state'])}, ${cell(now['replayed'])} of ${cell(now['total'])} replayed: ${outcomesText(now['outcomes'])}.`,
-    )
+    const replayed = `${cell(now['replayed'])} of ${cell(now['total'])} replayed`
+    const outcomes = outcomesText(now['outcomes'])
+    out.line(`${cell(now['id'])}: ${state(call, now['state'])}, ${replayed}${outcomes === 'none' ? '' : `: ${outcomes}`}.`)
     if (skipped.length > 0) out.line(`Skipped: ${skipped.join(', ')}.`)
   }
   const isGood = now['state'] === 'finished' && outcome(now, 'failed') + outcome(now, 'expired') === 0
@@ -194,10 +198,10 @@ function outcome({ outcomes }: JsonObject, name: string): number {
   return Number((outcomes as JsonObject | undefined)?.[name] ?? 0)
 }
 
-/** 12 delivered, 1 failed. */
+/** Such as `12 delivered, 1 failed`. */
 function outcomesText(outcomes: unknown): string {
   const counts = Object.entries((outcomes ?? {}) as Record<string, number>).filter(([, count]) => count > 0)
-  return counts.map(([name, count]) => `${count} ${name}`).join(', ') || 'none yet'
+  return counts.map(([name, count]) => `${count} ${name}`).join(', ') || 'none'
 }
 
 async function change(call: Call, to: 'paused' | 'running' | 'cancelled'): Promise<ExitCode> {

@@ -53,7 +53,12 @@ export const REPORT_COMMANDS: readonly Command[] = [
     summary: 'Show the number of deliveries of each destination, by state',
     details:
       'For each destination, owed = delivered + pending + failed + expired + cancelled. The exit code is 1 if the counts do not balance.',
-    flags: { recount: { placeholder: null, sentence: 'Recount from the stored rows and compare. This takes long on a large store.' } },
+    flags: {
+      recount: {
+        placeholder: null,
+        sentence: 'Recount the deliveries from the stored rows, and compare. This can take a long time on a large store.',
+      },
+    },
     async run(call) {
       const ledger = await call.api.get('/api/ledger', call.has('recount') ? { recount: true } : {})
       const isBalanced = ledger['consistent'] !== false
@@ -74,7 +79,7 @@ export const REPORT_COMMANDS: readonly Command[] = [
     name: 'rejections',
     summary: 'Show rejected messages and requests: how many for each reason, and the latest example',
     details: 'If `switchyard trace` does not find a message, it may have been rejected.',
-    flags: { source: { placeholder: 'SOURCE', sentence: 'Only from this source, by id or name.' } },
+    flags: { source: { placeholder: 'SOURCE', sentence: 'Only rejections from this source, by id or name.' } },
     async run(call) {
       const sourceId = await optionalId(call.api, 'source', call.flag('source'))
       const rows = (await call.api.get('/api/rejections'))['data'] as JsonObject[]
@@ -85,7 +90,7 @@ export const REPORT_COMMANDS: readonly Command[] = [
   },
   {
     name: 'stats',
-    summary: 'Show counts over time, for a source, a destination, or all of them',
+    summary: 'Show the number of messages and deliveries over time, in total or for one source or destination',
     flags: {
       source: { placeholder: 'SOURCE', sentence: 'Count the messages of this source, by id or name.' },
       destination: { placeholder: 'DESTINATION', sentence: 'Count the deliveries to this destination, by id or name.' },
@@ -101,7 +106,7 @@ export const REPORT_COMMANDS: readonly Command[] = [
     summary: 'List changes (who changed what, without secrets), newest first',
     flags: {
       subject: { placeholder: 'ID', sentence: 'Only changes to the resource with this id.' },
-      action: { placeholder: 'ACTION', sentence: 'Only this action, such as destination.update.' },
+      action: { placeholder: 'ACTION', sentence: 'Only changes with this action, such as destination.update.' },
       actor: { placeholder: 'ID', sentence: 'Only changes made with the token that has this id.' },
       ...PERIOD_FLAGS,
       ...LIMIT_FLAG,

@@ -19,7 +19,7 @@ export interface ImportClient {
    * another run has to send. If the client's buffer is full, returns a promise to await before the next call.
    */
   send(message: unknown, settle: (rejection: Rejection | null) => void): Promise<unknown> | undefined
-  /** Resolves when every message is settled or given up. */
+  /** Resolves when every message is settled or left to another run. */
   end(): Promise<void>
 }
 
@@ -59,7 +59,7 @@ export async function oauthOf(call: Call): Promise<OAuthSettings | undefined> {
   const [clientId, keyId, where] = [call.flag('client-id'), call.flag('key-id'), call.flag('private-key')]
   if (clientId === undefined || keyId === undefined || where === undefined) {
     if (Object.keys(OAUTH_FLAGS).every((name) => call.flag(name) === undefined)) return undefined
-    throw new CommandProblem('The OAuth flags need --client-id, --key-id and --private-key together.', EXIT.usage)
+    throw new CommandProblem('OAuth needs all three of --client-id, --key-id and --private-key.', EXIT.usage)
   }
   const clientKey = where.startsWith('env:')
     ? await readSecret('--private-key', where, call.env)
@@ -80,7 +80,7 @@ export async function createImportClient(options: ImportClientOptions): Promise<
     httpRequestTimeout: REQUEST_MS,
     maxInFlight: 4,
     highWaterMarkBytes: BUFFER_BYTES,
-    // The retry limit is applied below, by how long the service has not answered.
+    // Unlimited, because the limit is applied below: the import stops if the service has been unreachable for `giveUpMs`.
     maxRetries: Number.POSITIVE_INFINITY,
     maxTotalBackoffDuration: Number.POSITIVE_INFINITY,
     maxRateLimitDuration: Number.POSITIVE_INFINITY,
@@ -103,7 +103,7 @@ export async function createImportClient(options: ImportClientOptions): Promise<
     unreachableSinceMs ??= performance.now()
     if (performance.now() - unreachableSinceMs > giveUpMs)
       stop(new CommandProblem(`${sentence} Giving up. Run the same command again to resume.`, EXIT.unreachable, { cause: error }))
-    // Once for each kind of error, not for every retry.
+    // Printed when the error changes, not for every retry.
     else if (sentence !== lastRemark) remark(`${sentence} Retrying.`)
     lastRemark = sentence
   })
@@ -116,7 +116,7 @@ export async function createImportClient(options: ImportClientOptions): Promise<
       return problem
     },
     send(message, settle) {
-      // The client validates it, whatever it is.
+      // The client validates the message, so any parsed JSON value can be passed.
       const hasRoom = analytics.enqueue(message as RawMessage, (error) => {
         if (error === undefined) settle(null)
         else if (FATAL.has(error.code)) stop(new CommandProblem(sentenceOf(error, url), exitOf(error), { cause: error }))

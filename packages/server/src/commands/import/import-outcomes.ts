@@ -1,5 +1,5 @@
 // Tracks the outcome of each line in file order. Responses arrive in any order; a line counts as done when it and all lines before it are
-// settled. So the saved state is never ahead of the truth, and the list of rejected lines is in order and without duplicates.
+// settled. So the saved state never includes a line without an outcome, and the list of rejected lines is in order and without duplicates.
 
 import { writeSync } from 'node:fs'
 import type { Rejection } from './import-client.ts'

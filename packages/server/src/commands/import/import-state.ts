@@ -1,5 +1,5 @@
-// The progress of an import, saved next to the file: every line before `offset` has been answered. The state is written atomically and can
-// only be behind the truth: lines after it are sent again, with the same messageIds.
+// The progress of an import, saved next to the file: every line before `offset` has been answered. The state is written atomically and may
+// lag behind: lines after `offset` are sent again, with the same messageIds.
 
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { CommandProblem, EXIT } from '../line/problem.ts'

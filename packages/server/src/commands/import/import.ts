@@ -25,7 +25,7 @@ export const importCommand: Command = {
   name: 'import',
   summary: 'Import past messages from a file of JSON lines (resumable)',
   details:
-    'Each line is one message in the format of POST /v1/import, with its timestamp, which is kept. gzip is detected. A line without a messageId gets one that is derived from its position and content, so that it is the same in every run.\n\n' +
+    'Each line is one message in the format of POST /v1/import. Messages keep their timestamp. Files compressed with gzip are detected. A line without a messageId gets one that is derived from its position and content, so that it is the same in every run.\n\n' +
     'Progress is saved in FILE.switchyard-import until the import is complete: if it is interrupted, run the same command again to resume. Rejected lines are reported with their line number and error code, and the exit code is then 1. Destinations with historical: false do not get messages older than 24 h.',
   arguments: [{ name: 'FILE', sentence: 'The file, or - for stdin, which cannot be resumed.' }],
   flags: {
@@ -206,7 +206,10 @@ async function stateOf(call: Call, path: string | null, statePath: string | null
     return { version: 1, fingerprint, fingerprintBytes: bytes, salt: '', offset: 0, line: 0, accepted: 0, rejected: {}, rejectsBytes: 0 }
   }
   if ((await fingerprintOf(path, found.fingerprintBytes)) !== found.fingerprint || (await isShorter(path, found)))
-    throw new CommandProblem(`${path} has changed since the import that ${statePath} belongs to. Use --restart to start over.`, EXIT.usage)
+    throw new CommandProblem(
+      `${path} has changed since the progress of its import was saved in ${statePath}. Use --restart to start over.`,
+      EXIT.usage,
+    )
   return found
 }
 

@@ -20,8 +20,8 @@ export const backup: Command = {
   name: 'backup',
   summary: 'Make a verified copy of the SQLite store while the service runs',
   details:
-    'The service first writes the copy next to its store, so it needs that much free disk space there. It keeps accepting and delivering messages meanwhile. Before FILE gets its name, the copy is verified: its integrity is checked, and its ledger is recounted from the rows.\n\n' +
-    'Secrets in the copy are encrypted, so restoring it also needs the key. With --with-key, the command copies the key to FILE.key, readable only by the owner; it must run where it can read the key of the service. To restore: stop the service, replace the store with FILE and put FILE.key next to it, and start the service. See docs/operations/backup.md.\n\nBack up a PostgreSQL store with its own tools, such as pg_dump.',
+    'The service first writes the copy next to its store, so there must be enough free disk space for a second copy. It keeps accepting and delivering messages meanwhile. The copy is verified before it is moved to FILE: its integrity is checked, and its ledger is recounted from the rows.\n\n' +
+    'Secrets in the copy are encrypted, so restoring it also needs the key. With --with-key, the command copies the key to FILE.key, readable only by the owner. Run it on the machine of the service, where it can read the key. To restore: stop the service, replace the store with FILE and put FILE.key next to it, and start the service. See docs/operations/backup.md.\n\nBack up a PostgreSQL store with its own tools, such as pg_dump.',
   arguments: [{ name: 'FILE', sentence: 'The file to write, or with --check the copy to check.' }],
   flags: {
     check: { placeholder: null, sentence: 'Check the existing copy FILE instead of making one.' },
@@ -29,7 +29,7 @@ export const backup: Command = {
     'with-key': { placeholder: null, sentence: 'Also copy the secret key.' },
     store: {
       placeholder: 'ADDRESS',
-      sentence: 'With --with-key: the store of the service, which has the key next to it.',
+      sentence: 'With --with-key: the address of the store of the service. The key file is next to it.',
       variable: 'SWITCHYARD_STORE',
     },
   },
@@ -54,7 +54,10 @@ async function makeCopy(call: Call): Promise<ExitCode> {
     await download(call, id, draft, bytes)
     const inspection = await inspect(draft)
     const problems = problemsOf(inspection)
-    if (problems.length > 0) throw new CommandProblem(`The copy failed verification and was deleted: ${problems.join('; ')}.`)
+    if (problems.length > 0)
+      throw new CommandProblem(
+        `The copy failed verification and was deleted: ${problems.join('; ')}. Run \`switchyard doctor\` to check the store.`,
+      )
     if (key !== undefined && !canDecrypt(key, inspection.secretKeyIds))
       throw new CommandProblem(
         'The key found here is not the one that encrypts the secrets in the copy, so the copy was deleted. Check --store, or SWITCHYARD_SECRET_KEY.',
@@ -102,7 +105,7 @@ async function download(call: Call, id: string, draft: string, bytes: number): P
     await file.sync()
   } catch (error) {
     if (error instanceof CommandProblem || call.signal.aborted) throw error
-    throw new CommandProblem(`The copy could not be downloaded: ${(error as Error).message}.`)
+    throw new CommandProblem(`The copy could not be downloaded: ${(error as Error).message}. Run the command again.`)
   } finally {
     progress.end()
     await file.close()
@@ -112,7 +115,7 @@ async function download(call: Call, id: string, draft: string, bytes: number): P
 async function inspect(path: string): Promise<StoreInspection> {
   const { inspectStoreFile } = await import('../../installation/maintenance.ts')
   const inspection = await inspectStoreFile(path, CHECK_DEADLINE_MS)
-  if (inspection === undefined) throw new CommandProblem(`Checking ${path} took too long.`)
+  if (inspection === undefined) throw new CommandProblem(`Checking ${path} took longer than ${CHECK_DEADLINE_MS / 3_600_000} hours.`)
   return inspection
 }
 

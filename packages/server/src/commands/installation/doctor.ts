@@ -28,7 +28,7 @@ export const doctor: Command = {
   name: 'doctor',
   summary: 'Check the configuration, store, ledger, clocks, disk, and whether destinations are reachable',
   details:
-    'Every check says what it found and what to do next. No request is sent to a receiver: its host name is resolved, its address is checked against the address policy, and a connection is opened and closed. If no service responds, the store itself is checked instead, without changing it. The exit code is 1 if a check fails; warnings do not count.',
+    'Every check says what it found and what to do next. No request is sent to a receiver: its host name is resolved, its address is checked against the address policy, and a connection is opened and closed again. If no service responds, the store itself is checked instead, without changing it. The exit code is 1 if a check fails; warnings do not count.',
   flags: { store: { placeholder: 'ADDRESS', sentence: 'The store to check if no service responds.', variable: 'SWITCHYARD_STORE' } },
   examples: ['switchyard doctor', 'switchyard doctor --json'],
   async run(call) {
@@ -89,7 +89,7 @@ async function checkService(call: Call): Promise<{ reached: boolean; checks: Che
             {
               name: 'version',
               state: 'warning',
-              message: `The service has version ${theirs}, this command has version ${own}.`,
+              message: `The service has version ${theirs}, but this command has version ${own}.`,
               advice: 'Use the same version of both.',
             } as const,
           ]),
@@ -101,7 +101,7 @@ async function checkService(call: Call): Promise<{ reached: boolean; checks: Che
     const reached = error instanceof ApiProblem
     const advice = reached
       ? 'Set SWITCHYARD_TOKEN to an admin token.'
-      : 'Start the service with `switchyard serve`, or name another with --url.'
+      : 'Start the service with `switchyard serve`, or give the URL of a running one with --url.'
     return {
       reached,
       checks: [
@@ -150,7 +150,15 @@ async function checkFile(config: Config): Promise<Check[]> {
     const inspection = await inspectStoreFile(path, FILE_DEADLINE_MS)
     const ms = Math.round(performance.now() - startedAtMs)
     if (inspection === undefined)
-      return [{ name: 'store_integrity', state: 'unknown', message: `Reading ${path} took too long.`, advice: null, ms }]
+      return [
+        {
+          name: 'store_integrity',
+          state: 'unknown',
+          message: `Reading ${path} took longer than ${FILE_DEADLINE_MS / 60_000} minutes.`,
+          advice: null,
+          ms,
+        },
+      ]
     const { problems, ledger, recount, secretKeyIds } = inspection
     if (problems.length > 0)
       return [

@@ -22,7 +22,7 @@ export const migrateStore: Command = {
     'dry-run': { placeholder: null, sentence: 'Check both stores and count the rows, without changing anything.' },
     'keep-usable': {
       placeholder: null,
-      sentence: 'Do not mark the file as migrated. Make sure that no service starts on it: the two stores would diverge.',
+      sentence: 'Do not mark the file as migrated. Make sure that no service starts on it, because the two stores would diverge.',
     },
     undo: {
       placeholder: null,

@@ -10,7 +10,7 @@ export const rotateKey: Command = {
   summary: 'Re-encrypt stored secrets with a new key (stop all nodes of the service first)',
   details:
     'If the key is in the .key file next to a SQLite store, the command generates a new key and replaces the file; the key is not printed. If the key is in SWITCHYARD_SECRET_KEY, set SWITCHYARD_NEW_SECRET_KEY to the new key (--generate prints one), run the command, and then start the service with the new key in SWITCHYARD_SECRET_KEY. With PostgreSQL the key is always in SWITCHYARD_SECRET_KEY, the same for every node: stop all nodes first.\n\n' +
-    'If the command is interrupted, either the old key or the new key decrypts all secrets. Backups made before need the old key.',
+    'If the command is interrupted, either the old key or the new key decrypts all secrets. Backups made before the rotation need the old key.',
   flags: {
     store: {
       placeholder: 'ADDRESS',
@@ -21,7 +21,7 @@ export const rotateKey: Command = {
     'end-tokens': {
       placeholder: null,
       sentence:
-        'Also end all dashboard sessions and OAuth access tokens by replacing the keys that sign them. Use it if someone may have copied the store and its key.',
+        'Also invalidate all dashboard sessions and OAuth access tokens, by replacing the keys that sign them. Use this flag if someone may have copied the store and its key.',
     },
     generate: { placeholder: null, sentence: 'Print a new key for SWITCHYARD_NEW_SECRET_KEY without changing anything.' },
   },
@@ -55,7 +55,7 @@ export const rotateKey: Command = {
           call.out.line(
             'All earlier dashboard sessions and OAuth access tokens are now rejected. Log in to the dashboard again; clients request new tokens automatically.',
           )
-        call.out.remark('Backups made before this need the old key. Make a new backup now.')
+        call.out.remark('Backups made before the rotation need the old key. Make a new backup now.')
       }
       return EXIT.ok
     } catch (error) {

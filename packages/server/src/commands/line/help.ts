@@ -51,8 +51,8 @@ export function describe(sections: readonly Section[], { command, group }: Subje
   }
 }
 
-function described({ name, summary, details, examples, arguments: taken, flags }: Command): object {
-  return { name, summary, details, arguments: taken ?? [], flags: describedFlags(flags ?? {}), examples: examples ?? [] }
+function described({ name, summary, details, examples, arguments: positional, flags }: Command): object {
+  return { name, summary, details, arguments: positional ?? [], flags: describedFlags(flags ?? {}), examples: examples ?? [] }
 }
 
 function describedFlags(flags: Readonly<Record<string, Flag>>): object[] {
@@ -109,14 +109,14 @@ function groupHelp(sections: readonly Section[], group: string, width: number): 
 }
 
 function commandHelp(command: Command, width: number): string[] {
-  const { summary, details, examples = [], arguments: taken = [], flags = {} } = command
-  const wide = Math.max(0, ...taken.map(({ name }) => name.length)) + 2
+  const { summary, details, examples = [], arguments: positional = [], flags = {} } = command
+  const wide = Math.max(0, ...positional.map(({ name }) => name.length)) + 2
   return [
     `Usage: switchyard ${usageOf(command)}${Object.keys(flags).length > 0 ? ' [flags]' : ''}`,
     '',
     ...wrap(`${summary}.`, width),
     ...(details === undefined ? [] : details.split('\n\n').flatMap((paragraph) => [''].concat(wrap(paragraph, width)))),
-    ...(taken.length === 0 ? [] : ['', 'Arguments', ...taken.flatMap(({ name, sentence }) => row(name, sentence, wide, width))]),
+    ...(positional.length === 0 ? [] : ['', 'Arguments', ...positional.flatMap(({ name, sentence }) => row(name, sentence, wide, width))]),
     ...(Object.keys(flags).length === 0 ? [] : ['', 'Flags', ...flagLines(flags, width)]),
     ...(examples.length === 0 ? [] : ['', examples.length === 1 ? 'Example' : 'Examples', ...examples.map((line) => `  ${line}`)]),
     '',
@@ -131,8 +131,8 @@ function commandHelp(command: Command, width: number): string[] {
   ]
 }
 
-export function usageOf({ name, arguments: taken = [] }: Command): string {
-  return [name, ...taken.map(argumentUsage)].join(' ')
+export function usageOf({ name, arguments: positional = [] }: Command): string {
+  return [name, ...positional.map(argumentUsage)].join(' ')
 }
 
 function argumentUsage({ name, optional, many }: Argument): string {

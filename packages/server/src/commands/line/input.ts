@@ -36,7 +36,7 @@ export async function readSecret(what: string, given: string, env: Environment):
   } else if (given === '-' || given.startsWith('@')) secret = (await readText(what, given)).replace(/\r?\n$/, '')
   else
     throw new CommandProblem(
-      `${what} must name the place of the secret, not the secret itself, which other users of this machine could see: - for stdin, @FILE, or env:NAME.`,
+      `${what} must say where to read the secret: - for stdin, @FILE or env:NAME. Do not give the secret itself, because other users of this machine can see the command line.`,
       EXIT.usage,
     )
   if (secret === '') throw new CommandProblem(`${what} is empty.`, EXIT.usage)

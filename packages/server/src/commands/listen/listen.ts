@@ -41,13 +41,13 @@ export const listen: Command = {
     },
     delay: { placeholder: 'DURATION', sentence: 'How long to delay every response; the service waits at most 5s.' },
     reset: { placeholder: null, sentence: 'Fail with a connection reset.' },
-    hang: { placeholder: null, sentence: 'Fail by never answering.' },
+    hang: { placeholder: null, sentence: 'Fail by never responding.' },
     drip: { placeholder: null, sentence: 'Fail with a response that arrives byte by byte and never ends.' },
     verbose: { placeholder: null, sentence: 'Also print headers and bodies.' },
-    connect: { placeholder: null, sentence: 'Create a destination for this receiver in the service, and delete it at the end.' },
+    connect: { placeholder: null, sentence: 'Create a destination for this receiver in the service, and delete it when the command ends.' },
     source: {
       placeholder: 'SOURCE',
-      sentence: 'With --connect: a source whose messages to receive, by id or name.',
+      sentence: 'With --connect: a source to receive messages from, by id or name.',
       usual: 'default',
       many: true,
     },
@@ -172,7 +172,7 @@ async function connect(call: Call, { url }: RunningReceiver, secrets: Secrets): 
   const name = `listen at ${new URL(url).host}, process ${process.pid}`
   const destination = await call.api.post('/api/destinations', { name, sourceIds, urls: [url], ...secrets })
   const id = String(destination['id'])
-  call.out.remark(`Created destination ${id} for ${names.join(', ')}. It will be deleted at the end.`)
+  call.out.remark(`Created destination ${id} for ${names.join(', ')}. It will be deleted when this command ends.`)
   return async () => {
     const api = createApi({
       url: call.api.url,
@@ -290,7 +290,9 @@ function withoutBody({ type, event, userId, anonymousId, messageId, duplicate }:
 
 function described({ misbehaviour, status, share }: Failures): string {
   if (misbehaviour === null) return 'and answering 200'
-  const what = { status: `an HTTP ${status}`, reset: 'a connection reset', hang: 'no response', drip: 'an endless response' }[misbehaviour]
+  const what = { status: `HTTP status ${status}`, reset: 'a connection reset', hang: 'no response', drip: 'an endless response' }[
+    misbehaviour
+  ]
   return share === 1
     ? `and failing all requests with ${what}`
     : `and failing ${Math.round(share * 1_000) / 10}% of the requests with ${what}`

@@ -24,8 +24,8 @@ const TARGET_COLUMNS: readonly Column[] = [
 ]
 const STATES = ['pending', 'running', 'finished', 'failed']
 const FILTER_FLAGS: Readonly<Record<string, Flag>> = {
-  state: { placeholder: 'STATE', sentence: 'Only in this state.', values: STATES },
-  'user-id': { placeholder: 'USER_ID', sentence: 'Only this user.' },
+  state: { placeholder: 'STATE', sentence: 'Only entries in this state.', values: STATES },
+  'user-id': { placeholder: 'USER_ID', sentence: 'Only entries for the user with this userId.' },
 }
 const POLL_MS = 500
 const DONE = new Set(['finished', 'failed'])
@@ -63,7 +63,7 @@ export const DELETION_COMMANDS: readonly Command[] = [
   {
     name: 'deletions show',
     summary: 'Show a deletion request, with its state per user, source and destination',
-    arguments: [{ name: 'DELETION_ID', sentence: 'The id, as listed by `switchyard deletions`.' }],
+    arguments: [{ name: 'DELETION_ID', sentence: 'The id of the request, as listed by `switchyard deletions`.' }],
     details: 'With --json, the output is the request with its first targets; --state, --user-id and --limit have no effect.',
     flags: {
       wait: { placeholder: null, sentence: 'Wait until the request is finished. The exit code is 1 if part of it failed.' },
@@ -82,8 +82,8 @@ export const SUPPRESSION_COMMANDS: readonly Command[] = [
     name: 'suppressions list',
     summary: 'List users whose new messages are dropped',
     flags: {
-      'user-id': { placeholder: 'USER_ID', sentence: 'Only this user.' },
-      source: { placeholder: 'SOURCE', sentence: 'Only for this source, by id or name.' },
+      'user-id': { placeholder: 'USER_ID', sentence: 'Only entries for the user with this userId.' },
+      source: { placeholder: 'SOURCE', sentence: 'Only entries for this source, by id or name.' },
       ...LIMIT_FLAG,
     },
     async run(call) {

@@ -11,7 +11,11 @@ const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'
 const SECRET_PLACES = '- for stdin, @FILE or env:NAME'
 
 export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
-  source: { placeholder: 'SOURCE', sentence: 'A source whose messages it gets, by id or name.', many: true },
+  source: {
+    placeholder: 'SOURCE',
+    sentence: 'A source whose messages the destination receives, by id or name. Replaces all current sources.',
+    many: true,
+  },
   header: {
     placeholder: 'NAME:VALUE',
     sentence: 'A header to add to every request. The value env:NAME reads it from an environment variable.',
@@ -29,14 +33,14 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   'batch-size': { placeholder: 'NUMBER', sentence: 'The maximum number of messages in one request; 1 turns batching off.' },
   'batch-bytes': { placeholder: 'NUMBER', sentence: 'The maximum size of a request body in bytes.' },
   'batch-linger': { placeholder: 'DURATION', sentence: 'How long to wait for more messages before sending a batch that is not full.' },
-  timeout: { placeholder: 'DURATION', sentence: 'The timeout of an attempt, at most 5s.' },
-  'retry-window': { placeholder: 'DURATION', sentence: 'How long to retry, at most 4h.' },
+  timeout: { placeholder: 'DURATION', sentence: 'The timeout of one attempt, at most 5s.' },
+  'retry-window': { placeholder: 'DURATION', sentence: 'How long to retry a delivery, at most 4h.' },
   'max-in-flight': { placeholder: 'NUMBER', sentence: 'The maximum number of concurrent requests.' },
   historical: { placeholder: 'BOOLEAN', sentence: 'Whether to send messages older than 24 h.', values: ['true', 'false'] },
   'allow-type': { placeholder: 'TYPE', sentence: 'Send only messages of this type.', many: true, values: TYPES },
   'deny-type': { placeholder: 'TYPE', sentence: 'Do not send messages of this type.', many: true, values: TYPES },
-  'allow-event': { placeholder: 'EVENT', sentence: 'Of track messages, send only those with this event.', many: true },
-  'deny-event': { placeholder: 'EVENT', sentence: 'Do not send track messages with this event.', many: true },
+  'allow-event': { placeholder: 'EVENT', sentence: 'Among track messages, send only those with this event name.', many: true },
+  'deny-event': { placeholder: 'EVENT', sentence: 'Do not send track messages with this event name.', many: true },
 }
 
 /** Builds the request body from the flags. `before` is the current destination, whose other headers and lists are kept. */

@@ -48,9 +48,9 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     name: 'destinations create',
     summary: 'Create a webhook destination',
     details:
-      'The destination gets the messages of the sources given with --source; if there is only one source, --source can be left out. Secrets are read from stdin, a file or an environment variable, never from the command line.',
+      'The destination receives the messages of the sources given with --source; if there is only one source, --source can be left out. Secrets are read from stdin, a file or an environment variable, never from the command line.',
     arguments: [
-      { name: 'NAME', sentence: "The display name, and the key that selects it in a message's integrations object." },
+      { name: 'NAME', sentence: "The display name, which also selects the destination in a message's integrations object." },
       {
         name: 'URL',
         sentence: 'The URL to send messages to. With several (up to five), a message counts as delivered when one of them accepts it.',
@@ -61,11 +61,11 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       ...DESTINATION_FLAGS,
       source: {
         placeholder: 'SOURCE',
-        sentence: 'A source whose messages it gets, by id or name.',
+        sentence: 'A source whose messages the destination receives, by id or name.',
         many: true,
         usual: 'the only source',
       },
-      disabled: { placeholder: null, sentence: 'Create it disabled: messages skip it.' },
+      disabled: { placeholder: null, sentence: 'Create it disabled: messages are neither sent to it nor kept for it.' },
       paused: { placeholder: null, sentence: 'Create it paused: messages are kept for it and sent when it is resumed.' },
     },
     examples: [
@@ -84,7 +84,8 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   {
     name: 'destinations update',
     summary: 'Change the given settings of a destination',
-    details: 'Headers and filter lists that are not given stay unchanged.',
+    details:
+      'Settings that are not given stay unchanged. --header adds or replaces one header and keeps the others. Each filter flag replaces its own list and keeps the other lists.',
     arguments: [DESTINATION],
     flags: {
       name: { placeholder: 'NAME', sentence: 'The new name.' },
@@ -135,7 +136,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   },
   {
     name: 'destinations disable',
-    summary: 'Disable a destination: new messages skip it, and its pending deliveries are held',
+    summary: 'Disable a destination: it gets no new messages, and its pending deliveries are held',
     details: 'Messages that arrive while it is disabled are never sent to it. To keep them, use `switchyard destinations pause` instead.',
     arguments: [DESTINATION],
     run: (call) => change(call, { enabled: false }, 'disabled'),

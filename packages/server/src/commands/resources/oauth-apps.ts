@@ -7,7 +7,7 @@ import { type Column, cell, showAll, showFacts, time } from '../line/listing.ts'
 import { at, idOf, idsOf } from '../line/references.ts'
 
 const APP: Argument = { name: 'APP', sentence: "The application's id (its clientId) or name." }
-const KEY_SENTENCE = 'A file with the public key in PEM format, or - for stdin. Never the private key.'
+const KEY_SENTENCE = 'A file with the public key in PEM format, or - for stdin. Never give the private key.'
 
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
@@ -44,7 +44,7 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
   {
     name: 'oauth-apps create',
     summary: 'Create an OAuth application',
-    details: 'The id of the application is the clientId of its clients, and the id of a key is their keyId.',
+    details: 'Clients use the id of the application as their clientId, and the id of a key as their keyId.',
     arguments: [{ name: 'NAME', sentence: 'The display name.' }],
     flags: {
       source: { placeholder: 'SOURCE', sentence: 'A source that its access tokens may send to, by id or name.', many: true },

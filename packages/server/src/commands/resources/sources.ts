@@ -16,7 +16,7 @@ const COLUMNS: readonly Column[] = [
 const BOOLEANS = ['true', 'false'] as const
 const CHANGES: Readonly<Record<string, Flag>> = {
   name: { placeholder: 'NAME', sentence: 'The new name.' },
-  enabled: { placeholder: 'BOOLEAN', sentence: 'Whether to accept its messages.', values: BOOLEANS },
+  enabled: { placeholder: 'BOOLEAN', sentence: 'Whether the source accepts messages.', values: BOOLEANS },
   'require-oauth': {
     placeholder: 'BOOLEAN',
     sentence: 'Whether to require an OAuth access token; a write key alone is then rejected.',
@@ -51,9 +51,9 @@ export const SOURCE_COMMANDS: readonly Command[] = [
     flags: {
       'write-key': {
         placeholder: 'KEY',
-        sentence: 'A write key to use, such as one that clients already have.',
+        sentence: 'A write key for the source, such as one that clients already use.',
         many: true,
-        usual: 'a new one',
+        usual: 'a generated one',
       },
       'require-oauth': { placeholder: null, sentence: 'Require an OAuth access token; a write key alone is rejected.' },
     },

@@ -84,12 +84,22 @@ const ERRORS: [title: string, status: number, body: unknown, expected: { exit: n
     'an unknown path',
     404,
     refusal('not_found', 'x'),
-    { exit: EXIT.failed, message: /does not have \/api\/x\. It may be older than this command/ },
+    { exit: EXIT.failed, message: /has no endpoint \/api\/x\. It may be older than this command/ },
   ],
   ['a conflict', 409, refusal('last_write_key', 'Keep one.'), { exit: EXIT.failed, message: /last_write_key/ }],
   ['an error of the service', 503, refusal('store_unavailable', 'Disk full.'), { exit: EXIT.failed, message: /Disk full/ }],
-  ['another program at that address', 200, 'hello', { exit: EXIT.unreachable, message: /not like a Switchyard service/ }],
-  ['a proxy', 502, { error: 'bad gateway' }, { exit: EXIT.unreachable, message: /answered 502, but not like a Switchyard/ }],
+  [
+    'another program at that address',
+    200,
+    'hello',
+    { exit: EXIT.unreachable, message: /answered 200, but the response is not from a Switchyard service/ },
+  ],
+  [
+    'a proxy',
+    502,
+    { error: 'bad gateway' },
+    { exit: EXIT.unreachable, message: /answered 502, but the response is not from a Switchyard service/ },
+  ],
 ]
 for (const [title, status, body, expected] of ERRORS) {
   test(`reports ${title} in one line with the right exit code`, async (t) => {
@@ -122,7 +132,7 @@ test('without a service, the error says how to start one', async (t) => {
   const api = createApi({ url: `http://127.0.0.1:${free}`, token: null, signal: new AbortController().signal })
   await assert.rejects(api.get('/api/x'), {
     exit: EXIT.unreachable,
-    message: `Cannot reach a service at http://127.0.0.1:${free}. Start one with \`switchyard serve\`, or use --url to name another.`,
+    message: `Cannot reach a service at http://127.0.0.1:${free}. Start one with \`switchyard serve\`, or give the URL of a running one with --url.`,
   })
 })
 

@@ -93,7 +93,11 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
     if (signal.aborted) return error instanceof Error ? error : new Error(String(error))
     const { name, code, message } = error as { name?: string; code?: string; message?: string }
     if (name === 'TimeoutError')
-      return new CommandProblem(`The service at ${url} did not respond within ${deadlineMs / 1_000} s.`, EXIT.unreachable, { cause: error })
+      return new CommandProblem(
+        `The service at ${url} did not respond within ${deadlineMs / 1_000} s. Check its log, and run the command again.`,
+        EXIT.unreachable,
+        { cause: error },
+      )
     if (
       code === 'ECONNREFUSED' ||
       code === 'ENOTFOUND' ||
@@ -102,7 +106,7 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
       code === 'EHOSTUNREACH'
     )
       return new CommandProblem(
-        `Cannot reach a service at ${url}. Start one with \`switchyard serve\`, or use --url to name another.`,
+        `Cannot reach a service at ${url}. Start one with \`switchyard serve\`, or give the URL of a running one with --url.`,
         EXIT.unreachable,
         { cause: error },
       )
@@ -122,12 +126,12 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
       return new ApiProblem(sentence, EXIT.unreachable, status, code)
     }
     if (code === '') {
-      const sentence = `${url} answered ${status}, but not like a Switchyard service. Check --url or SWITCHYARD_URL.`
+      const sentence = `The server at ${url} answered ${status}, but the response is not from a Switchyard service. Check --url or SWITCHYARD_URL.`
       return new ApiProblem(sentence, EXIT.unreachable, status, code)
     }
     if (code === 'not_found')
       return new ApiProblem(
-        `The service at ${url} does not have ${path}. It may be older than this command: compare \`switchyard --version\` with \`switchyard doctor\`.`,
+        `The service at ${url} has no endpoint ${path}. It may be older than this command: compare \`switchyard --version\` with \`switchyard doctor\`.`,
         EXIT.failed,
         status,
         code,
