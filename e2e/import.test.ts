@@ -168,7 +168,7 @@ suite('import', { concurrency: 2 }, () => {
       ],
       [
         ['--client-id', app.id, '--key-id', keyId, '--private-key', join(folder, 'past.ndjson')],
-        /^--private-key is not a private key in PEM/,
+        /^--private-key is not a usable private key in PEM/,
       ],
       [
         ['--client-id', app.id, '--key-id', keyId, '--private-key', key, '--auth-server', 'x'],
@@ -182,7 +182,7 @@ suite('import', { concurrency: 2 }, () => {
     const stranger = await run('--client-id', app.id, '--key-id', 'another', '--private-key', key)
     assert.equal(stranger.code, 3)
     // A connection that the service has just closed is retried, which prints a line.
-    assert.match(stranger.stderr, /^No access token: \[40[01]\]/m)
+    assert.match(stranger.stderr, /^Could not get an access token: \[40[01]\]/m)
     assert.equal((await service.stats()).accepted, 0)
 
     const authServer = `${service.url}/oauth2`
