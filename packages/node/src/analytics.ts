@@ -101,7 +101,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     this.#settings = checkSettings(settings)
     this.#pipeline = new Pipeline((error) => this.#failed(error, false))
     this.#outbox = new Outbox(this.#settings, {
-      failed: (error, heard) => this.#failed(error, heard),
+      failed: (error, hasCallback) => this.#failed(error, hasCallback),
       wantsContexts: () => this.listens('error'),
       flushed: (event) => void (this.listens('flush') && this.emit('flush', event)),
       drained: () => void (this.listens('drained') && this.emit('drained')),
@@ -154,14 +154,14 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   enqueue(message: RawMessage, callback?: Callback): boolean {
     try {
       if (isObject(message)) {
-        const isTimeless = isNoTime(message['timestamp'])
-        const event = enqueuedEvent(message, Date.now(), isTimeless, this.#settings.historical)
-        return this.#take(event, isTimeless, undefined, callback)
+        const hasInvalidTimestamp = isInvalidTime(message['timestamp'])
+        const event = enqueuedEvent(message, Date.now(), hasInvalidTimestamp, this.#settings.historical)
+        return this.#accept(event, hasInvalidTimestamp, undefined, callback)
       }
       const { code, message: sentence } = refusal('invalid_request')
-      return this.#refuse(new AnalyticsError(code, sentence), callback)
+      return this.#reject(new AnalyticsError(code, sentence), callback)
     } catch (error) {
-      return this.#refuse(new AnalyticsError('not_serializable', messageOf(error), { reason: error }), callback)
+      return this.#reject(new AnalyticsError('not_serializable', messageOf(error), { reason: error }), callback)
     }
   }
 
@@ -183,7 +183,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   register(...plugins: Plugin[]): Promise<void> {
     this.#outbox.hold()
     const recalled = this.#outbox.recall()
-    const registered = this.#pipeline.register(plugins, this).finally(() => this.#outbox.letGo())
+    const registered = this.#pipeline.register(plugins, this).finally(() => this.#outbox.resume())
     for (const { json, bytes, period, waiter } of recalled) {
       void this.#pipe({ ok: true, json, bytes }, period, waiter?.ctx ?? Context.fromJson(json), waiter?.callback)
     }
@@ -206,63 +206,63 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     if (removed.length > 0) this.emit('deregister', removed)
   }
 
-  /** True to go on; false when the queue is above its mark: wait for `drained`. */
+  /** Returns false if the queue is above its high-water mark. */
   #call(type: MessageType, params: unknown, callback: Callback | undefined): boolean {
     try {
       const given = (params ?? {}) as RawParams
-      return this.#take(eventOf(type, given, Date.now()), isNoTime(given['timestamp']), type, callback)
+      return this.#accept(eventOf(type, given, Date.now()), isInvalidTime(given['timestamp']), type, callback)
     } catch (error) {
-      // Only from the caller's own objects: getters and proxies that throw.
-      return this.#refuse(new AnalyticsError('not_serializable', `${type} was rejected: ${messageOf(error)}`, { reason: error }), callback)
+      // Only the caller's own objects throw here: getters and proxies.
+      return this.#reject(new AnalyticsError('not_serializable', `${type} was rejected: ${messageOf(error)}`, { reason: error }), callback)
     }
   }
 
-  /** `call` is undefined for what was enqueued: whoever did it knows what it was. */
-  #take(event: AnalyticsEvent, isTimeless: boolean, call: MessageType | undefined, callback: Callback | undefined): boolean {
-    if (this.#outbox.isClosed) return this.#refuseLate(event, callback)
+  /** `call` is undefined for an enqueued message; error messages then do not name the call. */
+  #accept(event: AnalyticsEvent, hasInvalidTimestamp: boolean, call: MessageType | undefined, callback: Callback | undefined): boolean {
+    if (this.#outbox.isClosed) return this.#rejectAfterClose(event, callback)
     const composed = compose(event)
     if (!composed.ok) {
       const { code, message, field, reason } = composed
       const sentence = call === undefined ? message : `${call} was rejected: ${message}`
-      return this.#refuse(new AnalyticsError(code, sentence, { reason, field, ctx: new Context(event) }), callback)
+      return this.#reject(new AnalyticsError(code, sentence, { reason, field, ctx: new Context(event) }), callback)
     }
     const { type } = event
-    if (isTimeless) {
-      // Past events must not land in the present; others are better taken than lost.
-      if (this.#settings.historical) return this.#refuse(invalidTimestamp(event, 'The message was rejected.'), callback)
+    if (hasInvalidTimestamp) {
+      // A past event must not get the current time. Other messages are better sent with the time of the call than lost.
+      if (this.#settings.historical) return this.#reject(invalidTimestamp(event, 'The message was rejected.'), callback)
       this.#failed(invalidTimestamp(event, 'The message is sent with the time of the call instead.'), false)
     }
-    if (this.#settings.disable) return this.#pretend(type, composed, callback)
-    if (!this.#outbox.reserve(composed.bytes)) return this.#refuse(queueFull(Context.fromJson(composed.json)), callback)
+    if (this.#settings.disable) return this.#acceptDisabled(type, composed, callback)
+    if (!this.#outbox.reserve(composed.bytes)) return this.#reject(queueFull(Context.fromJson(composed.json)), callback)
     const direct = this.#pipeline.isIdle(type)
     const ctx = callback || !direct || this.listens(type) ? Context.fromJson(composed.json) : undefined
     const period = this.#outbox.begin()
     if (ctx && this.listens(type)) this.emit(type, ctx)
     if (direct) this.#put(composed, period, ctx, callback, undefined)
     else void this.#pipe(composed, period, ctx as Context, callback)
-    return this.#outbox.belowMark()
+    return this.#outbox.isBelowMark()
   }
 
-  /** The way through plugins, which may take its time; the message keeps its room and its place in the count. */
+  /** Runs the plugins, which may take long. Meanwhile the message keeps its room in the queue and counts as pending. */
   async #pipe(message: ComposedMessage, period: Period, ctx: Context, callback: Callback | undefined): Promise<void> {
     let current = ctx
-    const hold = { isGivenUp: false, where: 'waited for a plugin to load' }
-    const leave = this.#outbox.heldByPlugin(() => {
-      hold.isGivenUp = true
+    const hold = { isAbandoned: false, where: 'waited for a plugin to load' }
+    const unregister = this.#outbox.heldByPlugin(() => {
+      hold.isAbandoned = true
       const sentence = `the client was closed while the message ${hold.where}`
       this.#abandon(message.bytes, period, current, callback, new AnalyticsError('close_timeout', sentence, { ctx: current }))
     })
     try {
       if (this.#pipeline.loading) await this.#pipeline.loaded()
-      if (hold.isGivenUp) return
+      if (hold.isAbandoned) return
       const result = this.#pipeline.enrich(ctx, (plugin) => {
         hold.where = `was still being processed by plugin ${plugin}`
       })
       current = result instanceof Context ? result : await result
-      if (hold.isGivenUp) return
+      if (hold.isAbandoned) return
       const { event } = current
       event.messageId ??= platform.newId()
-      // A plugin may have made it something that the service would refuse.
+      // A plugin may have changed the message to one that the service would reject.
       const composed = compose(withoutEmptyIntegrations(event))
       if (!composed.ok) {
         const { code, field, reason } = composed
@@ -273,15 +273,15 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       if (!this.#outbox.reserve(composed.bytes)) throw queueFull(current)
       message.bytes = composed.bytes
       const piped: Piped = { destinations: undefined }
-      // Queued first, so that destination plugins do not get a message that the spool has no room for.
+      // Queued first, so that destination plugins do not get a message that does not fit into the spool.
       if (this.#put(composed, period, current, callback, piped)) piped.destinations = this.#pipeline.deliver(current)
     } catch (error) {
-      if (hold.isGivenUp) return
+      if (hold.isAbandoned) return
       const failure =
         error instanceof AnalyticsError ? error : new AnalyticsError('plugin_failed', messageOf(error), { reason: error, ctx: current })
       this.#abandon(message.bytes, period, current, callback, failure)
     } finally {
-      leave()
+      unregister()
     }
   }
 
@@ -298,46 +298,46 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     return false
   }
 
-  /** Ends a message that had its place, before it was queued. */
+  /** Fails a message for which room was reserved, before it is queued. */
   #abandon(bytes: number, period: Period, ctx: Context | undefined, callback: Callback | undefined, error: AnalyticsError): void {
     this.#outbox.release(bytes)
     ctx?.setFailedDelivery({ reason: error.reason })
     this.#outbox.conclude(period, ctx, callback, error, undefined)
   }
 
-  #refuse(error: AnalyticsError, callback: Callback | undefined): boolean {
+  #reject(error: AnalyticsError, callback: Callback | undefined): boolean {
     const period = this.#outbox.begin()
     error.ctx?.setFailedDelivery({ reason: error.reason })
     this.#outbox.conclude(period, error.ctx, callback, error, undefined)
-    return this.#outbox.belowMark()
+    return this.#outbox.isBelowMark()
   }
 
-  #refuseLate(event: AnalyticsEvent, callback: Callback | undefined): boolean {
+  #rejectAfterClose(event: AnalyticsEvent, callback: Callback | undefined): boolean {
     this.emit('call_after_close', event)
     if (callback) {
       const error = new AnalyticsError('call_after_close', CLIENT_ERRORS.call_after_close, { ctx: new Context(event) })
-      this.#outbox.tell(callback, error, error.ctx)
+      this.#outbox.callBack(callback, error, error.ctx)
     }
     return true
   }
 
-  #pretend(type: MessageType, message: ComposedMessage, callback: Callback | undefined): boolean {
+  #acceptDisabled(type: MessageType, message: ComposedMessage, callback: Callback | undefined): boolean {
     const ctx = Context.fromJson(message.json)
     if (this.listens(type)) this.emit(type, ctx)
-    if (callback) this.#outbox.tell(callback, undefined, ctx)
+    if (callback) this.#outbox.callBack(callback, undefined, ctx)
     return true
   }
 
-  #failed(error: AnalyticsError, heard: boolean): void {
-    // An error within an error listener goes to nobody's listener: it would go round for ever.
+  #failed(error: AnalyticsError, hasCallback: boolean): void {
+    // An error inside an error listener is not emitted again: that would never end.
     if (this.listens('error') && !this.#isFailing) {
       this.#isFailing = true
       this.emit('error', error)
       this.#isFailing = false
-    } else if (!heard) this.#warnOnce(error)
+    } else if (!hasCallback) this.#warnOnce(error)
   }
 
-  /** An error nobody listens to is printed, once for each code: silence is how data gets lost for months. */
+  /** Prints errors that have no listener, once for each code. Otherwise data could be lost unnoticed for months. */
   #warnOnce(error: AnalyticsError): void {
     if (this.#warned.has(error.code)) return
     this.#warned.add(error.code)
@@ -359,7 +359,7 @@ function invalidTimestamp(event: AnalyticsEvent, consequence: string): Analytics
   return new AnalyticsError('timestamp_invalid', message, { field: 'timestamp', ctx: new Context(event) })
 }
 
-function isNoTime(timestamp: unknown): boolean {
+function isInvalidTime(timestamp: unknown): boolean {
   return timestamp != null && parseTime(timestamp) === undefined
 }
 

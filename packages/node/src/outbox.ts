@@ -1,5 +1,5 @@
-// From an accepted message to its outcome: room in the queue, the spool, the sender, and then whoever waits. Keeps the
-// count: every message begun ends exactly once, as delivered or failed. What a message is made of is not its business.
+// Takes an accepted message to its outcome: through the queue, the spool and the sender, and then to callbacks, plugins and
+// events. Counts messages: each ends exactly once, as delivered or failed. Does not look into messages.
 
 import { MAX_BATCH_BYTES } from '@switchyard/protocol'
 import { platform } from '#platform'
@@ -20,33 +20,34 @@ import type { Transport } from './send/transport.ts'
 import type { RetryEvent } from './send/verdict.ts'
 import type { CheckedSettings } from './settings.ts'
 
+/** Emitted as `flush` when a batch was delivered or failed. */
 export interface FlushEvent {
-  /** Messages in the batch. */
+  /** Number of messages in the batch. */
   messages: number
   delivered: number
   failed: number
-  /** Requests it took. */
+  /** Number of requests made for the batch. */
   attempts: number
 }
 
 export interface OutboxEvents {
-  /** A message failed, or the client itself did. `heard`: a callback is told, too. */
-  failed(error: AnalyticsError, heard: boolean): void
-  /** Whether telling a failure with its message's context is worth making one. */
+  /** A message or the client failed. `hasCallback`: a callback gets the error, too. */
+  failed(error: AnalyticsError, hasCallback: boolean): void
+  /** Whether errors need the context of their message, because someone listens to them. */
   wantsContexts(): boolean
   flushed(event: FlushEvent): void
   drained(): void
   onRequest(): ((event: HttpRequestEvent) => void) | undefined
   onResponse(): ((event: HttpResponseEvent) => void) | undefined
   retry(event: RetryEvent): void
-  /** Runs after plugins, for a message that came through plugins. */
+  /** Runs the after plugins of a message that plugins processed. */
   finish(ctx: Context): PluginRun | undefined
 }
 
-/** Below 500 KB however a kilobyte is counted. */
+/** At most 500 KB, whether a kilobyte is 1,000 or 1,024 bytes. */
 const BATCH_BYTES = Math.min(MAX_BATCH_BYTES, 500_000)
 const SHUT_DOWN_MS = 10_000
-/** The public client waits this long at close for everything. */
+/** The public client waits this long for everything at close. */
 const PLUGINS_AT_CLOSE_MS = 75_000
 
 export class Outbox implements ExitTarget {
@@ -97,7 +98,7 @@ export class Outbox implements ExitTarget {
           pause: (ms) => this.#sender.pause(ms),
           onRetry: (event) => events.retry(event),
         }),
-      take: (places) => this.#queue.take(places),
+      take: (freeSlots) => this.#queue.take(freeSlots),
       settle: (batch, result) => this.#settle(batch, result),
       onRequest: () => events.onRequest(),
       onResponse: () => events.onResponse(),
@@ -105,7 +106,7 @@ export class Outbox implements ExitTarget {
     })
     if (settings.disable) return
     this.#spool = settings.spool && this.#openSpool(settings.spool, settings)
-    if (settings.handleSignals) this.#ignoreSignals = orRefuse('handleSignals', () => platform.handleSignals(this))
+    if (settings.handleSignals) this.#ignoreSignals = orInvalidSetting('handleSignals', () => platform.handleSignals(this))
   }
 
   get isClosed(): boolean {
@@ -116,12 +117,12 @@ export class Outbox implements ExitTarget {
     return this.#periods.pending - this.#onDisk
   }
 
-  /** What a call returns. */
-  belowMark(): boolean {
-    return this.#queue.belowMark()
+  /** The return value of a call. */
+  isBelowMark(): boolean {
+    return this.#queue.isBelowMark()
   }
 
-  /** Counts a message as begun. */
+  /** Counts a new message as pending. */
   begin(): Period {
     const period = this.#periods.current
     this.#begin(period)
@@ -137,7 +138,7 @@ export class Outbox implements ExitTarget {
     for (const retry of this.#roomWaiters.splice(0)) retry()
   }
 
-  /** Queues a message that is begun and has its room. False if the spool has none. */
+  /** Queues a message that is counted and for which room is reserved. Returns false if it does not fit into the spool. */
   put(json: string, bytes: number, period: Period, waiter?: Omit<Waiter, 'index'>): boolean {
     let spooledAs: number | undefined
     if (this.#spool && !this.#isFinished) {
@@ -152,19 +153,17 @@ export class Outbox implements ExitTarget {
     return true
   }
 
-  /** Takes back messages that were called just now and bypassed the plugins. They keep their room in the queue and still count. */
+  /** Removes messages from the queue whose calls were made just now, before the plugins. They keep their room in the queue and count as pending. */
   recall(): Recalled[] {
     const recalled = this.#queue.recall()
     const spooled = recalled.flatMap(({ spooledAs }) => (spooledAs === undefined ? [] : [{ from: spooledAs, to: spooledAs }]))
     this.#onDisk -= spooled.length
-    // What is sent after a restart must be what the plugins made of the message.
+    // After a restart, only the messages as changed by the plugins may be sent.
     if (spooled.length > 0) this.#forget(spooled)
     return recalled
   }
 
-  /**
-   * Ends a message. After plugins run when destination plugins are done, and the callback is called after both.
-   */
+  /** Ends a message. The after plugins run when the destination plugins have finished, and then the callback is called. */
   conclude(
     period: Period,
     ctx: Context | undefined,
@@ -172,28 +171,28 @@ export class Outbox implements ExitTarget {
     error: AnalyticsError | undefined,
     piped: Piped | undefined,
   ): void {
-    // Busy before it is ended: a flush waits for plugins and callbacks, too.
+    // Before the message ends, because a flush waits for plugins and callbacks, too.
     if (piped && ctx) this.#finish(period, ctx, callback, error, piped)
-    else if (callback) this.tell(callback, error, ctx, period)
+    else if (callback) this.callBack(callback, error, ctx, period)
     this.#end(period, error ? 0 : 1, error ? 1 : 0)
     if (error) this.#events.failed(error, callback !== undefined)
   }
 
   /**
-   * Registers a message that a plugin holds: `giveUp` is called if the plugin still holds it at close. Call the returned function when the
-   * plugin is done; it returns false if the message was given up before.
+   * Registers a message that a plugin is processing. `giveUp` is called if the plugin has not finished at close. Call the returned function
+   * when the plugin has finished; it returns false if the message was given up before.
    */
   heldByPlugin(giveUp: () => void): () => boolean {
     this.#heldByPlugins.add(giveUp)
     return () => this.#heldByPlugins.delete(giveUp)
   }
 
-  /** Calls a callback, and keeps flushes of the period waiting for it; what it throws is an error of its own. */
-  tell(callback: Callback, error: AnalyticsError | undefined, ctx: Context | undefined, period?: Period): void {
+  /** Calls a callback, and makes flushes of the period wait for it. If it throws, that is reported as listener_failed. */
+  callBack(callback: Callback, error: AnalyticsError | undefined, ctx: Context | undefined, period?: Period): void {
     const free = period && this.#periods.occupy(period)
     const failed = (thrown: unknown): void =>
       this.#events.failed(new AnalyticsError('listener_failed', `a callback threw: ${messageOf(thrown)}`, { reason: thrown, ctx }), false)
-    // Never within the call itself, so that code behind a call always runs before its callback.
+    // Deferred, so that the code after a call always runs before its callback.
     queueMicrotask(() => {
       let result: unknown
       try {
@@ -201,7 +200,7 @@ export class Outbox implements ExitTarget {
       } catch (thrown) {
         failed(thrown)
       }
-      // Most return nothing, and need neither a promise nor a timer.
+      // Most callbacks return nothing, and need neither a promise nor a timer.
       if (result === undefined) return free?.()
       const settled = Promise.resolve(result).catch(failed)
       if (free) this.#freeAfter(settled, free)
@@ -226,7 +225,7 @@ export class Outbox implements ExitTarget {
   async close(timeoutMs: number | undefined): Promise<FlushResult> {
     this.#isClosed = true
     this.#sender.closing()
-    // Everything else that a close waits for has its own time limit.
+    // Everything else that close waits for has a time limit of its own.
     const isUnlimited = timeoutMs === undefined || Number.isNaN(timeoutMs)
     const timer = isUnlimited ? setTimeout(() => this.#giveUpPlugins(), PLUGINS_AT_CLOSE_MS) : undefined
     const result = await this.flush(timeoutMs)
@@ -242,7 +241,7 @@ export class Outbox implements ExitTarget {
 
   async shutDown(stayOpen: boolean): Promise<void> {
     const until = performance.now() + SHUT_DOWN_MS
-    // What is still called meanwhile is sent, too.
+    // Calls made meanwhile are sent, too.
     do await this.flush(Math.max(until - performance.now(), 0))
     while (this.#periods.pending > 0 && performance.now() < until)
     if (!stayOpen) await this.close(0)
@@ -254,27 +253,27 @@ export class Outbox implements ExitTarget {
     this.#sender.hold()
   }
 
-  letGo(): void {
+  resume(): void {
     this.#pluginsLoading--
-    this.#sender.letGo()
+    this.#sender.resume()
   }
 
   #begin(period: Period): void {
-    if (this.#periods.pending === 0) platform.keep(this)
+    if (this.#periods.pending === 0) platform.watchExit(this)
     this.#periods.begin(period)
   }
 
   #end(period: Period, delivered: number, failed: number): void {
     this.#periods.end(period, delivered, failed)
-    if (this.#periods.pending === 0) platform.letGo(this)
+    if (this.#periods.pending === 0) platform.unwatchExit(this)
   }
 
   #finish(period: Period, ctx: Context, callback: Callback | undefined, error: AnalyticsError | undefined, piped: Piped): void {
-    const tell = (): void => callback && this.tell(callback, error, ctx, period)
+    const callBack = (): void => callback && this.callBack(callback, error, ctx, period)
     let run = piped.destinations?.running.size ? piped.destinations : this.#events.finish(ctx)
-    if (!run) return tell()
+    if (!run) return callBack()
     const finished = run === piped.destinations ? run.done.then(() => (run = this.#events.finish(ctx))?.done) : run.done
-    if (this.#isFinished) return tell()
+    if (this.#isFinished) return callBack()
     const leave = this.heldByPlugin(() => {
       const names = [...(run?.running ?? [])].join(', ')
       this.#events.failed(
@@ -283,13 +282,13 @@ export class Outbox implements ExitTarget {
         }),
         false,
       )
-      tell()
+      callBack()
     })
-    // A flush waits, but only for a limited time: it must not hang on other people's code.
+    // A flush waits for plugins only for a limited time, so that a plugin cannot block it.
     const free = this.#periods.occupy(period)
     this.#freeAfter(
       finished.then(() => {
-        if (leave()) tell()
+        if (leave()) callBack()
       }),
       free,
     )
@@ -303,7 +302,7 @@ export class Outbox implements ExitTarget {
       clearTimeout(timer)
       free()
     }
-    // It holds the process: a flush that someone awaits must resolve before that ends.
+    // This timer keeps the process alive, because an awaited flush must resolve before the process ends.
     const timer = setTimeout(once, this.#callbackLimitMs)
     void promise.then(once, once)
   }
@@ -318,12 +317,12 @@ export class Outbox implements ExitTarget {
   ): void {
     if (spooledAs !== undefined) this.#onDisk++
     this.#queue.add(json, bytes, period, waiter, spooledAs, isFresh)
-    // A flush is waiting for this one: do not let it wait for the interval.
+    // A flush is waiting for this message, so it must not wait for the flush interval.
     if (this.#periods.isClosed(period) || this.#isFinished) this.#queue.sealSoon()
   }
 
   #settle(batch: Batch, result: BatchResult): void {
-    // What was given up at close is not lost where it is on disk: the next start delivers it.
+    // Messages given up at close are not lost if they are on disk: the next start delivers them.
     const isKept = result.error?.code === 'close_timeout' && batch.spooled !== undefined
     for (const { from, to } of batch.spooled ?? []) this.#onDisk -= to - from + 1
     if (batch.spooled && !isKept) this.#forget(batch.spooled)
@@ -333,14 +332,14 @@ export class Outbox implements ExitTarget {
     )
     const failed = result.error ? batch.count : rejected.size
     const delivered = batch.count - failed
-    // Most batches are delivered whole, with nobody waiting: then there is nobody to look for.
-    if (failed > 0 || batch.waiters) this.#tellEach(batch, result, rejected, isKept)
+    // Most batches are delivered completely and have no callbacks or plugins, so nothing has to be done for each message.
+    if (failed > 0 || batch.waiters) this.#concludeEach(batch, result, rejected, isKept)
     else this.#end(batch.period, delivered, 0)
     this.#events.flushed({ messages: batch.count, delivered, failed, attempts: result.attempts })
     if (this.#periods.pending === 0) this.#events.drained()
   }
 
-  #tellEach(batch: Batch, result: BatchResult, rejected: Map<number, AnalyticsError>, isKept: boolean): void {
+  #concludeEach(batch: Batch, result: BatchResult, rejected: Map<number, AnalyticsError>, isKept: boolean): void {
     const waiters = new Map(batch.waiters?.map((waiter) => [waiter.index, waiter]))
     const anyFailed = (result.error !== undefined || rejected.size > 0) && !isKept
     const events = anyFailed && this.#events.wantsContexts() ? eventsOf(batch) : undefined
@@ -351,15 +350,15 @@ export class Outbox implements ExitTarget {
       if (ctx) ctx.attempts = result.attempts
       const failure = error && (ctx ? error.about(ctx) : error)
       if (failure) ctx?.setFailedDelivery({ reason: failure.reason })
-      // Kept on disk it has not failed; but whoever waits for it waits no longer.
+      // A message that is kept on disk has not failed, but its callback is called now, with close_timeout.
       if (isKept) {
-        if (waiter?.callback) this.tell(waiter.callback, failure, ctx, batch.period)
+        if (waiter?.callback) this.callBack(waiter.callback, failure, ctx, batch.period)
         this.#periods.leave(batch.period)
       } else this.conclude(batch.period, ctx, waiter?.callback, failure, waiter?.piped)
     }
   }
 
-  /** Gives up the messages that plugins still hold. */
+  /** Gives up the messages that plugins are still processing. */
   #giveUpPlugins(): void {
     const held = [...this.#heldByPlugins]
     this.#heldByPlugins.clear()
@@ -377,19 +376,19 @@ export class Outbox implements ExitTarget {
     for (const transport of this.#transports) transport.close()
     this.#spool?.close()
     this.#ignoreSignals?.()
-    platform.letGo(this)
+    platform.unwatchExit(this)
   }
 
   #openSpool(limits: SpoolLimits, { writeKey, url, historical }: CheckedSettings): Spool {
-    // A historical client sends no sentAt, because the service would shift past times by it. So its messages are kept apart.
+    // A historical client sends no sentAt, with which the service would correct past times. So its messages are kept apart.
     const place = { ...limits, sender: JSON.stringify([writeKey, url, historical]) }
-    const spool = orRefuse('spool.dir', () => platform.spool(place, (error) => this.#spoolFailed(error)))
-    // What is found at the start belongs to the period of the start, so that the first flush waits for it.
+    const spool = orInvalidSetting('spool.dir', () => platform.spool(place, (error) => this.#spoolFailed(error)))
+    // Messages found at the start belong to the first period, so that the first flush waits for them.
     let period: Period | undefined = this.#periods.current
     const free = this.#periods.occupy(period)
     queueMicrotask(() => {
       void spool
-        .recover((json, number) => this.#takeBack(json, number, period ?? this.#periods.current))
+        .recover((json, number) => this.#requeue(json, number, period ?? this.#periods.current))
         .catch((error: unknown) => this.#spoolFailed(error))
         .finally(() => {
           period = undefined
@@ -400,8 +399,8 @@ export class Outbox implements ExitTarget {
     return spool
   }
 
-  /** Queues a message that is on disk already, as soon as there is room. */
-  async #takeBack(json: string, number: number, period: Period): Promise<void> {
+  /** Queues a message that is already on disk, as soon as there is room. */
+  async #requeue(json: string, number: number, period: Period): Promise<void> {
     const bytes = platform.byteLength(json)
     while (!this.#isFinished && !this.#queue.admit(bytes)) await new Promise<void>((resolve) => this.#roomWaiters.push(resolve))
     if (this.#isFinished) return
@@ -430,8 +429,8 @@ function eventsOf(batch: Batch): AnalyticsEvent[] {
   return JSON.parse(`[${batch.parts.map((part) => platform.decode(part)).join(',')}]`) as AnalyticsEvent[]
 }
 
-/** What the platform cannot do is a setting that cannot be used. */
-function orRefuse<Result>(setting: string, open: () => Result): Result {
+/** Throws invalid_settings if the platform does not support a setting. */
+function orInvalidSetting<Result>(setting: string, open: () => Result): Result {
   try {
     return open()
   } catch (error) {

@@ -100,14 +100,14 @@ const TWELVE_HOURS_S = 43_200
 const DEFAULT_TIMEOUT_MS = 10_000
 
 export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
-  if (typeof settings !== 'object' || settings === null) refuse('settings', 'must be an object with a writeKey')
+  if (typeof settings !== 'object' || settings === null) reject('settings', 'must be an object with a writeKey')
   const { writeKey } = settings
-  if (typeof writeKey !== 'string' || writeKey === '') refuse('writeKey', 'is required: pass the write key of your source')
-  if (/[\r\n\0]/.test(writeKey)) refuse('writeKey', 'must not contain a line break or NUL character')
+  if (typeof writeKey !== 'string' || writeKey === '') reject('writeKey', 'is required: pass the write key of your source')
+  if (/[\r\n\0]/.test(writeKey)) reject('writeKey', 'must not contain a line break or NUL character')
   const host = baseUrl('host', settings.host ?? DEFAULT_HOST)
   const historical = settings.historical === true
   const path = settings.path ?? (historical ? '/v1/import' : '/v1/batch')
-  if (typeof path !== 'string') refuse('path', 'must be a string')
+  if (typeof path !== 'string') reject('path', 'must be a string')
   const number = (name: keyof AnalyticsSettings, fallback: number, min: number, instead?: number): number =>
     numberOf(name, settings[name], fallback, min, instead)
   const flushAt = settings.flushAt == null ? number('maxEventsInBatch', 15, 1) : number('flushAt', 15, 1)
@@ -115,10 +115,10 @@ export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
   const spool = checkSpool(settings.spool)
   const { httpClient } = settings
   if (httpClient !== undefined && typeof httpClient !== 'function' && typeof httpClient?.makeRequest !== 'function') {
-    refuse('httpClient', 'must be a function with the signature of fetch, or an object with a makeRequest method')
+    reject('httpClient', 'must be a function with the signature of fetch, or an object with a makeRequest method')
   }
   if (settings.gzip === true && httpClient !== undefined) {
-    refuse('gzip', 'cannot be combined with a custom httpClient, which receives the body as text; remove one of the two settings')
+    reject('gzip', 'cannot be combined with a custom httpClient, which receives the body as text; remove one of the two settings')
   }
   return {
     writeKey,
@@ -149,9 +149,9 @@ function numberOf(name: string, given: unknown, fallback: number, min: number, i
   const value = given ?? fallback
   // Settings often come from environment variables, which are strings.
   const parsed = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
-  if (typeof parsed !== 'number' || Number.isNaN(parsed)) refuse(name, `must be a number of at least ${min}, but is ${shown(value)}`)
+  if (typeof parsed !== 'number' || Number.isNaN(parsed)) reject(name, `must be a number of at least ${min}, but is ${display(value)}`)
   const used = parsed < min ? instead : parsed
-  if (used !== value) warnOnce(`${name} must be a number of at least ${min}, but is ${shown(value)}; using ${used} instead`)
+  if (used !== value) warnOnce(`${name} must be a number of at least ${min}, but is ${display(value)}; using ${used} instead`)
   return used
 }
 
@@ -164,7 +164,7 @@ function warnOnce(text: string): void {
   platform.warn(text)
 }
 
-function shown(value: unknown): string {
+function display(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value)
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : `of type ${typeof value}`
 }
@@ -182,7 +182,7 @@ function baseUrl(setting: string, text: string): string {
   } catch {
     // Rejected below, like a URL with another protocol.
   }
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') refuse(setting, `must be an http or https URL, but is ${shown(text)}`)
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') reject(setting, `must be an http or https URL, but is ${display(text)}`)
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
 }
 
@@ -190,7 +190,7 @@ function checkOAuth(oauth: OAuthSettings | undefined, host: string): CheckedSett
   if (oauth === undefined) return undefined
   for (const name of ['clientId', 'clientKey', 'keyId'] as const) {
     if (typeof oauth?.[name] !== 'string' || oauth[name] === '')
-      refuse(`oauthSettings.${name}`, 'is required and must be a non-empty string')
+      reject(`oauthSettings.${name}`, 'is required and must be a non-empty string')
   }
   return {
     ...oauth,
@@ -201,10 +201,10 @@ function checkOAuth(oauth: OAuthSettings | undefined, host: string): CheckedSett
 
 function checkSpool(spool: SpoolOptions | undefined): SpoolLimits | undefined {
   if (spool === undefined) return undefined
-  if (typeof spool?.dir !== 'string' || spool.dir === '') refuse('spool.dir', 'is required and must be the path of a folder')
+  if (typeof spool?.dir !== 'string' || spool.dir === '') reject('spool.dir', 'is required and must be the path of a folder')
   return { dir: spool.dir, maxBytes: numberOf('spool.maxBytes', spool.maxBytes, 64 * MIB, 1) }
 }
 
-function refuse(setting: string, problem: string): never {
+function reject(setting: string, problem: string): never {
   throw new AnalyticsError('invalid_settings', `${setting} ${problem}`, { field: setting })
 }

@@ -1,2 +1,2 @@
-/** The longest time a timer takes; a longer one would fire at once. */
+/** The longest delay that a timer supports; one with a longer delay would fire immediately. */
 export const MAX_TIMER_MS = 2 ** 31 - 1

@@ -1,14 +1,14 @@
-// The limits of messages and batches, in one place for client and server. A kilobyte is 1,024 bytes, and bytes are UTF-8 bytes of
-// the JSON as sent: the public clients count UTF-16 units or re-stringify, and refuse or pass the wrong messages.
+// The limits of messages and batches, shared by client and server. A kilobyte is 1,024 bytes, and bytes are UTF-8 bytes of the
+// JSON as sent. The public clients count UTF-16 units or stringify again, so they reject or accept the wrong messages.
 
-/** Largest single call, as JSON. */
+/** Maximum size of a single message, in bytes of JSON. */
 export const MAX_MESSAGE_BYTES = 32 * 1024
 
-/** Largest batch request body, envelope included. */
+/** Maximum size of the body of a batch request in bytes, including the envelope. */
 export const MAX_BATCH_BYTES = 500 * 1024
 
-/** Most messages in one batch request. */
+/** Maximum number of messages in one batch request. */
 export const MAX_BATCH_MESSAGES = 2_500
 
-/** Longest `messageId`, in characters. */
+/** Maximum length of a `messageId`, in characters. */
 export const MAX_MESSAGE_ID_LENGTH = 100

@@ -1,6 +1,6 @@
-// The six kinds of messages as they travel from a client to the tracking API. Optional fields may be absent or null
-// (the browser client sends `userId: null`); both mean "not given". What the service adds on the way to a webhook is
-// not here: that is the delivery's shape, not the call's.
+// The six types of messages as a client sends them to the tracking API. Optional fields may be absent or null
+// (the browser client sends `userId: null`); both mean "not set". The fields that the service adds before it delivers a
+// message to a webhook are not included.
 
 export const MESSAGE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const
 
@@ -14,23 +14,23 @@ export function isMessageType(value: unknown): value is MessageType {
 
 /** A JSON object of unknown content: free-form properties, traits and context values. */
 export interface JsonObject {
-  // oxlint-disable-next-line typescript/no-explicit-any -- takes interfaces, which have no index signature, and lets plugins read
+  // oxlint-disable-next-line typescript/no-explicit-any -- accepts interfaces, which have no index signature, and lets plugins read fields
   [key: string]: any
 }
 
-/** Destination name to on or off; an object counts as on. `All: false` turns off every destination not named. */
+/** Switches destinations on or off by name; an object counts as on. `All: false` switches off every destination that is not named. */
 export interface Integrations {
   All?: boolean | undefined
   [destination: string]: boolean | JsonObject | undefined
 }
 
-/** Facts around a call that are not attributes of the user. The named keys are conventions; any other key is allowed. */
+/** Information about the circumstances of a call, such as device or page. Not for attributes of the user: those are traits. Keys not listed here are allowed. */
 export interface MessageContext {
   active?: boolean | undefined
   app?: { name?: string | undefined; version?: string | undefined; build?: string | undefined; [key: string]: unknown } | undefined
   campaign?: JsonObject | undefined
   device?: { model?: string | undefined; type?: string | undefined; [key: string]: unknown } | undefined
-  /** True when the call comes straight from the user's device, so that the service may fill `ip` from the connection. */
+  /** True if the call comes directly from the user's device, so that the service may set `ip` from the connection. */
   direct?: boolean | undefined
   ip?: string | undefined
   library?: { name: string; version: string } | undefined
@@ -57,7 +57,7 @@ export interface PageContext {
 
 type Optional<T> = T | null | undefined
 
-/** Conventional user traits; any other key is allowed. */
+/** Attributes of a user. The keys listed here are conventions; any other key is allowed. */
 export interface UserTraits {
   id?: Optional<string | number>
   address?: Optional<JsonObject>
@@ -82,7 +82,7 @@ export interface UserTraits {
   [trait: string]: any
 }
 
-/** Conventional group traits; any other key is allowed. */
+/** Attributes of a group. The keys listed here are conventions; any other key is allowed. */
 export interface GroupTraits {
   id?: Optional<string | number>
   address?: Optional<JsonObject>
@@ -104,7 +104,7 @@ interface MessageBase {
   messageId?: Optional<string>
   userId?: Optional<string>
   anonymousId?: Optional<string>
-  /** When it happened, by the caller's clock. Not trusted to be well formed: see `parseTime`. */
+  /** When the event happened, by the caller's clock. May be malformed: parse it with `parseTime`. */
   timestamp?: unknown
   context?: Optional<MessageContext>
   integrations?: Optional<Integrations>

@@ -1,6 +1,6 @@
-// The one judge of a message, on both hot paths: the client's call and the service's door. It copies nothing — the
-// message returned is the object given, now typed — because both callers pick the fields they write themselves, and a
-// copy here would be paid for twice. It must not look at sizes (bytes are the caller's knowledge) or at the clock.
+// Validates a message, in the client at the call and in the service when it arrives: both are hot paths. It returns the
+// given object itself, typed, instead of a copy, because both callers choose the fields that they write and would copy
+// again. It checks neither sizes, because only the caller knows the bytes as sent, nor times, because it has no clock.
 
 import { MAX_MESSAGE_ID_LENGTH } from './limits.ts'
 import { isMessageType, type Message } from './messages.ts'

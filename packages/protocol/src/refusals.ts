@@ -1,5 +1,5 @@
-// Why a message is refused: one table of stable codes, used by the client at the call and by the service at its door,
-// so that both say the same of the same message. Codes that concern a whole request live with the service.
+// The stable codes with which a message is rejected, shared by client and service so that both report the same error for
+// the same message. Codes that concern a whole request are defined by the service.
 
 export const REFUSALS = {
   invalid_request: 'A message must be a JSON object.',
@@ -25,9 +25,9 @@ export type RefusalCode = keyof typeof REFUSALS
 export interface Refusal {
   ok: false
   code: RefusalCode
-  /** A sentence for a person; the code is for programs. */
+  /** An explanation for people. Programs should use `code`. */
   message: string
-  /** The field at fault, where one is. */
+  /** The invalid field, if the problem is in one field. */
   field?: string
 }
 

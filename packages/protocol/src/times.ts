@@ -1,14 +1,14 @@
-// Times as callers give them, and as everything here writes them: ISO 8601, UTC, with milliseconds.
+// Parses the times that callers pass, and formats times as ISO 8601 in UTC, with milliseconds.
 
-// Date, time and zone. Everything that Date.parse would read by rules of its own is left out: those use the machine's time zone.
+// Date, time and zone. Formats that Date.parse reads by implementation-defined rules do not match, because those rules use the machine's time zone.
 const ISO_8601 = /^(\d{4}-(\d\d)-(\d\d))(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(?:[Zz]|UTC|GMT|([+-]\d\d)(?::?(\d\d))?)?|[Zz])?$/
 const YEAR_0 = -62_167_219_200_000
 const YEAR_9999_END = 253_402_300_799_999
 
 /**
- * Milliseconds since the epoch, or undefined for what is not a time. Takes a Date, an ISO 8601 string or epoch
- * milliseconds. A string without a zone is read as UTC, never as the zone of the machine that happens to parse it, and a
- * day that the calendar does not have (30 February) is no time.
+ * Returns milliseconds since the epoch, or undefined if the value is not a valid time. Accepts a Date, an ISO 8601 string or
+ * epoch milliseconds. A string without a zone is read as UTC, never in the time zone of the machine. A day that does not
+ * exist (30 February) is invalid.
  */
 export function parseTime(value: unknown): number | undefined {
   let ms: number
@@ -23,7 +23,7 @@ function parseIso(text: string): number {
   const parts = ISO_8601.exec(text)
   if (parts === null) return Number.NaN
   const [, date, month, day, time = '00:00', offsetHours, offsetMinutes = '00'] = parts
-  // Date.parse takes every day up to the 31st, and moves those that a month does not have into the next one.
+  // Date.parse accepts every day up to the 31st, and moves a day that the month does not have into the next month.
   if (Number(day) > 28 && Number(day) > daysOf(Number(text.slice(0, 4)), Number(month))) return Number.NaN
   return Date.parse(`${date}T${time.replace(',', '.')}${offsetHours === undefined ? 'Z' : `${offsetHours}:${offsetMinutes}`}`)
 }
@@ -36,7 +36,7 @@ function daysOf(year: number, month: number): number {
 let lastMs = Number.NaN
 let lastIso = ''
 
-/** `2026-11-14T09:00:00.000Z`. Formatting costs about 1 µs and calls come many to a millisecond, so the last is kept. */
+/** Formats a time as `2026-11-14T09:00:00.000Z`. Keeps the last result, because formatting costs about 1 µs and there can be many calls within a millisecond. */
 export function isoTime(ms: number): string {
   if (ms !== lastMs) {
     lastIso = new Date(ms).toISOString()

@@ -1,12 +1,12 @@
-// The only place where a received signature meets a computed one. Time spent here depends on how many there are and on
-// their lengths, both of which the sender knows, and never on their contents. No signature may be compared with === elsewhere.
+// The only place where received signatures are compared with computed ones. The time it takes depends on their number and
+// lengths, both of which the sender knows, and never on their contents. Do not compare signatures with === elsewhere.
 
 import { timingSafeEqual } from 'node:crypto'
 
 /**
  * Whether any received digest equals any computed one. Every pair is compared even after a match, so that the time does
- * not tell which secret or which entry matched. Digests are compared as the text of the header, not decoded: base64 has
- * several spellings of the same bytes, and only the one the service writes may pass.
+ * not reveal which secret or which entry matched. Digests are compared as header text, not decoded, because base64 can encode
+ * the same bytes in several ways, and only the encoding that the service writes is valid.
  */
 export function matchesAny(received: readonly string[], computed: readonly string[]): boolean {
   let matches = 0
@@ -14,7 +14,7 @@ export function matchesAny(received: readonly string[], computed: readonly strin
     const expected = Buffer.from(digest, 'latin1')
     for (const text of received) {
       const candidate = Buffer.from(text, 'latin1')
-      // Unequal lengths make timingSafeEqual throw; the length of a digest is no secret.
+      // timingSafeEqual throws for unequal lengths. The length of a digest is not secret.
       if (candidate.length === expected.length && timingSafeEqual(candidate, expected)) matches += 1
     }
   }

@@ -1,19 +1,19 @@
-// Headers in whichever shape a framework hands them over. Returns every value of a name rather than the first or the
-// last, because which of two wins is what a forger would like to choose. Knows nothing of signatures.
+// Reads headers in any form in which frameworks pass them. Returns all values of a name instead of the first or the last,
+// because an attacker must not be able to choose which of two counts. Knows nothing about signatures.
 
-/** Headers as an object in any letter case, with single or several values. */
+/** Headers as an object, with names in any letter case and one or several values each. */
 export interface HeaderRecord {
   readonly [name: string]: string | readonly string[] | undefined
 }
 
-/** What `Headers` of fetch offers, as far as it is needed. */
+/** The part of the Fetch API's `Headers` that is used. */
 export interface HeaderGetter {
   get(name: string): string | null | undefined
 }
 
 export type HeadersInput = HeaderRecord | HeaderGetter | Iterable<readonly [name: string, value: string]>
 
-/** All non-empty values of a header; `name` in lower case. Values that are not text count as absent. */
+/** Returns all non-empty values of a header. `name` must be in lower case. Ignores values that are not strings. */
 export function headerValues(headers: HeadersInput, name: string): string[] {
   const values: string[] = []
   if (isGetter(headers)) add(values, headers.get(name))
@@ -35,7 +35,7 @@ function add(values: string[], value: unknown): void {
   else if (typeof value === 'string' && value !== '') values.push(value)
 }
 
-/** A Map also has get, but one that minds letter case; it is read as pairs. */
+/** A Map also has get(), but that is case-sensitive, so a Map is read as pairs. */
 function isGetter(headers: HeadersInput): headers is HeaderGetter {
   return typeof (headers as Partial<HeaderGetter>).get === 'function' && !(headers instanceof Map)
 }

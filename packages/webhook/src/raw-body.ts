@@ -1,10 +1,10 @@
-// The body as received: bytes, or their exact text. What can be told of it without knowing of signatures.
+// The body as received, as bytes or as their exact text. Knows nothing about signatures.
 
 const STRICT_UTF8 = { fatal: true, ignoreBOM: true }
 
 export type RawBody = string | Uint8Array
 
-/** Some platforms hand over the buffer itself. */
+/** Wraps an ArrayBuffer, which some platforms pass instead of a Uint8Array. */
 export function asRawBody(body: unknown): unknown {
   return Object.prototype.toString.call(body) === '[object ArrayBuffer]' ? new Uint8Array(body as ArrayBuffer) : body
 }
@@ -13,7 +13,7 @@ export function isRawBody(body: unknown): body is RawBody {
   return typeof body === 'string' || isBytes(body)
 }
 
-/** instanceof would refuse the bytes of another realm, which is what test runners that isolate by `vm` hand over. */
+/** Works for a Uint8Array of another realm, too, for which instanceof returns false: test runners that isolate with `vm` pass those. */
 export function isBytes(value: unknown): value is Uint8Array {
   return ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]'
 }
@@ -31,7 +31,7 @@ export function isBatch(body: RawBody): boolean {
   return false
 }
 
-/** The body as text. Throws for bytes that are not UTF-8; a byte order mark is kept, and is then not JSON. */
+/** Returns the body as text. Throws for bytes that are not UTF-8. Keeps a byte order mark, which makes the text invalid JSON. */
 export function bodyText(body: RawBody): string {
   return typeof body === 'string' ? body : new TextDecoder('utf-8', STRICT_UTF8).decode(body)
 }

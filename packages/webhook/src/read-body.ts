@@ -1,6 +1,6 @@
-// Reads a body that has not been read yet, from a Node.js stream or a fetch-style request. Invariant: a read ends, by
-// the body's end, the size limit, the deadline or an error, and every end but the first is a refusal, not an exception.
-// The connection is left open, because the receiver has yet to answer on it.
+// Reads a body that has not been read yet, from a Node.js stream or a fetch-style request. Invariant: reading stops at the end
+// of the body, the size limit, the deadline or an error; all but the first return a refusal and never throw. The connection
+// is left open, because the receiver still has to respond on it.
 
 import type { Readable } from 'node:stream'
 import { isBytes, type RawBody } from './raw-body.ts'
@@ -26,12 +26,12 @@ export function readNodeStream(stream: Readable, { maxBodyBytes, timeoutMs }: Re
     const finish = (result: BodyRead): void => {
       clearTimeout(timer)
       stream.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
-      // Paused, a sender of too much is held by backpressure; Node.js drops the rest once the receiver has answered.
+      // Pausing stops a sender of too much data by backpressure; Node.js discards the rest once the receiver has responded.
       if (!result.ok) stream.pause()
       resolve(result)
     }
     const onData = (chunk: Uint8Array | string): void => {
-      // Text only where the application called setEncoding.
+      // A chunk is text only if the application called setEncoding.
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk, stream.readableEncoding ?? 'utf8') : chunk
       bodyBytes += bytes.byteLength
       if (bodyBytes > maxBodyBytes) finish(refusal('body_too_large'))
@@ -41,19 +41,19 @@ export function readNodeStream(stream: Readable, { maxBodyBytes, timeoutMs }: Re
     const onBroken = (): void => finish(refusal('body_unreadable'))
     const timer = setTimeout(() => finish(refusal('body_timeout')), timeoutMs)
     stream.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
-    // A stream that was paused explicitly does not start with its first listener.
+    // Adding a listener does not start a stream that was paused explicitly.
     stream.resume()
   })
 }
 
-/** Reads a copy where the request can be cloned, so that the application can still read its own. */
+/** Reads a clone if the request can be cloned, so that the application can still read the body itself. */
 export async function readFetchRequest(request: FetchRequest, { maxBodyBytes, timeoutMs }: ReadLimits): Promise<BodyRead> {
   if (request.bodyUsed === true) return refusal('body_already_read')
   let source: FetchRequest & { body?: unknown }
   try {
     source = typeof request.clone === 'function' ? request.clone() : request
   } catch {
-    // clone throws for one thing: a body that someone holds a reader of.
+    // clone() throws only if the body is locked by a reader.
     return refusal('body_already_read')
   }
   let timer: NodeJS.Timeout | undefined
@@ -71,7 +71,7 @@ export async function readFetchRequest(request: FetchRequest, { maxBodyBytes, ti
   }
 }
 
-/** arrayBuffer() would be shorter, and would hold whatever is sent in memory before its size is known. */
+/** arrayBuffer() would be simpler, but would load a body of any size into memory before it can be checked. */
 async function readWebStream(reader: StreamReader, maxBodyBytes: number, deadline: Promise<Refusal>): Promise<BodyRead> {
   const chunks: Uint8Array[] = []
   let bodyBytes = 0
@@ -87,7 +87,7 @@ async function readWebStream(reader: StreamReader, maxBodyBytes: number, deadlin
 }
 
 function abandon(reader: StreamReader, reason: Refusal): Refusal {
-  // Not awaited: for a cloned request it settles only when the original is cancelled too, which may be never.
+  // Not awaited: for a cloned request it settles only when the original is cancelled, too, which may never happen.
   reader.cancel().catch(() => undefined)
   return reason
 }

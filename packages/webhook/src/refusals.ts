@@ -1,6 +1,6 @@
-// Why a request is refused: one table of stable codes, each with the HTTP status to answer and a sentence. The README's
-// table is held to this one by a test. Nothing taken from a request or a secret may appear in a message: receivers log
-// them. Mistakes of the program that calls (no secret, a malformed one) are not refusals; they throw TypeError.
+// The stable codes with which a request is rejected, each with the HTTP status to respond with and a message. A test keeps
+// the README's table equal to this one. A message must not contain anything from a request or a secret, because receivers
+// log messages. Mistakes in the calling program (a missing or malformed secret) throw TypeError instead.
 
 export const REFUSALS = {
   signature_missing: [401, 'A signature header that the configured secrets require is missing.'],
@@ -12,13 +12,13 @@ export const REFUSALS = {
     401,
     'X-Signature proves only the first message of a batch, and this batch has more. Give the destination a signing secret and set signingSecrets.',
   ],
-  // 500, not 4xx: the fault is in the receiver's wiring, and Switchyard retries a 5xx, so nothing is lost meanwhile.
+  // 500 instead of 4xx: the receiver is set up wrongly, and Switchyard retries after a 5xx, so no message is lost meanwhile.
   body_already_read: [
     500,
     'The body was read before verification, and the request has neither rawBody nor body. Call verify() before the body is read, or keep the raw bytes in rawBody.',
   ],
   body_too_large: [413, 'The body is larger than maxBodyBytes.'],
-  // 408 is retried as well.
+  // Switchyard retries after a 408, too.
   body_timeout: [408, 'The body did not arrive within timeoutMs.'],
   body_unreadable: [400, 'The body could not be read completely.'],
   invalid_json: [400, 'The body is not valid JSON in UTF-8.'],
@@ -32,11 +32,11 @@ export type SignatureHeader = 'x-signature' | 'webhook-id' | 'webhook-timestamp'
 export interface Refusal {
   ok: false
   code: RefusalCode
-  /** A sentence for a person; the code is for programs. Never holds anything from the request. */
+  /** An explanation for people; programs should use `code`. Never contains anything from the request. */
   message: string
-  /** The HTTP status to answer with. */
+  /** The HTTP status to respond with. */
   status: number
-  /** The header at fault, where one is. */
+  /** The missing or invalid header, if the problem is in one header. */
   header?: SignatureHeader
 }
 

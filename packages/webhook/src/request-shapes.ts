@@ -1,18 +1,18 @@
-// What verify() takes, described by the parts that are used: the types of Express, Fastify, fetch and Node.js itself fit
-// these without being depended upon. Types only.
+// The requests that verify() accepts, described by the fields it uses, so that the types of Express, Fastify, fetch and
+// Node.js are compatible without a dependency on them. Types only.
 
-/** An IncomingMessage of Node.js, a request of Express, or one of Fastify. */
+/** An IncomingMessage of Node.js, or a request of Express or Fastify. */
 export interface ServerRequest {
   headers: { readonly [name: string]: string | readonly string[] | undefined }
-  /** The bytes as received, where a middleware kept them. */
+  /** The bytes as received, if a middleware kept them. */
   rawBody?: unknown
-  /** Bytes, text, or what a JSON parser made of them. */
+  /** The body as bytes, as text, or as parsed JSON. */
   body?: unknown
-  /** Fastify's way to the IncomingMessage. */
+  /** The IncomingMessage behind a Fastify request. */
   raw?: unknown
 }
 
-/** `Request` of fetch, as Hono, Next.js, Remix and others pass it on. */
+/** A `Request` of the Fetch API, as used by Hono, Next.js, Remix and others. */
 export interface FetchRequest {
   headers: { get(name: string): string | null }
   bodyUsed?: boolean

@@ -1,5 +1,5 @@
-// Everything that can be judged before the body is read, so that an unsigned, malformed or stale request costs neither
-// the reading of a body nor a digest. What it returns is well formed, not yet proven.
+// Checks everything that can be checked before the body is read, so that an unsigned, malformed or stale request costs
+// neither reading the body nor computing a digest. The headers it returns are well formed, but not yet verified.
 
 import { type HeadersInput, headerValues } from './header-values.ts'
 import { type Refusal, refusal, type SignatureHeader } from './refusals.ts'
@@ -7,18 +7,18 @@ import { isWebhookId, parseSignatures, parseTimestamp } from './standard-webhook
 import type { VerifySettings } from './verify-options.ts'
 import { isSignature } from './x-signature.ts'
 
-/** What the configured secrets call for; undefined is what they do not. */
+/** The headers that the configured secrets require; undefined for a kind of secret that is not configured. */
 export interface SignatureHeaders {
   ok: true
   standard: { id: string; timestamp: string; digests: string[] } | undefined
   xSignature: string | undefined
 }
 
-type One = { ok: true; value: string } | Refusal
+type SingleHeader = { ok: true; value: string } | Refusal
 
 /**
- * Each kind of secret that is configured must find its headers. Were one of two enough, a forger would leave out the
- * headers of the better scheme and attack the other: for a batch, X-Signature vouches for the first message alone.
+ * The headers of every configured kind of secret must be present. If one of two were enough, an attacker could leave out the
+ * headers of the stronger scheme and attack the other: for a batch, X-Signature proves only the first message.
  */
 export function readSignatureHeaders(headers: HeadersInput, settings: VerifySettings): SignatureHeaders | Refusal {
   let standard: SignatureHeaders['standard']
@@ -50,13 +50,13 @@ function readStandard(
   if (digests === undefined) return refusal('header_invalid', 'webhook-signature')
   if (digests.length === 0) return refusal('signature_missing', 'webhook-signature')
   const apart = Math.abs(Math.floor(now() / 1000) - seconds)
-  // Written so that a clock that gives NaN refuses.
+  // Written so that the request is rejected if the clock returns NaN.
   if (!(apart <= toleranceSeconds)) return refusal('timestamp_outside_tolerance', 'webhook-timestamp')
   return { ok: true, id: id.value, timestamp: timestamp.value, digests }
 }
 
-/** Repeated headers come as several values or joined by commas, which none of these but webhook-signature contains. */
-function readOne(headers: HeadersInput, name: SignatureHeader): One {
+/** Repeated headers arrive as several values or joined by commas. Of these headers only webhook-signature may contain a comma. */
+function readOne(headers: HeadersInput, name: SignatureHeader): SingleHeader {
   const [value, second] = headerValues(headers, name)
   if (value === undefined) return refusal('signature_missing', name)
   if (second !== undefined) return refusal('header_repeated', name)

@@ -1,16 +1,16 @@
-// Signing secrets of Standard Webhooks: `whsec_` and base64. The one judge of their form, for the service's settings and
-// the receiver's options alike. No error here may quote the secret, not even a part of it.
+// Signing secrets of Standard Webhooks: `whsec_` followed by base64. Validates their format for the service's settings and for
+// the receiver's options. No error here may contain the secret, not even a part of it.
 
 import { randomBytes } from 'node:crypto'
 
-/** What Standard Webhooks asks of a key, in bytes. Kept when generating; a shorter key made elsewhere is still read. */
+/** The key size in bytes that Standard Webhooks requires. Enforced when generating a secret; a shorter key from elsewhere is still accepted. */
 export const MIN_SECRET_BYTES = 24
 export const MAX_SECRET_BYTES = 64
 
 const PREFIX = 'whsec_'
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-/** A new secret, `whsec_…`, of 32 random bytes unless told otherwise. */
+/** Generates a secret, `whsec_…`, of 32 random bytes by default; 24 to 64 are allowed. */
 export function generateSecret(secretBytes = 32): string {
   if (!Number.isInteger(secretBytes) || secretBytes < MIN_SECRET_BYTES || secretBytes > MAX_SECRET_BYTES) {
     throw new TypeError(`A signing secret must have ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes.`)
@@ -18,26 +18,26 @@ export function generateSecret(secretBytes = 32): string {
   return PREFIX + randomBytes(secretBytes).toString('base64')
 }
 
-/** The key's bytes. The prefix may be missing, as in other libraries of the standard; throws TypeError for anything else. */
+/** Returns the key's bytes. The prefix is optional, as in other libraries of the standard. Throws TypeError for a malformed secret. */
 export function parseSigningSecret(secret: unknown): Uint8Array {
   if (typeof secret !== 'string') throw new TypeError('A signing secret must be a string.')
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret
   const key = Buffer.from(text, 'base64')
-  // Buffer skips what it cannot read, which would turn a mistyped secret into another key; writing it again shows that.
-  if (!BASE64.test(text) || !isSpelling(text, key.toString('base64'))) {
+  // Buffer skips invalid characters, which would turn a mistyped secret into another key. Encoding the bytes again detects that.
+  if (!BASE64.test(text) || !isBase64Of(text, key.toString('base64'))) {
     throw new TypeError(`A signing secret must be "${PREFIX}" followed by base64.`)
   }
   return key
 }
 
-/** One or several secrets, as options give them. */
+/** Parses one secret, or an array of them. */
 export function parseSigningSecrets(secrets: unknown): Uint8Array[] {
   const list: unknown[] = Array.isArray(secrets) ? secrets : [secrets]
-  if (list.length === 0) throw new TypeError('signingSecrets must name at least one secret.')
+  if (list.length === 0) throw new TypeError('signingSecrets must contain at least one secret.')
   return list.map(parseSigningSecret)
 }
 
-/** Padding may be left out whole, never in part. */
-function isSpelling(text: string, canonical: string): boolean {
+/** The padding must be complete or absent. */
+function isBase64Of(text: string, canonical: string): boolean {
   return text === canonical || text === canonical.replace(/=+$/, '')
 }

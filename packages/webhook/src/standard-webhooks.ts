@@ -1,14 +1,14 @@
-// Standard Webhooks v1 (standardwebhooks.com): HMAC-SHA256 over `id.timestamp.body`, the whole body, batch or not. What
-// the service signs with, and the judgement of each header by itself. The clock and the order of checks live elsewhere.
+// Standard Webhooks v1 (standardwebhooks.com): HMAC-SHA256 over `id.timestamp.body`, with the whole body, batch or not. Signs
+// for the service, and validates each header on its own. The clock and the order of checks are in signature-headers.ts.
 
 import { createHmac, createSecretKey } from 'node:crypto'
 import type { RawBody } from './raw-body.ts'
 import { parseSigningSecrets } from './signing-secrets.ts'
 
 export interface StandardWebhook {
-  /** Unique to the message, the same on every retry: visible ASCII without full stop and comma, 1 to 256 characters. */
+  /** Unique to the message and the same on every retry: 1 to 256 visible ASCII characters without full stop and comma. */
   id: string
-  /** When this attempt is made, in whole seconds since the epoch. */
+  /** Time of this attempt, in whole seconds since the epoch. */
   timestampSeconds: number
   /** The exact bytes that are sent. */
   body: RawBody
@@ -20,22 +20,22 @@ export interface StandardWebhookHeaders {
   'webhook-signature': string
 }
 
-/** Secrets a sender signs with at once: the current one and, while it is rotated, the one before. */
+/** Maximum number of secrets that sign one request: the current one and, during a rotation, the previous one. */
 export const MAX_SIGNING_SECRETS = 2
 
 /**
- * Without a full stop, because `a.1` + `2` + `{}` and `a` + `1` + `2.{}` would be signed alike; without a comma, because
- * that is how repeated headers arrive; without control characters, because they end a header.
+ * No full stop, because `a.1` + `2` + `{}` and `a` + `1` + `2.{}` would get the same signature; no comma, because repeated
+ * headers are joined by commas; no control characters, because they end a header.
  */
 const ID = /^[!-+\-/-~]{1,256}$/
 const TIMESTAMP = /^\d{1,12}$/
 const V1_SIGNATURE = /^v1,([A-Za-z0-9+/]{43}=)$/
 
-/** A sender needs two entries of 47 characters. The rest is room for versions yet to come, and the limit of our work. */
+/** A sender needs two entries of 47 characters. The rest leaves room for future versions, while limiting the work per request. */
 const MAX_SIGNATURE_HEADER_LENGTH = 4096
 const MAX_SIGNATURES = 16
 
-/** The three headers of one attempt. With two secrets, newest first, both sign. Throws TypeError for what cannot be signed. */
+/** Returns the three headers of one attempt. With two secrets, newest first, both sign. Throws TypeError for invalid arguments. */
 export function signStandardWebhook(webhook: StandardWebhook, signingSecrets: string | readonly string[]): StandardWebhookHeaders {
   const keys = parseSigningSecrets(signingSecrets)
   if (keys.length > MAX_SIGNING_SECRETS) throw new TypeError(`At most ${MAX_SIGNING_SECRETS} signing secrets can sign at once.`)
@@ -49,9 +49,9 @@ export function signStandardWebhook(webhook: StandardWebhook, signingSecrets: st
 }
 
 /**
- * Base64 digest. The parts are hashed one after the other: joining them first would copy the body. The key goes in as a
- * KeyObject because Node.js 24 takes 16 µs for a 700-byte message when it is given as bytes, 4 µs this way, making the
- * object included; keeping the object between calls would save 1.5 µs more and spread key material over caches.
+ * Returns the digest in base64. The parts are hashed one after the other, because joining them would copy the body. The key is
+ * passed as a KeyObject: for a 700-byte message Node.js 24 takes 4 µs with it, including its creation, and 16 µs with bytes.
+ * Caching the object would save another 1.5 µs, but would keep key material in memory.
  */
 export function standardDigest(key: Uint8Array, id: string, timestamp: string, body: RawBody): string {
   return createHmac('sha256', createSecretKey(key)).update(`${id}.${timestamp}.`).update(body).digest('base64')
@@ -61,14 +61,14 @@ export function isWebhookId(value: string): boolean {
   return ID.test(value)
 }
 
-/** Seconds since the epoch, or undefined for what is not a plain whole number. */
+/** Returns seconds since the epoch, or undefined if the value is not a plain whole number. */
 export function parseTimestamp(value: string): number | undefined {
   return TIMESTAMP.test(value) ? Number(value) : undefined
 }
 
 /**
- * The v1 digests of a webhook-signature header; other versions are passed over. Undefined when the header is too long,
- * has too many entries, or holds a v1 entry that no sender writes (which is also what two headers joined look like).
+ * Returns the v1 digests of a webhook-signature header, and ignores other versions. Returns undefined if the header is too long,
+ * has too many entries, or contains a malformed v1 entry (two headers joined by a comma look like that, too).
  */
 export function parseSignatures(value: string): string[] | undefined {
   if (value.length > MAX_SIGNATURE_HEADER_LENGTH) return undefined

@@ -1,32 +1,32 @@
-// What a receiver configures, checked before any request is looked at: a mistake here is the program's, throws TypeError,
-// and must never weaken a check silently. No request data belongs here.
+// The receiver's options, checked before the request: a mistake here is in the program, throws TypeError, and must never
+// weaken a check silently. No request data belongs here.
 
 import { parseSigningSecrets } from './signing-secrets.ts'
 import { requireSharedSecret } from './x-signature.ts'
 
 export interface VerifyOptions {
-  /** The destination's sharedSecret. When given, X-Signature is required and must match. */
+  /** The destination's shared secret. If set, X-Signature is required and must match. */
   sharedSecret?: string
-  /** `whsec_…`, one or several. When given, the Standard Webhooks headers are required and must match any one of them. */
+  /** One or several `whsec_…` secrets. If set, the Standard Webhooks headers are required and must match one of the secrets. */
   signingSecrets?: string | readonly string[]
   /**
    * Accepts a batch of which X-Signature proves only the first message, with `coverage: 'first_message'`. Anybody who has
-   * seen one signed message can append others. Default: false, which refuses such a batch.
+   * seen one signed message can append forged ones. Default: false, which rejects such a batch.
    */
   allowUnprovenMessages?: boolean | undefined
-  /** How far webhook-timestamp may lie from now, in either direction. 300 unless set. */
+  /** Maximum difference in seconds between webhook-timestamp and the current time, in either direction. Default: 300. */
   toleranceSeconds?: number | undefined
-  /** Largest body read or accepted. 1 MiB unless set. */
+  /** Maximum size of the body in bytes. Default: 1 MiB. */
   maxBodyBytes?: number | undefined
-  /** How long the whole body may take to arrive, where it is still to be read. 10,000 unless set. */
+  /** Maximum time in milliseconds until the whole body has arrived, if it has not been read yet. Default: 10,000. */
   timeoutMs?: number | undefined
-  /** The clock, in milliseconds since the epoch. Date.now unless set. */
+  /** Returns the current time in milliseconds since the epoch. Default: Date.now. */
   now?: (() => number) | undefined
 }
 
 export interface VerifySettings {
   sharedSecret: string | undefined
-  /** Empty when Standard Webhooks is not configured. */
+  /** Empty if Standard Webhooks is not configured. */
   signingKeys: Uint8Array[]
   allowUnprovenMessages: boolean
   toleranceSeconds: number
@@ -37,7 +37,7 @@ export interface VerifySettings {
 
 export const DEFAULTS = { toleranceSeconds: 300, maxBodyBytes: 1024 * 1024, timeoutMs: 10_000 } as const
 
-/** The longest delay that setTimeout does not turn into one millisecond. */
+/** The longest delay that setTimeout supports; it turns a longer one into one millisecond. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 export function parseVerifyOptions(options: VerifyOptions): VerifySettings {
@@ -45,11 +45,12 @@ export function parseVerifyOptions(options: VerifyOptions): VerifySettings {
   const { sharedSecret, signingSecrets, allowUnprovenMessages = false, now = Date.now } = options
   const { toleranceSeconds = DEFAULTS.toleranceSeconds, maxBodyBytes = DEFAULTS.maxBodyBytes, timeoutMs = DEFAULTS.timeoutMs } = options
   if (sharedSecret === undefined && signingSecrets === undefined) {
-    throw new TypeError('sharedSecret or signingSecrets is required: without a secret nothing can be verified.')
+    throw new TypeError('sharedSecret or signingSecrets is required: pass the secret of the destination.')
   }
   for (const name of ['sharedSecret', 'signingSecrets'] as const) {
-    // An environment variable that is not set: the other secret alone would verify less than was meant.
-    if (name in options && options[name] === undefined) throw new TypeError(`${name} is given, but undefined.`)
+    // Probably an environment variable that is not set. Using only the other secret would verify less than intended.
+    if (name in options && options[name] === undefined)
+      throw new TypeError(`${name} is undefined: set the secret, for example in an environment variable, or leave the option out.`)
   }
   // The string 'false', as read from an environment variable, must not count as true.
   if (typeof allowUnprovenMessages !== 'boolean') throw new TypeError('allowUnprovenMessages must be true or false.')

@@ -1,5 +1,5 @@
-// The judgement of a request whose body is in memory: sizes, signatures, then JSON, in that order, so that nothing
-// unsigned is interpreted except the batch that X-Signature makes us parse. Synchronous and free of I/O.
+// Verifies a request whose body is in memory: first its size, then the signatures, then the JSON, so that unsigned data is
+// not parsed, except for a batch, which X-Signature requires to be parsed first. Synchronous, without I/O.
 
 import { matchesAny } from './constant-time.ts'
 import { type HeadersInput, headerValues, requireHeaders } from './header-values.ts'
@@ -10,10 +10,10 @@ import { standardDigest } from './standard-webhooks.ts'
 import { parseVerifyOptions, type VerifyOptions, type VerifySettings } from './verify-options.ts'
 import { matchesBatch, matchesMessage } from './x-signature.ts'
 
-/** A message as the service writes it. The signature vouches for the sender; the fields are not checked again here. */
+/** A message as Switchyard delivers it. The signature proves the sender; the fields are not validated again. */
 export interface WebhookMessage {
   type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete'
-  /** The same on every delivery of the message, replays included: what to deduplicate by. A delete has none. */
+  /** Stays the same on every delivery of the message, including replays: use it to deduplicate. A delete has none. */
   messageId?: string
   userId?: string
   timestamp?: string
@@ -24,17 +24,17 @@ export interface VerifiedWebhook {
   ok: true
   /** The body as text. */
   body: string
-  /** The body as JSON: one message or a batch of them. */
+  /** The parsed body: one message, or an array of messages for a batch. */
   payload: WebhookMessage | WebhookMessage[]
-  /** The messages, always as an array. */
+  /** The messages, always as an array, even if there is only one. */
   messages: WebhookMessage[]
   /** Which messages are proven: all of them, or only the first (possible only with `allowUnprovenMessages`). */
   coverage: 'body' | 'first_message'
-  /** X-Attempt, from 1. No signature covers it. */
+  /** The number of this attempt, from 1 (X-Attempt); undefined if missing. Not covered by any signature. */
   attempt: number | undefined
-  /** X-Replay. No signature covers it. */
+  /** Whether this delivery is a replay (X-Replay). Not covered by any signature. */
   replay: boolean
-  /** webhook-id, where Standard Webhooks proved it. */
+  /** The webhook-id header; present only if a Standard Webhooks signature proved it. */
   webhookId?: string
 }
 
@@ -48,7 +48,7 @@ export interface RawWebhook {
 
 const ATTEMPT = /^[1-9]\d{0,8}$/
 
-/** Verifies a body that has been read already. Refusals are returned; only wrong arguments throw, as TypeError. */
+/** Verifies a body that has already been read. Returns `ok: false` for an invalid request; throws TypeError only for invalid arguments. */
 export function verifyWebhook(webhook: RawWebhook, options: VerifyOptions): VerifyResult {
   const settings = parseVerifyOptions(options)
   requireHeaders(webhook.headers)
@@ -57,7 +57,7 @@ export function verifyWebhook(webhook: RawWebhook, options: VerifyOptions): Veri
   return signatures.ok ? verifyBody(webhook, signatures, settings) : signatures
 }
 
-/** The second half, for a caller that has judged the headers before it read the body. */
+/** Verifies the body against signature headers that were checked before the body was read. */
 export function verifyBody({ headers, body }: RawWebhook, signatures: SignatureHeaders, settings: VerifySettings): VerifyResult {
   if (Buffer.byteLength(body) > settings.maxBodyBytes) return refusal('body_too_large')
   const { standard, xSignature } = signatures
@@ -95,7 +95,7 @@ export function verifyBody({ headers, body }: RawWebhook, signatures: SignatureH
   }
 }
 
-/** JSON.parse reads arrays nested half a million deep; JSON.stringify runs out of stack on them. No service body is such. */
+/** JSON.parse accepts arrays nested half a million levels deep, on which JSON.stringify overflows the stack. Switchyard sends no such body. */
 function matchesParsedBatch(batch: unknown, signature: string, sharedSecret: string): boolean {
   try {
     return matchesBatch(batch, signature, sharedSecret)

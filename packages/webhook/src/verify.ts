@@ -1,5 +1,5 @@
-// verify(): finds the body in what a framework calls a request, and hands it to the judgement in verify-webhook.ts.
-// Prefers the bytes as received over anything a parser made of them. It decides nothing about signatures itself.
+// verify(): finds the body in the request of a framework, and passes it to verify-webhook.ts, which checks the signatures.
+// Prefers the bytes as received over a parsed body.
 
 import type { Readable } from 'node:stream'
 import { type HeadersInput, headerValues, requireHeaders } from './header-values.ts'
@@ -12,8 +12,9 @@ import { parseVerifyOptions, type VerifyOptions } from './verify-options.ts'
 import { type VerifyResult, verifyBody } from './verify-webhook.ts'
 
 /**
- * Verifies a request, reading its body if nobody has. Refusals are returned; the promise rejects with TypeError only for
- * wrong arguments. In order of preference the body is: rawBody; body as bytes or text; body as parsed JSON; the stream.
+ * Verifies a request, and reads its body if that has not been read. Resolves to `ok: false` for an invalid request; the promise
+ * rejects with TypeError only for invalid arguments. Uses the first of these bodies that exists: rawBody; body as bytes or text;
+ * body as parsed JSON; the unread stream.
  */
 export async function verify(request: WebhookRequest, options: VerifyOptions): Promise<VerifyResult> {
   const settings = parseVerifyOptions(options)
@@ -27,7 +28,7 @@ export async function verify(request: WebhookRequest, options: VerifyOptions): P
 }
 
 function readFetch(request: FetchRequest, limits: ReadLimits): BodyRead | Promise<BodyRead> {
-  return announcesTooMuch(request.headers, limits) ? refusal('body_too_large') : readFetchRequest(request, limits)
+  return announcesTooLarge(request.headers, limits) ? refusal('body_too_large') : readFetchRequest(request, limits)
 }
 
 function readServer(request: ServerRequest, limits: ReadLimits): BodyRead | Promise<BodyRead> {
@@ -37,19 +38,19 @@ function readServer(request: ServerRequest, limits: ReadLimits): BodyRead | Prom
   if (isRawBody(body)) return { ok: true, body }
   const stream = [request.raw, request].find(isNodeStream)
   const unread = stream !== undefined && !stream.readableDidRead && !stream.readableEnded
-  // Express 4 sets body to {} where no parser took the request on; then the stream still has everything.
-  if (body !== undefined && body !== null && !(unread && isEmptyObject(body))) return writtenAgain(body)
+  // Express 4 sets body to {} if no parser handled the request; then the stream still contains the whole body.
+  if (body !== undefined && body !== null && !(unread && isEmptyObject(body))) return stringified(body)
   if (!unread) return refusal('body_already_read')
   if (stream.destroyed) return refusal('body_unreadable')
-  return announcesTooMuch(request.headers, limits) ? refusal('body_too_large') : readNodeStream(stream, limits)
+  return announcesTooLarge(request.headers, limits) ? refusal('body_too_large') : readNodeStream(stream, limits)
 }
 
 /**
- * A parsed body, as JSON again. Right for both schemes, not only for X-Signature's batch rule, because the service sends
- * every body in the form JSON.stringify gives what JSON.parse made of it. A body that a middleware changed is refused
- * like a forged one. Two bodies that parse alike pass alike, and parsed is what the application sees of them.
+ * Converts a parsed body back to JSON. This is correct for both signature schemes, because the service sends every body in the
+ * form that JSON.stringify(JSON.parse(body)) returns. A body that a middleware has changed is rejected like a forged one. Two
+ * different texts that parse to the same value are both accepted, but the application sees only the parsed value.
  */
-function writtenAgain(parsed: unknown): BodyRead {
+function stringified(parsed: unknown): BodyRead {
   try {
     const body: unknown = JSON.stringify(parsed)
     return typeof body === 'string' ? { ok: true, body } : refusal('body_unreadable')
@@ -58,8 +59,8 @@ function writtenAgain(parsed: unknown): BodyRead {
   }
 }
 
-/** Spares the reading where the sender says beforehand that it is for nothing. Lying does not help: the reader counts. */
-function announcesTooMuch(headers: HeadersInput, { maxBodyBytes }: ReadLimits): boolean {
+/** Whether Content-Length exceeds the limit, so that the body need not be read. A false value does no harm: the bytes are counted, too. */
+function announcesTooLarge(headers: HeadersInput, { maxBodyBytes }: ReadLimits): boolean {
   return Number(headerValues(headers, 'content-length')[0]) > maxBodyBytes
 }
 

@@ -1,6 +1,6 @@
 // X-Signature: lowercase hex HMAC-SHA1 with the destination's sharedSecret, over the body; for a batch (a JSON array)
-// over the first message alone. Both sides of it: what the service signs and what a receiver compares. The batch
-// rule is weak, but receivers of Segment's webhooks rely on it; Standard Webhooks signs the whole body (standard-webhooks.ts).
+// over the first message only. Contains both the signing of the service and the verification of the receiver. The batch rule
+// is weak, but receivers of Segment's webhooks rely on it; Standard Webhooks signs the whole body (standard-webhooks.ts).
 
 import { createHmac } from 'node:crypto'
 import { matchesAny } from './constant-time.ts'
@@ -9,14 +9,14 @@ import { bodyText, isBatch, type RawBody, requireRawBody } from './raw-body.ts'
 const HEX_SHA1 = /^[0-9a-f]{40}$/
 
 /**
- * X-Signature of one message's JSON. For a batch, the service passes the text of the first message, which it has before
- * it joins the batch: nothing is parsed. A string is hashed as UTF-8 without a copy being made of it.
+ * Returns the X-Signature of the JSON of one message. For a batch, pass the text of its first message: the service has that text
+ * before it joins the batch, so nothing has to be parsed. A string is hashed as UTF-8 without copying it.
  */
 export function signMessage(messageJson: RawBody, sharedSecret: string): string {
   return createHmac('sha1', requireSharedSecret(sharedSecret)).update(messageJson).digest('hex')
 }
 
-/** X-Signature of a body, single or batch. Throws TypeError for a batch that has no first message, or is not JSON. */
+/** Returns the X-Signature of a body: a single message or a batch. Throws TypeError for a batch that is empty or not JSON. */
 export function signBody(body: RawBody, sharedSecret: string): string {
   if (!isBatch(body)) return signMessage(body, sharedSecret)
   let first: string | undefined
@@ -30,8 +30,8 @@ export function signBody(body: RawBody, sharedSecret: string): string {
 }
 
 /**
- * Whether the header is the X-Signature of the body; for a batch this proves only the first message. False, never an error, for
- * whatever a sender can do wrong: no header or several, a malformed one, a batch that is empty or not JSON.
+ * Whether the header is the X-Signature of the body; for a batch this proves only the first message. Returns false instead of
+ * throwing for every mistake of a sender: a missing, repeated or malformed header, or a batch that is empty or not JSON.
  */
 export function verifySignature(
   body: RawBody,
@@ -41,7 +41,7 @@ export function verifySignature(
   requireSharedSecret(sharedSecret)
   requireRawBody(body)
   const signature = Array.isArray(signatureHeader) && signatureHeader.length === 1 ? signatureHeader[0] : signatureHeader
-  // The shape is checked first, so that a garbage header does not buy the parsing of a whole batch.
+  // The format is checked first, so that a malformed header does not cause a whole batch to be parsed.
   if (!isSignature(signature)) return false
   if (!isBatch(body)) return matchesMessage(body, signature, sharedSecret)
   try {
@@ -59,23 +59,23 @@ export function matchesMessage(messageJson: RawBody, signature: string, sharedSe
   return matchesAny([signature], [signMessage(messageJson, sharedSecret)])
 }
 
-/** The batch rule, for a body that is parsed already. An empty batch has nothing that could have been signed. */
+/** Whether the signature matches the first message of a parsed batch. False for an empty batch. */
 export function matchesBatch(batch: unknown, signature: string, sharedSecret: string): boolean {
   const first = firstMessageJson(batch)
   return first !== undefined && matchesMessage(first, signature, sharedSecret)
 }
 
 export function requireSharedSecret(secret: unknown): string {
-  // An empty key is a valid HMAC key that anyone can guess: an unset variable must not become one.
+  // HMAC accepts an empty key, which anyone can guess: an unset variable must not become the key.
   if (typeof secret !== 'string' || secret === '') throw new TypeError('sharedSecret must be a non-empty string.')
   return secret
 }
 
 /**
- * The text that the batch rule signs. Parsing and writing JSON again does change texts in general: 1.0 becomes 1, -0
- * becomes 0, 1e21 becomes 1e+21, integer-like keys move to the front, of equal keys the last stays. It is safe because
- * it changes them only once, JSON.stringify(JSON.parse(x)) being idempotent (`__proto__`, an own key to both, included),
- * and the service sends every body in the form that has already been through it.
+ * Returns the text that is signed for a batch. In general, parsing JSON and writing it again changes the text: 1.0 becomes 1,
+ * -0 becomes 0, 1e21 becomes 1e+21, integer-like keys move to the front, and of duplicate keys only the last remains. It is safe
+ * here because JSON.stringify(JSON.parse(x)) is idempotent (also for `__proto__`, which both treat as an own key), and the
+ * service has already applied it to every body that it sends.
  */
 function firstMessageJson(batch: unknown): string | undefined {
   return Array.isArray(batch) && batch.length > 0 ? JSON.stringify(batch[0]) : undefined

@@ -1,5 +1,5 @@
-// One call on its way through the client, as plugins, listeners and callbacks see it. Most calls have none of those, so
-// the event stays text until someone asks for it. Nothing here sends or queues.
+// The context of one call, as plugins, listeners and callbacks see it. Most calls have none of those, so the event is
+// parsed from its JSON only when it is read. Nothing here sends or queues.
 
 import { platform } from '#platform'
 import { type AnalyticsEvent, revive } from './event.ts'
@@ -25,7 +25,7 @@ export interface CancelationOptions {
   type?: string
 }
 
-/** Thrown by `ctx.cancel()`: stops the message on purpose. */
+/** Thrown by `ctx.cancel()`, to cancel the message intentionally. */
 export class ContextCancelation {
   readonly retry: boolean
   readonly type: string
@@ -49,7 +49,7 @@ const NO_STATS = {
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 
 export class Context {
-  /** How often the message was sent, once its outcome is known. */
+  /** Number of times the message was sent; set when its outcome is known. */
   attempts = 0
   #id: string | undefined
   #event: AnalyticsEvent | undefined
@@ -57,20 +57,20 @@ export class Context {
   #logs: LogMessage[] | undefined
   #failure: { reason: unknown } | undefined
 
-  /** Tests of plugins make contexts of less than a whole event. */
+  /** Accepts a partial event, because tests of plugins create contexts from a few fields. */
   constructor(event: Pick<AnalyticsEvent, 'type'> & Partial<AnalyticsEvent>, id?: string) {
     this.#event = event as AnalyticsEvent
     this.#id = id
   }
 
-  /** The context of an event that is text already. */
+  /** Creates a context from the JSON of an event. */
   static fromJson(json: string): Context {
     const ctx = new this(undefined as unknown as AnalyticsEvent)
     ctx.#json = json
     return ctx
   }
 
-  /** A context that belongs to no call: what a plugin's load() is given. */
+  /** Creates a context that belongs to no call, for a plugin's load() and unload(). */
   static system(): Context {
     return new this({ type: 'track', event: 'system', messageId: platform.newId(), timestamp: new Date(), context: {}, integrations: {} })
   }
@@ -93,7 +93,7 @@ export class Context {
     return other.id === this.id
   }
 
-  /** Stops this message here; its callback gets the error `plugin_cancelled`. */
+  /** Cancels this message: it is not sent, and its callback gets the error `plugin_cancelled`. */
   cancel(error?: Error | ContextCancelation): never {
     // oxlint-disable-next-line typescript/only-throw-error -- the public contract: plugins catch ContextCancelation
     throw error ?? new ContextCancelation({ reason: 'Context Cancel' })
@@ -108,17 +108,17 @@ export class Context {
     return this.#logs ?? []
   }
 
-  /** The same log, as an object: what plugins written for the public client call. */
+  /** The log as an object, for plugins written for the public client. */
   get logger(): { log: Context['log']; logs: LogMessage[]; flush: () => void } {
     return { log: (level, message, extras) => this.log(level, message, extras), logs: this.logs(), flush: () => this.flush() }
   }
 
-  /** Counters that go nowhere, so that plugins written for the public client run. */
+  /** Counters that record nothing, so that plugins written for the public client work. */
   get stats(): typeof NO_STATS {
     return NO_STATS
   }
 
-  /** Sets a value by its path, `properties.plan.name`, making the objects on the way. */
+  /** Sets a value by its path, such as `properties.plan.name`, and creates missing objects along the path. */
   updateEvent(path: string, value: unknown): AnalyticsEvent {
     const keys = path.split('.')
     const last = keys.pop() as string

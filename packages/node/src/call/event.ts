@@ -1,5 +1,5 @@
-// The event object a call becomes: the message as plugins and listeners see it and as it goes on the wire.
-// Composing happens at the call and ends in JSON text, so that what the caller changes later changes nothing here.
+// Turns a call into an event object, as plugins and listeners see it, and into JSON, as it is sent. Both happen during the
+// call, so later changes to the caller's objects have no effect on the message.
 
 import {
   type Integrations,
@@ -33,7 +33,7 @@ export interface AnalyticsEvent {
   integrations?: Integrations | undefined
 }
 
-/** A call's parameters as they come: typed for the compiler's users, anything for JavaScript's. */
+/** Unchecked parameters of a call: JavaScript callers can pass anything. */
 export type RawParams = { [field: string]: unknown }
 
 export interface ComposedMessage {
@@ -42,8 +42,8 @@ export interface ComposedMessage {
   bytes: number
 }
 
-/** Why the event cannot become a message; the caller makes an error of it. */
-export interface Uncomposed {
+/** Why the event is not a valid message; the caller creates an error from it. */
+export interface InvalidMessage {
   ok: false
   code: RefusalCode | 'not_serializable'
   message: string
@@ -51,13 +51,13 @@ export interface Uncomposed {
   reason?: unknown
 }
 
-export type Composed = ComposedMessage | Uncomposed
+export type Composed = ComposedMessage | InvalidMessage
 
 const libraryOnly = { library: LIBRARY }
 
-/** The event of a call, unchecked: fields by type, an ID, a time, the library's context under the caller's own. */
+/** Creates the event of a call without validating it: the fields of its type, an ID, a time, and the library's context, which the caller's context overrides. */
 export function eventOf(type: MessageType, params: RawParams, now: number): AnalyticsEvent {
-  // One literal for each type, with no field that the type does not have: JSON.stringify pays for undefined ones, too.
+  // One object literal for each type, with only the fields of that type, because JSON.stringify spends time on undefined fields, too.
   const messageId = params['messageId'] ?? platform.newId()
   const timestamp = isoTime(params['timestamp'] === undefined ? now : (parseTime(params['timestamp']) ?? now))
   const userId = params['userId'] ?? undefined
@@ -94,41 +94,41 @@ export function eventOf(type: MessageType, params: RawParams, now: number): Anal
 }
 
 /**
- * The event of a message that was made elsewhere: its own fields, known or not, and an ID where it has none. A copy of own
- * properties, so that a field named `__proto__` is one more field.
+ * Creates the event of an enqueued message: all its fields, known or not, with an ID if it has none. Copies own properties, so
+ * that a field named `__proto__` is treated like any other field.
  */
-export function enqueuedEvent(message: RawParams, now: number, isTimeless: boolean, historical: boolean): AnalyticsEvent {
+export function enqueuedEvent(message: RawParams, now: number, hasInvalidTimestamp: boolean, historical: boolean): AnalyticsEvent {
   const event = { ...message }
-  // What is checked is then not what would be sent.
+  // With toJSON, the JSON that is sent would differ from the object that is validated.
   if (typeof event['toJSON'] === 'function')
     throw new TypeError('the message must not have a toJSON method; pass the object that it returns')
   event['messageId'] ??= platform.newId()
-  if (isTimeless || (event['timestamp'] == null && event['originalTimestamp'] == null)) event['timestamp'] = isoTime(now)
-  // Of a message from the past, it would correct the past by the present.
+  if (hasInvalidTimestamp || (event['timestamp'] == null && event['originalTimestamp'] == null)) event['timestamp'] = isoTime(now)
+  // The service would use sentAt to correct the timestamp of the past event by the current time.
   if (historical) delete event['sentAt']
   return event as unknown as AnalyticsEvent
 }
 
-/** The caller's context over the library's. Anything but an object is left as it is, for the parser to refuse. */
+/** Merges the caller's context over the library's. A value that is not an object is returned unchanged, and the parser rejects it. */
 function contextOf(context: unknown): unknown {
   if (context == null) return libraryOnly
   return typeof context === 'object' && !Array.isArray(context) ? { library: LIBRARY, ...context } : context
 }
 
-/** Checks an event as the service will, and turns it into the bytes the service will count. */
+/** Validates an event as the service does, and converts it to JSON. Counts its bytes as the service does. */
 export function compose(event: AnalyticsEvent): Composed {
   const parsed = parseMessage(event)
   if (!parsed.ok) return parsed
   let json: string | undefined
   try {
     for (const field of ['properties', 'traits', 'context', 'integrations'] as const) {
-      // A Date passes for an object until it becomes JSON, and then it is a string that the service would refuse.
-      if (mayBecomeOther(event[field]) && !isJsonObject(event[field])) return refusal(`${field}_not_object`, field)
+      // A Date is an object here, but a string in JSON, which the service would reject.
+      if (mayNotStayObject(event[field]) && !isJsonObject(event[field])) return refusal(`${field}_not_object`, field)
     }
     json = JSON.stringify(event)
     if (json === undefined) throw new TypeError('the message has no JSON representation')
   } catch (error) {
-    // What V8 says of its stack would tell nobody what is wrong.
+    // V8's message about its stack size does not help users.
     const message =
       error instanceof RangeError ? 'the message is nested too deeply' : error instanceof Error ? error.message : String(error)
     return { ok: false, code: 'not_serializable', message, reason: error }
@@ -141,30 +141,30 @@ export function compose(event: AnalyticsEvent): Composed {
   return { ok: true, json, bytes }
 }
 
-/** Objects that JSON makes something else of: those with toJSON, and wrapped primitives. */
-function mayBecomeOther(value: object | null | undefined): boolean {
+/** Whether JSON.stringify may convert an object to something other than an object: true for objects with toJSON and wrapped primitives. */
+function mayNotStayObject(value: object | null | undefined): boolean {
   if (value == null) return false
   const { toJSON, valueOf } = value as { toJSON?: unknown; valueOf?: unknown }
   return typeof toJSON === 'function' || (typeof valueOf === 'function' && typeof valueOf.call(value) !== 'object')
 }
 
 function isJsonObject(value: unknown): boolean {
-  // Undefined where toJSON gives undefined, whatever the types say.
+  // Despite its type, JSON.stringify returns undefined if toJSON does.
   const json = JSON.stringify(value) as string | undefined
   return json !== undefined && json.startsWith('{')
 }
 
-/** The event of a message's text, in the form that plugins written for the public client expect: a Date as timestamp, and objects whose fields they can set. */
+/** Converts a parsed event to the form that plugins written for the public client expect: a Date as timestamp, and context and integrations always as objects. */
 export function revive(event: AnalyticsEvent): AnalyticsEvent {
   const ms = parseTime(event.timestamp)
-  // One that was enqueued may have no time, or one that is none.
+  // An enqueued message may have no timestamp, or an invalid one.
   if (ms !== undefined) event.timestamp = new Date(ms)
   event.context ??= {}
   event.integrations ??= {}
   return event
 }
 
-/** The event as it is sent, without empty `integrations`. A copy, because plugins still hold the event. */
+/** Returns the event without `integrations` if they are empty, as a copy, because plugins still use the event. */
 export function withoutEmptyIntegrations(event: AnalyticsEvent): AnalyticsEvent {
   const { integrations } = event
   const isEmpty = integrations != null && Object.getPrototypeOf(integrations) === Object.prototype && Object.keys(integrations).length === 0

@@ -1,25 +1,25 @@
-// What people pass to the six calls. Names and shapes are those of @segment/analytics-node, so that its users change
-// an import; `Events`, a user's own map of event names to properties, is ours.
+// The parameters of the calls. Names and types are those of @segment/analytics-node, so that its users need only change
+// an import; only `Events`, a map of event names to properties, is an addition.
 
 import type { GroupTraits, Integrations, JsonObject, Message, MessageContext, UserTraits } from '@switchyard/protocol'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- free-form properties accept interfaces, which have no index signature
 export type EventProperties = Record<string, any>
 
-/** Event names and their properties: `{ 'Order Completed': { total: number } }`. */
+/** A map of event names to their properties: `{ 'Order Completed': { total: number } }`. */
 export type EventCatalog = { [event: string]: EventProperties }
 
-/** At least one of the two must be there. */
+/** At least one of the two IDs is required. */
 export type Identity = { userId: string; anonymousId?: string | undefined } | { userId?: string | undefined; anonymousId: string }
 
 export interface CallOptions {
-  /** Extra context; merged over what the library fills in. Not attributes of the user: those are traits. */
+  /** Additional context; overrides the context that the library sets. Not for attributes of the user: those are traits. */
   context?: MessageContext | undefined
-  /** When it happened; now, if omitted. Give it when importing past data. */
+  /** When the event happened. Default: the current time. Set it when importing past data. */
   timestamp?: Date | string | undefined
   /** Destinations to enable or disable for this call. */
   integrations?: Integrations | undefined
-  /** Used to drop duplicates; made for you if omitted. Must be unique per event. */
+  /** Unique ID of the message, by which the service drops duplicates. Default: a random UUID. */
   messageId?: string | undefined
 }
 
@@ -37,7 +37,7 @@ export type PageParams = CallOptions &
   Identity & {
     category?: string | undefined
     name?: string | undefined
-    /** url, title, referrer and path are specially recognised; any other key is allowed. */
+    /** The keys url, title, referrer and path have a defined meaning; any other key is allowed. */
     properties?: EventProperties | undefined
   }
 
@@ -52,25 +52,25 @@ export type AliasParams = CallOptions & {
   previousId: string
 }
 
-/** A message with its type, as it was made elsewhere. Fields that this library does not know are sent, too. */
+/** A complete message from elsewhere, including its type. Fields that this library does not know are sent, too. */
 export type RawMessage = Message & JsonObject
 
 export interface FlushParams {
-  /** Resolve after this many milliseconds even if not everything is sent. */
+  /** Maximum time to wait in milliseconds. Default: no limit. */
   timeout?: number | undefined
-  /** Take no further calls. */
+  /** Close the client, so that it accepts no further calls. Default: false. */
   close?: boolean | undefined
 }
 
 export type CloseAndFlushParams = Pick<FlushParams, 'timeout'>
 
-/** What became of the messages called before a flush and not reported by an earlier one. */
+/** Outcomes of the messages of calls made before the flush that no earlier flush has reported. */
 export interface FlushResult {
   delivered: number
   failed: number
-  /** Still on the way when the timeout came. */
+  /** Messages without an outcome when the timeout expired. */
   pending: number
 }
 
-/** `void`, too, so that interfaces and functions declared with the public client's `Promise<void>` compile unchanged. */
+/** Includes `void`, so that interfaces and functions declared with the public client's `Promise<void>` compile unchanged. */
 export type Flushed = Promise<FlushResult & void>

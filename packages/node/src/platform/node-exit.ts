@@ -1,72 +1,72 @@
-// The process's end. A process that runs out of work sends what is queued before it leaves; a signal, where asked for,
-// drains first; and an exit that leaves messages behind says so. One listener of each kind for all clients, so that a
-// hundred clients do not add a hundred listeners.
+// Handles the end of the process. A process without other work sends the queued messages before it exits; with handleSignals, a
+// signal does so, too; and an exit that loses messages prints a warning. All clients share one listener of each kind, so that
+// a hundred clients do not add a hundred listeners.
 
 import type { ExitTarget } from './platform.ts'
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
-const kept = new Set<ExitTarget>()
-let watching = false
+const watched = new Set<ExitTarget>()
+let isWatching = false
 
 export const exitWatch = {
   add(target: ExitTarget): void {
-    kept.add(target)
-    if (watching) return
-    watching = true
+    watched.add(target)
+    if (isWatching) return
+    isWatching = true
     process.on('beforeExit', sendAll)
-    process.on('exit', sayWhatIsLost)
+    process.on('exit', warnOfLostMessages)
   },
   delete(target: ExitTarget): void {
-    kept.delete(target)
+    watched.delete(target)
   },
 }
 
-// The flush timer does not hold the process, so this comes as soon as there is nothing else to do; the requests it
-// starts hold the process until they are answered, and then it comes again.
+// The flush timer does not keep the process alive, so beforeExit is emitted as soon as there is no other work. The requests
+// started here keep the process alive until they are answered; then beforeExit is emitted again.
 function sendAll(): void {
-  for (const target of kept) target.sendNow()
+  for (const target of watched) target.sendNow()
 }
 
-function sayWhatIsLost(): void {
+function warnOfLostMessages(): void {
   let lost = 0
-  for (const target of kept) lost += target.unsafeMessages
+  for (const target of watched) lost += target.unsafeMessages
   if (lost === 0) return
-  // Warnings are printed asynchronously, and there is no later any more.
+  // Not process.emitWarning, which prints asynchronously: the process is about to end.
   process.stderr.write(
     `(switchyard) The process exited with ${lost} message${lost === 1 ? '' : 's'} not delivered. Await closeAndFlush() before process.exit(), or set spool.\n`,
   )
 }
 
-const signalled = new Set<ExitTarget>()
-let draining = false
-/** The application handles the signal itself, and so ends the process itself. */
-let leftToApplication = false
+const signalTargets = new Set<ExitTarget>()
+let isDraining = false
+/** The application has its own listener for the signal and must end the process itself. */
+let isLeftToApplication = false
 
 export function signalWatch(target: ExitTarget): () => void {
-  // First of all listeners, to see those that listen only once before they are gone.
-  if (signalled.size === 0) for (const signal of SIGNALS) process.prependListener(signal, drain)
-  signalled.add(target)
+  // Before all other listeners, so that listeners added with once() are still counted.
+  if (signalTargets.size === 0) for (const signal of SIGNALS) process.prependListener(signal, drain)
+  signalTargets.add(target)
   return () => {
-    signalled.delete(target)
-    if (signalled.size === 0) for (const signal of SIGNALS) process.off(signal, drain)
+    signalTargets.delete(target)
+    if (signalTargets.size === 0) for (const signal of SIGNALS) process.off(signal, drain)
   }
 }
 
 function drain(signal: NodeJS.Signals): void {
-  // A second signal is a person losing patience.
-  if (draining) return leftToApplication ? undefined : leave(signal)
-  draining = true
-  leftToApplication = process.listenerCount(signal) > 1
-  // An application with its own way of ending still makes calls on that way: its client stays open.
-  void Promise.allSettled([...signalled].map((target) => target.shutDown(leftToApplication))).then(() => leave(signal))
+  // A second signal means that someone does not want to wait.
+  if (isDraining) return isLeftToApplication ? undefined : endProcess(signal)
+  isDraining = true
+  isLeftToApplication = process.listenerCount(signal) > 1
+  // An application that handles the signal itself may still make calls while it shuts down, so its client stays open.
+  void Promise.allSettled([...signalTargets].map((target) => target.shutDown(isLeftToApplication))).then(() => endProcess(signal))
 }
 
-/** Ends the process as the signal would have, unless that is left to the application. */
-function leave(signal: NodeJS.Signals): void {
-  draining = false
-  if (leftToApplication) return
+/** Ends the process with the signal, unless the application does that. */
+function endProcess(signal: NodeJS.Signals): void {
+  isDraining = false
+  if (isLeftToApplication) return
   for (const each of SIGNALS) process.off(each, drain)
-  signalled.clear()
+  signalTargets.clear()
   process.kill(process.pid, signal)
 }

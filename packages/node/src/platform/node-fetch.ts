@@ -2,9 +2,9 @@
 // suites replace it (msw, nock 14, vi.fn), tools wrap it, and undici's dispatcher behind it is replaced for proxies
 // (NODE_USE_ENV_PROXY=1) and mocks (MockAgent). This is checked before each request, because a test may change it at any time.
 
-/** The source text of the runtime's own fetch, the same in every Node.js since 18. Remembering the function at import would not do: a mock may already be installed. */
+/** The source text of the runtime's own fetch, the same in every Node.js since 18. Remembering the function at import would not work, because a mock may already be installed. */
 const RUNTIME_FETCH = /^(async )?function fetch\(input, init = undefined\) \{[^]*undici/i
-/** Where undici keeps its global dispatcher; since version 7 it is in both places. */
+/** The symbols under which undici stores its global dispatcher; since version 7 it uses both. */
 const DISPATCHERS = [Symbol.for('undici.globalDispatcher.1'), Symbol.for('undici.globalDispatcher.2')] as const
 
 let seenFetch: unknown

@@ -1,6 +1,6 @@
-// HTTP by node:http with keep-alive: the default where it exists, because a request costs a fraction of what one by
-// global fetch does (npm run bench:transport prints both). A global fetch that somebody has changed is used instead. Mocks
-// such as nock replace http.request, and their requests lack some features, so nothing here relies on those.
+// The default transport on Node.js: node:http with keep-alive, because a request costs a fraction of one with global fetch
+// (npm run bench:transport prints both). If global fetch was replaced, that is used instead. Mocks such as nock replace
+// http.request, and their request objects lack some features, so nothing here relies on those.
 
 import type * as Http from 'node:http'
 import type * as Https from 'node:https'
@@ -13,7 +13,7 @@ export function httpTransport(maxConnections: number): Transport {
   let plain: { module: typeof Http; agent: Http.Agent } | undefined
   let targetUrl = ''
   let target: Http.RequestOptions = {}
-  let byFetch: Transport | undefined
+  let fetchTransport: Transport | undefined
   let closed = false
 
   async function connection(url: URL): Promise<{ module: typeof Http | typeof Https; agent: Http.Agent }> {
@@ -35,15 +35,15 @@ export function httpTransport(maxConnections: number): Transport {
   async function send(request: OutgoingRequest): Promise<Answer> {
     if (closed) throw new Error('the client is closed')
     if (isFetchChanged()) {
-      byFetch ??= customTransport(new FetchHTTPClient())
-      return byFetch.send(request)
+      fetchTransport ??= customTransport(new FetchHTTPClient())
+      return fetchTransport.send(request)
     }
     const deadline = performance.now() + request.timeoutMs
     const url = new URL(request.url)
     const { module, agent } = await connection(url)
     if (targetUrl !== request.url) {
       targetUrl = request.url
-      // Node.js 18 does not try both families of `localhost` by itself.
+      // By default, Node.js 18 does not try both the IPv4 and the IPv6 address of `localhost`.
       const address = { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port, autoSelectFamily: true }
       target = { method: 'POST', ...address, path: url.pathname + url.search, agent }
     }
@@ -54,8 +54,8 @@ export function httpTransport(maxConnections: number): Transport {
     try {
       return await exchange(module, options, request, deadline)
     } catch (error) {
-      // A server may close an idle connection just as it is used again: send it once more. Should the first have been
-      // read after all, the messageIds make the second a duplicate, which the service drops.
+      // A server may close an idle connection just as it is reused: send the request once more. If the server has read the
+      // first request after all, it drops the second one, which has the same messageIds.
       if (error instanceof StaleSocketError && !closed) return exchange(module, options, request, deadline)
       throw error
     }
@@ -65,7 +65,7 @@ export function httpTransport(maxConnections: number): Transport {
     send,
     close() {
       closed = true
-      byFetch?.close()
+      fetchTransport?.close()
       plain?.agent.destroy()
       secure?.agent.destroy()
     },
@@ -74,7 +74,7 @@ export function httpTransport(maxConnections: number): Transport {
 
 class StaleSocketError extends Error {}
 
-/** `deadline` is on the clock of performance.now(): a request that is resent has only the time that is left. */
+/** `deadline` is a time of performance.now(), so that a request that is sent again has only the remaining time. */
 function exchange(
   module: typeof Http | typeof Https,
   options: Http.RequestOptions,
@@ -83,7 +83,7 @@ function exchange(
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const outgoing = module.request(options)
-    // Rejects itself instead of waiting for the request to say so: what a destroyed request says depends on how far it was.
+    // Rejects directly instead of waiting for an event, because the events of a destroyed request depend on its state.
     let isOver = false
     const end = (reason: Error): void => {
       if (isOver) return
@@ -99,19 +99,19 @@ function exchange(
       end(stale ? new StaleSocketError(error.message, { cause: error }) : error)
     }
     outgoing.on('error', fail)
-    // A server that upgrades unasked, or goes away without a word.
+    // The server responds with an upgrade that was not requested.
     outgoing.on('upgrade', (_answer, socket) => {
       socket.on('error', () => {})
       end(new Error('the tracking API responded with a protocol upgrade'))
     })
-    let isAnswered = false
+    let hasResponse = false
     const closedEarly = (): void => end(new Error('the connection was closed before a complete response arrived'))
-    // Once there is an answer, its own end decides: nock and msw close the request before the answer has been read.
+    // After a response has started, only its own close event counts: nock and msw close the request before the response is read.
     outgoing.on('close', () => {
-      if (!isAnswered) closedEarly()
+      if (!hasResponse) closedEarly()
     })
     outgoing.on('response', (incoming) => {
-      isAnswered = true
+      hasResponse = true
       const chunks: Buffer[] = []
       let bytes = 0
       incoming.on('data', (chunk: Buffer) => {

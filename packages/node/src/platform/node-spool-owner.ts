@@ -1,8 +1,8 @@
-// Who writes in a spool folder, who of them still lives, and who takes over from the dead. Taking over is one rename,
-// and of two that try one succeeds.
+// Tracks which processes write to a spool folder and which of them are alive, and lets a writer take over from a dead one.
+// Taking over is a single rename, so only one of two writers that try succeeds.
 //
-//   TOKEN.owner            a writer: its host, process and start; touched now and then
-//   TOKEN.owner.by.TOKEN2  the same, once TOKEN is gone and TOKEN2 takes over what it left
+//   TOKEN.owner            a writer: its host, process and start time; touched periodically as a heartbeat
+//   TOKEN.owner.by.TOKEN2  the same file after TOKEN died, while TOKEN2 takes over its messages
 
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
@@ -11,21 +11,21 @@ import { join } from 'node:path'
 
 interface Identity {
   host: string
-  /** Tells a machine that was started anew. */
+  /** The boot ID, which changes when the machine restarts. */
   boot: string
-  /** Tells containers that share a host's name and each have a process 1. */
+  /** The PID namespace, to distinguish containers that have the same hostname and each have a process 1. */
   namespace: string
-  /** 0 once the writer has left by itself. */
+  /** 0 if the writer has closed its spool and left messages on purpose. */
   pid: number
-  /** When the process started, in the kernel's ticks: tells a reused process ID from the one that wrote this. */
+  /** When the process started, in the kernel's ticks, to detect a reused process ID. */
   started: string
 }
 
 export interface Owner {
   token: string
-  /** A sign of life. */
+  /** Records a heartbeat. */
   touch(): void
-  /** Leaves messages behind on purpose. */
+  /** Marks the writer as gone, so that the next start takes over its messages. */
   markGone(): void
   remove(): void
 }
@@ -34,7 +34,7 @@ export function createOwner(dir: string): Owner {
   const token = `${process.pid.toString(36)}${randomBytes(6).toString('hex')}`
   const file = join(dir, `${token}.owner`)
   function write(identity: Identity): void {
-    // Under another name first, so that nobody ever reads half of it.
+    // Written under another name first, so that nobody reads a partly written file.
     fs.writeFileSync(`${file}.new`, JSON.stringify(identity), { mode: 0o600 })
     fs.renameSync(`${file}.new`, file)
   }
@@ -58,21 +58,21 @@ export function createOwner(dir: string): Owner {
 export interface Claim {
   /** Paths of segments without their endings, oldest first. */
   segments: string[]
-  /** All is taken over: nothing of the writer is to be left. */
+  /** Deletes the remaining files of the writer, after all its segments were taken over. */
   finish(): void
 }
 
 const OWNER_FILE = /^([0-9a-z]+)\.owner(?:\.by\.([0-9a-z]+))?$/
 
-/** Takes over what writers that are gone have left, and what was claimed before but not finished. */
-export function claimLeft(dir: string, owner: Owner, silentMs: number): Claim[] {
+/** Claims the messages of dead writers, including claims that were made before but not finished. */
+export function claimSegments(dir: string, owner: Owner, silentMs: number): Claim[] {
   const claims: Claim[] = []
   for (const name of fs.readdirSync(dir)) {
     const [, writer, holder] = OWNER_FILE.exec(name) ?? []
     if (writer === undefined || writer === owner.token) continue
     const claim = join(dir, `${writer}.owner.by.${owner.token}`)
     if (holder !== owner.token) {
-      // What another has taken over is free again only when that other is gone, too.
+      // A claim of another writer can be taken over only if that writer is dead, too.
       if (isHeld(dir, name, holder, silentMs)) continue
       try {
         fs.renameSync(join(dir, name), claim)
@@ -86,8 +86,8 @@ export function claimLeft(dir: string, owner: Owner, silentMs: number): Claim[] 
   return claims
 }
 
-/** Files whose writers are gone and that nobody has taken over. */
-export function leftSegments(dir: string, silentMs: number): string[] {
+/** Returns the segments of dead writers that nobody has taken over. */
+export function abandonedSegments(dir: string, silentMs: number): string[] {
   return fs.readdirSync(dir).flatMap((name) => {
     const [, writer, holder] = OWNER_FILE.exec(name) ?? []
     return writer === undefined || isHeld(dir, name, holder, silentMs) ? [] : segmentsOf(dir, writer)
@@ -98,7 +98,7 @@ function isHeld(dir: string, ownerFile: string, holder: string | undefined, sile
   return isAlive(join(dir, holder === undefined ? ownerFile : `${holder}.owner`), silentMs)
 }
 
-/** A crash may have left lists without messages, and an owner file that was not in place yet. */
+/** Also deletes what a crash may have left: .done files without messages, and an owner file that was not renamed yet. */
 function clear(dir: string, writer: string, claim: string): void {
   for (const name of fs.readdirSync(dir)) {
     if (name === `${writer}.owner.new` || (name.startsWith(`${writer}-`) && name.endsWith('.done')))
@@ -153,14 +153,14 @@ function identityOf(pid: number): Identity {
   }
 }
 
-/** Fields 3 and 22 of /proc/PID/stat, behind the name in parentheses, which may itself hold spaces. */
+/** Reads fields 3 and 22 of /proc/PID/stat, which follow the name in parentheses. The name may contain spaces. */
 function statOf(pid: number): { state: string; started: string } | undefined {
   const stat = orEmpty(() => fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fields[0] && fields[19] ? { state: fields[0], started: fields[19] } : undefined
 }
 
-/** Where there is no /proc, its facts are all alike. */
+/** Returns an empty string if the file cannot be read, so that values compare as equal on systems without /proc. */
 function orEmpty(read: () => string): string {
   try {
     return read()

@@ -1,25 +1,25 @@
-// The spool on disk: append-only files of messages, and beside each one of the places whose outcome is known. A message
-// is written with one write() before it is queued, so that it outlives a killed process (not a power cut: there is no
-// fsync, which costs about a thousand times the write). Files are small and are deleted whole.
+// The spool on disk: segments of messages, each an append-only file with a second file that lists the messages whose outcome is
+// known. A message is written with one write() before it is queued, so it survives a killed process (but not a power failure:
+// there is no fsync, which costs about a thousand times as much as the write). Segments are small and are deleted as a whole.
 //
-//   SENDER/TOKEN-N.messages  a message a line
-//   SENDER/TOKEN-N.done      lines "FROM TO": places in TOKEN-N.messages, from 0, whose outcome is known; other lines mean nothing
+//   SENDER/TOKEN-N.messages  one message per line
+//   SENDER/TOKEN-N.done      lines "FROM TO": line numbers in TOKEN-N.messages, from 0, whose outcome is known; other lines are ignored
 //
-// SENDER is a hash of the write key and address: a line contains neither, so its folder has to tell.
-// Who TOKEN is, and whether it still lives, is node-spool-owner.ts.
+// SENDER is a hash of the write key and URL, because the messages contain neither.
+// TOKEN identifies the writer; node-spool-owner.ts tracks whether it is alive.
 
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { MessagesWithoutKey, type Spool, type SpoolPlace, type SpoolRange } from '../queue/spool.ts'
-import { claimLeft, createOwner, leftSegments, type Owner } from './node-spool-owner.ts'
+import { abandonedSegments, claimSegments, createOwner, type Owner } from './node-spool-owner.ts'
 
 const SEGMENT_BYTES = 1024 * 1024
 
 export interface SpoolTimes {
-  /** Between two signs of life. */
+  /** Interval of heartbeats. */
   touchMs: number
-  /** A writer on another host without a sign of life for this long is gone. */
+  /** A writer on another host is declared dead after this long without a heartbeat. */
   silentMs: number
 }
 
@@ -28,17 +28,17 @@ interface Segment {
   first: number
   count: number
   bytes: number
-  /** Messages whose outcome is not known. */
+  /** Number of messages whose outcome is not known. */
   open: number
   messagesFd: number
   doneFd: number
-  /** No more messages will come. */
+  /** No more messages may be appended. */
   full: boolean
 }
 
 type Take = (json: string, number: number) => Promise<void>
 
-/** What spools do when the process ends without closing them. One listener for all. */
+/** What to do if the process ends before the spools are closed. All spools share one listener. */
 const atExit = new Set<() => void>()
 
 function onExit(work: () => void): () => void {
@@ -62,7 +62,7 @@ export function openSpool(
   const { maxBytes } = place
   const dir = senderFolder(place)
   const owner = enter(dir)
-  // A segment is freed when all of it is delivered: several, so that the whole spool does not wait for one message.
+  // A segment is deleted when all its messages are delivered. With eight or more, one message does not block the whole spool.
   const segmentBytes = Math.min(SEGMENT_BYTES, maxBytes / 8)
   let segments: Segment[] = []
   let nextNumber = 0
@@ -70,7 +70,7 @@ export function openSpool(
   let bytes = 0
   let isClosed = false
   let isRecovering = false
-  let isUnsentTold = false
+  let isUnsentReported = false
   const heartbeat = setInterval(() => attempt(() => owner.touch()), times.touchMs).unref()
   let rescan: ReturnType<typeof setInterval> | undefined
   const noExit = onExit(() => attempt(() => segments.length === 0 && leave(dir, owner)))
@@ -92,7 +92,7 @@ export function openSpool(
       fs.closeSync(messagesFd)
       throw error
     }
-    // A segment's messages are numbered without a gap, so that a number tells its place: none is added to an earlier one.
+    // The messages of a segment have consecutive numbers, from which their line follows. So nothing may be appended to an earlier segment.
     const last = segments.at(-1)
     if (last) last.full = true
     const segment: Segment = { base, first: nextNumber, messagesFd, doneFd, ...found }
@@ -115,12 +115,12 @@ export function openSpool(
     segments = segments.filter((other) => other !== segment)
     bytes -= segment.bytes
     if (!isClosed) closeFiles(segment)
-    // The messages first: what a crash leaves of a segment is then a list of places without messages.
+    // The messages first, so that a crash leaves at most a .done file without messages.
     fs.rmSync(`${segment.base}.messages`, { force: true })
     fs.rmSync(`${segment.base}.done`, { force: true })
   }
 
-  /** Takes over a segment by its name, so that at any moment it belongs to exactly one of the two. */
+  /** Takes over a segment by renaming it, so that it belongs to exactly one writer at any moment. */
   async function adopt(from: string, take: Take): Promise<void> {
     const { lines, done } = readSegment(from)
     const left = [...lines.entries()].filter(([place, json]) => !done.has(place) && isMessage(json))
@@ -130,7 +130,7 @@ export function openSpool(
       return
     }
     const base = newBase()
-    // The list is under both names for a moment: without it, what is delivered would be sent again.
+    // The .done file briefly exists under both names, because without it delivered messages would be sent again.
     if (fs.existsSync(`${from}.done`)) fs.copyFileSync(`${from}.done`, `${base}.done`)
     fs.renameSync(`${from}.messages`, `${base}.messages`)
     fs.rmSync(`${from}.done`, { force: true })
@@ -143,10 +143,10 @@ export function openSpool(
   }
 
   function reportUnsent(): void {
-    if (isUnsentTold) return
-    const { length } = leftSegments(place.dir, times.silentMs)
+    if (isUnsentReported) return
+    const { length } = abandonedSegments(place.dir, times.silentMs)
     if (length === 0) return
-    isUnsentTold = true
+    isUnsentReported = true
     report(withoutKey(length, place.dir, dir))
   }
 
@@ -155,7 +155,7 @@ export function openSpool(
     isRecovering = true
     try {
       reportUnsent()
-      for (const claim of claimLeft(dir, owner, times.silentMs)) {
+      for (const claim of claimSegments(dir, owner, times.silentMs)) {
         for (const base of claim.segments) {
           if (isClosed) return
           await adopt(base, take)
@@ -174,7 +174,7 @@ export function openSpool(
       if (bytes + line.length > maxBytes) return undefined
       const segment = writable()
       if (fs.writeSync(segment.messagesFd, line) !== line.length) {
-        // A short write (disk full) leaves half a line, which recovery passes over; nothing may be appended to it.
+        // A short write (disk full) leaves an incomplete line, which recovery skips; nothing may be appended to it.
         segment.full = true
         throw new Error('the message was written only in part; the disk may be full')
       }
@@ -191,14 +191,14 @@ export function openSpool(
         const inside = ranges.map((range) => cut(range, segment)).filter((range) => range.from <= range.to)
         if (inside.length === 0) continue
         for (const { from, to } of inside) segment.open -= to - from + 1
-        // An empty segment is deleted even while it could take more, so that an idle client leaves nothing to recover.
+        // A segment without open messages is deleted even if it is not full, so that an idle client leaves nothing to recover.
         if (segment.open === 0) {
           drop(segment)
           continue
         }
-        // On a line of its own, also behind one that a full disk or a kill has cut short.
+        // Starts with a line break, in case a full disk or a kill has left an incomplete line.
         const lines = `\n${inside.map(({ from, to }) => `${from - segment.first} ${to - segment.first}\n`).join('')}`
-        // After close the numbers of the files may be anyone's: then by name, if the next start has not taken them over.
+        // After close the file descriptors may have been reused, so the file is opened by name, if no other writer has taken it over.
         if (isClosed) {
           if (fs.existsSync(`${segment.base}.messages`)) fs.appendFileSync(`${segment.base}.done`, lines)
         } else if (fs.writeSync(segment.doneFd, lines) !== lines.length)
@@ -208,7 +208,7 @@ export function openSpool(
 
     async recover(take) {
       await recoverOnce(take)
-      // A writer on another host is known to be gone only after a while, so look again now and then.
+      // A writer on another host is declared dead only after a while, so the search is repeated periodically.
       if (!isClosed) rescan = setInterval(() => void recoverOnce(take).catch(report), times.silentMs).unref()
     },
 
@@ -219,7 +219,7 @@ export function openSpool(
       clearInterval(rescan)
       noExit()
       for (const segment of segments) closeFiles(segment)
-      // With nothing left to recover there is no owner to look for.
+      // Without messages to recover, the owner file is not needed.
       attempt(() => (segments.length === 0 ? leave(dir, owner) : owner.markGone()))
     },
   }
@@ -236,7 +236,7 @@ function enter(dir: string): Owner {
     try {
       return createOwner(dir)
     } catch (error) {
-      // Another client, the last to leave the folder, may have removed it in between.
+      // The last other client in the folder may have removed it in between.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || tries === 5) throw error
     }
   }
@@ -279,7 +279,7 @@ function readSegment(base: string): { lines: string[]; done: Set<number> } {
   return { lines, done }
 }
 
-/** Whole lines: a last one that was cut short by the kill is none. */
+/** Returns the complete lines, without a last one that was cut short by a kill. */
 function readLines(file: string): string[] {
   try {
     return fs.readFileSync(file, 'utf8').split('\n').slice(0, -1)

@@ -1,5 +1,5 @@
-// The client on Node.js 18 and later. Modules that cost time to load (http, zlib) are loaded at their first use, so
-// that importing the client costs next to nothing.
+// The platform for Node.js 18 and later. Modules that are slow to load (http, zlib) are loaded at their first use, so that
+// importing the client is fast.
 
 import { createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import { totalmem } from 'node:os'
@@ -39,8 +39,8 @@ export const platform: Platform = {
     return limit ? Math.min(limit, totalmem()) : totalmem()
   },
   warn: (text) => process.emitWarning(text, 'SwitchyardWarning'),
-  keep: (target) => exitWatch.add(target),
-  letGo: (target) => exitWatch.delete(target),
+  watchExit: (target) => exitWatch.add(target),
+  unwatchExit: (target) => exitWatch.delete(target),
   handleSignals: signalWatch,
 }
 

@@ -1,16 +1,16 @@
-// What the client needs of the runtime it is in. Two answers exist, chosen by the `#platform` import condition: Node's
-// own modules, or the web's globals where there is nothing else. Everything else in this package runs on both.
+// What the client needs from the runtime. There are two implementations, chosen by the conditions of the `#platform` import:
+// Node.js modules, or web APIs only. Everything else in this package runs on both.
 
 import type { Spool, SpoolPlace } from '../queue/spool.ts'
 import type { Transport } from '../send/transport.ts'
 
-/** A client, as the process's end sees it. */
+/** A client, as seen by the code that handles the end of the process. */
 export interface ExitTarget {
-  /** Messages that a process which ends now would lose: on the way, and not on disk. */
+  /** Number of messages that would be lost if the process ended now: pending and not on disk. */
   readonly unsafeMessages: number
-  /** Starts sending what is queued. */
+  /** Starts sending the queued messages. */
   sendNow(): void
-  /** Sends all there is and all that still comes, within the target's own time; then closes, unless it is to stay open. */
+  /** Sends all messages, including those of calls made meanwhile, within the time limit of the target; then closes it, unless `stayOpen`. */
   shutDown(stayOpen: boolean): Promise<unknown>
 }
 
@@ -27,19 +27,19 @@ export interface Platform {
   concat(parts: Uint8Array[]): Uint8Array
   base64(bytes: Uint8Array, alphabet: 'base64' | 'base64url'): string
   gzip(bytes: Uint8Array): Promise<Uint8Array>
-  /** Throws for what is not a private key in PEM. */
+  /** Throws if the text is not a supported private key in PEM format. */
   signer(pem: string): JwtSigner
   transport(maxConnections: number): Transport
-  /** Opens a spool, or throws where there is no disk. */
+  /** Opens a spool. Throws if there is no file system. */
   spool(place: SpoolPlace, report: (error: unknown) => void): Spool
-  /** A timer that does not keep the process alive, where a process's end can be seen coming. */
+  /** Starts a timer that does not keep the process alive, if the platform can detect the end of the process. */
   idleTimer(run: () => void, ms: number): ReturnType<typeof setTimeout>
-  /** Memory this process may use, if known. */
+  /** Memory that this process may use, if known. */
   memoryLimitBytes(): number | undefined
   warn(text: string): void
-  /** While kept, a target is sent when the process runs out of other work. */
-  keep(target: ExitTarget): void
-  letGo(target: ExitTarget): void
-  /** Drains a target on SIGTERM and SIGINT; gives the way to stop doing so. */
+  /** Makes the process send the messages of a target when it has no other work, until unwatchExit() is called. */
+  watchExit(target: ExitTarget): void
+  unwatchExit(target: ExitTarget): void
+  /** Shuts a target down on SIGTERM and SIGINT. Returns a function that stops doing so. */
   handleSignals(target: ExitTarget): () => void
 }

@@ -1,5 +1,5 @@
-// The client on a runtime with web globals only (edge functions, workers): fetch, crypto, CompressionStream. No disk, no
-// signals, no process to outlive.
+// The platform for runtimes that have only web APIs (edge functions, workers): fetch, crypto, CompressionStream. There is no
+// file system, no signals, and no process exit to handle.
 
 import { customTransport, FetchHTTPClient } from '../send/http-client.ts'
 import type { Platform } from './platform.ts'
@@ -9,7 +9,7 @@ const decoder = new TextDecoder()
 
 const { crypto } = globalThis
 
-/** Told apart by the algorithm's object identifier near the start of a PKCS#8 key. */
+/** Identified by the algorithm's object identifier near the start of a PKCS#8 key. */
 const KEY_KINDS = [
   { alg: 'RS256', oid: '2a864886f70d010101', algorithm: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' } },
   { alg: 'ES256', oid: '2a8648ce3d030107', algorithm: { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } },
@@ -63,8 +63,8 @@ export const platform: Platform = {
   idleTimer: (run, ms) => setTimeout(run, ms),
   memoryLimitBytes: () => undefined,
   warn: (text) => console.warn(text),
-  keep: () => {},
-  letGo: () => {},
+  watchExit: () => {},
+  unwatchExit: () => {},
   handleSignals() {
     throw new TypeError('this runtime has no process signals')
   },

@@ -1,6 +1,6 @@
-// The plugins in their order of roles: before, enrichment, (the tracking API and) destination, after. What a before or
-// enrichment plugin throws stops its message; what a destination or after plugin throws does not. Work stays
-// synchronous as long as the plugins are, so that a synchronous plugin keeps the order of calls.
+// Runs the plugins in the order of their types: before, enrichment, destination (at the same time as the tracking API), after.
+// If a before or enrichment plugin throws, its message fails; if a destination or after plugin throws, it does not. As long as
+// the plugins are synchronous, so is the pipeline, and messages keep the order of the calls.
 
 import { allIntegrations, type Integrations, type MessageType } from '@switchyard/protocol'
 import { Context, ContextCancelation } from '../call/context.ts'
@@ -9,11 +9,11 @@ import type { PluginOf, PluginType } from './plugin.ts'
 
 const TYPES: readonly PluginType[] = ['before', 'enrichment', 'destination', 'after', 'utility']
 
-/** Plugins that process one message concurrently. */
+/** A concurrent run of several plugins on one message. */
 export interface PluginRun {
-  /** Names of those that are not done. */
+  /** Names of the plugins that are still running. */
   readonly running: ReadonlySet<string>
-  /** Resolves when all are done, whether they succeeded or failed. */
+  /** Resolves when all plugins have finished, whether they succeeded or failed. */
   readonly done: Promise<void>
 }
 
@@ -60,7 +60,7 @@ export class Pipeline<Instance> {
   async #load(plugin: PluginOf<Instance>, instance: Instance): Promise<void> {
     try {
       await plugin.load(Context.system(), instance)
-      // A plugin registered again under its name takes the place of the first.
+      // A plugin replaces an earlier one with the same name.
       this.#plugins = [...this.#plugins.filter((other) => other.name !== plugin.name), plugin]
     } catch (error) {
       const failure = new AnalyticsError('plugin_load_failed', `plugin ${plugin.name} did not load: ${messageOf(error)}`, { reason: error })
@@ -71,11 +71,11 @@ export class Pipeline<Instance> {
     }
   }
 
-  /** Removes plugins by name; gives the names that were there. */
+  /** Removes plugins by name. Returns the names of those that were registered. */
   async deregister(names: string[], instance: Instance): Promise<string[]> {
-    const leaving = this.#plugins.filter((plugin) => names.includes(plugin.name))
-    this.#plugins = this.#plugins.filter((plugin) => !leaving.includes(plugin))
-    for (const plugin of leaving) {
+    const removed = this.#plugins.filter((plugin) => names.includes(plugin.name))
+    this.#plugins = this.#plugins.filter((plugin) => !removed.includes(plugin))
+    for (const plugin of removed) {
       try {
         await plugin.unload?.(Context.system(), instance)
       } catch (error) {
@@ -84,25 +84,25 @@ export class Pipeline<Instance> {
         )
       }
     }
-    return leaving.map((plugin) => plugin.name)
+    return removed.map((plugin) => plugin.name)
   }
 
   /**
-   * Runs before and enrichment plugins. Throws an AnalyticsError where one of them stops the message. `waitsFor` is called
-   * with the name of a plugin that returned a promise.
+   * Runs before and enrichment plugins. Throws an AnalyticsError if one of them throws or cancels the message. Calls
+   * `onWait` with the name of each plugin that returned a promise.
    */
-  enrich(ctx: Context, waitsFor: (plugin: string) => void): Context | Promise<Context> {
+  enrich(ctx: Context, onWait: (plugin: string) => void): Context | Promise<Context> {
     const { type } = ctx.event
     const plugins = [...this.#of('before', type), ...this.#of('enrichment', type)]
-    return runInTurn(plugins, 0, type, ctx, waitsFor)
+    return runInTurn(plugins, 0, type, ctx, onWait)
   }
 
-  /** Gives the message to each destination plugin, independently of the others. */
+  /** Runs the destination plugins independently of each other. */
   deliver(ctx: Context): PluginRun | undefined {
     return this.#runApart('destination', ctx)
   }
 
-  /** Runs after plugins, once the message's outcome is known. */
+  /** Runs the after plugins; to be called once the message's outcome is known. */
   finish(ctx: Context): PluginRun | undefined {
     return this.#runApart('after', ctx)
   }
@@ -120,7 +120,7 @@ export class Pipeline<Instance> {
     }
   }
 
-  /** Never throws, even if a plugin has corrupted the context: the message must still get its outcome. */
+  /** Never throws, even if a plugin has corrupted the context, because the message must still get its outcome. */
   #runApart(role: 'destination' | 'after', ctx: Context): PluginRun | undefined {
     try {
       const { type, integrations } = ctx.event
@@ -131,7 +131,7 @@ export class Pipeline<Instance> {
         try {
           await plugin[type]?.(ctx)
         } catch (error) {
-          this.#report(stoppedBy(plugin, error, ctx))
+          this.#report(pluginError(plugin, error, ctx))
         }
         running.delete(plugin.name)
       })
@@ -148,7 +148,7 @@ function runInTurn<Instance>(
   from: number,
   type: MessageType,
   ctx: Context,
-  waitsFor: (plugin: string) => void,
+  onWait: (plugin: string) => void,
 ): Context | Promise<Context> {
   let current = ctx
   for (let at = from; at < plugins.length; at++) {
@@ -157,24 +157,24 @@ function runInTurn<Instance>(
     try {
       result = plugin[type]?.(current)
     } catch (error) {
-      throw stoppedBy(plugin, error, current)
+      throw pluginError(plugin, error, current)
     }
     if (isThenable(result)) {
-      waitsFor(plugin.name)
+      onWait(plugin.name)
       return result.then(
-        (next) => runInTurn(plugins, at + 1, type, next instanceof Context ? next : current, waitsFor),
+        (next) => runInTurn(plugins, at + 1, type, next instanceof Context ? next : current, onWait),
         (error: unknown) => {
-          throw stoppedBy(plugin, error, current)
+          throw pluginError(plugin, error, current)
         },
       )
     }
-    // A handler that returns nothing has still seen, and perhaps changed, the context it was given.
+    // A handler that returns nothing may still have changed the context that it received.
     if (result instanceof Context) current = result
   }
   return current
 }
 
-function stoppedBy<Instance>(plugin: PluginOf<Instance>, error: unknown, ctx: Context): AnalyticsError {
+function pluginError<Instance>(plugin: PluginOf<Instance>, error: unknown, ctx: Context): AnalyticsError {
   if (error instanceof ContextCancelation) {
     return new AnalyticsError('plugin_cancelled', `plugin ${plugin.name} cancelled the message: ${error.reason ?? 'no reason given'}`, {
       reason: error,
@@ -184,7 +184,7 @@ function stoppedBy<Instance>(plugin: PluginOf<Instance>, error: unknown, ctx: Co
   return new AnalyticsError('plugin_failed', `plugin ${plugin.name} failed: ${messageOf(error)}`, { reason: error, ctx })
 }
 
-/** `integrations` by the plugin's own names, else by `All`; an object counts as on. */
+/** Looks up the plugin in `integrations` by its names, otherwise by `All`. An object counts as on. */
 function isEnabled<Instance>(plugin: PluginOf<Instance>, integrations: Integrations | undefined): boolean {
   if (!integrations) return true
   for (const name of [plugin.name, ...(plugin.alternativeNames ?? [])]) {
@@ -197,7 +197,7 @@ function isThenable(value: unknown): value is Promise<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
-/** Why something is no plugin. */
+/** Returns why a value is not a valid plugin, or undefined if it is valid. */
 function problemOf<Instance>(plugin: PluginOf<Instance>): string | undefined {
   if (typeof plugin?.name !== 'string' || plugin.name === '') return 'a plugin must have a name, as a non-empty string'
   if (!TYPES.includes(plugin.type)) return `plugin ${plugin.name}: type must be one of ${TYPES.join(', ')}`

@@ -1,6 +1,6 @@
-// Who waits for what. A flush closes the period of calls before it and waits until that period and all earlier ones are
-// over; so flushes may overlap and each still waits for everything called before it. Counts are per period and periods
-// end in order, so that neither messages nor flushes are ever walked: a flush costs the same beside ten thousand others.
+// Determines what each flush waits for. A flush closes the current period of calls and waits until that period and all earlier
+// ones are complete. So flushes may overlap, and each waits for all calls made before it. Counts are kept per period and periods
+// complete in order, so no list of messages or flushes is scanned: ten thousand waiting flushes do not make another one slower.
 
 import type { FlushResult } from '../call/params.ts'
 import { MAX_TIMER_MS } from '../timer-limit.ts'
@@ -8,7 +8,7 @@ import { MAX_TIMER_MS } from '../timer-limit.ts'
 export interface Period {
   /** Messages without an outcome. */
   pending: number
-  /** Other things that a flush waits for: callbacks that still run, a spool that is still read. */
+  /** Number of other things that a flush waits for: running callbacks and plugins, and the recovery of the spool. */
   busy: number
   delivered: number
   failed: number
@@ -16,21 +16,21 @@ export interface Period {
 }
 
 interface Waiting {
-  /** The last period it waits for. */
+  /** Number of the last period that the flush waits for. */
   upTo: number
   resolve: () => void
 }
 
 export class FlushPeriods {
-  /** Periods that are not over, oldest first; the last is the current one. */
+  /** Periods that are not complete, oldest first; the last is the current one. */
   #open: Period[] = [emptyPeriod(0)]
-  /** Sums of all periods before those. */
-  #over = { delivered: 0, failed: 0 }
-  /** Sums that resolved flushes have told. */
-  #told = { delivered: 0, failed: 0 }
-  /** In the order of their calls, and so of their periods. */
+  /** Sums of all completed periods. */
+  #completed = { delivered: 0, failed: 0 }
+  /** Sums that earlier flushes have reported. */
+  #reported = { delivered: 0, failed: 0 }
+  /** Waiting flushes, in the order of their calls and therefore of their periods. */
   #waiting: Waiting[] = []
-  /** Those that do not wait for what is busy. */
+  /** Waiting flushes that wait only for messages, and not for `busy`. */
   #waitingForMessages: Waiting[] = []
   #pending = 0
 
@@ -43,7 +43,7 @@ export class FlushPeriods {
     return this.#pending
   }
 
-  /** Whether a flush has been called since this period's calls. */
+  /** Whether a flush has closed this period. */
   isClosed(period: Period): boolean {
     return period !== this.current
   }
@@ -61,14 +61,14 @@ export class FlushPeriods {
     if (period.pending === 0) this.#advance()
   }
 
-  /** A message that will have no outcome here: it is left to a later start. */
+  /** Removes a message without an outcome: it stays in the spool, and the next start delivers it. */
   leave(period: Period): void {
     period.pending--
     this.#pending--
     if (period.pending === 0) this.#advance()
   }
 
-  /** Something else that a flush of this period waits for; call the function given when it is over. */
+  /** Makes flushes of this period wait until the returned function is called. */
   occupy(period: Period): () => void {
     period.busy++
     return () => {
@@ -78,19 +78,19 @@ export class FlushPeriods {
   }
 
   /**
-   * Closes the current period and resolves when nothing called so far is on the way, or at the timeout. `forBusy` is
-   * false for a flush that a callback calls: it would wait for that callback, and the callback for it.
+   * Closes the current period. Resolves when no message of a call made so far is pending, or at the timeout. `forBusy` is
+   * false for a flush that a callback calls, because flush and callback would wait for each other.
    */
   close(timeoutMs: number | undefined, forBusy = true): Promise<FlushResult> {
     const upTo = this.#closeCurrent()
-    const before = { ...this.#told }
+    const before = { ...this.#reported }
     const report = (): FlushResult => {
       const sums = this.#sumsUpTo(upTo)
-      this.#told.delivered = Math.max(this.#told.delivered, sums.delivered)
-      this.#told.failed = Math.max(this.#told.failed, sums.failed)
+      this.#reported.delivered = Math.max(this.#reported.delivered, sums.delivered)
+      this.#reported.failed = Math.max(this.#reported.failed, sums.failed)
       return { delivered: sums.delivered - before.delivered, failed: sums.failed - before.failed, pending: sums.pending }
     }
-    if (this.#isOver(upTo, forBusy)) return Promise.resolve(report())
+    if (this.#isComplete(upTo, forBusy)) return Promise.resolve(report())
     return new Promise((resolve) => {
       let timer: ReturnType<typeof setTimeout> | undefined
       const waiting: Waiting = {
@@ -111,7 +111,7 @@ export class FlushPeriods {
     })
   }
 
-  /** Gives the number of the last period that has had calls. */
+  /** Closes the current period unless it is empty. Returns the number of the last period that has had calls. */
   #closeCurrent(): number {
     const { current } = this
     if (current.pending + current.busy + current.delivered + current.failed === 0) return current.number - 1
@@ -120,7 +120,7 @@ export class FlushPeriods {
     return current.number
   }
 
-  #isOver(upTo: number, forBusy: boolean): boolean {
+  #isComplete(upTo: number, forBusy: boolean): boolean {
     for (const period of this.#open) {
       if (period.number > upTo) return true
       if (period.pending > 0 || (forBusy && period.busy > 0)) return false
@@ -129,21 +129,21 @@ export class FlushPeriods {
   }
 
   #advance(): void {
-    // The current period stays open, however little there is in it.
-    while (this.#open.length > 1 && isOver(this.#open[0] as Period)) {
+    // The current period stays open, even if nothing in it is pending.
+    while (this.#open.length > 1 && isComplete(this.#open[0] as Period)) {
       const { delivered, failed } = this.#open.shift() as Period
-      this.#over.delivered += delivered
-      this.#over.failed += failed
-      // Before the next period is added: a flush does not report calls that were made after it.
+      this.#completed.delivered += delivered
+      this.#completed.failed += failed
+      // Resolve before the sums of the next period are added, so that a flush does not report later calls.
       const { number } = this.#open[0] as Period
       resolveWhile(this.#waiting, ({ upTo }) => upTo < number)
       resolveWhile(this.#waitingForMessages, ({ upTo }) => upTo < number)
     }
-    resolveWhile(this.#waitingForMessages, ({ upTo }) => this.#isOver(upTo, false))
+    resolveWhile(this.#waitingForMessages, ({ upTo }) => this.#isComplete(upTo, false))
   }
 
   #sumsUpTo(number: number): FlushResult {
-    const sums = { ...this.#over, pending: 0 }
+    const sums = { ...this.#completed, pending: 0 }
     for (const period of this.#open) {
       if (period.number > number) break
       sums.delivered += period.delivered
@@ -158,7 +158,7 @@ function resolveWhile(queue: Waiting[], isDue: (waiting: Waiting) => boolean): v
   while (queue[0] && isDue(queue[0])) queue.shift()?.resolve()
 }
 
-function isOver(period: Period): boolean {
+function isComplete(period: Period): boolean {
   return period.pending === 0 && period.busy === 0
 }
 

@@ -1,6 +1,7 @@
-// Messages waiting to be sent, bounded in bytes. A message is text until its batch is full, then the batch is bytes
-// outside the JavaScript heap: a million calls in one tight loop cost their own size and little more (the public
-// client, with objects and a promise for each, runs out of 4 GB there: bench/client, --all). Nothing here knows how a batch is sent.
+// The queue of messages to send, limited in bytes. Messages are collected as text until their batch is full; then the batch is
+// encoded to bytes outside the JavaScript heap. A million calls in one tight loop therefore need little more memory than their
+// own size (the public client, with objects and a promise for each, runs out of 4 GB: bench/client, --all). Nothing here knows
+// how a batch is sent.
 
 import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
@@ -10,33 +11,33 @@ import type { PluginRun } from '../plugins/pipeline.ts'
 import type { Period } from './flush-periods.ts'
 import type { SpoolRange } from './spool.ts'
 
-/** Someone to tell of one message's outcome. */
+/** The context and callback of a message, for when its outcome is known. */
 export interface Waiter {
-  /** The message's place in its batch. */
+  /** Index of the message in its batch. */
   index: number
   ctx: Context
   callback: Callback | undefined
-  /** Set if the message came through plugins. */
+  /** Set if plugins processed the message. */
   piped: Piped | undefined
 }
 
-/** A message that came through plugins: after plugins are still to run, once destination plugins are done with it. */
+/** State of a message that plugins processed: its after plugins run when its destination plugins have finished. */
 export interface Piped {
   destinations: PluginRun | undefined
 }
 
 export interface Batch {
-  /** The messages' JSON, comma-separated; the parts are to be joined by commas, too. */
+  /** JSON of the messages, separated by commas. The parts must be joined by commas, too. */
   parts: Uint8Array[]
   count: number
-  /** Of the messages, without what separates them: what they take of the queue's limit. */
+  /** Total size of the messages without the commas, as counted against the queue's limit. */
   bytes: number
   period: Period
   waiters: Waiter[] | undefined
   spooled: SpoolRange[] | undefined
 }
 
-/** A message that was taken back out of the queue. */
+/** A message that was removed from the queue again. */
 export interface Recalled {
   json: string
   bytes: number
@@ -53,19 +54,19 @@ export interface QueueOptions {
   highWaterBytes: number
   /** A batch is ready to be taken. */
   onReady: () => void
-  /** Below the mark again after a call was told that it is above. */
+  /** The queue has fallen to half of the high-water mark, after a call returned false. */
   onDrained: () => void
 }
 
-/** Enough for the cost of a request to vanish, and little enough for its deadline. */
+/** Large enough that the overhead of a request is negligible, and small enough to be sent well within its timeout. */
 const JOINED_BYTES = 64 * 1024
 
 export class Queue {
   readonly #options: QueueOptions
   #bytes = 0
-  #toldFull = false
+  #returnedFull = false
   #isSealing = false
-  /** How many messages at the end of the queue were added by the code that is running now (in this microtask run). */
+  /** Number of messages at the end of the queue that were added by the code that is running now (in the current microtask). */
   #fresh = 0
   #ready: Batch[] = []
   #head = 0
@@ -83,7 +84,7 @@ export class Queue {
     this.#options = options
   }
 
-  /** Takes room for a message from its call until its outcome; false if there is none. */
+  /** Reserves room for a message from its call until its outcome is known. Returns false if the queue is full. */
   reserve(bytes: number): boolean {
     if (this.#bytes + bytes > this.#options.maxBytes) return false
     this.#bytes += bytes
@@ -92,23 +93,23 @@ export class Queue {
 
   release(bytes: number): void {
     this.#bytes -= bytes
-    if (this.#toldFull && this.#bytes <= this.#options.highWaterBytes / 2) {
-      this.#toldFull = false
+    if (this.#returnedFull && this.#bytes <= this.#options.highWaterBytes / 2) {
+      this.#returnedFull = false
       this.#options.onDrained()
     }
   }
 
-  /** What a call returns: false says "wait for `drained`". */
-  belowMark(): boolean {
+  /** The return value of a call: false means that the caller should wait for `drained`. */
+  isBelowMark(): boolean {
     if (this.#bytes <= this.#options.highWaterBytes) return true
-    this.#toldFull = true
+    this.#returnedFull = true
     this.sealSoon()
     return false
   }
 
-  /** Takes room for a message that can wait: below the mark, or whatever its size if there is nothing else to wait for. */
+  /** Reserves room for a message that can wait: if the queue is below the high-water mark, or if it is empty, whatever the size of the message. */
   admit(bytes: number): boolean {
-    if (this.#bytes === 0 || (this.belowMark() && this.#bytes + bytes <= this.#options.maxBytes)) {
+    if (this.#bytes === 0 || (this.isBelowMark() && this.#bytes + bytes <= this.#options.maxBytes)) {
       this.#bytes += bytes
       return true
     }
@@ -116,7 +117,7 @@ export class Queue {
     return false
   }
 
-  /** Adds a message whose room is reserved. `isFresh`: a call was made for it just now, and it can be recalled. */
+  /** Adds a message for which room is reserved. `isFresh`: its call was made just now, so it can be recalled. */
   add(
     json: string,
     bytes: number,
@@ -127,7 +128,7 @@ export class Queue {
   ): void {
     if (!isFresh) this.#fresh = 0
     else if (this.#fresh++ === 0) queueMicrotask(this.#endFresh)
-    // Kept on disk or not, a batch is one or the other, because what is given up at close is lost or is not.
+    // A batch contains either only spooled messages or none, because at close spooled messages are kept and others are lost.
     const isOther = this.#period !== period || (this.#spooled === undefined) !== (spooledAs === undefined)
     if (this.#count > 0 && (isOther || this.#textBytes + bytes + 1 > this.#options.maxBatchBytes)) this.seal()
     if (this.#count === 0) this.#start(period)
@@ -146,7 +147,7 @@ export class Queue {
     this.#fresh = 0
   }
 
-  /** Takes back what the code that is running now has added. Sending begins only after that code has finished, so none of it was sent. */
+  /** Removes and returns the messages that the code running now has added. Sending starts only after that code has finished, so none of them was sent. */
   recall(): Recalled[] {
     const fresh = this.#fresh
     if (fresh === 0) return []
@@ -161,7 +162,7 @@ export class Queue {
     return messages
   }
 
-  /** Makes what has been collected ready to be sent. */
+  /** Completes the batch that is being filled, so that it can be sent. */
   seal(): void {
     if (this.#count === 0) return
     this.#ready.push({
@@ -181,14 +182,14 @@ export class Queue {
   }
 
   /**
-   * The next batch to send, when so many requests can be started now. If more batches are ready than that, the service
-   * or the network is behind, and a request of fifteen messages costs nearly as much as one of a hundred: then ready
-   * batches share a request. (bench/client, tight, five interleaved pairs: 1,142 ms with this, 1,741 ms without.)
+   * Returns the next batch to send; `freeSlots` is the number of requests that can be started now. If more batches than that are
+   * ready, the service or the network is slow, and batches are combined into one request, because a request of fifteen messages costs
+   * nearly as much as one of a hundred. (bench/client, tight, five interleaved pairs: 1,142 ms with this, 1,741 ms without.)
    */
-  take(places: number): Batch | undefined {
+  take(freeSlots: number): Batch | undefined {
     const batch = this.#shift()
     if (batch === undefined || this.#options.flushAt === 1) return batch
-    for (let share = Math.ceil((this.#ready.length - this.#head + 1) / places); share > 1; share--) {
+    for (let share = Math.ceil((this.#ready.length - this.#head + 1) / freeSlots); share > 1; share--) {
       const next = this.#ready[this.#head]
       if (next === undefined || next.period !== batch.period || batch.bytes + next.bytes > JOINED_BYTES) break
       if (batch.count + next.count > MAX_BATCH_MESSAGES || (batch.spooled === undefined) !== (next.spooled === undefined)) break
@@ -202,7 +203,7 @@ export class Queue {
     const batch = this.#ready[this.#head]
     if (batch === undefined) return undefined
     this.#ready[this.#head++] = undefined as unknown as Batch
-    // Shifting an array of a hundred thousand batches one by one would be quadratic; cutting it at half is not.
+    // Calling shift() for each of a hundred thousand batches would be quadratic; slicing when half is used is not.
     if (this.#head > 1_000 && this.#head * 2 > this.#ready.length) {
       this.#ready = this.#ready.slice(this.#head)
       this.#head = 0
@@ -211,8 +212,8 @@ export class Queue {
   }
 
   /**
-   * For whoever waits for what is in the batch being filled. A turn of the loop later, so that what comes together (out of
-   * plugins, out of the spool, from a caller who goes on calling) goes together.
+   * Completes the batch in the next turn of the event loop, if someone is waiting for its messages. The delay lets messages that
+   * arrive together (from plugins, the spool or further calls) share a batch.
    */
   sealSoon(): void {
     if (this.#isSealing) return
@@ -223,7 +224,7 @@ export class Queue {
     }, 0)
   }
 
-  /** Stops the timer; what is queued stays. */
+  /** Stops the timer. Queued messages stay in the queue. */
   close(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -235,8 +236,8 @@ export class Queue {
     this.#timer ??= this.#wait(this.#options.flushIntervalMs)
   }
 
-  // One timer serves many batches: under load a batch fills in far less than the interval, and arming and clearing a
-  // timer for each costs about as much as composing a message.
+  // One timer serves many batches: under load a batch fills up long before the interval ends, and setting and clearing a
+  // timer for each batch costs about as much as composing a message.
   #wait(ms: number): ReturnType<typeof setTimeout> {
     return platform.idleTimer(() => {
       this.#timer = undefined

@@ -1,5 +1,5 @@
-// The port of the spool: queued messages kept on disk until their outcome is known. The platform opens one; where there
-// is no disk there is none. Messages are numbered in the order they were kept.
+// The interface of the spool, which keeps queued messages on disk until their outcome is known. The platform implements it if
+// it has a file system. Messages are numbered in the order in which they were written.
 
 /** Messages `from` to `to`, both included. */
 export interface SpoolRange {
@@ -8,35 +8,35 @@ export interface SpoolRange {
 }
 
 export interface SpoolOptions {
-  /** A folder used for nothing else; created if missing. Several processes, write keys and hosts may share it. */
+  /** A folder that is used for nothing else; created if missing. Several processes, write keys and hosts may share it. */
   dir: string
-  /** Most bytes kept at once. Default 64 MiB. */
+  /** Maximum number of bytes on disk. Default: 64 MiB. */
   maxBytes?: number | undefined
 }
 
-/** The same, with nothing left open. */
+/** The options with their defaults applied. */
 export interface SpoolLimits {
   dir: string
   maxBytes: number
 }
 
-/** Where the messages of one client are kept. */
+/** The location and limit of the messages of one client. */
 export interface SpoolPlace extends SpoolLimits {
-  /** The write key and address that its messages are sent with. A client with another key or address never gets them. */
+  /** The write key and URL that the messages are sent with. A client with another key or URL never gets them. */
   sender: string
 }
 
-/** Messages of version 0.1 in the folder, which do not name their write key and are not sent. The text says what to do. */
+/** The folder contains messages of version 0.1, which do not contain their write key and are not sent. The text says what to do. */
 export class MessagesWithoutKey extends Error {}
 
 export interface Spool {
-  /** Keeps a message and gives its number; undefined if it does not fit. Survives the process being killed from then on. */
+  /** Writes a message and returns its number, or undefined if it does not fit. From then on it survives if the process is killed. */
   keep(json: string): number | undefined
-  /** Their outcome is known: forget them. Also after close. */
+  /** Deletes messages whose outcome is known. Also works after close. */
   forget(ranges: SpoolRange[]): void
   /**
-   * Gives back what processes that are gone have left for the same sender, each message once, with its number here; waits on `take` before
-   * going on. Resolves when all that is there now is taken; looks again now and then, until close.
+   * Passes each message that dead processes left for the same sender to `take` once, with its new number, and awaits `take` before the
+   * next one. Resolves when all messages found so far are taken. Repeats the search periodically until close.
    */
   recover(take: (json: string, number: number) => Promise<void>): Promise<void>
   close(): void

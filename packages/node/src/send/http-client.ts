@@ -1,5 +1,5 @@
-// The public seam for HTTP: the types people implement, the fetch client they subclass, and the turn from any of them
-// into the transport that the sender uses.
+// Custom HTTP clients: the public types that users implement, the fetch client that they can extend, and the adapter from
+// either to the transport that the sender uses.
 
 import { type Answer, MAX_ANSWER_BYTES, type OutgoingRequest, TimeoutError, type Transport } from './transport.ts'
 
@@ -23,7 +23,7 @@ export interface HTTPHeaders {
   entries: () => IterableIterator<[string, unknown]>
 }
 
-/** What a response must have at least. */
+/** The minimum that a response must have. */
 export interface HTTPResponse {
   status: number
   statusText: string
@@ -37,11 +37,11 @@ export interface HTTPClientRequest {
   method: 'POST'
   headers: Record<string, string>
   body: string
-  /** The body as an object, for clients that serialise it themselves. (A token request is a form: its text.) */
+  /** The body as an object, for clients that serialise it themselves. For a token request, which is a form, this is text. */
   readonly data?: unknown
-  /** Most milliseconds to wait for the response. */
+  /** Timeout in milliseconds, from the start of the request to the last byte of the response. */
   httpRequestTimeout: number
-  /** Aborted at that time, and when the client is closed. */
+  /** Aborted at the timeout, and when the client is closed. */
   readonly signal?: AbortSignal
 }
 
@@ -49,7 +49,7 @@ export interface HTTPClient {
   makeRequest(options: HTTPClientRequest): Promise<HTTPResponse>
 }
 
-/** HTTP by fetch, to use or to extend. */
+/** An HTTP client that uses fetch; you can extend it. */
 export class FetchHTTPClient implements HTTPClient {
   readonly #fetch: HTTPFetchFn | undefined
 
@@ -58,19 +58,19 @@ export class FetchHTTPClient implements HTTPClient {
   }
 
   async makeRequest(options: HTTPClientRequest): Promise<HTTPResponse> {
-    // Looked up at the call, so that a fetch replaced after construction (tests, instrumentation) is the one used.
+    // Looked up for each request, so that a fetch replaced after construction (tests, instrumentation) is used.
     const send = this.#fetch ?? globalThis.fetch
     const { url, method, headers, body, signal = AbortSignal.timeout(options.httpRequestTimeout) } = options
-    // A redirect followed turns the POST into a GET, and the 200 of whatever is there into a delivery that never was.
+    // Following a redirect would turn the POST into a GET, and its 200 would count as a delivery that never happened.
     return send(url, { method, headers, body, signal, redirect: 'manual' })
   }
 }
 
 export function customTransport(custom: HTTPClient | HTTPFetchFn): Transport {
   const client = typeof custom === 'function' ? new FetchHTTPClient(custom) : custom
-  const underWay = new Set<(reason: Error) => void>()
+  const inFlight = new Set<(reason: Error) => void>()
 
-  /** One request under a deadline and until close, whether or not the client heeds its signal. */
+  /** Ends at the timeout and at close, even if the custom client ignores the signal. */
   async function send(request: OutgoingRequest): Promise<Answer> {
     const controller = new AbortController()
     let end: (reason: Error) => void = () => {}
@@ -81,26 +81,26 @@ export function customTransport(custom: HTTPClient | HTTPFetchFn): Transport {
       }
     })
     const timer = setTimeout(() => end(new TimeoutError(request.timeoutMs)), request.timeoutMs)
-    underWay.add(end)
+    inFlight.add(end)
     try {
       return await Promise.race([exchange(client, request, controller.signal), ended])
     } finally {
       clearTimeout(timer)
-      underWay.delete(end)
+      inFlight.delete(end)
     }
   }
 
   return {
     send,
     close() {
-      for (const end of underWay) end(new Error('the client is closed'))
+      for (const end of inFlight) end(new Error('the client is closed'))
     },
   }
 }
 
 async function exchange(client: HTTPClient, request: OutgoingRequest, signal: AbortSignal): Promise<Answer> {
-  // Text, as mocks of fetch and third-party clients expect it. Only global fetch is given bytes, as one part: gzip is
-  // refused with a custom client.
+  // Mocks of fetch and third-party clients expect text. Only global fetch gets bytes, as one part, because gzip cannot be
+  // combined with a custom client.
   const isCompressed = request.headers['Content-Encoding'] !== undefined
   const response = await client.makeRequest({
     url: request.url,
@@ -125,7 +125,7 @@ async function exchange(client: HTTPClient, request: OutgoingRequest, signal: Ab
 
 async function textOf(response: HTTPResponse): Promise<string> {
   if (typeof Response === 'function' && response instanceof Response) return cappedText(response)
-  // Clients such as axios have read the body already.
+  // Clients such as axios have already read the body.
   const data: unknown = typeof response.text === 'function' ? await response.text() : (response as { data?: unknown }).data
   return typeof data === 'string' ? data : (JSON.stringify(data) ?? '')
 }

@@ -1,5 +1,5 @@
-// The access token: fetched once however many batches wait for it, renewed in the background from half its life on, and
-// thrown away when the tracking API refuses it. A failure to get one is an error to whoever waits, never silence.
+// The access token. Batches that wait for it share one request; it is renewed in the background after half of its lifetime,
+// and discarded when the tracking API rejects it. If no token can be obtained, every waiting batch gets the error.
 
 import { platform } from '#platform'
 import { AnalyticsError, messageOf } from '../errors.ts'
@@ -22,10 +22,10 @@ export interface TokenSourceOptions {
   authServer: string
   transport: Transport
   maxRetries: number
-  /** Most milliseconds to wait on an authorization server that answers with Retry-After. */
+  /** Maximum time to wait because the authorization server responds with Retry-After. */
   maxRateLimitMs: number
   timeoutMs: number
-  /** Waits; false if the client was closed meanwhile. */
+  /** Waits. Resolves to false if the client was closed meanwhile. */
   pause: (ms: number) => Promise<boolean>
   onRetry: (event: RetryEvent) => void
 }
@@ -35,7 +35,7 @@ export class TokenSource {
   readonly #signer: JwtSigner
   #token: Token | undefined
   #request: Promise<Token> | undefined
-  /** The server's clock less ours, once an answer has shown that they differ. */
+  /** The server's clock minus ours; 0 until a response shows that they differ. */
   #skewMs = 0
 
   constructor(options: TokenSourceOptions) {
@@ -57,13 +57,13 @@ export class TokenSource {
     const token = this.#token
     const now = Date.now()
     if (token === undefined || now >= token.expiresAt) return (await this.#renew()).value
-    // Still good: use it, and have the next one ready before it is not. A failure shows when this one has expired.
+    // Still valid: use it, and renew it in the background. If that fails, the error is reported when this token has expired.
     if (now >= token.renewAt) this.#renew().catch(() => {})
     return token.value
   }
 
-  /** The tracking API refused this token. Another batch may have replaced it meanwhile. */
-  refused(value: string): void {
+  /** Discards a token that the tracking API has rejected, unless another batch has already replaced it. */
+  discard(value: string): void {
     if (this.#token?.value === value) this.#token = undefined
   }
 
@@ -86,12 +86,12 @@ export class TokenSource {
       let problem: unknown
       let waitMs = backoffMs(retry, Math.random())
       try {
-        const answer = await this.#ask()
+        const answer = await this.#requestToken()
         if (answer.status === 200) return parseToken(answer.text)
         problem = new Error(`[${answer.status}] ${answer.statusText} ${answer.text.slice(0, 300)}`)
         const clockWasOff = this.#learnClock(answer)
         if (!isTemporary(answer.status) && !(clockWasOff && retry === 0)) throw failure(problem)
-        // "At once" is no pause: back off as after any other failure.
+        // A Retry-After of 0 is not a pause: back off as after any other failure.
         const askedMs = parseRetryAfter(answer.headers['retry-after'], Date.now()) || undefined
         if (askedMs !== undefined) pauseLimitAt ??= performance.now() + maxRateLimitMs
         waitMs = askedMs ?? waitMs
@@ -102,7 +102,7 @@ export class TokenSource {
       if (retry >= maxRetries) throw failure(problem)
       const leftMs = (pauseLimitAt ?? Infinity) - performance.now()
       if (waitMs > leftMs) {
-        // Not at once: otherwise the batch that asks next would ignore the pause.
+        // Wait before failing, because the next batch would otherwise ignore the pause.
         await pause(Math.max(leftMs, 0))
         throw failure(problem)
       }
@@ -111,10 +111,10 @@ export class TokenSource {
     }
   }
 
-  async #ask(): Promise<Answer> {
+  async #requestToken(): Promise<Answer> {
     const { oauth, authServer, transport, timeoutMs } = this.#options
     const assertion = await this.#assertion().catch((error: unknown) => {
-      // A key that cannot sign will not learn it by trying again.
+      // A retry does not help if the key cannot sign.
       throw failure(error)
     })
     const form = new URLSearchParams({
@@ -143,7 +143,7 @@ export class TokenSource {
     return `${input}.${platform.base64(await this.#signer.sign(input), 'base64url')}`
   }
 
-  /** A refusal may mean that our clock is off: the answer's Date says by how much. True if that is worth another try. */
+  /** The server may have rejected the request because our clock is wrong. Corrects it by the response's Date header. Returns true if a retry is worthwhile. */
   #learnClock(answer: Answer): boolean {
     const theirs = Date.parse(answer.headers['date'] ?? '')
     if (Number.isNaN(theirs)) return false

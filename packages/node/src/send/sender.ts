@@ -1,6 +1,6 @@
-// Takes batches from the queue and sends them: at most so many requests at once, each with its own deadline, retried
-// where that can help. A batch keeps its place among those in flight while it waits to be retried, so that a service in
-// trouble gets fewer requests, not more. Every batch taken is settled exactly once.
+// Takes batches from the queue and sends them, with a limited number of concurrent requests, a timeout for each request, and
+// retries after temporary failures. A batch that waits for a retry still counts as in flight, so that a service in trouble gets
+// fewer requests, not more. Every batch is settled exactly once.
 
 import { platform } from '#platform'
 import { AnalyticsError, messageOf } from '../errors.ts'
@@ -28,9 +28,9 @@ export interface HttpResponseEvent {
 
 export interface BatchResult {
   attempts: number
-  /** Why nothing of the batch was taken; undefined if it was delivered. */
+  /** Why the whole batch failed; undefined if it was delivered. */
   error: AnalyticsError | undefined
-  /** Messages of the batch that were refused for a reason of their own. */
+  /** Messages of the batch that the service rejected individually. */
   rejected: Rejection[]
 }
 
@@ -38,10 +38,10 @@ export interface SenderOptions {
   settings: CheckedSettings
   transport: Transport
   token: TokenSource | undefined
-  /** Takes what to send next, when so many requests can be started now. */
-  take: (places: number) => Batch | undefined
+  /** Takes the next batch to send; `freeSlots` is the number of requests that can be started now. */
+  take: (freeSlots: number) => Batch | undefined
   settle: (batch: Batch, result: BatchResult) => void
-  /** Undefined while nobody listens, so that bodies are not made into text for nobody. */
+  /** Returns undefined if the event has no listener, so that bodies are not decoded in vain. */
   onRequest: () => ((event: HttpRequestEvent) => void) | undefined
   onResponse: () => ((event: HttpResponseEvent) => void) | undefined
   onRetry: (event: RetryEvent) => void
@@ -60,7 +60,7 @@ export class Sender {
   #waking = false
   #stopped = false
   #closing = false
-  /** Nothing is sent before this time: the service asked for a pause. */
+  /** Nothing is sent before this time, because the service asked for a pause. */
   #pausedUntil = 0
 
   constructor(options: SenderOptions) {
@@ -70,12 +70,12 @@ export class Sender {
     this.#basicAuth = `Basic ${platform.base64(platform.encode(`${writeKey}:`), 'base64')}`
   }
 
-  /** Most bytes of a request body beside its messages. */
+  /** Maximum size of a request body without its messages. */
   static envelopeBytes(writeKey: string): number {
     return platform.byteLength(`{"batch":[],"writeKey":${JSON.stringify(writeKey)},"sentAt":"2026-11-14T09:00:00.000Z"}`)
   }
 
-  /** Something may be there to send. Sending begins when the caller's own work is done: calls do not block. */
+  /** Starts sending if there is a batch. Deferred until the caller's current code has finished, so that calls do not block. */
   wake(): void {
     if (this.#waking) return
     this.#waking = true
@@ -85,22 +85,22 @@ export class Sender {
     })
   }
 
-  /** Sends nothing until let go as often as held: plugins are loading. */
+  /** Stops sending while plugins load, until resume() was called as often as hold(). */
   hold(): void {
     this.#holds++
   }
 
-  letGo(): void {
+  resume(): void {
     this.#holds--
     this.wake()
   }
 
-  /** From now on a service that asks for pauses uses up retries, too, so that closing comes to an end. */
+  /** From now on, pauses that the service asks for count as retries, so that closing ends within a limited time. */
   closing(): void {
     this.#closing = true
   }
 
-  /** Gives up: nothing more is sent, waits end, and what is queued is settled as not sent. Closing transports ends the rest. */
+  /** Stops sending: waits end, and queued batches are settled as not sent. Requests in flight end when the transports are closed. */
   stop(): void {
     this.#stopped = true
     for (const [timer, resolve] of this.#timers) {
@@ -108,10 +108,10 @@ export class Sender {
       resolve()
     }
     this.#timers.clear()
-    for (let batch = this.#options.take(1); batch; batch = this.#options.take(1)) this.#options.settle(batch, gaveUp(0))
+    for (let batch = this.#options.take(1); batch; batch = this.#options.take(1)) this.#options.settle(batch, notSent(0))
   }
 
-  /** Waits; false if the sender was stopped meanwhile. */
+  /** Waits. Resolves to false if the sender was stopped meanwhile. */
   pause(ms: number): Promise<boolean> {
     if (this.#stopped) return Promise.resolve(false)
     return new Promise((resolve) => {
@@ -130,10 +130,10 @@ export class Sender {
       if (!batch) return
       this.#inFlight++
       void this.#deliver(batch)
-        .catch(broken)
+        .catch(unexpectedFailure)
         .then((result) => {
           this.#inFlight--
-          // Whatever becomes of settling: a place that is not given back is lost for ever.
+          // Before settling, so that the slot is freed even if that throws.
           this.wake()
           this.#options.settle(batch, result)
         })
@@ -155,17 +155,17 @@ export class Sender {
           return { attempts: attempts - 1, error: lastError ?? pausedTooLong(maxRateLimitMs), rejected: [] }
         }
       }
-      if (this.#stopped) return gaveUp(attempts - 1)
+      if (this.#stopped) return notSent(attempts - 1)
       const { verdict, token } = await this.#attempt(batch, attempts)
-      if (this.#stopped && verdict.kind !== 'delivered') return gaveUp(attempts)
+      if (this.#stopped && verdict.kind !== 'delivered') return notSent(attempts)
       switch (verdict.kind) {
         case 'delivered':
           return { attempts, error: undefined, rejected: verdict.rejected }
-        case 'refused':
+        case 'rejected':
           return { attempts, error: verdict.error, rejected: verdict.rejected }
         case 'unauthorized':
           if (token === undefined || tokenRenewed) return { attempts, error: verdict.error, rejected: [] }
-          this.#options.token?.refused(token)
+          this.#options.token?.discard(token)
           tokenRenewed = true
           break
         case 'temporary': {
@@ -176,13 +176,13 @@ export class Sender {
             this.#pausedUntil = Math.max(this.#pausedUntil, now + retryAfterMs)
             pauseLimitAt ??= now + maxRateLimitMs
           }
-          // A pause that the service asks for is no failure of the batch, and does not use up its retries.
+          // A pause that the service asks for is not a failure of the batch and does not count as a retry.
           const isFree = retryAfterMs !== undefined && !this.#closing
           const elapsedMs = now - startedAt
           if (!isFree && (retries >= maxRetries || elapsedMs >= maxBackoffMs)) return { attempts, error, rejected: [] }
           if (!isFree) retries++
           if (retryAfterMs !== undefined) {
-            // No retry will follow a pause that is longer than the batch may wait.
+            // If the pause is longer than the batch may wait, there will be no retry.
             if (this.#pausedUntil <= (pauseLimitAt ?? Infinity)) this.#options.onRetry({ error, attempts, waitMs: retryAfterMs })
             break
           }
@@ -194,14 +194,14 @@ export class Sender {
     }
   }
 
-  /** With the time of this attempt, by which the service corrects our clock; the past needs no correction. */
+  /** Includes the time of this attempt, with which the service corrects the client's clock, except for historical imports. */
   #body(batch: Batch): Uint8Array[] {
     const parts = batch.parts.flatMap((part, at) => (at === 0 ? [part] : [COMMA, part]))
     const sentAt = this.#options.settings.historical ? '' : `,"sentAt":"${new Date().toISOString()}"`
     return [HEAD, ...parts, platform.encode(`${this.#tail}${sentAt}}`)]
   }
 
-  /** Resolves to false if the limit comes before the end of the pause. */
+  /** Waits for the end of the pause. Resolves to false if the limit is reached first. */
   async #waitOutPause(limitAt: number): Promise<boolean> {
     while (!this.#stopped) {
       const now = performance.now()
@@ -218,9 +218,9 @@ export class Sender {
     try {
       token = await this.#options.token?.get()
     } catch (error) {
-      // The token's own retries are used up, or its server refused: the batch has no others.
+      // The token request has failed after its own retries, so the batch is not retried.
       const failure = error instanceof AnalyticsError ? error : new AnalyticsError('oauth_failure', messageOf(error), { reason: error })
-      return { verdict: { kind: 'refused', error: failure, rejected: [] }, token: undefined }
+      return { verdict: { kind: 'rejected', error: failure, rejected: [] }, token: undefined }
     }
     const headers: Record<string, string> = {
       'Content-Type': 'application/json',
@@ -251,15 +251,15 @@ export class Sender {
   }
 }
 
-/** The message of a fetch error only says that it failed; the reason is in its cause. */
+/** The message of a fetch error says only that it failed; the reason is in its cause. */
 function withCause(error: unknown): string {
   const cause = (error as { cause?: { message?: unknown; code?: unknown } } | null | undefined)?.cause
   const why = cause?.message || cause?.code
   return typeof why === 'string' ? `${messageOf(error)}: ${why}` : messageOf(error)
 }
 
-/** A bug of ours, or of a custom client in a place we did not think of: the batch has failed, and says so. */
-function broken(error: unknown): BatchResult {
+/** Reports an unexpected error, caused by a bug here or in a custom HTTP client, as a failure of the batch. */
+function unexpectedFailure(error: unknown): BatchResult {
   return {
     attempts: 1,
     error: new AnalyticsError('delivery_failure', `sending failed: ${messageOf(error)}`, { reason: error }),
@@ -267,13 +267,13 @@ function broken(error: unknown): BatchResult {
   }
 }
 
-/** For a batch that got no answer itself: the service asked for the pause when it answered another batch. */
+/** The error of a batch that was never sent, because the service asked for a pause in its response to another batch. */
 function pausedTooLong(limitMs: number): AnalyticsError {
   const message = `the tracking API asked for a longer pause (Retry-After) than maxRateLimitDuration allows (${limitMs / 1000} s)`
   return new AnalyticsError('delivery_failure', message)
 }
 
-function gaveUp(attempts: number): BatchResult {
+function notSent(attempts: number): BatchResult {
   return {
     attempts,
     error: new AnalyticsError('close_timeout', 'the client was closed before the message could be delivered'),

@@ -1,30 +1,30 @@
-// What the sender needs of HTTP: one POST, one answer, one deadline. An answer is data, whatever its status; only a
-// request that got no answer throws.
+// The HTTP interface that the sender needs: one POST with one timeout. A response is returned whatever its status; only a
+// request without a complete response throws.
 
-/** An answer's body is a few dozen bytes, or a list of rejected messages; of one that is longer no more is read. */
+/** A response body is a few dozen bytes, or a list of rejected messages. A longer one is not read further. */
 export const MAX_ANSWER_BYTES = 1024 * 1024
 
 export interface OutgoingRequest {
   url: string
   headers: Record<string, string>
-  /** The body, in pieces that are sent as they are: joining them would hold a large batch twice. */
+  /** The body in parts that are sent one after the other, because joining them would copy a large batch. */
   parts: Uint8Array[]
   bodyText: () => string
-  /** From the start of the request to the last byte of the answer. */
+  /** From the start of the request to the last byte of the response. */
   timeoutMs: number
 }
 
 export interface Answer {
   status: number
   statusText: string
-  /** By lower-case name. */
+  /** Names are in lower case. */
   headers: Record<string, string>
   text: string
 }
 
 export interface Transport {
   send(request: OutgoingRequest): Promise<Answer>
-  /** Drops connections; requests under way fail. */
+  /** Closes all connections; requests in flight fail. */
   close(): void
 }
 

@@ -14,7 +14,7 @@ const kinds: [statuses: number[], kind: string][] = [
   [[200, 201, 202, 204], 'delivered'],
   [[401], 'unauthorized'],
   [[408, 425, 429, 500, 502, 503, 504, 507, 511, 599], 'temporary'],
-  [[301, 302, 304, 400, 403, 404, 410, 413, 422, 460, 501, 505], 'refused'],
+  [[301, 302, 304, 400, 403, 404, 410, 413, 422, 460, 501, 505], 'rejected'],
 ]
 
 for (const [statuses, kind] of kinds) {
