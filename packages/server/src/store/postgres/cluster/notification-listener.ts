@@ -1,5 +1,5 @@
 // Listens for notifications about configuration changes by other nodes, on a separate connection. Notifications only make changes known
-// sooner: a lost one is made up for by polling the version once a second. A broken connection is reopened with backoff.
+// sooner: if one is lost, polling the version once a second finds the change. A broken connection is reopened with backoff.
 
 import type { Connection } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
@@ -12,7 +12,7 @@ export interface NotificationListenerOptions {
   database: Pick<Database, 'connect'>
   /** Called when a node has announced this version. */
   onVersion: (version: number) => void
-  /** Called when the connection is lost. What this node knows may be wrong from then on, because the next server may be a different one. */
+  /** Called when the connection is lost. From then on the state in memory may be outdated, because the next connection may be to another server. */
   onLost: () => void
   /** Called when it listens again after a lost connection. Anything may have changed in between. */
   onReturn: () => void

@@ -37,7 +37,7 @@ export class SharedConfiguration implements ConfigurationChanges {
   #secretBox: SecretBox
   #state: Known = { ...UNREAD, losses: 0 }
   /** The newest version that a notification announced. */
-  #heard = 0
+  #announcedVersion = 0
   /** How often the listening connection was lost, after which the server may be a different one and versions prove nothing: see Known. */
   #losses = 0
   #isReloading = false
@@ -52,7 +52,7 @@ export class SharedConfiguration implements ConfigurationChanges {
     this.#listener = new NotificationListener({
       database: context.database,
       onVersion: (version) => {
-        this.#heard = Math.max(this.#heard, version)
+        this.#announcedVersion = Math.max(this.#announcedVersion, version)
         this.#reloadSoon()
       },
       onLost: () => {
@@ -160,14 +160,14 @@ export class SharedConfiguration implements ConfigurationChanges {
     )
   }
 
-  /** If it fails, the next refresh makes up for it. */
+  /** If it fails, the next refresh reads the changes. */
   #reloadSoon(): void {
     if (this.#isReloading || this.#context.isClosed()) return
     this.#isReloading = true
     const reloading = this.#inTurn(async () => {
       this.#isReloading = false
       // This node is also notified of its own changes, which it has already read.
-      if (this.#heard > this.#state.version || this.#isStale) await this.#reload()
+      if (this.#announcedVersion > this.#state.version || this.#isStale) await this.#reload()
     })
     this.#context.run(reloading)
   }

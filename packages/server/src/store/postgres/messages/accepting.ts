@@ -36,8 +36,8 @@ interface Item {
   batch: AcceptBatch
   keys: Uint32Array
   wanted: PlannedHandOver[]
-  /** Whether the consumer was asked which shipments it wants. */
-  asked: boolean
+  /** Whether `reserve` was called for each of its shipments. */
+  hasCalledReserve: boolean
   /** The configuration by which the batch was planned and suppressed users were dropped. */
   configuration: Configuration
 }
@@ -192,7 +192,7 @@ export class Accepting implements IngestStore {
     writeKeys(messageIds, content.items, this.#seedOf(content.sourceId), keys, 0)
     const wanted = plan.shipments.map(({ destinationId }) => ({ destinationId, isReserved: false }))
     const bytes = batch.body.length
-    const writing = this.#grouping.push({ batch, keys, wanted, asked: false, configuration: this.#context.configuration() })
+    const writing = this.#grouping.push({ batch, keys, wanted, hasCalledReserve: false, configuration: this.#context.configuration() })
     this.#writing.add(writing)
     let accepted: Accepted
     try {
@@ -225,9 +225,9 @@ export class Accepting implements IngestStore {
   async #run(items: readonly Item[]): Promise<(Accepted | Error)[]> {
     const consumer = this.#context.consumer()
     for (const item of items) {
-      // Asked only once, even if the group is retried, because the taker counts what it asked for.
-      if (item.asked) continue
-      item.asked = true
+      // Called only once per shipment, even if the group is retried, because every call that returns true reserves memory.
+      if (item.hasCalledReserve) continue
+      item.hasCalledReserve = true
       for (const shipment of item.wanted) shipment.isReserved = consumer?.reserve(shipment.destinationId, item.batch.body.length) ?? false
     }
     const isKnown = ({ batch }: Item): boolean => this.#context.idMap.num('sources', batch.content.sourceId) !== undefined

@@ -12,7 +12,7 @@ import { NEWEST, OLDEST, rowIdAt } from '../schema/ids.ts'
 import { preparePartitions } from '../schema/partitions.ts'
 import { createHistory } from './history.ts'
 
-/** So many rows that no list may read the whole table, even where the planner would prefer that. */
+/** Enough rows that a list must not read the whole table, even if the planner would prefer that. */
 const PENDING = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? 200_000 : 100_000
 const HELD = 500
 const LARGE = /Seq Scan on (shipments|segments|attempts|failures|replays|message_keys|repeats|audit)|Bitmap/

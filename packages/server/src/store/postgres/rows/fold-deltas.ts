@@ -10,7 +10,7 @@ import type { StoreContext } from '../session/store-context.ts'
 const MARKERS_KEPT_MS = 15 * 60_000
 const FOLDED_PER_STEP = 5_000
 const STEPS_PER_FOLD = 4
-/** Every so many folds, one starts at the first row. It finds deltas that were committed later than their row ids suggest. */
+/** One in this many folds starts at the first row, to find deltas that were committed later than their row ids suggest. */
 const FOLDS_PER_FULL_SCAN = 300
 
 export class DeltaFolder {
