@@ -113,7 +113,7 @@ function CauseCard({
             )}
           </Text>
           <Text size="sm" c="dimmed" component="div">
-            last <Time at={lastAt} relative /> · first <Time at={firstAt} relative />
+            latest: <Time at={lastAt} relative /> · first: <Time at={firstAt} relative />
           </Text>
         </Group>
         <Group gap="xs">

@@ -129,7 +129,7 @@ function Stream({ query, names, onFilter, opened }: { query: LiveQuery; names: N
       )}
       {rows.length >= MAX_ENTRIES && (
         <Text size="xs" c="dimmed">
-          Showing the last {exactCount(MAX_ENTRIES)} events. Older ones are under Messages and Deliveries.
+          Showing the last {exactCount(MAX_ENTRIES)} events. Older events are on the pages Messages and Deliveries.
         </Text>
       )}
       <Details messageId={opened} item={item} names={names} onClose={close} />
