@@ -1,4 +1,5 @@
-// Batch delivery: gathered, cut, sent as an array, retried as a unit; and what becomes of what waits when the settings change.
+// Batch delivery: messages are collected, split into batches, sent as an array and retried as a unit; also what happens to waiting
+// messages when the settings change.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -17,7 +18,7 @@ function isBatch({ body }: Received): boolean {
   return body.startsWith('[')
 }
 
-test('what comes within the linger is one batch, sent when it is full or the linger is over', async (t) => {
+test('messages that arrive within the linger time form one batch, sent when it is full or the time is over', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url], batch: { size: 10, bytes: 500_000, lingerMs: 1_000 } })
@@ -36,7 +37,7 @@ test('what comes within the linger is one batch, sent when it is full or the lin
   await rig.stop()
 })
 
-test('without a linger a batch is what was accepted together, cut by size', async (t) => {
+test('without a linger time, messages accepted together form a batch, split by size', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', {
@@ -52,7 +53,7 @@ test('without a linger a batch is what was accepted together, cut by size', asyn
   assert.deepEqual([sizes(receiver.received), receiver.received.every(isBatch)], [[10, 10, 5, 1], true])
 })
 
-test('a backlog is gathered too, with or without a linger', async (t) => {
+test('a backlog is batched too, with or without a linger time', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
@@ -66,7 +67,7 @@ test('a backlog is gathered too, with or without a linger', async (t) => {
   )
 })
 
-test('no batch is larger than its bytes, unless one message is', async (t) => {
+test('no batch exceeds the byte limit, unless a single message does', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const batch = { size: 1_000, bytes: 10_000, lingerMs: 0 }
@@ -80,7 +81,7 @@ test('no batch is larger than its bytes, unless one message is', async (t) => {
   assert.ok(sizes(receiver.received).some((size) => size === 4))
 })
 
-test('a batch that fails is retried as the unit it was, under the same id, whatever else comes', async (t) => {
+test('a batch that fails is retried unchanged and under the same id, whatever else arrives', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth <= 2 ? 500 : 200)
@@ -119,7 +120,7 @@ test('delete messages are never in a batch with others', async (t) => {
   await rig.store.deletions.create({ userIds: ['a', 'b'], sourceIds: null, suppress: false })
   await rig.accept([destination], 2)
   rig.clock.advance(1_000)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   rig.clock.advance(1_000)
   await rig.untilLedger(destination, { delivered: 6, pending: 0 })
   for (const { messages } of receiver.received) {
@@ -127,14 +128,14 @@ test('delete messages are never in a batch with others', async (t) => {
   }
 })
 
-test('switched from batches to single messages, nothing that waited is left out', async (t) => {
+test('when a destination switches from batches to single messages, no waiting message is lost', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
   const batch = { size: 4, bytes: 500_000, lingerMs: 60_000 }
   const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1, batch, timeoutMs: 20_000 })
   await rig.until(() => rig.claims.length === 1)
-  // One batch in flight, one cut and waiting, and two messages lingering.
+  // One batch is in flight, one is complete and waiting, and two messages are lingering.
   await rig.accept([destination], 8)
   await rig.accept([destination], 2)
   await rig.until(() => receiver.waiting === 1)
@@ -149,7 +150,7 @@ test('switched from batches to single messages, nothing that waited is left out'
   await rig.stop()
 })
 
-test('a batch that failed before the switch is still retried as one', async (t) => {
+test('a batch that failed before the switch is still retried as a batch', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth === 1 ? 500 : 200)
@@ -164,7 +165,7 @@ test('a batch that failed before the switch is still retried as one', async (t) 
   assert.deepEqual([sizes(receiver.received), receiver.received.every(isBatch)], [[4, 4], true])
 })
 
-test('switched from single messages to batches, what waits is sent in batches', async (t) => {
+test('when a destination switches from single messages to batches, waiting messages are sent in batches', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -179,7 +180,7 @@ test('switched from single messages to batches, what waits is sent in batches', 
   assert.deepEqual(sizes(receiver.received), [1, 4, 4])
 })
 
-test('what lingers is given back when the service stops, and a purge leaves messages out of it', async (t) => {
+test('lingering messages are released when the service stops, and purged ones are left out', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url], batch: { size: 100, bytes: 500_000, lingerMs: 1_000 } })

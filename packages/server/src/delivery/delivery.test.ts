@@ -1,4 +1,4 @@
-// The way of new work: from accepted to recorded, within its limits, and how the stage follows the configuration.
+// How new messages get from acceptance to a recorded outcome, the limits on the way, and how the stage follows the configuration.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -10,7 +10,7 @@ function idsOf(received: readonly { messages: Record<string, unknown>[] }[]): un
   return received.flatMap(({ messages }) => messages.map(({ messageId }) => messageId))
 }
 
-test('what is accepted is delivered from memory and recorded, with nothing read back', async (t) => {
+test('accepted messages are delivered from memory and recorded, with nothing read back', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
@@ -34,7 +34,7 @@ test('what is accepted is delivered from memory and recorded, with nothing read 
   await rig.stop()
 })
 
-test('what a destination was owed before the start is claimed and delivered', async (t) => {
+test('deliveries that were pending before the start are claimed and sent', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url], enabled: false })
@@ -46,7 +46,7 @@ test('what a destination was owed before the start is claimed and delivered', as
   await rig.stop()
 })
 
-test('never more requests are in flight than the destination allows', async (t) => {
+test('a destination never has more requests in flight than it allows', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -62,7 +62,7 @@ test('never more requests are in flight than the destination allows', async (t) 
   assert.equal(receiver.mostAtOnce, 3)
 })
 
-test('slots are shared: a lane that hangs on to its own leaves the others theirs', async (t) => {
+test('a lane whose requests hang does not use up the slots of other lanes', async (t) => {
   const rig = await startRig(t, { slots: 4 })
   const [slow, quick] = [await rig.receiver(), await rig.receiver()]
   slow.answer = () => null
@@ -77,7 +77,7 @@ test('slots are shared: a lane that hangs on to its own leaves the others theirs
   await rig.stop(0)
 })
 
-test('every request has a slot, also at URLs that hang beside one that answers, and other destinations have theirs', async (t) => {
+test('every request uses a slot, even to a URL that hangs while another URL answers, and other destinations still get slots', async (t) => {
   const rig = await startRig(t, { slots: 40 })
   const [good, hanging, quick] = [await rig.receiver(), await rig.receiver(), await rig.receiver()]
   hanging.answer = () => null
@@ -88,7 +88,7 @@ test('every request has a slot, also at URLs that hang beside one that answers, 
   await rig.until(() => rig.claims.length === 4)
   await rig.accept(slow, 30)
   await rig.accept([other], 50)
-  // They go on without those that hang, as long as there are few; then each has one delivery at a time.
+  // The lanes do not wait for hanging requests until these use half of the slots; then each lane sends one delivery at a time.
   await rig.untilLedger(other, { delivered: 50 })
   await rig.until(() => hanging.waiting === 20 + 3 * 4)
   assert.deepEqual([rig.slots.free, good.received.length], [8, 8])
@@ -100,7 +100,7 @@ test('every request has a slot, also at URLs that hang beside one that answers, 
   await rig.stop()
 })
 
-test('a backlog beyond memory stays in the store, is claimed in time, and delivered once each', async (t) => {
+test('a backlog that exceeds memory stays in the store, is claimed later, and every message is delivered once', async (t) => {
   const rig = await startRig(t, { memoryBytes: 40_000 })
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -116,7 +116,7 @@ test('a backlog beyond memory stays in the store, is claimed in time, and delive
   assert.deepEqual(idsOf(receiver.received), sent)
   assert.ok(rig.claims.length > 1)
   await rig.untilIdle()
-  // Caught up, it is back to the way that reads nothing.
+  // Once it has caught up, messages are delivered from memory again.
   const claims = rig.claims.length
   await rig.accept([destination], 1)
   await rig.untilLedger(destination, { delivered: 61 })
@@ -126,7 +126,7 @@ test('a backlog beyond memory stays in the store, is claimed in time, and delive
   await rig.stop()
 })
 
-test('lanes that fill the memory do not keep another from its work', async (t) => {
+test('a lane that fills the memory does not block another lane', async (t) => {
   const rig = await startRig(t, { memoryBytes: 20_000 })
   const [slow, quick] = [await rig.receiver(), await rig.receiver()]
   slow.answer = () => null
@@ -140,7 +140,7 @@ test('lanes that fill the memory do not keep another from its work', async (t) =
   await rig.stop(0)
 })
 
-test('a wake that comes while a claim is under way is not lost', async (t) => {
+test('a wake-up during a claim is not lost', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url] })
@@ -148,9 +148,8 @@ test('a wake that comes while a claim is under way is not lost', async (t) => {
   const claim = rig.claimGate()
   rig.consumer.wake(destination.id)
   await claim.reached
-  // The claim has looked, and what comes now it has not seen.
-  const taken = rig.consumer.reserve(destination.id, 10)
-  assert.equal(taken, true)
+  // The claim has already read the store, so it does not see what is added now.
+  assert.equal(rig.consumer.reserve(destination.id, 10), true)
   rig.consumer.cancelReservation(destination.id, 10)
   rig.consumer.wake(destination.id)
   claim.open()
@@ -158,7 +157,7 @@ test('a wake that comes while a claim is under way is not lost', async (t) => {
   await rig.untilIdle()
 })
 
-test('a disabled destination holds what it is owed, and resumes', async (t) => {
+test('the deliveries of a disabled destination stay pending and are sent once it is enabled', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -186,7 +185,7 @@ test('a disabled destination holds what it is owed, and resumes', async (t) => {
   await rig.stop()
 })
 
-test('a paused destination is sent nothing, also after a restart, and everything goes out when it is resumed', async (t) => {
+test('a paused destination is sent nothing, even after a restart, and everything pending is sent when it is resumed', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -195,24 +194,24 @@ test('a paused destination is sent nothing, also after a restart, and everything
   await rig.accept([destination], 3)
   await rig.until(() => receiver.waiting === 1)
   await rig.store.settings.updateDestination(destination.id, { paused: true })
-  // What is in flight comes to its end.
+  // The request in flight is completed.
   receiver.release()
   await rig.untilLedger(destination, { delivered: 1, pending: 2 })
   await rig.untilIdle()
   await rig.accept([destination], 4)
   rig.clock.advance(10 * 3_600_000)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.deepEqual([receiver.received.length, rig.memory.heldBytes, rig.delivery.health(destination.id)?.nextAttemptAtMs], [1, 0, null])
   await rig.delivery.stop(5_000)
   rig.start()
   await rig.accept([destination], 1)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.equal(receiver.received.length, 1)
   receiver.answer = () => 200
-  // Both must let it: a disabled destination that is resumed is still disabled.
+  // A disabled destination that is resumed is still disabled.
   await rig.store.settings.updateDestination(destination.id, { enabled: false })
   await rig.store.settings.updateDestination(destination.id, { paused: false })
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.equal(receiver.received.length, 1)
   await rig.store.settings.updateDestination(destination.id, { enabled: true })
   await rig.untilLedger(destination, { delivered: 8, pending: 0 })
@@ -222,7 +221,7 @@ test('a paused destination is sent nothing, also after a restart, and everything
   await rig.stop()
 })
 
-test('a deleted destination finishes what is in flight, and the rest is cancelled', async (t) => {
+test('requests in flight to a deleted destination are completed, and its other deliveries are cancelled', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -240,7 +239,7 @@ test('a deleted destination finishes what is in flight, and the rest is cancelle
   await rig.stop()
 })
 
-test('a deleted destination’s failure in flight is cancelled, not retried', async (t) => {
+test('a request in flight to a deleted destination that fails is cancelled, not retried', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -257,7 +256,7 @@ test('a deleted destination’s failure in flight is cancelled, not retried', as
   await rig.stop()
 })
 
-test('a URL changed in flight: what fails at the old one is retried at the new, which is not held responsible', async (t) => {
+test('after a change of URL, requests that fail at the old URL are retried at the new one and do not count against it', async (t) => {
   const rig = await startRig(t)
   const [old, now] = [await rig.receiver(), await rig.receiver()]
   old.answer = () => null
@@ -277,7 +276,7 @@ test('a URL changed in flight: what fails at the old one is retried at the new, 
   await rig.untilIdle()
 })
 
-test('messages purged while they wait are not sent, and end as cancelled', async (t) => {
+test('messages purged while they are waiting are not sent and end as cancelled', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -291,7 +290,7 @@ test('messages purged while they wait are not sent, and end as cancelled', async
   await rig.untilLedger(destination, { cancelled: 2 })
   receiver.answer = () => 200
   receiver.release()
-  // Three of theirs and the delete message itself.
+  // Three messages of the other user, and the delete message.
   await rig.untilLedger(destination, { delivered: 4, cancelled: 2, pending: 0 })
   assert.deepEqual(
     receiver.received.map(({ messages }) => [messages[0]?.['type'], messages[0]?.['userId']]),
@@ -307,7 +306,7 @@ test('messages purged while they wait are not sent, and end as cancelled', async
   await rig.stop()
 })
 
-test('a purge that ends the last of a work that was begun settles it once', async (t) => {
+test('a purge of all messages that a task has left settles the task once', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth === 1 ? 200 : null)
@@ -327,7 +326,7 @@ test('a purge that ends the last of a work that was begun settles it once', asyn
   assert.deepEqual(rig.troubles, [])
 })
 
-test('stopping finishes what is in flight, hands back the rest, and leaves no timer behind', async (t) => {
+test('stopping completes the requests in flight, releases the rest, and leaves no timer behind', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -344,12 +343,12 @@ test('stopping finishes what is in flight, hands back the rest, and leaves no ti
   const { delivered, pending } = await rig.ledger(destination)
   assert.deepEqual([delivered, pending], [2, 5])
   assert.deepEqual([rig.memory.heldBytes, rig.slots.free, rig.troubles], [0, rig.slotCount, []])
-  // What is accepted after that waits in the store.
+  // Messages accepted after that stay in the store.
   await rig.accept([destination], 1)
   assert.equal((await rig.ledger(destination)).pending, 6)
 })
 
-test('shipments handed over after the stop are recorded or released, and leave no timer behind', async (t) => {
+test('shipments that arrive after the stop are recorded or released, and leave no timer behind', async (t) => {
   const rig = await startRig(t)
   const destination = await rig.destination('one', { urls: ['http://127.0.0.1:9/'], paused: true })
   await rig.accept([destination], 2)
@@ -357,16 +356,16 @@ test('shipments handed over after the stop are recorded or released, and leave n
   const [claimed] = (await rig.store.delivery.claim(request)).shipments
   assert.ok(claimed)
   await rig.delivery.stop(0)
-  // The user of the first message was deleted meanwhile: that outcome is recorded.
+  // The user of the first message was deleted in the meantime, which is recorded as the outcome.
   const contents = new Map([...claimed.contents].map(([id, content]) => [id, { ...content, items: [null, ...content.items.slice(1)] }]))
   rig.memory.add(chargeOf(claimed.bytes))
   rig.consumer.deliver({ ...claimed, contents })
   await rig.untilLedger(destination, { cancelled: 1, pending: 1 })
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.deepEqual([rig.clock.timers, rig.memory.heldBytes, rig.troubles], [0, 0, []])
 })
 
-test('what is still in flight when the grace is over is handed back, and its attempt does not count', async (t) => {
+test('shipments still in flight at the end of the grace period are released, and the attempt does not count', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -386,7 +385,7 @@ test('what is still in flight when the grace is over is handed back, and its att
   await rig.stop()
 })
 
-test('a test goes past queue and breaker, is stored nowhere, and looks like a request', async (t) => {
+test('a test bypasses the queue and the breaker, is not stored, and sends a normal request', async (t) => {
   const rig = await startRig(t)
   const [good, bad] = [await rig.receiver(), await rig.receiver()]
   bad.answer = () => 404
@@ -401,7 +400,7 @@ test('a test goes past queue and breaker, is stored nowhere, and looks like a re
   )
   const [first] = sent?.attempts ?? []
   assert.ok(first !== undefined && !('indexes' in first))
-  // What went out, and what came back, also of the one that was well.
+  // The result contains the request as sent.
   assert.equal(sent?.request.body, JSON.stringify({ type: 'track', event: 'Test' }))
   assert.equal(sent?.request.headers['X-Signature'], good.received[0]?.headers['x-signature'])
   assert.match(String(good.received[0]?.headers['x-signature']), /^[0-9a-f]{40}$/)

@@ -1,4 +1,4 @@
-// What is reported of deliveries, for the metrics and the counts: each thing once, when it is true.
+// The events that metrics and counts are based on: each is emitted once, and only when it is true.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -12,7 +12,7 @@ function sum(settled: Rig['settled']): typeof NOTHING {
   return all
 }
 
-test('what was delivered, what failed and what is put off is told once it is recorded', async (t) => {
+test('delivered, failed and retried deliveries are reported once they are recorded', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => [200, 400, 500][(nth - 1) % 3] ?? 200
@@ -26,7 +26,7 @@ test('what was delivered, what failed and what is put off is told once it is rec
   await rig.stop()
 })
 
-test('an attempt is told with its messages, and a delivery once, however many URLs took it', async (t) => {
+test('an attempt is reported with its messages, and a delivery once, however many URLs accepted it', async (t) => {
   const rig = await startRig(t)
   const [first, second] = [await rig.receiver(), await rig.receiver()]
   const destination = await rig.destination('two', { urls: [first.url, second.url], batch: { size: 10, bytes: 500_000, lingerMs: 0 } })
@@ -48,7 +48,7 @@ test('an attempt is told with its messages, and a delivery once, however many UR
   await rig.stop()
 })
 
-test('the latency of a delivery is that from its acceptance, retries included', async (t) => {
+test('the latency of a delivery counts from acceptance and includes retries', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth === 1 ? 500 : 200)
@@ -65,7 +65,7 @@ test('the latency of a delivery is that from its acceptance, retries included', 
   await rig.stop()
 })
 
-test('what expires while it waits is told, too', async (t) => {
+test('deliveries that expire while they are waiting are reported', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => 500
@@ -80,7 +80,7 @@ test('what expires while it waits is told, too', async (t) => {
   await rig.stop()
 })
 
-test('a state is told of every destination', async (t) => {
+test('a state is reported for every destination', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null

@@ -1,4 +1,4 @@
-// When the store, the service itself or the time of things is at fault: nothing is lost, nothing spins, and it goes on alone.
+// Faults of the store, bugs of the service and unfortunate timing: nothing is lost, there are no busy loops, and the stage recovers by itself.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -9,22 +9,22 @@ import type { Shipment } from '../store/store.ts'
 import { startRig, unavailable } from './fixtures/rig.ts'
 import { RELEASE_REJECTED_MS } from './shipments/settlement-recorder.ts'
 
-test('a store that is away while an outcome is recorded: it is recorded once it is back, and nothing is sent twice', async (t) => {
+test('if the store is unavailable, an outcome is recorded once the store is back, and nothing is sent twice', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url] })
   await rig.until(() => rig.claims.length === 1)
-  rig.shut.settle = unavailable()
+  rig.storeErrors.settle = unavailable()
   await rig.accept([destination], 3)
   await rig.until(() => rig.settleCalls === 1)
   for (let nth = 0; nth < 100; nth++) {
     rig.clock.advance(1_000)
-    await rig.turn()
+    await rig.untilStoreAnswered()
   }
-  // After 0.25, 0.5, 1 and so on to 30 seconds: some ten times in a hundred seconds.
+  // The recording is retried after 0.25, 0.5, 1 and so on up to 30 seconds: about ten times in a hundred seconds.
   assert.ok(rig.settleCalls > 5 && rig.settleCalls < 15, String(rig.settleCalls))
   assert.deepEqual([receiver.received.length, rig.troubles.length], [3, 1])
-  delete rig.shut.settle
+  delete rig.storeErrors.settle
   rig.clock.advance(30_000)
   await rig.untilLedger(destination, { delivered: 3, pending: 0 })
   await rig.untilIdle()
@@ -32,47 +32,47 @@ test('a store that is away while an outcome is recorded: it is recorded once it 
   await rig.stop()
 })
 
-test('what waits to be recorded counts as held, so that a store that is away is not given ever more to record', async (t) => {
+test('outcomes that wait to be recorded count towards the memory limit, so they do not pile up while the store is unavailable', async (t) => {
   const rig = await startRig(t, { memoryBytes: 30_000 })
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url] })
   await rig.until(() => rig.claims.length === 1)
-  rig.shut.settle = unavailable()
+  rig.storeErrors.settle = unavailable()
   for (let nth = 0; nth < 40; nth++) await rig.accept([destination], 1, { properties: { pad: 'x'.repeat(2_000) } })
-  for (let nth = 0; nth < 20; nth++) await rig.turn()
+  for (let nth = 0; nth < 20; nth++) await rig.untilStoreAnswered()
   const sent = receiver.received.length
   assert.ok(sent < 40, String(sent))
-  delete rig.shut.settle
+  delete rig.storeErrors.settle
   rig.clock.advance(60_000)
   await rig.untilLedger(destination, { delivered: 40, pending: 0 })
   assert.equal(receiver.received.length, 40)
   await rig.untilIdle()
 })
 
-test('stopped while the store is away, the service ends, and what it could not record is sent again', async (t) => {
+test('the service can stop while the store is unavailable, and sends the messages again whose outcome it could not record', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url] })
   await rig.until(() => rig.claims.length === 1)
-  rig.shut.settle = unavailable()
+  rig.storeErrors.settle = unavailable()
   await rig.accept([destination], 2)
   await rig.until(() => rig.settleCalls === 1)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   await rig.delivery.stop(100)
   assert.deepEqual([rig.clock.timers, rig.memory.heldBytes, (await rig.ledger(destination)).pending], [0, 0, 2])
-  delete rig.shut.settle
+  delete rig.storeErrors.settle
   rig.start()
   await rig.untilLedger(destination, { delivered: 2, pending: 0 })
   assert.equal(receiver.received.length, 4)
   await rig.stop()
 })
 
-test('a store that never answers does not keep the service from stopping', async (t) => {
+test('a store that never answers does not prevent the service from stopping', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url] })
   await rig.until(() => rig.claims.length === 1)
-  rig.mute = true
+  rig.settleHangs = true
   await rig.accept([destination], 1)
   await rig.until(() => rig.settleCalls === 1)
   const startedAtMs = performance.now()
@@ -81,20 +81,20 @@ test('a store that never answers does not keep the service from stopping', async
   assert.equal((await rig.ledger(destination)).pending, 1)
 })
 
-test('a settlement that the store refuses is given up after a few tries, and its deliveries come back after a while', async (t) => {
+test('a settlement that the store rejects is tried three times, and its deliveries are released later', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url] })
   await rig.until(() => rig.claims.length === 1)
-  rig.shut.settle = new Error('a settlement leaves 1 deliveries without a state')
+  rig.storeErrors.settle = new Error('a settlement leaves 1 deliveries without a state')
   await rig.accept([destination], 1)
   for (let nth = 0; nth < 20; nth++) {
-    await rig.turn()
+    await rig.untilStoreAnswered()
     rig.clock.advance(1_000)
   }
   assert.deepEqual([rig.settleCalls, receiver.received.length, rig.memory.heldBytes], [3, 1, 0])
-  // The lane is not held up by it.
-  delete rig.shut.settle
+  // The rejected settlement does not block the lane.
+  delete rig.storeErrors.settle
   await rig.accept([destination], 1)
   await rig.untilLedger(destination, { delivered: 1, pending: 1 })
   rig.clock.advance(RELEASE_REJECTED_MS)
@@ -103,7 +103,7 @@ test('a settlement that the store refuses is given up after a few tries, and its
   await rig.stop()
 })
 
-test('a store that is away while work is claimed is asked again every second, and no more', async (t) => {
+test('a claim is retried once a second while the store is unavailable', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth === 1 ? 500 : 200)
@@ -112,23 +112,23 @@ test('a store that is away while work is claimed is asked again every second, an
   await rig.accept([destination], 1)
   await rig.until(() => receiver.received.length === 1)
   await rig.untilIdle()
-  rig.shut.claim = unavailable()
+  rig.storeErrors.claim = unavailable()
   const [claims, fired] = [rig.claims.length, rig.clock.fired]
   for (let nth = 0; nth < 200; nth++) {
     rig.clock.advance(100)
-    await rig.turn()
+    await rig.untilStoreAnswered()
   }
-  // The retry was due after 3.75 of the 20 seconds. A store that looks for work by itself may have woken the stage now and then.
+  // The retry was due after 3.75 of the 20 seconds. A store that polls for work may have woken the stage a few more times.
   const most = ON_POSTGRES ? 30 : 18
   assert.ok(rig.claims.length - claims >= 15 && rig.claims.length - claims <= most, String(rig.claims.length - claims))
   assert.ok(rig.clock.fired - fired <= most + 2, String(rig.clock.fired - fired))
-  delete rig.shut.claim
+  delete rig.storeErrors.claim
   rig.clock.advance(1_000)
   await rig.untilLedger(destination, { delivered: 1, pending: 0 })
   await rig.untilIdle()
 })
 
-test('what is released while a claim is under way is claimed afterwards', async (t) => {
+test('shipments that are released during a claim are claimed afterwards', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -139,7 +139,7 @@ test('what is released while a claim is under way is claimed afterwards', async 
   const gate = rig.claimGate()
   rig.consumer.wake(destination.id)
   await gate.reached
-  // Taken while the claim is under way, and given back again before its answer comes.
+  // These are held during the claim, and released before its answer arrives.
   await rig.accept([destination], 3)
   assert.ok(rig.memory.heldBytes > 4_000)
   await rig.store.settings.updateDestination(destination.id, { enabled: false })
@@ -151,7 +151,7 @@ test('what is released while a claim is under way is claimed afterwards', async 
   await rig.untilIdle()
 })
 
-test('what a claim brings after the destination was disabled or stopped is given back', async (t) => {
+test('shipments whose claim returns after the destination was disabled, or delivery stopped, are released', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url], enabled: false })
@@ -161,7 +161,7 @@ test('what a claim brings after the destination was disabled or stopped is given
   await gate.reached
   await rig.store.settings.updateDestination(destination.id, { enabled: false })
   gate.open()
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.deepEqual([receiver.received.length, rig.memory.heldBytes], [0, 0])
   const second = rig.claimGate()
   await rig.store.settings.updateDestination(destination.id, { enabled: true })
@@ -174,17 +174,17 @@ test('what a claim brings after the destination was disabled or stopped is given
   await rig.untilLedger(destination, { delivered: 2, pending: 0 })
 })
 
-test('new work that was wanted and could not be stored takes no memory', async (t) => {
+test('a reservation for messages that could not be stored is freed', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url] })
   await rig.until(() => rig.claims.length === 1)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.ok(rig.consumer.reserve(destination.id, 5_000))
   assert.ok(rig.memory.heldBytes >= 5_000)
   rig.consumer.cancelReservation(destination.id, 5_000)
   assert.equal(rig.memory.heldBytes, 0)
-  // Deleted between the question and the answer.
+  // The destination is deleted between the reservation and its use.
   assert.ok(rig.consumer.reserve(destination.id, 5_000))
   assert.ok(rig.consumer.reserve(destination.id, 7_000))
   await rig.store.settings.deleteDestination(destination.id)
@@ -205,14 +205,14 @@ test('new work that was wanted and could not be stored takes no memory', async (
   assert.equal(rig.memory.heldBytes, 0)
 })
 
-test('a message that cannot be written is reported and retried like a failure, and holds up nothing else', async (t) => {
+test('a message that cannot be serialized is reported and retried like a failure, and blocks nothing else', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
   await rig.until(() => rig.claims.length === 1)
-  // Written in memory only: as it is stored it can be read.
-  const broken = { toJSON: (): string => (rig.settleCalls === 0 ? assert.fail('unwritable') : 'mended') }
-  await rig.accept([destination], 1, { properties: { broken } }, { properties: { broken: 'mended' } })
+  // Serialization fails only for the message in memory. The stored message can be read.
+  const broken = { toJSON: (): string => (rig.settleCalls === 0 ? assert.fail('cannot be serialized') : 'repaired') }
+  await rig.accept([destination], 1, { properties: { broken } }, { properties: { broken: 'repaired' } })
   await rig.until(() => rig.settlements.length === 1)
   assert.deepEqual([rig.troubles.length, receiver.received.length], [1, 0])
   assert.equal(rig.settlements[0]?.records[0]?.requests[0]?.reason, 'internal_error')
@@ -224,7 +224,7 @@ test('a message that cannot be written is reported and retried like a failure, a
   await rig.untilIdle()
 })
 
-test('a listener that throws is reported, and neither the delivery nor the lane suffers', async (t) => {
+test('an error thrown by a listener is reported and affects neither the delivery nor the lane', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url] })
@@ -236,7 +236,7 @@ test('a listener that throws is reported, and neither the delivery nor the lane 
   assert.deepEqual(rig.troubles, [rig.listenerError, rig.listenerError])
 })
 
-test('a process with nothing left to do ends by itself after stop', () => {
+test('the process exits by itself after stop', () => {
   const script = fileURLToPath(new URL('./fixtures/run-and-stop.ts', import.meta.url))
   const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8', timeout: 15_000 })
   assert.deepEqual([status, stdout, stderr], [0, 'over\n', ''])

@@ -1,4 +1,4 @@
-// A destination that fails, is paused for longer than its window, and is resumed: what it is owed is not lost for that. Time is moved by hand.
+// A destination fails, is paused for longer than its retry window, and is resumed: its deliveries must not be lost. Uses a manual clock.
 
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
@@ -7,7 +7,7 @@ import { type Rig, startRig } from './fixtures/rig.ts'
 
 const HOUR_MS = 3_600_000
 
-/** Twelve messages, some tried, the breaker open. */
+/** Sets up twelve messages, some of them attempted, and an open breaker. */
 async function startFailing(
   t: TestContext,
 ): Promise<{ rig: Rig; receiver: Receiver; destination: Awaited<ReturnType<Rig['destination']>> }> {
@@ -22,13 +22,13 @@ async function startFailing(
   return { rig, receiver, destination }
 }
 
-test('what was tried before a pause and is past its window after it is not lost: the receiver is probed, and it is sent', async (t) => {
+test('deliveries whose window ends during a pause are not lost: the receiver is probed, and they are sent', async (t) => {
   const { rig, receiver, destination } = await startFailing(t)
   const before = receiver.received.length
   await rig.store.settings.updateDestination(destination.id, { paused: true })
   for (let nth = 0; nth < 10; nth++) {
     rig.clock.advance(HOUR_MS)
-    await rig.turn()
+    await rig.untilStoreAnswered()
   }
   assert.deepEqual([receiver.received.length, (await rig.ledger(destination)).pending], [before, 12], 'no probe, nothing expires')
   receiver.answer = () => 200
@@ -38,19 +38,19 @@ test('what was tried before a pause and is past its window after it is not lost:
   await rig.stop()
 })
 
-test('after a pause a receiver that needs some minutes more costs nothing: what is past its window has a window’s time again', async (t) => {
+test('deliveries whose window ended during a pause get a new window, so a receiver may take some minutes more to recover', async (t) => {
   const { rig, receiver, destination } = await startFailing(t)
   await rig.store.settings.updateDestination(destination.id, { paused: true })
   rig.clock.advance(2 * HOUR_MS)
-  await rig.turn()
-  // Neither well nor failing: the probe is not answered, and nothing else may be tried.
+  await rig.untilStoreAnswered()
+  // The probe is not answered, and nothing else may be sent meanwhile.
   receiver.answer = () => null
   await rig.store.settings.updateDestination(destination.id, { paused: false })
   for (let nth = 0; nth < 10; nth++) {
     rig.clock.advance(60_000)
-    await rig.turn()
+    await rig.untilStoreAnswered()
   }
   const { expired, pending } = await rig.ledger(destination)
-  assert.ok(expired <= 2 && pending >= 10, `${expired} expired, ${pending} pending: at most what a probe ended`)
+  assert.ok(expired <= 2 && pending >= 10, `${expired} expired, ${pending} pending: at most those that were sent as a probe may expire`)
   await rig.stop()
 })

@@ -36,7 +36,7 @@ test('what was answered is recorded within half a second, while the rest of the 
   await rig.until(() => receiver.waiting === 2 && rig.attempts.length === 3)
   assert.equal(rig.settlements.length, 0)
   rig.clock.advance(499)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.equal(rig.settlements.length, 0)
   rig.clock.advance(1)
   await rig.untilLedger(destination, { owed: 10, delivered: 3, pending: 7 })
@@ -121,9 +121,9 @@ test('each message of a shipment is retried within its own window', async (t) =>
   await rig.accept([destination], 4)
   for (let nth = 0; (await rig.ledger(destination)).pending > 0; nth++) {
     assert.ok(nth < 200, 'it does not end')
-    await rig.turn()
+    await rig.untilStoreAnswered()
     rig.clock.advance(1_000)
-    await rig.turn()
+    await rig.untilStoreAnswered()
     if (nth % 3 === 2 && receiver.waiting > 0) await answerAll(rig, receiver, 500)
   }
   const tries = new Map<unknown, number[]>()
@@ -146,7 +146,7 @@ test('a URL that hangs beside one that answers does not keep a delivery from bei
   await rig.accept([destination], 2)
   await rig.until(() => good.received.length === 2 && hanging.waiting === 2)
   // Nothing says that the first answer is there.
-  while (rig.delivery.health(destination.id)?.inFlight !== 0) await rig.turn()
+  while (rig.delivery.health(destination.id)?.inFlight !== 0) await rig.untilStoreAnswered()
   rig.clock.advance(500)
   await rig.untilLedger(destination, { delivered: 2, pending: 0 })
   await rig.assertBooksAgree()
@@ -213,7 +213,7 @@ test('a message that is purged in the middle of its shipment is not sent, and it
   await rig.store.deletions.create({ userIds: ['user of m-3'], sourceIds: null, suppress: false })
   while ((await rig.ledger(destination)).cancelled === 0) {
     rig.clock.advance(500)
-    await rig.turn()
+    await rig.untilStoreAnswered()
   }
   assert.equal(receiver.waiting, 1)
   receiver.answer = () => 200
@@ -238,15 +238,15 @@ test('a destination deleted in the middle of a shipment: what is in flight ends,
 
 test('when the store refuses what was answered, the rest is not sent; all of it comes back after a while', async (t) => {
   const { rig, receiver, destination } = await oneAnswered(t, 5, 3_600_000)
-  rig.shut.settle = new Error('refused')
+  rig.storeErrors.settle = new Error('refused')
   for (const [tries, ms] of [500, 250, 500].entries()) {
     rig.clock.advance(ms)
     await rig.until(() => rig.settleCalls === tries + 1)
-    await rig.turn()
+    await rig.untilStoreAnswered()
     // Another outcome, which has to wait for those before it.
     if (tries === 0) await answerAll(rig, receiver)
   }
-  delete rig.shut.settle
+  delete rig.storeErrors.settle
   await rig.until(() => receiver.waiting === 1)
   rig.clock.advance(5_000)
   await answerAll(rig, receiver)
@@ -262,7 +262,7 @@ test('when the store refuses what was answered, the rest is not sent; all of it 
 
 test('a node that no longer holds a shipment learns it with what was answered, and sends nothing more of it', async (t) => {
   const { rig, receiver } = await oneAnswered(t, 5)
-  rig.shut.settle = new ClaimLost('another has it')
+  rig.storeErrors.settle = new ClaimLost('another node holds the claim')
   rig.clock.advance(500)
   await rig.until(() => rig.troubles.length === 1)
   await answerAll(rig, receiver)
@@ -278,12 +278,12 @@ test('a shipment that ends while earlier outcomes of it are being recorded does 
   const batch = { size: 100, bytes: 500_000, lingerMs: 0 }
   const destination = await rig.destination('batches', { urls: [receiver.url], batch, maxInFlight: 3, timeoutMs: 60_000 })
   await rig.until(() => rig.claims.length === 1)
-  rig.shut.settle = unavailable()
+  rig.storeErrors.settle = unavailable()
   await rig.accept([destination], 300)
   await rig.until(() => rig.settleCalls === 1 && receiver.waiting === 2)
   await answerAll(rig, receiver)
-  delete rig.shut.settle
-  await rig.turn()
+  delete rig.storeErrors.settle
+  await rig.untilStoreAnswered()
   rig.clock.advance(250)
   await rig.untilLedger(destination, { delivered: 300 })
   await rig.untilIdle()
@@ -293,7 +293,7 @@ test('a shipment that ends while earlier outcomes of it are being recorded does 
   receiver.answer = (_, nth) => (nth === seen + 1 ? 200 : null)
   await rig.accept([destination], 300)
   await rig.until(() => receiver.waiting === 2 && rig.attempts.length === 4)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.deepEqual(rig.settlements.slice(before).map(endedIn), [100], 'at once, for it is more than fifty')
   receiver.release()
   await rig.untilLedger(destination, { delivered: 600 })

@@ -16,7 +16,7 @@ async function advanceUntil(rig: Rig, stepMs: number, condition: () => boolean |
   for (let nth = 0; nth < 2_000; nth++) {
     if (await condition()) return
     rig.clock.advance(stepMs)
-    await rig.turn()
+    await rig.untilStoreAnswered()
     await rig.untilIdle()
   }
   assert.fail('it never came to hold')
@@ -112,7 +112,7 @@ test('Retry-After slows the whole destination, which then holds nothing in memor
   assert.equal(rig.memory.heldBytes, 0)
   assert.equal(rig.delivery.health(destination.id)?.nextAttemptAtMs, startedAtMs + 120_000)
   rig.clock.advance(119_999)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.equal(receiver.received.length, 1)
   rig.clock.advance(1)
   await rig.untilLedger(destination, { delivered: 5, pending: 0 })
@@ -319,7 +319,7 @@ test('a retry waits for the end of a pause, and is made once though its window e
   await rig.untilIdle()
   await rig.store.settings.updateDestination(destination.id, { paused: true })
   rig.clock.advance(2 * HOUR_MS)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.equal(receiver.received.length, 1)
   await rig.store.settings.updateDestination(destination.id, { paused: false })
   await rig.untilLedger(destination, { expired: 1, pending: 0 })
@@ -409,7 +409,7 @@ test('where one request may be in flight, first attempts and retries take turns'
   await rig.until(() => receiver.waiting === 1)
   // The retries are claimed while the new ones have all there is.
   rig.clock.advance(10_000)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   receiver.release()
   for (let nth = 1; nth < 16; nth++) {
     await rig.until(() => receiver.waiting === 1)
@@ -434,7 +434,7 @@ test('where both wait, retries have half of what may be in flight, and first att
   await rig.accept([destination], 20)
   await rig.until(() => receiver.waiting === 6)
   rig.clock.advance(10_000)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   receiver.release()
   await rig.until(() => receiver.waiting === 6)
   const kinds = attemptsOf(receiver.received.slice(-6))
@@ -475,7 +475,7 @@ test('after a restart with schedule time ahead of the wall clock, retries come w
   rig.clock.jumpWall(-2 * HOUR_MS)
   rig.start()
   await rig.until(() => rig.claims.length === 2)
-  await rig.turn()
+  await rig.untilStoreAnswered()
   assert.equal(receiver.received.length, 1)
   await advanceUntil(rig, 250, () => receiver.received.length === 2)
   assert.equal((receiver.received[1] as Received).atMs - (receiver.received[0] as Received).atMs, 3_750)
@@ -536,7 +536,7 @@ test('a destination with several URLs counts as recovered when it answers again,
   for (let nth = 0; rig.breakers.length === 1; nth++) {
     assert.ok(nth < 1_000, 'it does not recover')
     rig.clock.advance(250)
-    await rig.turn()
+    await rig.untilStoreAnswered()
   }
   assert.deepEqual(rig.breakers, ['two open', 'two closed'])
 
@@ -547,7 +547,7 @@ test('a destination with several URLs counts as recovered when it answers again,
   for (let nth = 0; rig.breakers.length === 2; nth++) {
     assert.ok(nth < 1_000, 'it does not open')
     rig.clock.advance(250)
-    await rig.turn()
+    await rig.untilStoreAnswered()
   }
   second.release()
   await rig.until(() => rig.delivery.health(destination.id)?.urls[1]?.inFlight === 0)

@@ -1,4 +1,4 @@
-// A destination whose limit is shared with other nodes, and a node whose hold on its work has run out.
+// Destinations whose limit is shared with other nodes, nodes that lost their claims, and reports between nodes.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -6,12 +6,12 @@ import { ClaimLost, type NodeSummary, type Nodes } from '../store/store.ts'
 import { startRig } from './fixtures/rig.ts'
 import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
 
-/** This node and one other, which tells what the test says. */
+/** This node and another one, whose reports the test sets in `doc`. */
 class TwoNodes implements Nodes {
   readonly nodes: readonly NodeSummary[] = []
   readonly count = 2
   readonly rank = 0
-  readonly told = new Map<string, unknown>()
+  readonly announced = new Map<string, unknown>()
   doc: Record<string, unknown> = {}
   readonly #listeners: (() => void)[] = []
 
@@ -20,19 +20,19 @@ class TwoNodes implements Nodes {
   }
 
   announce(key: string, value: unknown): void {
-    this.told.set(key, value)
+    this.announced.set(key, value)
   }
 
   onChange(listener: () => void): void {
     this.#listeners.push(listener)
   }
 
-  beat(): void {
+  heartbeat(): void {
     for (const listener of this.#listeners) listener()
   }
 }
 
-test('never more is in flight than the share, and a larger share is used as soon as it is there', async (t) => {
+test('a node never has more requests in flight than its share, and uses a larger share immediately', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -52,7 +52,7 @@ test('never more is in flight than the share, and a larger share is used as soon
   await rig.stop()
 })
 
-test('a node without a share leaves the work in the store, and takes it when it gets one', async (t) => {
+test('a node without a share leaves the shipments in the store, and claims them when it gets a share', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   rig.share = () => 0
@@ -67,7 +67,7 @@ test('a node without a share leaves the work in the store, and takes it when it 
   await rig.stop()
 })
 
-test('a node that loses its share gives back what it has not begun', async (t) => {
+test('a node that loses its share releases the shipments that it has not started', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -84,7 +84,7 @@ test('a node that loses its share gives back what it has not begun', async (t) =
   await rig.stop()
 })
 
-test('what is no longer held is neither begun nor given back, and what was in flight is not recorded again and again', async (t) => {
+test('after its claims are lost, a node neither sends nor releases the shipments, and tries to record an outcome only once', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -92,7 +92,7 @@ test('what is no longer held is neither begun nor given back, and what was in fl
   await rig.until(() => rig.claims.length === 1)
   for (let nth = 0; nth < 4; nth++) await rig.accept([destination], 1)
   await rig.until(() => receiver.waiting === 1)
-  rig.shut.settle = new ClaimLost('another has it')
+  rig.storeErrors.settle = new ClaimLost('another node holds the claim')
   rig.consumer.claimsLost?.()
   receiver.answer = () => 200
   receiver.release()
@@ -105,22 +105,22 @@ test('what is no longer held is neither begun nor given back, and what was in fl
   await rig.stop()
 })
 
-test('a receiver that other nodes found failing is not tried until its probe is due', async (t) => {
+test('a receiver that another node reports as failing is sent nothing until a probe is due', async (t) => {
   const nodes = new TwoNodes()
   const rig = await startRig(t, { nodes })
   const receiver = await rig.receiver()
   const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 4 })
   await rig.until(() => rig.claims.length === 1)
   nodes.doc = { lanes: { [destination.id]: ['o', 7, 2_500, 2_500, 100, null], dst_other: 'nonsense', dst_worse: ['?', -1] } }
-  nodes.beat()
+  nodes.heartbeat()
   const health = rig.delivery.health(destination.id)
   assert.deepEqual([health?.breaker, health?.inFlight], ['open', 7])
   assert.deepEqual(rig.breakers.length, 1)
   await rig.accept([destination], 3)
   assert.equal(receiver.received.length, 0)
-  // What is only heard is told on as a state, and not as a failure of one's own.
-  nodes.beat()
-  const [state, , , openForMs] = (nodes.told.get('lanes') as Record<string, unknown[]>)[destination.id] as unknown[]
+  // This node announces the state of its breaker, but no failure, because it saw none itself.
+  nodes.heartbeat()
+  const [state, , , openForMs] = (nodes.announced.get('lanes') as Record<string, unknown[]>)[destination.id] as unknown[]
   assert.deepEqual([state, openForMs], ['o', null])
   rig.clock.advance(60_000)
   await rig.untilLedger(destination, { delivered: 3, pending: 0 })
@@ -128,7 +128,7 @@ test('a receiver that other nodes found failing is not tried until its probe is 
   await rig.stop()
 })
 
-test('what this node found failing is told, with when it is tried again', async (t) => {
+test('a node announces a receiver that fails, and when it will probe next', async (t) => {
   const nodes = new TwoNodes()
   const rig = await startRig(t, { nodes })
   const receiver = await rig.receiver()
@@ -137,8 +137,8 @@ test('what this node found failing is told, with when it is tried again', async 
   await rig.until(() => rig.claims.length === 1)
   await rig.accept([destination], FAILURES_TO_OPEN)
   await rig.until(() => rig.settlements.length === 1 && rig.memory.heldBytes === 0)
-  nodes.beat()
-  const [state, inFlight, nextInMs, openForMs, failedAgoMs] = (nodes.told.get('lanes') as Record<string, unknown[]>)[
+  nodes.heartbeat()
+  const [state, inFlight, nextInMs, openForMs, failedAgoMs] = (nodes.announced.get('lanes') as Record<string, unknown[]>)[
     destination.id
   ] as unknown[]
   assert.deepEqual([state, inFlight, failedAgoMs], ['o', 0, 0])

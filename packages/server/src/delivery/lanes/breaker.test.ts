@@ -15,7 +15,7 @@ import {
 
 const MAX = 50
 const FAILING: PeerReport = { openForMs: 3_000, failedAgoMs: 100, closedAgoMs: null }
-const WELL: PeerReport = { openForMs: null, failedAgoMs: Number.POSITIVE_INFINITY, closedAgoMs: 200 }
+const RECOVERED: PeerReport = { openForMs: null, failedAgoMs: Number.POSITIVE_INFINITY, closedAgoMs: 200 }
 const QUIET: PeerReport = { openForMs: null, failedAgoMs: Number.POSITIVE_INFINITY, closedAgoMs: null }
 
 function breaker(random = 0.5): Breaker {
@@ -34,7 +34,7 @@ function probing(): Breaker {
   return one
 }
 
-test('every event in every state leads where it should', () => {
+test('every event in every state leads to the right state', () => {
   const states: Record<BreakerState, () => Breaker> = { closed: breaker, open: opened, probing }
   const events: Record<string, (one: Breaker) => void> = {
     started: (one) => one.started(),
@@ -43,7 +43,7 @@ test('every event in every state leads where it should', () => {
     withdrawn: (one) => one.withdrawn(),
     reset: (one) => one.reset(),
     peerFailing: (one) => one.onPeerReport(FAILING, true, 0),
-    peerRecovered: (one) => one.onPeerReport(WELL, true, 1_000),
+    peerRecovered: (one) => one.onPeerReport(RECOVERED, true, 1_000),
   }
   const table: Record<string, Record<string, BreakerState>> = {}
   for (const [state, make] of Object.entries(states)) {
@@ -85,7 +85,7 @@ test('every event in every state leads where it should', () => {
   })
 })
 
-test('it opens after a run of failures, and a success in between begins the run anew', () => {
+test('the breaker opens after a run of failures, and a success restarts the count', () => {
   const one = breaker()
   for (let nth = 1; nth < FAILURES_TO_OPEN; nth++) one.failed(0)
   assert.deepEqual([one.state, one.allowance(0, MAX), one.probeAtMs], ['closed', MAX, null])
@@ -96,17 +96,17 @@ test('it opens after a run of failures, and a success in between begins the run 
   assert.deepEqual([one.state, one.allowance(0, MAX)], ['open', 0])
 })
 
-test('one probe at a time, once its time has come', () => {
+test('one probe at a time is allowed, once it is due', () => {
   const one = opened(1_000)
   const probeAtMs = one.probeAtMs as number
   assert.equal(probeAtMs, 1_000 + FIRST_PROBE_MS)
   assert.deepEqual([one.allowance(probeAtMs - 1, MAX), one.allowance(probeAtMs, MAX)], [0, 1])
   one.started()
-  // The probe itself is the one that may be in flight.
+  // The allowance is used by the probe itself.
   assert.equal(one.allowance(probeAtMs + 1_000_000, MAX), 1)
 })
 
-test('probes come further and further apart, and what was in flight when it opened is none', () => {
+test('the interval between probes grows, and requests in flight when the breaker opened do not count as probes', () => {
   const one = opened()
   const first = one.probeAtMs
   for (let straggler = 0; straggler < 20; straggler++) one.failed(500)
@@ -121,7 +121,7 @@ test('probes come further and further apart, and what was in flight when it open
   assert.deepEqual(gapsMs, [4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000])
 })
 
-test('the spacing is spread by a quarter either way', () => {
+test('the probe interval is randomized by up to 25% either way', () => {
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), fc.nat({ max: 20 }), (random, probes) => {
       const one = breaker(random)
@@ -137,14 +137,14 @@ test('the spacing is spread by a quarter either way', () => {
   )
 })
 
-test('a probe that was stopped from our side leaves everything as it was', () => {
+test('a probe that this node aborts changes nothing', () => {
   const one = probing()
   const probeAtMs = one.probeAtMs as number
   one.withdrawn()
   assert.deepEqual([one.state, one.probeAtMs, one.allowance(probeAtMs, MAX)], ['open', probeAtMs, 1])
 })
 
-test('on recovery the rate grows with every success from two to all, and not past it', () => {
+test('on recovery, every success raises the allowance by one, from two up to the limit', () => {
   const one = probing()
   one.succeeded(5, 0)
   const allowances = [one.allowance(0, 5)]
@@ -153,19 +153,19 @@ test('on recovery the rate grows with every success from two to all, and not pas
     allowances.push(one.allowance(0, 5))
   }
   assert.deepEqual(allowances, [RAMP_START, 3, 4, 5, 5, 5])
-  // Grown to all there was, it is not in the way of a limit that is raised.
+  // Once the ramp has reached the limit, it does not restrict a limit that is raised later.
   assert.equal(one.allowance(0, 100), 100)
   assert.equal(opened().allowance(1_000_000, 1), 1)
 })
 
-test('a receiver that fails on recovery is probed again after the shortest time', () => {
+test('a receiver that fails again after a recovery is probed after the shortest interval', () => {
   const one = probing()
   one.succeeded(MAX, 0)
   for (let nth = 0; nth < FAILURES_TO_OPEN; nth++) one.failed(9_000)
   assert.deepEqual([one.state, one.probeAtMs], ['open', 9_000 + FIRST_PROBE_MS])
 })
 
-test('reset forgets all: the destination is another one now', () => {
+test('reset clears all state, because the destination is a different receiver', () => {
   const one = probing()
   one.reset()
   assert.deepEqual([one.state, one.probeAtMs, one.allowance(0, MAX)], ['closed', null, MAX])
@@ -173,7 +173,7 @@ test('reset forgets all: the destination is another one now', () => {
   assert.equal(one.state, 'closed')
 })
 
-test('what another node found failing is not tried here either, unless it has just worked here', () => {
+test('a report of failures from another node opens the breaker, unless this node had a success within the last 5 seconds', () => {
   const idle = breaker()
   idle.onPeerReport(FAILING, true, 10_000)
   assert.deepEqual([idle.state, idle.probeAtMs, idle.allowance(10_000, MAX)], ['open', 13_000, 0])
@@ -186,14 +186,14 @@ test('what another node found failing is not tried here either, unless it has ju
   assert.equal(working.state, 'open')
 })
 
-test('a failure that another had before it worked here is old news', () => {
+test('a failure on another node that precedes a success on this node is ignored', () => {
   const one = breaker()
   one.succeeded(MAX, 10_000)
   one.onPeerReport({ ...FAILING, failedAgoMs: 60_000 }, true, 40_000)
   assert.equal(one.state, 'closed')
 })
 
-test('what is only heard is not told again, so that nodes do not keep each other open', () => {
+test('a failure known only from reports is not reported again, so nodes do not keep each other’s breakers open', () => {
   const one = breaker()
   one.onPeerReport(FAILING, true, 0)
   assert.equal(one.state, 'open')
@@ -203,7 +203,7 @@ test('what is only heard is not told again, so that nodes do not keep each other
   assert.deepEqual([one.report(5_000).openForMs !== null, one.report(6_000).failedAgoMs], [true, 1_000])
 })
 
-test('while another probes, those that are not the first wait longer', () => {
+test('while another node probes too, only the first node keeps the normal probe interval', () => {
   const [first, second] = [opened(), opened()]
   for (const one of [first, second]) {
     one.onPeerReport(FAILING, one === first, 0)
@@ -212,39 +212,39 @@ test('while another probes, those that are not the first wait longer', () => {
   }
   const [firstMs, secondMs] = [first, second].map((one) => (one.probeAtMs as number) - 10_000) as [number, number]
   assert.equal(secondMs, firstMs * PEER_PROBE_FACTOR)
-  // Alone again, it probes as one that is alone.
+  // Once no other node reports failures, the normal interval applies again.
   second.onPeerReport(QUIET, false, 20_000)
   second.started()
   second.failed(20_000)
   assert.equal((second.probeAtMs as number) - 20_000, FIRST_PROBE_MS * 4)
 })
 
-test('a receiver that works again for another is taken to work here, gently, and once', () => {
+test('a recovery reported by another node closes the breaker, with a ramp, unless this node saw failures since', () => {
   const one = opened(0)
-  one.onPeerReport(WELL, false, 1_000)
+  one.onPeerReport(RECOVERED, false, 1_000)
   assert.deepEqual([one.state, one.allowance(1_000, MAX)], ['closed', RAMP_START])
-  assert.equal(one.report(1_000).closedAgoMs, null, 'it was not found out here')
+  assert.equal(one.report(1_000).closedAgoMs, null, 'a recovery seen by another node is not reported again')
   for (let nth = 0; nth < FAILURES_TO_OPEN; nth++) one.failed(1_100)
-  one.onPeerReport({ ...WELL, closedAgoMs: 1_000 }, false, 1_800)
-  assert.equal(one.state, 'open', 'what happened here since counts')
+  one.onPeerReport({ ...RECOVERED, closedAgoMs: 1_000 }, false, 1_800)
+  assert.equal(one.state, 'open', 'failures on this node after the recovery count')
 })
 
-test('of two nodes that cannot agree, what is older than a success here does not count', () => {
+test('a reported failure that may precede a success on this node is ignored', () => {
   const one = breaker()
   one.succeeded(MAX, 10_000)
-  // Told late: the failure seems to be after the success, and may have been before.
+  // The failure seems to follow the success, but may precede it, because the report can be two seconds old.
   one.onPeerReport({ ...FAILING, failedAgoMs: 6_500 }, true, 18_000)
   assert.equal(one.state, 'closed')
   one.onPeerReport({ ...FAILING, failedAgoMs: 3_000 }, true, 18_000)
   assert.equal(one.state, 'open')
 })
 
-test('a node without a share does not probe either', () => {
+test('a node without a share of the limit sends no probes', () => {
   assert.equal(opened().allowance(1_000_000, 0), 0)
   assert.equal(breaker().allowance(0, 0), 0)
 })
 
-test('that it closed is news for a while', () => {
+test('a recovery is reported for ten seconds', () => {
   const one = opened()
   one.started()
   one.succeeded(MAX, 5_000)
@@ -253,7 +253,7 @@ test('that it closed is news for a while', () => {
   assert.equal(breaker().report(5).closedAgoMs, null)
 })
 
-test('says since when it is not closed, through every probe that fails', () => {
+test('openSinceMs keeps its value through every failed probe', () => {
   const one = breaker()
   assert.equal(one.openSinceMs, null)
   for (let nth = 0; nth < FAILURES_TO_OPEN; nth++) one.failed(nth)

@@ -27,7 +27,7 @@ function claimingWith({
   freeBytes = 24 * MB,
 }: Setting = {}) {
   const asked: ClaimRequest[] = []
-  const told: string[] = []
+  const events: string[] = []
   const answers: { resolve: (claim: Claim) => void; reject: (error: Error) => void }[] = []
   const backlog = new Backlog()
   if (dueRetry) backlog.returned(1, NOW_MS)
@@ -43,11 +43,11 @@ function claimingWith({
     destinationId: 'dst',
     backlog,
     queue: { hasFresh: waitingFresh, hasRetries: waitingRetries },
-    held: { bytes: heldBytes, roomBytes, charge: () => told.push('charged') },
-    claimed: (shipments, probe) => told.push(`claimed ${shipments.length}${probe ? ' for a probe' : ''}`),
-    failed: () => told.push('failed'),
+    held: { bytes: heldBytes, roomBytes, charge: () => events.push('charged') },
+    claimed: (shipments, probe) => events.push(`claimed ${shipments.length}${probe ? ' for a probe' : ''}`),
+    failed: () => events.push('failed'),
   })
-  return { claiming, asked, answers, told, backlog }
+  return { claiming, asked, answers, events, backlog }
 }
 
 /** How many new shipments and retries the lane claims; null if it makes no claim. */
@@ -85,23 +85,23 @@ test('the lane claims no more bytes than there is room for', () => {
 })
 
 test('there is one claim at a time, and its shipments are charged to memory before they are handed on', async () => {
-  const { claiming, asked, answers, told, backlog } = claimingWith()
+  const { claiming, asked, answers, events, backlog } = claimingWith()
   claiming.claimIfNeeded(NOW_MS, true)
   backlog.wake()
   claiming.claimIfNeeded(NOW_MS, true)
   assert.deepEqual([asked.length, claiming.isUnderWay], [1, true])
   answers[0]?.resolve(NOTHING)
   await Promise.resolve()
-  assert.deepEqual([told, claiming.isUnderWay], [['charged', 'claimed 0 for a probe'], false])
+  assert.deepEqual([events, claiming.isUnderWay], [['charged', 'claimed 0 for a probe'], false])
   assert.ok(backlog.hasFresh, 'new work was announced during the claim')
 })
 
 test('a claim that failed is made again a second later, and no announced work is forgotten', async () => {
-  const { claiming, asked, answers, told, backlog } = claimingWith({ dueRetry: true })
+  const { claiming, asked, answers, events, backlog } = claimingWith({ dueRetry: true })
   claiming.claimIfNeeded(NOW_MS, false)
   answers[0]?.reject(new Error('away'))
   await new Promise(setImmediate)
-  assert.deepEqual([told, claiming.isUnderWay, claiming.notBeforeMs], [['failed'], false, NOW_MS + 1_000])
+  assert.deepEqual([events, claiming.isUnderWay, claiming.notBeforeMs], [['failed'], false, NOW_MS + 1_000])
   assert.deepEqual([backlog.hasFresh, backlog.nextRetryAtMs], [true, NOW_MS])
   claiming.claimIfNeeded(NOW_MS + 999, false)
   assert.equal(asked.length, 1)
