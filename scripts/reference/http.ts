@@ -191,7 +191,7 @@ function responseText({ link }: Page, status: string, { description, content }: 
   const about = description.startsWith('Success') ? '' : ` ${description}`
   return [
     `**Response ${code(status)}**${formText(type)}${about}${isNamed ? ` ${typeText(schema, link)}` : ''}`,
-    ...(event === undefined ? [] : ['The data of each event:']),
+    ...(event === undefined ? [] : [event.description ?? 'The data of each event:']),
     ...(schema?.oneOf === undefined ? [] : ['One of these objects:']),
     ...[schema?.oneOf ?? schema ?? []].flat().flatMap((one) => (one.properties === undefined ? [] : fieldsText(fieldTable(one, link)))),
   ]

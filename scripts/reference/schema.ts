@@ -41,9 +41,19 @@ export function typeText(schema: SchemaNode, link: SchemaLink): string {
     .join(' or ')
 }
 
-/** The description of a field or parameter, and its limits. */
+/** The description of a field or parameter, and its limits. A list or map without a description has that of its entries. */
 export function meaningText(schema: SchemaNode): string {
-  const { description, enum: values, default: fallback, minimum, maximum, minLength, maxLength, minItems, maxItems } = schema
+  const {
+    description = entryDescription(schema),
+    enum: values,
+    default: fallback,
+    minimum,
+    maximum,
+    minLength,
+    maxLength,
+    minItems,
+    maxItems,
+  } = schema
   const limits = [
     ...(values === undefined
       ? []
@@ -62,6 +72,10 @@ export function meaningText(schema: SchemaNode): string {
   ]
   if (description === undefined) return limits.join('; ')
   return limits.length === 0 ? description : `${description} (${limits.join('; ')})`
+}
+
+function entryDescription({ items, additionalProperties }: SchemaNode): string | undefined {
+  return items?.description ?? (typeof additionalProperties === 'object' ? additionalProperties.description : undefined)
 }
 
 function range(least: number | undefined, most: number | undefined, things: string): string[] {

@@ -234,7 +234,9 @@ function toApiError(error: unknown, bodyLimit: number | undefined): ApiError {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('invalid_request', { message: 'The Content-Type header is not valid. Send application/json.' })
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return new ApiError('invalid_request', { message: 'The length of the request body differs from its Content-Length header.' })
+      return new ApiError('invalid_request', {
+        message: 'The length of the request body differs from its Content-Length header. Correct the header or leave it out.',
+      })
     default:
       return new ApiError('internal_error', { cause: error })
   }

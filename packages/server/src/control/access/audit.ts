@@ -38,12 +38,12 @@ const ENTRY = object(
 )
 
 const FILTERS = {
-  actor: optional(string({ min: 1, description: 'Only entries of this actor: the id of a control token.' })),
+  actor: optional(string({ min: 1, description: 'Only changes made by this actor. The value is the id of a control token.' })),
   action: optional(string({ min: 1, description: 'Only entries with this action, such as `source.update`.' })),
   subject: optional(string({ min: 1, description: 'Only entries about the resource with this id.' })),
   userId: optional(string({ min: 1, description: 'Only entries about the suppressions of this user.' })),
   from: optional(queryTime({ description: 'Only entries at this time or later.' })),
-  to: optional(queryTime({ description: 'Only entries before this time.' })),
+  to: optional(queryTime({ description: 'Only entries at this time or earlier.' })),
 }
 
 export function auditRoutes({ store }: ControlParts): Route[] {

@@ -119,7 +119,10 @@ export class Access {
   logIn(request: IncomingMessage, token: string): Caller & { expiresAtMs: number; cookie: string } {
     this.#rejectCrossSite(request, false)
     const caller = this.#authenticate(request, token, 'login')
-    if (caller === null) throw new ApiError('unauthorized', { message: 'The token is not a valid control token, or it was revoked.' })
+    if (caller === null)
+      throw new ApiError('unauthorized', {
+        message: 'The token is not valid or was revoked. Check that you copied the whole token, or ask an admin for a new one.',
+      })
     this.#recordUse(caller.actor.id)
     const expiresAtMs = this.#options.clock.wallMs() + SESSION_MS
     const session = this.#sessions.issue({ tokenId: caller.actor.id, expiresAtMs }, this.#hashOf(caller.actor.id) as string)

@@ -21,7 +21,7 @@ const KEY_ID = string({
   min: 1,
   max: 100,
   pattern: '^[A-Za-z0-9][A-Za-z0-9._~-]*$',
-  description: 'The id of the key. Clients that sign with the key use it as their keyId.',
+  description: 'The id of the key. Clients that sign with this key pass it as `keyId`.',
   check: (id) =>
     /^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(id)
       ? null
@@ -38,7 +38,7 @@ const PUBLIC_KEY = string({
 })
 const NEW_KEY = object({ id: optional(KEY_ID), publicKeyPem: PUBLIC_KEY })
 const APP_FIELDS = {
-  name: string({ min: 1, max: 100, description: 'The name for people.', check: nameProblem }),
+  name: string({ min: 1, max: 100, description: 'The display name.', check: nameProblem }),
   sourceIds: withDefault(
     array(string(), {
       max: MAX_SOURCES,
@@ -57,7 +57,7 @@ const APP_PATCH = object(patchOf(APP_FIELDS))
 
 const KEY_VIEW = object({ id: string(), publicKeyPem: string(), createdAt: time() }, { title: 'OAuthKey' })
 const APP_VIEW_FIELDS = {
-  id: string({ description: 'The id of the application. OAuth clients use it as their clientId.' }),
+  id: string({ description: 'The id of the application. OAuth clients pass it as `clientId`.' }),
   name: string(),
   sourceIds: array(string()),
   keys: array(KEY_VIEW),
@@ -137,7 +137,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       path: '/oauth-apps/:id',
       summary: 'Update an OAuth application',
       description:
-        'Changes only the fields that the request has. `keys` replaces all keys; access tokens that were issued for a removed key are rejected from then on.',
+        'Changes only the fields that you send. `keys` replaces all existing keys. Afterwards, access tokens that were issued for a removed key are rejected.',
       body: APP_PATCH,
       status: 200,
       answer: OAUTH_APP,
@@ -157,7 +157,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       method: 'DELETE',
       path: '/oauth-apps/:id',
       summary: 'Delete an OAuth application',
-      description: 'Its access tokens are rejected from then on.',
+      description: 'Afterwards, its access tokens are rejected.',
       status: 204,
       tagged: true,
       errors: ['oauth_app_not_found'],
@@ -171,7 +171,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       method: 'POST',
       path: '/oauth-apps/:id/keys',
       summary: 'Add a public key to an OAuth application',
-      description: 'If the request has no id for the key, one is generated.',
+      description: 'If you leave out `id`, an id is generated.',
       body: NEW_KEY,
       status: 201,
       answer: APP_WITH_KEY,
@@ -193,7 +193,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       method: 'DELETE',
       path: '/oauth-apps/:id/keys/:keyId',
       summary: 'Remove a public key from an OAuth application',
-      description: 'Access tokens that were issued for the key are rejected from then on.',
+      description: 'Afterwards, access tokens that were issued for the key are rejected.',
       status: 204,
       errors: ['oauth_app_not_found', 'oauth_key_not_found'],
       async handle({ params, actor }) {

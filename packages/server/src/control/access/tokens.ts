@@ -15,9 +15,9 @@ const MAX_TOKENS = 100
 const ROLES = ['admin', 'viewer'] as const satisfies readonly Role[]
 
 const NEW_TOKEN = object({
-  name: string({ min: 1, max: 100, description: 'The name for people. It is also shown in the audit log.', check: nameProblem }),
+  name: string({ min: 1, max: 100, description: 'The display name. It is also shown in the audit log.', check: nameProblem }),
   role: withDefault(
-    oneOf(ROLES, { description: 'A viewer can only read, and does not see header values and query values of URLs.' }),
+    oneOf(ROLES, { description: 'A viewer can only read, and cannot see the header values of destinations or the query values of URLs.' }),
     'viewer',
   ),
 })
@@ -43,7 +43,8 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
       method: 'GET',
       path: '/tokens',
       summary: 'List control tokens',
-      description: 'Starts with the first admin token (from `SWITCHYARD_ADMIN_TOKEN` or the first start); the others follow, oldest first.',
+      description:
+        'The first admin token (from `SWITCHYARD_ADMIN_TOKEN` or from the first start) is at the top of the list. The others follow, oldest first.',
       query: listQuery({}),
       status: 200,
       answer: listAnswer(TOKEN),
@@ -58,7 +59,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
       method: 'POST',
       path: '/tokens',
       summary: 'Create a control token',
-      description: 'This response is the only one that contains the token itself: store it now.',
+      description: 'Store the token now: no later response contains it.',
       body: NEW_TOKEN,
       status: 201,
       answer: TOKEN_ONCE,
@@ -80,7 +81,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
       method: 'DELETE',
       path: '/tokens/:id',
       summary: 'Revoke a control token',
-      description: 'Ends all sessions that were started with the token, at once.',
+      description: 'All sessions that were started with the token end immediately.',
       status: 204,
       errors: ['token_not_found', 'token_of_settings'],
       async handle({ params, actor }) {

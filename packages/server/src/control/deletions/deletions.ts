@@ -40,7 +40,7 @@ const USERS = {
 }
 const NEW_DELETION = object({
   ...USERS,
-  suppress: withDefault(boolean({ description: 'Whether new messages of these users are dropped from then on.' }), false),
+  suppress: withDefault(boolean({ description: 'If true, new messages of these users are dropped as well.' }), false),
 })
 const NEW_SUPPRESSIONS = object(USERS)
 
@@ -64,7 +64,7 @@ const TARGET = object({
   destinationId: nullable(
     string({ description: 'The destination that receives the delete message; null if the source has no enabled destination.' }),
   ),
-  deliveryId: nullable(string({ description: 'The delivery of the delete message.' })),
+  deliveryId: nullable(string({ description: 'The id of the delivery of the delete message; null if there is none.' })),
   state: oneOf(STATES),
 })
 const DELETION_SUMMARY = object(SUMMARY_FIELDS, { title: 'DeletionSummary' })
@@ -207,10 +207,10 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       method: 'POST',
       path: '/suppressions',
       summary: 'Suppress users',
-      description: 'New messages of these users are dropped from then on. Stored messages are not deleted.',
+      description: 'New messages of these users are dropped. Stored messages are not deleted.',
       body: NEW_SUPPRESSIONS,
       status: 200,
-      answer: object({ added: integer({ description: 'The number of pairs of user and source that were not suppressed before.' }) }),
+      answer: object({ added: integer({ description: 'The number of new suppressions. There is one for each user and source.' }) }),
       async handle({ body, actor }) {
         const userIds = [...new Set(body.userIds)]
         const subject = userIds.length === 1 ? await store.deletions.pseudonym(userIds[0] as string) : null

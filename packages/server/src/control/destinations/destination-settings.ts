@@ -56,7 +56,7 @@ const FILTER_FIELDS = {
     NO_FILTER.types,
   ),
   events: withDefault(
-    object(EVENT_NAMES, { description: 'Filters track messages by exact event name, with the same rules.' }),
+    object(EVENT_NAMES, { description: 'Filters track messages by exact event name. The same rules apply as for `types`.' }),
     NO_FILTER.events,
   ),
 }
@@ -71,7 +71,7 @@ const FIELDS = {
     min: 1,
     max: 100,
     description:
-      'The name for people. It is also the key of the destination in the integrations object of a message (as well as `Webhooks`).',
+      'The display name. The `integrations` object of a message refers to the destination by this name, and to all webhooks as `Webhooks`.',
     check: (name) =>
       RESERVED_NAMES.has(name)
         ? 'must not be All or Webhooks: in the integrations object of a message, these names stand for all destinations'
@@ -84,7 +84,7 @@ const FIELDS = {
     true,
   ),
   paused: withDefault(
-    boolean({ description: 'If true, nothing is sent. New messages stay pending and are sent when this is false again.' }),
+    boolean({ description: 'If true, nothing is sent. New messages stay pending and are sent when the destination is resumed.' }),
     false,
   ),
   sourceIds: withDefault(
@@ -107,7 +107,7 @@ const FIELDS = {
   ),
   maxInFlight: withDefault(integer({ min: 1, max: 1_000, description: 'The maximum number of requests in flight.' }), 50),
   historical: withDefault(
-    boolean({ description: 'Whether messages are sent whose timestamp is more than 24 hours before they were received.' }),
+    boolean({ description: 'Whether to send historical messages, whose timestamp is more than 24 hours before they were received.' }),
     true,
   ),
   filter: FILTER,

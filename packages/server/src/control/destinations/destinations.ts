@@ -49,7 +49,9 @@ export const DESTINATION = object(
     timeoutMs: integer({ description: 'The timeout of one attempt, from connecting to the end of the response.' }),
     retryWindowMs: integer({ description: 'How long a delivery is retried, from its first attempt.' }),
     maxInFlight: integer({ description: 'The maximum number of requests in flight.' }),
-    historical: boolean({ description: 'Whether messages are sent whose timestamp is more than 24 hours before they were received.' }),
+    historical: boolean({
+      description: 'Whether historical messages are sent, whose timestamp is more than 24 hours before they were received.',
+    }),
     filter: FILTER_VIEW,
     createdAt: time(),
   },
@@ -64,18 +66,21 @@ const TEST_ANSWER = object({
     { headers: record(string()), body: string() },
     {
       description:
-        'The request as sent to each URL, without Host and Content-Length. Signatures are (not shown) if no URL answered, because the request may not have been sent.',
+        'The request as sent to each URL, without Host and Content-Length. If no URL answered, signatures are replaced with `(not shown)`, because the request may not have been sent.',
     },
   ),
   attempts: array(object(ATTEMPT_FIELDS, { title: 'Attempt' })),
 })
 
 const LATENCY = nullable(
-  object({ p50: number(), p95: number(), p99: number() }, { description: 'Percentiles of recent attempts; null if there was none.' }),
+  object(
+    { p50: number(), p95: number(), p99: number() },
+    { description: 'The latency of recent attempts in milliseconds, as percentiles; null if there were none.' },
+  ),
 )
 const RECENT_FIELDS = {
   inFlight: integer({ description: 'The number of requests in flight.' }),
-  success: nullable(number({ description: 'The share of recent attempts that succeeded, from 0 to 1; null if there was none.' })),
+  success: nullable(number({ description: 'The share of recent attempts that succeeded, from 0 to 1; null if there were none.' })),
   latencyMs: LATENCY,
 }
 const STATUS_FIELDS = {
@@ -88,7 +93,7 @@ const STATUS_FIELDS = {
   ...RECENT_FIELDS,
   pending: integer({ description: 'The number of pending deliveries.' }),
   oldestPendingAt: nullable(time({ description: 'When the oldest pending delivery was accepted; null if none is pending.' })),
-  nextAttemptAt: nullable(time({ description: 'Earliest next attempt across all nodes.' })),
+  nextAttemptAt: nullable(time({ description: 'Earliest next attempt across all nodes; null if none is scheduled.' })),
 }
 const ALL_HEALTH = object({
   data: array(object({ destinationId: string(), ...STATUS_FIELDS })),
@@ -97,7 +102,12 @@ const ALL_HEALTH = object({
 const HEALTH = object({
   ...STATUS_FIELDS,
   ledger: object(LEDGER_FIELDS),
-  urls: array(object({ url: string(), ...RECENT_FIELDS }, { description: 'For each URL, as seen by the node that answers this request.' })),
+  urls: array(
+    object(
+      { url: string(), ...RECENT_FIELDS },
+      { description: 'The values for each URL, as measured by the node that answers this request.' },
+    ),
+  ),
 })
 
 /** The health of a destination without any attempt since the service started. */
@@ -187,7 +197,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       method: 'PATCH',
       path: '/destinations/:id',
       summary: 'Update a destination',
-      description: 'Changes only the fields that the request has, also within `batch`. `filter` is replaced as a whole.',
+      description: 'Changes only the fields that you send, including those inside `batch`. `filter` is replaced as a whole.',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
@@ -223,7 +233,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       path: '/destinations/:id/test',
       summary: 'Send a test message to a destination',
       description:
-        'Sends one sample message at once, even if the destination is disabled or paused, and returns the attempts. A test is not retried, and nothing is stored.',
+        'Immediately sends one sample message, even if the destination is disabled or paused, and returns the attempts. A test is not retried, and nothing is stored.',
       body: TEST,
       status: 200,
       answer: TEST_ANSWER,
@@ -248,7 +258,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       method: 'GET',
       path: '/destinations/:id/health',
       summary: 'Retrieve the health of a destination',
-      description: 'State of the circuit breaker, backlog, recent success rate and latency.',
+      description: 'Returns the state of the circuit breaker, the backlog, the recent success rate and the latency.',
       status: 200,
       answer: HEALTH,
       errors: ['destination_not_found'],

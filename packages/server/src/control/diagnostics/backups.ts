@@ -14,10 +14,10 @@ const BACKUP = object(
     state: oneOf(['copying', 'ready', 'failed']),
     doneBytes: integer({ description: 'The number of bytes copied so far.' }),
     totalBytes: integer({ description: 'The number of bytes to copy; once the backup is ready, the size of the file.' }),
-    error: nullable(string({ description: 'Why the backup failed; null if it did not.' })),
+    error: nullable(string({ description: 'Why the backup failed; null if it did not fail.' })),
     createdAt: time(),
   },
-  { title: 'Backup', description: 'A consistent copy of the store. It is removed after 15 minutes, unless it is deleted before.' },
+  { title: 'Backup', description: 'A consistent copy of the store. It is removed after 15 minutes, or when you delete it.' },
 )
 
 export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {

@@ -30,11 +30,11 @@ export function checkDestination(
       : {
           state: 'warning',
           message,
-          advice: `Pending deliveries wait until the destination is enabled: switchyard destinations enable ${id}`,
+          advice: `Pending deliveries wait until the destination is enabled. To enable it, run: switchyard destinations enable ${id}`,
         }
   }
   if (paused) {
-    const advice = `Pending deliveries wait, and the backlog grows, until the destination is resumed: switchyard destinations resume ${id}`
+    const advice = `The backlog grows until the destination is resumed. To resume it, run: switchyard destinations resume ${id}`
     return { state: 'warning', message: `${name} is paused; ${backlog}.`, advice }
   }
   const failures = `switchyard deliveries --destination ${id} --state pending`
@@ -78,7 +78,8 @@ export function createUrlChecks(dial: DialCheck | undefined, deadlineMs: number)
 }
 
 export function judgeDial(origin: string, report: DialReport | null, nowMs: number): Finding {
-  if (report === null) return { state: 'unknown', message: `The check of ${origin} did not start in time.`, advice: null }
+  if (report === null)
+    return { state: 'unknown', message: `The check of ${origin} did not start in time.`, advice: 'Run the diagnostics again.' }
   const { reason, error, address, certificateExpiresAtMs } = report
   const steps = [
     ['DNS', report.dnsMs],

@@ -19,14 +19,14 @@ export async function checkDisk(storePath: string, storedBytes: number | null): 
 }
 
 export function judgeDisk(freeBytes: number, storedBytes: number | null): Finding {
-  const message = `${inMib(freeBytes)} of disk space are free${storedBytes === null ? '' : `, and the store uses ${inMib(storedBytes)}`}.`
+  const message = `${inMib(freeBytes)} of disk space is free${storedBytes === null ? '' : `, and the store uses ${inMib(storedBytes)}`}.`
   if (freeBytes < LEAST_FREE_BYTES)
     return { state: 'bad', message, advice: 'Free disk space. When the disk is full, the service rejects messages with status 503.' }
   if (storedBytes !== null && freeBytes < storedBytes)
     return {
       state: 'warning',
       message,
-      advice: 'There is not enough space for a backup. Free disk space, or keep messages for fewer days.',
+      advice: 'There is not enough space for a backup. Free disk space, or lower SWITCHYARD_RETENTION_DAYS.',
     }
   return { state: 'good', message, advice: null }
 }

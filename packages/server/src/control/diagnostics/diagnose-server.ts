@@ -37,7 +37,7 @@ function checkConnections({ connections: { used, max } }: ServerFacts): NamedFin
     name,
     state: 'warning',
     message,
-    advice: 'Another node cannot connect: raise max_connections, or close connections of other programs.',
+    advice: 'There are not enough free connections for another node. Raise max_connections, or close connections of other programs.',
   }
 }
 

@@ -29,7 +29,7 @@ export function checkInspection(
   const { problems, ledger, recount } = inspection
   if (problems.length > 0) {
     const advice = isServer
-      ? 'Make a copy of the database in its present state, and check the log of the server.'
+      ? 'Make a copy of the database in its current state, and check the log of the server.'
       : 'The file is damaged. Stop the service, keep the damaged file, and restore the last good backup.'
     return [{ name: 'store_integrity', state: 'bad', message: `The database reports: ${few(problems)}.`, advice }]
   }
@@ -48,7 +48,7 @@ export function checkInspection(
           name: 'ledger',
           state: 'bad',
           message: `The ledger differs from a recount of the rows: ${few(differences)}.`,
-          advice: 'This is a bug. Make a backup of the store in its present state, and report it.',
+          advice: 'This is a bug. Make a backup of the store in its current state, and report it.',
         },
   ]
 }
@@ -58,7 +58,7 @@ export function checkRetention(inspection: StoreInspection | undefined, retentio
   if (inspection === undefined) return { name, state: 'unknown', message: 'The check did not finish in time.', advice: null }
   const { oldestMessageAtMs } = inspection
   const rule = `Messages are kept for ${retentionDays} ${retentionDays === 1 ? 'day' : 'days'}`
-  if (oldestMessageAtMs === null) return { name, state: 'good', message: `${rule}; none is stored.`, advice: null }
+  if (oldestMessageAtMs === null) return { name, state: 'good', message: `${rule}; no message is stored.`, advice: null }
   const message = `${rule}; the oldest is from ${isoTime(oldestMessageAtMs)}.`
   // Retention removes whole days, and runs once an hour.
   if (nowMs - oldestMessageAtMs < (retentionDays + 2) * DAY_MS) return { name, state: 'good', message, advice: null }

@@ -211,7 +211,7 @@ test('pending deliveries of a disabled or paused destination, or older than an h
   assert.deepEqual(checkDestination({ ...destination, paused: true }, { breaker: 'open' }, 5, 0, 1), {
     state: 'warning',
     message: 'd is paused; 5 pending, the oldest since 1970-01-01T00:00:00.000Z.',
-    advice: 'Pending deliveries wait, and the backlog grows, until the destination is resumed: switchyard destinations resume dst_1',
+    advice: 'The backlog grows until the destination is resumed. To resume it, run: switchyard destinations resume dst_1',
   })
   assert.equal(checkDestination({ ...destination, paused: true }, undefined, 0, null, 1).state, 'warning')
   assert.match(checkDestination({ ...destination, enabled: false, paused: true }, undefined, 1, 0, 1).message, /disabled/)

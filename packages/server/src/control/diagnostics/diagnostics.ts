@@ -22,9 +22,9 @@ export interface Check extends Finding {
 }
 
 const CHECK = object({
-  name: string({ description: 'The name of the check. It is stable.' }),
+  name: string({ description: 'The name of the check. Names do not change.' }),
   state: oneOf(['good', 'warning', 'bad', 'unknown'], { description: 'The result. `unknown` means that the check failed or timed out.' }),
-  message: string({ description: 'What was found.' }),
+  message: string({ description: 'The result as a sentence.' }),
   advice: nullable(string({ description: 'What to do next; null if nothing needs to be done.' })),
   destinationId: nullable(string()),
   url: nullable(string()),
@@ -178,7 +178,7 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
     const direction = ahead > 0 ? 'ahead of' : 'behind'
     return {
       state: 'warning',
-      message: `The wall clock is ${Math.round(Math.abs(ahead) / 1_000)} s ${direction} schedule time: it was changed since the service started, or was set back before.`,
+      message: `The wall clock is ${Math.round(Math.abs(ahead) / 1_000)} s ${direction} schedule time: it was changed after the service started, or it had been set back before the start.`,
       advice:
         'Retries follow schedule time and are not affected. Synchronize the clock with NTP, and restart the service once it is correct.',
     }

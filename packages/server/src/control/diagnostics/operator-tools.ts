@@ -9,9 +9,9 @@ export interface Installation {
   startedAtMs: number
   /** Null if the store is not a file. */
   storePath: string | null
-  /** The location of the store for people: the path, or hosts and database without the credentials. */
+  /** The location of the store for display: the path, or hosts and database without the credentials. */
   storePlace: string
-  /** The name of this process for people. */
+  /** The display name of this process. */
   nodeName: string
   secretKey: { from: 'environment' } | { from: 'file'; path: string }
   retentionDays: number

@@ -9,18 +9,22 @@ const MS = nullable(number())
 export const ATTEMPT_FIELDS = {
   url: string({
     description:
-      'The URL of the attempt. Query values are not stored with an attempt. Admins see the present query values of the destination, if exactly one of its URLs matches; otherwise, and for viewers, they are shown as (hidden).',
+      'The URL of the attempt. Query values are not stored with an attempt. Admins see the current query values of the destination if exactly one of its URLs matches. In all other cases, and for viewers, the values are shown as `(hidden)`.',
   }),
-  address: nullable(string({ description: 'The IP address that the service connected to; null if it did not get that far.' })),
+  address: nullable(
+    string({
+      description: 'The IP address that the service connected to; null if the attempt ended before it had an address to connect to.',
+    }),
+  ),
   startedAt: time(),
   status: nullable(integer({ description: 'The HTTP status of the response; null if there was none.' })),
   reason: nullable(string({ description: 'Why the attempt failed, as a stable code; null on success.' })),
   error: nullable(string({ description: 'Why the attempt failed, as a sentence; null on success.' })),
   timings: object(
     { dnsMs: MS, connectMs: MS, tlsMs: MS, firstByteMs: MS, totalMs: number() },
-    { description: 'The duration of each phase in milliseconds; null for a phase that did not take place.' },
+    { description: 'The duration of each phase in milliseconds; null for a phase that was skipped or not reached.' },
   ),
-  responseStart: nullable(string({ description: 'The start of the response body. Kept for failures and tests only.' })),
+  responseStart: nullable(string({ description: 'The start of the response body. It is kept only for failed attempts and tests.' })),
 }
 
 export function attemptView(attempt: TestAttempt, shownUrl: (url: string) => string) {

@@ -56,7 +56,9 @@ const FILTERS = {
 const FAILURE_STATES = ['failed', 'expired', 'cancelled'] as const satisfies readonly FailureCause['state'][]
 const CAUSES_FILTERS = {
   destinationId: optional(string({ min: 1, description: 'Only deliveries to this destination.' })),
-  state: optional(oneOf(FAILURE_STATES, { description: 'Only deliveries in this state. If left out, in any of the three states.' })),
+  state: optional(
+    oneOf(FAILURE_STATES, { description: 'Only deliveries in this state. If left out, deliveries in all three states are counted.' }),
+  ),
   from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
   to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
 }
@@ -77,7 +79,10 @@ const CAUSE = object(
 )
 const CAUSES = object({
   data: array(CAUSE, { description: 'Sorted by the newest failure of each cause, newest first.' }),
-  counted: integer({ description: 'The number of failures that were counted: at most 100,000, the newest of each destination and state.' }),
+  counted: integer({
+    description:
+      'The number of failures that were counted. The limit is about 100,000, divided among all destinations and states; the newest of each are counted.',
+  }),
 })
 
 export const DELIVERY_FIELDS = {
@@ -98,9 +103,12 @@ export const DELIVERY_FIELDS = {
   replayOf: nullable(string({ description: 'If this delivery is a replay, the id of the delivery that it repeats.' })),
   replayJobId: nullable(string({ description: 'If a replay job created this delivery, the id of the job.' })),
   replayedBy: nullable(
-    string({ description: 'The id of the newest delivery of the same message to the same destination, if there is a later one.' }),
+    string({
+      description:
+        'The id of the newest delivery of the same message to the same destination, if there is one after this delivery; otherwise null.',
+    }),
   ),
-  nextAttemptAt: nullable(time({ description: 'When the next attempt of a pending delivery is due; null if it is due now.' })),
+  nextAttemptAt: nullable(time({ description: 'When the next attempt is due; null if it is due now or the delivery is not pending.' })),
   settledAt: nullable(time({ description: 'When the delivery reached its final state; null while it is pending.' })),
 }
 export const ATTEMPTS = array(object({ attempt: integer(), ...ATTEMPT_FIELDS }))
@@ -108,14 +116,16 @@ const DELIVERY = object(DELIVERY_FIELDS, { title: 'Delivery' })
 const DELIVERY_DETAIL = object({
   ...DELIVERY_FIELDS,
   attempts: ATTEMPTS,
-  traceId: nullable(string({ description: 'The trace id of the sender, which the request passes on in its traceparent header.' })),
+  traceId: nullable(
+    string({ description: 'The trace id of the sender. Requests to the destination pass it on in their `traceparent` header.' }),
+  ),
   request: nullable(
     object(
       {
         headers: record(
           string({
             description:
-              "Viewers see (hidden) in place of signatures and of the values of the destination's own headers. Admins see a signature only if it is the one that was sent; otherwise they see (added when sent) or (not shown).",
+              "Viewers see `(hidden)` instead of signatures and of the values of headers from the destination's settings. Admins see a signature only if it is the one that was sent. Otherwise they see `(added when sent)` or `(not shown)`.",
           }),
         ),
         body: string(),
@@ -159,7 +169,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     // An attempt sends the same request to all URLs.
     const answered = history.some((request) => request.attempt === last?.attempt && wasAnswered(request))
     if (last !== undefined && !answered && isSigned(headers)) {
-      notes.push('The receiver did not answer, so the request may not have reached it. Therefore its signatures are not shown.')
+      notes.push('The receiver did not answer, so the request may not have reached it. For this reason, its signatures are not shown.')
     }
     const note = notes.length === 0 ? null : notes.join(' ')
     if (role !== 'admin') return { headers: replaceSignatures(hideOwnHeaders(headers, destination), HIDDEN), body, note }
@@ -177,13 +187,13 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     const [change] = (await store.history.audit(changes, { limit: 1, cursor: null })).data
     if (change !== undefined)
       notes.push(
-        `The destination was changed at ${isoTime(change.atMs)}, after this request. The reconstruction uses its present settings.`,
+        `The destination was changed at ${isoTime(change.atMs)}, after this request. The reconstruction uses its current settings.`,
       )
     if (last.gathered !== undefined && gathered === null)
       notes.push('The request also contained messages of other calls, whose records are no longer stored.')
     if (missing > 0)
       notes.push(
-        `${missing} of the messages in the request ${missing === 1 ? 'is' : 'are'} not shown: no longer stored, or too large together.`,
+        `${missing} of the messages in the request ${missing === 1 ? 'is' : 'are'} not shown, because the stored messages were deleted or are too large to show together.`,
       )
     return notes
   }

@@ -79,7 +79,7 @@ test('a message is listed as it was accepted and as it is delivered', async (t) 
   for (const name of [id, 'm-1']) assert.equal((await call('GET', `/api/messages/${name}`)).body.id, id)
 })
 
-test('one message shows the present state of its deliveries', async (t) => {
+test('a message includes the current state of its deliveries', async (t) => {
   const { call, fixture, send, one, two } = await setUp(t)
   await send([track('m-1')], [one, two])
   await settleAll(fixture, two, 'failed', FAILED)
@@ -417,6 +417,6 @@ test('the request of an attempt has a note if the destination was changed since'
   await call('PATCH', `/api/destinations/${one}`, { headers: { 'X-New': '1' } })
   assert.match(
     (await call('GET', path)).body.request.note,
-    /^The destination was changed at \d{4}-.*Z, after this request\. The reconstruction uses its present settings\.$/,
+    /^The destination was changed at \d{4}-.*Z, after this request\. The reconstruction uses its current settings\.$/,
   )
 })

@@ -9,7 +9,7 @@ const id = (description: string) => optional(string({ max: 100, description }))
 
 const LIVE_QUERY = object({
   sourceId: id('Only events of messages from this source.'),
-  destinationId: id('Only attempts for this destination.'),
+  destinationId: id('Only attempts to deliver to this destination.'),
   type: optional(oneOf([...MESSAGE_TYPES, 'delete'], { description: 'Only messages of this type, and attempts to deliver them.' })),
   messageId: id('Only the message with this messageId, and attempts to deliver it.'),
   event: optional(string({ max: 200, description: 'Only messages with this event name, and attempts to deliver them.' })),
@@ -27,13 +27,15 @@ const LIVE_QUERY = object({
 const LIVE_EVENT = object(
   {
     at: optional(time()),
-    sourceId: optional(nullable(string({ description: 'The source. If an attempt has several messages, the source of the first one.' }))),
+    sourceId: optional(
+      nullable(string({ description: 'The source. If the request of an attempt contains several messages, the source of the first one.' })),
+    ),
     messageId: optional(nullable(string())),
     type: optional(
       nullable(
         string({
           description:
-            'The type of the message. If an attempt has several messages, this field and the next three are those of the first one.',
+            'The type of the message. If the request of an attempt contains several messages, this field and the next three are those of the first one.',
         }),
       ),
     ),
@@ -44,7 +46,7 @@ const LIVE_EVENT = object(
     bytes: optional(nullable(integer({ description: 'The size of the message as JSON.' }))),
     message: optional(nullable(anyObject({ description: 'The message as it is sent to webhooks; null if it is larger than 8 KB.' }))),
     code: optional(string({ description: 'The error code of the rejection.' })),
-    messages: optional(integer({ description: 'The number of messages that were rejected, or that the request of the attempt has.' })),
+    messages: optional(integer({ description: 'The number of rejected messages; for an attempt, the number of messages in its request.' })),
     sample: optional(string({ description: 'The start of the rejected message or request, without write keys.' })),
     destinationId: optional(string()),
     deliveryId: optional(string()),
@@ -60,20 +62,22 @@ const LIVE_EVENT = object(
     traceId: optional(nullable(string())),
     count: optional(
       integer({
-        description: 'The number of events that were left out of the stream, because they came too fast or the client read too slowly.',
+        description: 'The number of events that were dropped, because there were too many or the client read too slowly.',
       }),
     ),
     accepted: optional(
       integer({
         description:
-          'How many of the dropped events are accepted messages. Events that other nodes dropped are not included; the same applies to the next three fields.',
+          'How many of the dropped events are accepted messages. This field and the next three do not include events that other nodes dropped.',
       }),
     ),
     rejected: optional(integer({ description: 'How many of the dropped events are rejected messages.' })),
     attempts: optional(integer({ description: 'How many of the dropped events are attempts.' })),
     failures: optional(integer({ description: 'How many of the dropped events are failed attempts.' })),
   },
-  { description: 'Events have the names `accepted`, `rejected`, `attempt` and `dropped`. Each has some of these fields.' },
+  {
+    description: 'Events have the names `accepted`, `rejected`, `attempt` and `dropped`. The data of each event has some of these fields:',
+  },
 )
 
 export function liveRoutes({ store, live }: ControlParts): Route[] {
@@ -82,7 +86,7 @@ export function liveRoutes({ store, live }: ControlParts): Route[] {
       method: 'GET',
       path: '/live',
       summary: 'Stream live events',
-      description: 'Accepted messages, rejected messages and delivery attempts, as they happen.',
+      description: 'Sends an event for each accepted message, rejected message and delivery attempt, as it happens.',
       query: LIVE_QUERY,
       status: 200,
       answer: LIVE_EVENT,

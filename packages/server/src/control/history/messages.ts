@@ -38,13 +38,13 @@ const MESSAGE_FIELDS = {
   message: nullable(anyObject({ description: 'The message as it is sent to destinations; null if it was purged.' })),
   skips: array(object({ destinationId: nullable(string()), reason: string(), message: string() }), {
     description:
-      'The destinations that the message was not sent to, with the reason. An entry without a destination says why the message is sent to none.',
+      'The destinations that the message was not sent to, with the reason. If `destinationId` is null, the entry explains why the message was not sent to any destination.',
   }),
 }
 const MESSAGE = object({ ...MESSAGE_FIELDS, deliveries: array(object({ id: string(), destinationId: string() })) })
 const TIMELINE = array(
   object({
-    at: nullable(time({ description: 'When it happened or is due; null for entries that describe the present or are due now.' })),
+    at: nullable(time({ description: 'When it happened or is due; null for entries that describe the current state or are due now.' })),
     what: oneOf(TIMELINE_KINDS),
     sentence: string({ description: 'What happened, as a sentence for display.' }),
     destinationId: nullable(string()),
@@ -55,7 +55,7 @@ const TIMELINE = array(
 const DUPLICATES = nullable(
   object(
     { count: integer(), lastAt: time() },
-    { description: 'How often a message with the same messageId was received again and dropped as a duplicate; null if never.' },
+    { description: 'How often the message was received again and dropped as a duplicate; null if it was received only once.' },
   ),
 )
 const MESSAGE_DETAIL = object({
@@ -69,7 +69,7 @@ const MESSAGE_DETAIL = object({
       destinationName: nullable(string({ description: 'The name of the destination; null if it was deleted.' })),
       attempts: ATTEMPTS,
     }),
-    { description: 'The deliveries, with their present state and all attempts.' },
+    { description: 'The deliveries, with their current state and all attempts.' },
   ),
   story: TIMELINE,
   others: array(
@@ -149,7 +149,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
       method: 'GET',
       path: '/messages/:id',
       summary: 'Retrieve a message by its id or messageId',
-      description: 'Returns the message with its timeline and its deliveries, or the reasons why it was not sent to a destination.',
+      description: 'Returns the message with its timeline and its deliveries, and the reasons why it was not sent to other destinations.',
       status: 200,
       answer: MESSAGE_DETAIL,
       errors: ['message_not_found'],

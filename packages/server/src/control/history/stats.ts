@@ -33,11 +33,13 @@ const STATS_QUERY = object({
   sourceId: optional(string({ max: 100, description: 'Counts of messages from this source.' })),
   destinationId: optional(string({ max: 100, description: 'Counts of deliveries to this destination.' })),
   from: optional(queryTime({ description: `The start of the period. Default: ${DEFAULT_POINTS} steps before the end.` })),
-  to: optional(queryTime({ description: 'The end of the period. Default: now. A step that begins at this time is not included.' })),
+  to: optional(
+    queryTime({ description: 'The end of the period. Default: the current time. A step that begins at this time is not included.' }),
+  ),
   step: withDefault(
     oneOf(STEPS, {
       description:
-        'The length of a step. Counts per minute are kept as long as messages, counts per hour and day for 90 days; older steps have the value 0.',
+        'The length of a step. Counts per minute are kept as long as messages. Counts per hour and per day are kept for 90 days. Older steps have the value 0.',
     }),
     '1m',
   ),
@@ -109,7 +111,7 @@ function subjectOf(
   destinationId: string | undefined,
 ): { kind: StatKind; subject: string } {
   if (sourceId !== undefined && destinationId !== undefined)
-    throw invalidField('destinationId', 'cannot be combined with sourceId. Request the series of a source or of a destination')
+    throw invalidField('destinationId', 'cannot be combined with sourceId. Send only one of them')
   if (sourceId !== undefined) {
     if (!sources.has(sourceId)) throw new ApiError('source_not_found')
     return { kind: 'source', subject: sourceId }
@@ -125,7 +127,8 @@ function period(from: number | undefined, to: number, stepMs: number): { fromMs:
   const fromMs = from === undefined ? toMs - DEFAULT_POINTS * stepMs : Math.floor(from / stepMs) * stepMs
   if (fromMs >= toMs) throw invalidField('from', 'must be before to')
   // Rounding can extend the period beyond the range of times that ISO 8601 can express.
-  if (parseTime(fromMs) === undefined || parseTime(toMs) === undefined) throw invalidField('to', 'is too far from the present')
+  if (parseTime(fromMs) === undefined || parseTime(toMs) === undefined)
+    throw invalidField('to', 'is too far in the past or future. Choose a period closer to the current time')
   const points = (toMs - fromMs) / stepMs
   if (points > MAX_POINTS)
     throw invalidField(

@@ -23,7 +23,7 @@ export const TIMELINE_KINDS = [
 export type TimelineKind = (typeof TIMELINE_KINDS)[number]
 
 export interface TimelineEntry {
-  /** Null for an entry that describes the present or is due now. */
+  /** Null for an entry that describes the current state or is due now. */
   at: string | null
   what: TimelineKind
   sentence: string
@@ -31,7 +31,7 @@ export interface TimelineEntry {
   deliveryId: string | null
 }
 
-/** The present state of the source and the destinations, which the sentences mention. */
+/** The current state of the source and the destinations, which the sentences mention. */
 export interface TimelineContext {
   sourceName: string | null
   /** Undefined if the destination was deleted. */
@@ -103,7 +103,7 @@ export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDet
   })
 }
 
-/** Sorted by time. Entries about the present follow, and pending deliveries come last. */
+/** Sorted by time. Entries about the current state follow, and pending deliveries come last. */
 function inOrder(entries: readonly Entry[]): Entry[] {
   const rank = ({ what, atMs }: Entry): number => (what === 'waiting' ? 2 : atMs === null ? 1 : 0)
   return [...entries].sort((a, b) => rank(a) - rank(b) || (a.atMs ?? 0) - (b.atMs ?? 0))

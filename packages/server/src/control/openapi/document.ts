@@ -40,7 +40,7 @@ const ERROR: JsonSchema = {
     success: { type: 'boolean', const: false },
     error: { type: 'string', description: 'The same as `code`. Public client libraries read one or the other.' },
     code: { type: 'string', description: 'The error code. It is stable, so programs can rely on it.' },
-    message: { type: 'string', description: 'What is wrong and what to do, for people. The text may change.' },
+    message: { type: 'string', description: 'A human-readable explanation of what is wrong and what to do. The text may change.' },
     field: {
       type: 'string',
       description: 'The field or parameter that the error is about, such as `urls[0]`. Left out if the error is not about a field.',

@@ -27,7 +27,7 @@ export function serviceOperations(): Operation[] {
     },
     {
       ...get('/metrics', 'getMetrics', 'Retrieve metrics for Prometheus', {
-        description: 'The metrics, in the text format of Prometheus. The reference of metrics lists all of them.',
+        description: 'The metrics, in the text format of Prometheus. The metrics reference describes each of them.',
         type: 'text/plain',
         schema: { type: 'string' },
       }),

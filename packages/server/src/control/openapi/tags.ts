@@ -20,8 +20,7 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
   },
   messages: {
     name: 'Messages',
-    description:
-      'Messages that were accepted, with the destinations that they were sent to, and the reasons why they were not sent to others.',
+    description: 'Accepted messages, with the destinations that they were sent to, and the reasons why they were not sent to others.',
   },
   deliveries: { name: 'Deliveries', description: 'A delivery is one message for one destination. It has a state and a list of attempts.' },
   replays: { name: 'Replays', description: 'A replay job sends many deliveries again. It continues after a restart of the service.' },
@@ -29,7 +28,7 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
     name: 'Deletions',
     description: 'A deletion request deletes the stored messages of users and sends a `delete` message to the destinations.',
   },
-  suppressions: { name: 'Suppressions', description: 'The new messages of a suppressed user are dropped.' },
+  suppressions: { name: 'Suppressions', description: 'If a user is suppressed, new messages of this user are dropped.' },
   'oauth-apps': {
     name: 'OAuth applications',
     description: 'An OAuth application can request access tokens for its sources. It authenticates with its public keys.',

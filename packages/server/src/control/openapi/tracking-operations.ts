@@ -33,7 +33,8 @@ const COMMON_FIELDS = {
     type: ['string', 'null'],
     minLength: 1,
     maxLength: MAX_MESSAGE_ID_LENGTH,
-    description: 'Identifies duplicates: within 24 hours, a source accepts each messageId once. Generated if left out.',
+    description:
+      'The id of the message, which is used to drop duplicates: a source accepts each messageId only once within 24 hours. Generated if left out.',
   },
   timestamp: text(
     'When the event happened, in ISO 8601. Defaults to the time of receipt. A message more than 24 hours old counts as historical.',
@@ -192,7 +193,7 @@ function batchOperation(name: string, id: string, summary: string, aliasOf?: str
     batch: { type: 'array', maxItems: MAX_BATCH_MESSAGES, items: messageSchema(), description: 'The messages, each with its `type`.' },
     writeKey: WRITE_KEY,
     sentAt: text(
-      'When the batch was sent, according to the clock of the sender. The service uses it to correct timestamps if that clock is wrong.',
+      'When the batch was sent, according to the clock of the sender. The service uses it to correct the timestamps of messages if that clock is wrong.',
     ),
     context: anything('Applies to all messages of the batch. Values in a message take precedence.'),
     integrations: anything('Applies to all messages of the batch. Values in a message take precedence.'),
@@ -272,7 +273,7 @@ function pixelOperation(): Operation {
     path: '/v1/pixel/{type}',
     id: 'getPixel',
     tag: TRACKING,
-    summary: 'Send a message as the URL of an image, for e-mails',
+    summary: 'Send a message by loading an image, for use in e-mails',
     description: 'The response is always the image, even if the call is not valid. `GET /api/rejections` shows rejected calls.',
     security: 'none',
     parameters,
@@ -313,7 +314,10 @@ function settingsOperation(): Operation {
           additionalProperties: true,
         },
       },
-      { status: 304, description: 'The settings still have the `ETag` in `If-None-Match`. Caches may keep them for five minutes.' },
+      {
+        status: 304,
+        description: 'The settings have not changed: their `ETag` matches `If-None-Match`. Caches may keep them for five minutes.',
+      },
     ],
     errors: ['not_found', 'invalid_request'],
   }

@@ -32,7 +32,7 @@ const RATE = nullable(
   integer({
     min: 1,
     max: 100_000,
-    description: 'The maximum number of deliveries per second; null for as fast as the destinations accept them.',
+    description: 'The maximum number of deliveries per second; null for no limit other than the speed of the destinations.',
   }),
 )
 
@@ -44,7 +44,7 @@ const NEW_REPLAY = object({
     array(oneOf(STATES), {
       min: 1,
       identity: (state) => state,
-      description: 'Only deliveries in one of these states. If left out: failed and expired.',
+      description: 'Only deliveries in one of these states. Default: failed and expired.',
     }),
   ),
   reason: optional(string({ min: 1, max: 100, description: 'Only deliveries with this reason, such as `timeout`.' })),
@@ -59,7 +59,7 @@ const NEW_REPLAY = object({
     }),
   ),
   ratePerSecond: optional(RATE),
-  dryRun: withDefault(boolean({ description: 'If true, counts the deliveries that the job would have and creates no job.' }), false),
+  dryRun: withDefault(boolean({ description: 'If true, only counts the matching deliveries. No job is created.' }), false),
 })
 const REPLAY_PATCH = object({
   state: optional(oneOf(['running', 'paused', 'cancelled'], { description: 'The new state. A cancelled job cannot be resumed.' })),
@@ -107,7 +107,7 @@ const JOB = object({
 })
 const DRY_RUN = object({
   dryRun: boolean(),
-  total: integer({ description: 'The number of deliveries that the job would have.' }),
+  total: integer({ description: 'The number of deliveries that match.' }),
   alreadyReplayed: integer({
     description:
       'The number of these deliveries that would be skipped, because the message is pending again, was delivered since, or has a later failed delivery, which would be replayed instead.',

@@ -25,12 +25,12 @@ const MAX_WRITE_KEYS = 100
 const writeKeys = (description: string) => array(WRITE_KEY, { min: 1, max: MAX_WRITE_KEYS, identity: (key) => key, description })
 
 const SOURCE_FIELDS = {
-  name: string({ min: 1, max: 100, description: 'The name for people.', check: nameProblem }),
+  name: string({ min: 1, max: 100, description: 'The display name.', check: nameProblem }),
   enabled: withDefault(boolean({ description: 'Whether messages with a write key of the source are accepted.' }), true),
   requireOAuth: withDefault(boolean({ description: 'Whether requests need an access token in addition to the write key.' }), false),
 }
 const NEW_SOURCE = object({ ...SOURCE_FIELDS, writeKeys: optional(writeKeys('The write keys. If left out, one is generated.')) })
-const SOURCE_PATCH = object(patchOf({ ...SOURCE_FIELDS, writeKeys: writeKeys('The write keys, which replace all present ones.') }))
+const SOURCE_PATCH = object(patchOf({ ...SOURCE_FIELDS, writeKeys: writeKeys('The new write keys. They replace all existing ones.') }))
 const NEW_WRITE_KEY = object({ key: optional(WRITE_KEY) })
 
 const SOURCE_VIEW_FIELDS = {
@@ -78,7 +78,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       method: 'POST',
       path: '/sources',
       summary: 'Create a source',
-      description: 'If the request has no write keys, one is generated.',
+      description: 'If you leave out `writeKeys`, one write key is generated.',
       query: CREATION_QUERY,
       body: NEW_SOURCE,
       status: 201,
@@ -108,7 +108,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       method: 'PATCH',
       path: '/sources/:id',
       summary: 'Update a source',
-      description: 'Changes only the fields that the request has. `writeKeys` replaces all write keys.',
+      description: 'Changes only the fields that you send. `writeKeys` replaces all existing write keys.',
       body: SOURCE_PATCH,
       status: 200,
       answer: SOURCE,
@@ -126,7 +126,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       method: 'DELETE',
       path: '/sources/:id',
       summary: 'Delete a source',
-      description: 'Requests with its write keys are rejected from then on. Messages that were accepted before are still delivered.',
+      description: 'Afterwards, requests with its write keys are rejected. Messages that were already accepted are still delivered.',
       status: 204,
       tagged: true,
       errors: ['source_not_found'],
@@ -140,7 +140,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       method: 'POST',
       path: '/sources/:id/write-keys',
       summary: 'Add a write key to a source',
-      description: 'If the request has no key, one is generated.',
+      description: 'If you leave out `key`, a write key is generated.',
       body: NEW_WRITE_KEY,
       status: 201,
       answer: SOURCE_WITH_KEY,
@@ -149,7 +149,10 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
         const key = body.key ?? generateWriteKey()
         const added = ({ writeKeys }: Source): Partial<NewSource> => {
           if (writeKeys.includes(key))
-            throw new ApiError('write_key_taken', { message: 'The source already has this write key.', field: 'key' })
+            throw new ApiError('write_key_taken', {
+              message: 'The source already has this write key. Choose another key, or leave it out to get a new one.',
+              field: 'key',
+            })
           if (writeKeys.length >= MAX_WRITE_KEYS)
             throw new ApiError('too_many_write_keys', {
               message: `The source has ${MAX_WRITE_KEYS} write keys, which is the maximum. Remove a key first.`,
@@ -163,7 +166,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       method: 'DELETE',
       path: '/sources/:id/write-keys/:key',
       summary: 'Remove a write key from a source',
-      description: 'Requests with the key are rejected from then on. The last write key of a source cannot be removed.',
+      description: 'Afterwards, requests with the key are rejected. The last write key of a source cannot be removed.',
       status: 204,
       errors: ['source_not_found', 'write_key_not_found', 'last_write_key'],
       async handle({ params, actor }) {
