@@ -1,6 +1,6 @@
-// The documentation site as a reader meets it, in a real browser: every page that the sidebars lead to opens from its address at both
-// widths, nothing is wider than the window, the console stays clean (violations of the policy are errors there), and no request
-// leaves the service. Search, the dark scheme, moving within the site and the reference of the API work.
+// The documentation site in a real browser: the pages in the sidebars open at both widths, nothing is wider than the window, the console has
+// no errors (violations of the content security policy are errors there), and no request goes to another host. Search, dark mode, navigation
+// within the site and the API reference work.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -13,7 +13,7 @@ let browser: TestBrowser
 let service: InProcessService
 
 before(async () => {
-  assert.ok(await buildDocs(), 'the site can be built')
+  assert.ok(await buildDocs(), 'the site cannot be built')
   ;[browser, service] = await Promise.all([startBrowser(), startInProcess()])
 })
 after(async () => {
@@ -24,14 +24,14 @@ after(async () => {
 const open = (width: number, theme: Theme = 'light'): Promise<Tab> =>
   browser.open({ url: service.url, token: '' }, { token: null, width, theme })
 
-/** The links of a page's sidebar and navigation that stay in the site. */
+/** The links in the sidebar and navigation bar of a page that lead to other pages of the site. */
 const LINKS = `[...document.querySelectorAll('.VPSidebar a[href], .VPNavBarMenu a[href]')]
   .filter((link) => link.origin === location.origin && !link.hasAttribute('target')).map((link) => link.pathname)`
 
-/** Vue has taken over the page that was sent, and there is nothing in it that the policy would have stopped. */
+/** Whether the page is loaded and Vue has hydrated it, which it could not do if the content security policy blocked its scripts. */
 const IS_READY = `document.readyState === 'complete' && document.querySelector('#app')?.__vue_app__ !== undefined`
 
-/** One page of each sidebar names the others. */
+/** Collects the pages of the site. One page of each sidebar is enough, because its sidebar links to the others. */
 async function pages(tab: Tab): Promise<string[]> {
   const found = new Set(['/docs/'])
   for (const from of ['/docs/', '/docs/reference/http', '/docs/decisions/']) {
@@ -42,11 +42,11 @@ async function pages(tab: Tab): Promise<string[]> {
 }
 
 suite('documentation', { concurrency: 2 }, () => {
-  test('pages open, at 1280 and 390 pixels: no error, no violation of the policy, no overflow', async () => {
+  test('pages open at 1280 and 390 pixels without errors, violations of the content security policy or overflow', async () => {
     await using tab = await open(WIDE)
     const all = await pages(tab)
     assert.ok(all.length > 40, `${all.length} pages`)
-    // Every day a part of them, with SWITCHYARD_LONG_TESTS=1 all. That every link leads somewhere is held by the build.
+    // Opens only some of the pages, unless SWITCHYARD_LONG_TESTS=1. The build already checks that no link is broken.
     const opened = all.filter((path, at) => IS_LONG || at % (/decisions\/\d/.test(path) ? 6 : 2) === 0)
     let width = WIDE
     for (const path of opened) {
@@ -55,7 +55,7 @@ suite('documentation', { concurrency: 2 }, () => {
       await tab.until(IS_READY)
       assert.equal(await tab.page.evaluate('document.querySelectorAll("main h1").length'), 1, `${path} has one heading`)
       assert.deepEqual(await tab.overflowing(), [], `${path} at ${width}`)
-      // Each is loaded at one width and brought to the other, in turn.
+      // Each page is loaded at one width and resized to the other. The first width alternates.
       width = width === WIDE ? NARROW : WIDE
       await tab.page.setViewportSize({ width, height: 844 })
       assert.deepEqual(await tab.overflowing(), [], `${path} at ${width}`)
@@ -69,7 +69,7 @@ suite('documentation', { concurrency: 2 }, () => {
     assert.match(await tab.page.evaluate<string>('getComputedStyle(document.body).fontFamily'), /^"?Inter Variable"?,/)
     await tab.until('document.fonts.check(\'1em "Inter Variable"\') && [...document.fonts].some(({ status }) => status === "loaded")')
     const fonts = tab.requested.filter((address) => address.endsWith('.woff2'))
-    // Once, although it is preloaded: the preloaded copy is the one that is used.
+    // Only one request, because the preloaded copy is used.
     assert.deepEqual(
       fonts.map((address) => address.replace(/\.[\w-]{8}\.woff2$/, '')),
       [`${service.url}/docs/assets/inter-latin-wght-normal`],
@@ -77,7 +77,7 @@ suite('documentation', { concurrency: 2 }, () => {
     tab.check()
   })
 
-  test('search finds a page by a word in it, and leads there', async () => {
+  test('search finds a page by a word in it, and opens the page', async () => {
     await using tab = await open(NARROW)
     await tab.visit('/docs/')
     await tab.page.getByRole('button', { name: 'Search' }).click()
@@ -91,7 +91,7 @@ suite('documentation', { concurrency: 2 }, () => {
     tab.check()
   })
 
-  test('moving within the site loads the next page alone, and code there has its colours', async () => {
+  test('navigation within the site does not reload the document, and code is highlighted', async () => {
     await using tab = await open(WIDE, 'dark')
     await tab.visit('/docs/')
     await tab.page.locator('.VPSidebar').getByRole('link', { name: 'OAuth 2.0' }).click()
@@ -104,7 +104,7 @@ suite('documentation', { concurrency: 2 }, () => {
     tab.check()
   })
 
-  test('dark is dark, by the system and by the switch, and is remembered', async () => {
+  test('dark mode follows the system and the switch, and the choice is remembered', async () => {
     await using tab = await open(WIDE)
     const background = (): Promise<string> => tab.page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
     await tab.visit('/docs/')
@@ -136,7 +136,7 @@ suite('documentation', { concurrency: 2 }, () => {
     tab.check()
   })
 
-  test('an address that is not there says so, within the site', async () => {
+  test('an unknown address shows the 404 page of the site', async () => {
     await using tab = await open(NARROW)
     tab.expected.push(/status of 404/)
     const answer = await tab.page.goto(`${service.url}/docs/guide/nothing`)
@@ -145,7 +145,7 @@ suite('documentation', { concurrency: 2 }, () => {
     tab.check()
   })
 
-  test('axe-core finds nothing serious', async () => {
+  test('axe-core finds no serious problems', async () => {
     for (const [path, width, theme] of [
       ['/docs/', WIDE, 'light'],
       ['/docs/guide/oauth', NARROW, 'dark'],

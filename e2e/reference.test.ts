@@ -1,4 +1,4 @@
-// docs/reference says what the code says: each page is made again and compared, and no error code is left without use.
+// docs/reference is up to date: each page is generated again and compared. Every error code is used, tested and documented.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -16,10 +16,10 @@ import { errorsOf, type OpenApi, operationsOf } from '../scripts/reference/opena
 import { REFERENCE_PAGES, writtenText } from '../scripts/reference.ts'
 
 for (const page of REFERENCE_PAGES) {
-  test(`${page.path} says what the code says`, async () => {
+  test(`${page.path} is up to date`, async () => {
     const text = await page.render()
-    // A type may be undefined; a sentence may not.
-    if (page.path.endsWith('.md')) assert.ok(!/undefined|\[object Object\]/.test(text), 'something is missing in it')
+    // The word undefined is valid in TypeScript types, but not in prose.
+    if (page.path.endsWith('.md')) assert.ok(!/undefined|\[object Object\]/.test(text), 'a value is missing in the text')
     assert.ok(text === writtenText(page), `${page.path} is out of date. Run: node scripts/run.mjs scripts/reference.ts`)
   })
 }
@@ -52,7 +52,7 @@ test('every operation is on exactly one page of the HTTP API, with its command; 
     assert.ok(written('docs/reference/config.md').includes(`| \`${variable}\` |`), variable)
 })
 
-test('a command can be pasted into a shell whatever its example holds', () => {
+test('the example command is quoted for the shell', () => {
   const command = curlOf({
     method: 'post',
     path: '/things/{id}',
@@ -75,28 +75,28 @@ test('a command can be pasted into a shell whatever its example holds', () => {
   )
 })
 
-/** Given before it is known which operation is asked for. */
+/** Errors that are returned before a request is matched to an operation. */
 const OF_ANY_REQUEST = {
-  not_found: 'a path that is not there',
-  method_not_allowed: 'a method that a path does not take',
-  headers_too_large: 'node:http reads the headers before there is a request',
+  not_found: 'an unknown path',
+  method_not_allowed: 'a method that the path does not support',
+  headers_too_large: 'node:http rejects the headers before it emits a request',
 }
 
-test('every error code is given by an operation that says so, or by any request', () => {
+test('every error code is documented for an operation, or can be returned for any request', () => {
   const document: OpenApi = describedApi()
-  const given = new Set([
+  const documented = new Set([
     ...operationsOf(document).flatMap((operation) => errorsOf(document, operation).flatMap(({ codes }) => codes)),
     ...Object.keys(OF_ANY_REQUEST),
   ])
   const known = [...Object.keys(API_ERRORS), ...Object.keys(REFUSALS)]
   assert.deepEqual(
-    known.filter((code) => !given.has(code)),
+    known.filter((code) => !documented.has(code)),
     [],
-    'codes that nothing gives',
+    'error codes that no operation documents',
   )
 })
 
-test('every error code is named by a test, as what a request is refused with', () => {
+test('every error code is mentioned in a test', () => {
   const root = join(import.meta.dirname, '..')
   const texts = globSync(['packages/{server,protocol}/src/**/*.test.ts', 'e2e/*.test.ts'], { cwd: root })
     .filter((path) => !path.endsWith('reference.test.ts'))
@@ -108,7 +108,7 @@ test('every error code is named by a test, as what a request is refused with', (
   assert.deepEqual(untested, [])
 })
 
-test('every error code has advice, a sentence each', () => {
+test('every error code has advice, written as a sentence', () => {
   for (const code of [...Object.keys(API_ERRORS), ...Object.keys(REFUSALS)]) {
     assert.match((ERROR_ADVICE as Record<string, string>)[code] ?? '', /^[A-Z].*\.$/, code)
   }
