@@ -27,7 +27,7 @@ for (const [setting, actual, expected] of defaults) {
   })
 }
 
-test('undefined is the same as not given', () => {
+test('undefined is the same as not set', () => {
   const names = [
     'host',
     'path',
@@ -44,12 +44,12 @@ test('undefined is the same as not given', () => {
   assert.deepEqual(checkSettings(empty), checkSettings({ writeKey: 'wk' }))
 })
 
-test('history goes to /v1/import, unless another path is given', () => {
+test('a historical client sends to /v1/import, unless path is set', () => {
   assert.equal(checkSettings({ writeKey: 'wk', historical: true }).url, 'http://localhost:8080/v1/import')
   assert.equal(checkSettings({ writeKey: 'wk', historical: true, path: '/v1/batch' }).url, 'http://localhost:8080/v1/batch')
 })
 
-test('the queue holds at most a quarter of the memory there is, and at most 768 MiB', () => {
+test('maxQueueBytes defaults to a quarter of memory, and at most 768 MiB', () => {
   const { maxQueueBytes } = checkSettings({ writeKey: 'wk' })
   assert.ok(maxQueueBytes > 0 && maxQueueBytes <= 768 * 1024 * 1024)
 })
@@ -60,12 +60,12 @@ test('the high-water mark is at most half of what the queue and the spool hold',
   assert.equal(checkSettings({ writeKey: 'wk', spool: { dir: 'd', maxBytes: 600 } }).highWaterBytes, 300)
 })
 
-test('maxEventsInBatch is another name of flushAt, which wins', () => {
+test('maxEventsInBatch is an alias of flushAt, which takes precedence', () => {
   assert.equal(checkSettings({ writeKey: 'wk', maxEventsInBatch: 7 }).flushAt, 7)
   assert.equal(checkSettings({ writeKey: 'wk', maxEventsInBatch: 7, flushAt: 3 }).flushAt, 3)
 })
 
-test('the authorization server is the host’s /oauth2 unless it is given', () => {
+test('the authorization server defaults to /oauth2 on the host', () => {
   const oauthSettings = { clientId: 'c', clientKey: 'k', keyId: 'i' }
   assert.equal(
     checkSettings({ writeKey: 'wk', host: 'https://eu.example.com/', oauthSettings }).oauth?.authServer,
@@ -97,7 +97,7 @@ const adjusted: [settings: Record<string, unknown>, actual: (checked: Checked) =
 ]
 
 for (const [settings, actual, expected, warning] of adjusted) {
-  test(`${JSON.stringify(settings)} is adjusted, with one warning in a process`, (t) => {
+  test(`${JSON.stringify(settings)} is adjusted, with one warning per process`, (t) => {
     const warn = t.mock.method(platform, 'warn', () => {})
     for (let client = 0; client < 2; client++) assert.equal(actual(checkSettings({ writeKey: 'wk', ...settings })), expected)
     assert.equal(warn.mock.callCount(), 1)

@@ -7,7 +7,7 @@ import { type ReceivedMessage, startTrackingServer } from './tracking-server.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** Makes the calls and gives what arrived, without the fields every message has. */
+/** Makes the calls and returns the messages that arrived, without the fields that every message has. */
 async function arrive(call: (analytics: Analytics) => void): Promise<ReceivedMessage[]> {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
@@ -22,7 +22,7 @@ async function one(call: (analytics: Analytics) => void): Promise<ReceivedMessag
   return messages[0] as ReceivedMessage
 }
 
-/** Every error of the calls, by code; nothing may arrive. */
+/** Returns the codes of all errors of the calls; no message may arrive. */
 async function refusals(call: (analytics: Analytics) => void): Promise<(string | undefined)[]> {
   const codes: string[] = []
   const messages = await arrive((analytics) => {
@@ -114,7 +114,7 @@ test('alias sends userId, the new ID, and previousId', async () => {
 })
 
 for (const id of ['userId', 'anonymousId'] as const) {
-  test(`identify, track, page, screen and group are taken with ${id} alone`, async () => {
+  test(`identify, track, page, screen and group are accepted with ${id} alone`, async () => {
     const who = untyped({ [id]: 'x' })
     const messages = await arrive((analytics) => {
       analytics.identify(who)
@@ -131,7 +131,7 @@ for (const id of ['userId', 'anonymousId'] as const) {
   })
 }
 
-test('every message gets a messageId of its own and the library as context', async () => {
+test('every message gets a unique messageId, and the library as context', async () => {
   const messages = await arrive((analytics) => {
     for (let i = 0; i < 20; i++) analytics.track({ userId: 'u', event: 'e' })
   })
@@ -157,12 +157,12 @@ test('without a timestamp the time of the call is sent, not the time of the flus
   assert.ok(at >= before && at <= after)
 })
 
-test('a past timestamp is sent as it is, for historical import', async () => {
+test('a past timestamp is sent unchanged', async () => {
   const message = await one((analytics) => analytics.track({ userId: 'u', event: 'e', timestamp: '2019-05-06T07:08:09Z' }))
   assert.equal(message.timestamp, '2019-05-06T07:08:09.000Z')
 })
 
-test('a timestamp that is no time is replaced by the time of the call, and is an error event: timestamp_invalid', async () => {
+test('an invalid timestamp is replaced by the time of the call and emits an error event: timestamp_invalid', async () => {
   const codes: string[] = []
   const messages = await arrive((analytics) => {
     analytics.on('error', (error) => codes.push(error.code))
@@ -181,7 +181,7 @@ test('context given with a call overrides and adds to what the library fills in'
   assert.deepEqual(message['context'], { traits: { plan: 'pro' }, library: { name: 'mine', version: '9' } })
 })
 
-test('the batch goes as POST to host and path with the write key, as JSON', async () => {
+test('the batch is sent as JSON in a POST to host and path, with the write key', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk-1', host: server.url })
   analytics.track({ userId: 'u', event: 'e' })
@@ -208,7 +208,7 @@ test('the host selects the region, with or without a path or a slash of its own'
   )
 })
 
-test('a payload with neither userId nor anonymousId is refused: no_user_anon_id', async () => {
+test('a payload with neither userId nor anonymousId is rejected: no_user_anon_id', async () => {
   const codes = await refusals((analytics) => {
     analytics.identify(untyped({}))
     analytics.track(untyped({ event: 'e' }))
@@ -219,7 +219,7 @@ test('a payload with neither userId nor anonymousId is refused: no_user_anon_id'
   assert.deepEqual(codes, Array(5).fill('no_user_anon_id'))
 })
 
-test('a track without an event name in string form is refused: event_required', async () => {
+test('a track without an event name in string form is rejected: event_required', async () => {
   const codes = await refusals((analytics) => {
     analytics.track(untyped({ userId: 'u' }))
     analytics.track(untyped({ userId: 'u', event: '' }))
@@ -228,7 +228,7 @@ test('a track without an event name in string form is refused: event_required', 
   assert.deepEqual(codes, Array(3).fill('event_required'))
 })
 
-test('a group without groupId and an alias without its IDs are refused', async () => {
+test('a group without groupId and an alias without its IDs are rejected', async () => {
   const codes = await refusals((analytics) => {
     analytics.group(untyped({ userId: 'u' }))
     analytics.alias(untyped({ previousId: 'p' }))
@@ -237,7 +237,7 @@ test('a group without groupId and an alias without its IDs are refused', async (
   assert.deepEqual(codes, ['group_id_required', 'user_id_required', 'previous_id_required'])
 })
 
-test('properties that become something else than an object as JSON are refused', async () => {
+test('properties that are not an object in JSON are rejected', async () => {
   const codes = await refusals((analytics) => {
     analytics.track({ userId: 'u', event: 'e', properties: new Date() })
     analytics.track({ userId: 'u', event: 'e', properties: untyped('text') })
@@ -256,7 +256,7 @@ test('properties that become something else than an object as JSON are refused',
   ])
 })
 
-test('a call without an argument, or with a wrong one, is refused and does not throw', async () => {
+test('a call without an argument, or with a wrong one, is rejected and does not throw', async () => {
   const codes = await refusals((analytics) => {
     untyped(analytics).track()
     untyped(analytics).track(null)
@@ -266,7 +266,7 @@ test('a call without an argument, or with a wrong one, is refused and does not t
   assert.deepEqual(codes, Array(4).fill('no_user_anon_id'))
 })
 
-test('circular, BigInt and throwing values are an error event and a callback error, not silence', async () => {
+test('circular references, BigInts and throwing getters are reported by an error event and to the callback', async () => {
   const circular: Record<string, unknown> = {}
   circular['self'] = circular
   const throwing = Object.defineProperty({}, 'x', {
@@ -297,7 +297,7 @@ test('circular, BigInt and throwing values are an error event and a callback err
   )
 })
 
-test('what the caller changes after the call does not change what is sent', async () => {
+test('changing the objects after the call does not change the message', async () => {
   const message = await one((analytics) => {
     const properties = { total: 1, items: ['a'] }
     const context = { ip: '203.0.113.7' }
@@ -310,7 +310,7 @@ test('what the caller changes after the call does not change what is sent', asyn
   assert.equal((message['context'] as { ip: string }).ip, '203.0.113.7')
 })
 
-test('hostile but valid content passes faithfully: __proto__, NUL, lone surrogates, escapes', async () => {
+test('unusual but valid content arrives unchanged: __proto__, NUL, lone surrogates, escapes', async () => {
   const properties = JSON.parse(
     '{"__proto__":{"polluted":true},"constructor":{"prototype":1},"nul":"a\\u0000b","lone":"\\ud800","esc":"\\u001b[31m"}',
   ) as Record<string, unknown>

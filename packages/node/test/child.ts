@@ -1,4 +1,4 @@
-// Runs a program that uses the client in a process of its own, so that a test can end it: by itself, by process.exit,
+// Runs a program that uses the client in a separate process, so that a test can see how it ends: normally, by process.exit,
 // by a signal, by kill -9.
 
 import { type ChildProcess, spawn } from 'node:child_process'

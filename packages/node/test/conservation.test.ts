@@ -1,12 +1,12 @@
-// Every call has one outcome, whatever happens around it: random settings, plugins, answers, flushes and a close, and
-// then the books are compared. A failing run prints its seed.
+// Every call has exactly one outcome, with random settings, plugins, responses, flushes and closes. The test compares the counts of
+// calls and outcomes. A failing run prints its seed.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Analytics, type AnalyticsSettings, type Context } from '@switchyard/node'
 import { type PlannedAnswer, type ReceivedRequest, startTrackingServer } from './tracking-server.ts'
 
-/** Mulberry32: the same numbers for the same seed. */
+/** The random number generator Mulberry32, which returns the same numbers for the same seed. */
 function randomOf(seed: number): () => number {
   let state = seed
   return () => {
@@ -82,7 +82,7 @@ for (let round = 0; round < 12; round++) {
   test(`every call has one outcome (seed ${seed})`, { timeout: 30_000 }, () => run(seed))
 }
 
-test('flushes one after the other account for every call', async () => {
+test('successive flushes report every call exactly once', async () => {
   const random = randomOf(7)
   await using server = await startTrackingServer(() => (random() < 0.2 ? { status: 400 } : {}))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 5 }).on('error', () => {})

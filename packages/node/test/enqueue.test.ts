@@ -1,4 +1,4 @@
-// Messages that were made elsewhere, and the past: what of them arrives at a real server, and what is refused.
+// enqueue() and historical imports: which messages arrive at a real server, and which are rejected.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -9,11 +9,11 @@ interface Arrived {
   requests: ReceivedRequest[]
   messages: ReceivedMessage[]
   errors: AnalyticsError[]
-  /** By message, in the order of the calls: the code that its callback was told. */
+  /** The error code passed to the callback of each message, in the order of the calls. */
   codes: (string | undefined)[]
 }
 
-/** Enqueues what JavaScript callers can, and gives what became of it. */
+/** Enqueues values that JavaScript callers can pass, and returns their outcomes. */
 async function enqueue(messages: unknown[], settings: Partial<AnalyticsSettings> = {}): Promise<Arrived> {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, ...settings })
@@ -34,7 +34,7 @@ async function enqueue(messages: unknown[], settings: Partial<AnalyticsSettings>
 
 const past = { type: 'track', userId: 'u-1', event: 'Old', messageId: 'm-1', timestamp: '2020-02-03T04:05:06.789123+01:00' } as const
 
-test('every field arrives as it is, known or not, and nothing is added', async () => {
+test('every field arrives unchanged, known or not, and nothing is added', async () => {
   const message = { ...past, channel: 'server', version: 2, _metadata: { bundled: ['x'] }, properties: { total: 12.5 } }
   const { messages, codes, requests } = await enqueue([message])
   assert.deepEqual([messages, codes], [[message], [undefined]])
@@ -42,7 +42,7 @@ test('every field arrives as it is, known or not, and nothing is added', async (
   assert.match(requests[0]?.body.sentAt ?? '', /^\d{4}-/)
 })
 
-test('a message of each type is taken; one without an ID or a time gets them', async () => {
+test('a message of each type is accepted; a missing ID or time is added', async () => {
   const given = [
     { type: 'identify', userId: 'u', traits: { plan: 'pro' } },
     { type: 'track', anonymousId: 'a', event: 'e' },
@@ -70,13 +70,13 @@ test('a field named __proto__ is data: nothing is read through it, and it arrive
   assert.equal(({} as { polluted?: unknown }).polluted, undefined)
 })
 
-test('the message given is not changed', async () => {
+test('the caller’s message object is not changed', async () => {
   const message = Object.freeze({ type: 'track', userId: 'u', event: 'e', sentAt: '2020-01-01' })
   const { codes } = await enqueue([message], { historical: true })
   assert.deepEqual([codes, Object.keys(message)], [[undefined], ['type', 'userId', 'event', 'sentAt']])
 })
 
-test('what the service would refuse is told to the callback and never thrown; the others arrive', async () => {
+test('messages that the service would reject fail in their callback and never throw; the others arrive', async () => {
   let deep: unknown = {}
   for (let level = 0; level < 20_000; level++) deep = { deep }
   const circular: { [field: string]: unknown } = { ...past }
@@ -117,7 +117,7 @@ test('what the service would refuse is told to the callback and never thrown; th
   assert.deepEqual(messages, [past])
 })
 
-test('a historical client sends no sentAt, of requests and of messages, to /v1/import', async () => {
+test('a historical client sends to /v1/import, without sentAt in requests or messages', async () => {
   const exported = {
     ...past,
     sentAt: '2020-02-03T04:05:07Z',
@@ -132,7 +132,7 @@ test('a historical client sends no sentAt, of requests and of messages, to /v1/i
   assert.deepEqual((await enqueue([exported])).messages, [exported], 'another client leaves it where it is')
 })
 
-test('a timestamp that is no time is refused by a historical client, and taken for now by another', async () => {
+test('a historical client rejects an invalid timestamp; another client replaces it by the current time', async () => {
   const dated = (timestamp: unknown): object => ({ ...past, timestamp })
   const messages = ['yesterday', '', true, {}, Number.NaN, new Date(Number.NaN)].map(dated)
   const historical = await enqueue([...messages, past], { historical: true })
@@ -144,7 +144,7 @@ test('a timestamp that is no time is refused by a historical client, and taken f
   for (const { timestamp } of arrived) assert.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 60_000)
 })
 
-test('the six calls of a historical client are the same', async () => {
+test('the six calls of a historical client behave the same', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, historical: true })
   const codes: (string | undefined)[] = []
@@ -178,7 +178,7 @@ test('listeners and plugins see an enqueued message like any other, with a conte
   assert.deepEqual(server.messages(), [{ ...past, timestamp: '2020-02-03T03:05:06.789Z', channel: 'kept', context: { year: 2020 } }])
 })
 
-test('enqueue says when to wait, and after close it is refused', async () => {
+test('enqueue returns false above the high-water mark, and is rejected after close', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, highWaterMarkBytes: 1_000 })
   let waits = 0
@@ -198,7 +198,7 @@ test('a disabled client checks what is enqueued and sends nothing', async () => 
   assert.deepEqual([codes, requests.length], [[undefined, 'unknown_type'], 0])
 })
 
-test('types: fields that are known are checked, others are free', () => {
+test('types: known fields are checked, others are not', () => {
   const analytics = new Analytics({ writeKey: 'wk', disable: true })
   analytics.enqueue({ type: 'track', userId: 'u', event: 'e', channel: 'server' })
   // @ts-expect-error -- no such type

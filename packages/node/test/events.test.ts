@@ -36,7 +36,7 @@ test('identify, track, page, screen, group and alias are emitted with the contex
   await analytics.closeAndFlush()
 })
 
-test('reason is an Error, whichever way a message fails', async () => {
+test('reason is always an Error, for every kind of failure', async () => {
   const body = JSON.stringify({ rejected: [{ index: 0, code: 'rejected_by_service', message: 'No.' }] })
   await using server = await startTrackingServer((request) => (request.text.includes('reject me') ? { body } : { status: 400 }))
   const errors = new Map<string, AnalyticsError>()
@@ -51,7 +51,7 @@ test('reason is an Error, whichever way a message fails', async () => {
     load: async () => {},
     page: (ctx) => ctx.cancel(new ContextCancelation({ reason: 'mine' })),
     screen: () => {
-      // oxlint-disable-next-line typescript/only-throw-error -- what strangers' code does
+      // oxlint-disable-next-line typescript/only-throw-error -- what third-party code may do
       throw 'a string'
     },
   })
@@ -67,7 +67,7 @@ test('reason is an Error, whichever way a message fails', async () => {
   const small = listen(new Analytics({ writeKey: 'wk', host: server.url, maxQueueBytes: 1 }))
   small.track({ userId: 'u', event: 'e' }, callback)
   await small.closeAndFlush({ timeout: 1_000 })
-  // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what strangers' code does
+  // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what third-party code may do
   const rejecting = new Analytics({ writeKey: 'wk', maxRetries: 0, httpClient: () => Promise.reject('no route') })
   const told = await new Promise<AnalyticsError | undefined>((resolve) => {
     rejecting.track({ userId: 'u', event: 'e' }, resolve)
@@ -127,7 +127,7 @@ test('flush is emitted after a batch is flushed', async () => {
   assert.deepEqual(flushes, [{ messages: 2, delivered: 2, failed: 0, attempts: 1 }])
 })
 
-test('http_request has url, method, headers and body; http_response has the answer', async () => {
+test('http_request has url, method, headers and body; http_response has the response', async () => {
   await using server = await startTrackingServer(() => ({ headers: { 'X-Request-Id': 'r-1' } }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   const requests: HttpRequestEvent[] = []
@@ -147,7 +147,7 @@ test('http_request has url, method, headers and body; http_response has the answ
   assert.equal(responses[0]?.body, '{"success":true}')
 })
 
-test('retry tells each failure that is not the last, why, and for how long it waits', async () => {
+test('retry is emitted for each failure but the last, with the reason and the delay', async () => {
   const answers = [
     { reset: true },
     { status: 503, body: '{"code":"store_unavailable","message":"Later."}' },
@@ -173,7 +173,7 @@ test('retry tells each failure that is not the last, why, and for how long it wa
   assert.equal(retries[2]?.waitMs, 1_000)
 })
 
-test('retry is not emitted for what has failed for good', async () => {
+test('retry is not emitted after the last failure', async () => {
   await using server = await startTrackingServer(() => ({ status: 500 }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 1 })
   let retries = 0
@@ -196,7 +196,7 @@ test('register and deregister are emitted with the names of plugins', async () =
   ])
 })
 
-test('drained is emitted when nothing is left on the way', async () => {
+test('drained is emitted when no message is pending', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1 })
   const drained = new Promise<void>((resolve) => analytics.once('drained', resolve))
@@ -218,14 +218,14 @@ test('on, once and off return the instance, so that calls can be chained', () =>
   assert.equal(calls, 2)
 })
 
-test('a listener given to once can be taken back with off', () => {
+test('a listener added with once can be removed with off', () => {
   const analytics = new Analytics({ writeKey: 'wk', disable: true })
   const fail = (): void => assert.fail('taken back')
   analytics.once('track', fail).off('track', fail)
   analytics.track({ userId: 'u', event: 'e' })
 })
 
-test('a listener that throws reaches neither the caller nor other listeners; it is a listener_failed error', () => {
+test('a listener that throws affects neither the caller nor other listeners, and is reported as listener_failed', () => {
   const analytics = new Analytics({ writeKey: 'wk', disable: true })
   const seen: string[] = []
   analytics.on('error', (error) => seen.push(error.code))
@@ -237,7 +237,7 @@ test('a listener that throws reaches neither the caller nor other listeners; it 
   assert.deepEqual(seen, ['listener_failed', 'second'])
 })
 
-test('an error that nobody listens to is a warning, once for each code', async () => {
+test('an error without a listener is printed as a warning, once for each code', async () => {
   const warnings: Error[] = []
   const collect = (warning: Error): void => void warnings.push(warning)
   process.on('warning', collect)

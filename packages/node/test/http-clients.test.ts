@@ -39,7 +39,7 @@ test('a function like fetch is called with url and options', async () => {
   assert.equal((JSON.parse(options.body) as { batch: unknown[] }).batch.length, 1)
 })
 
-test('an object with makeRequest is given url, method, headers, body and data', async () => {
+test('an object with makeRequest receives url, method, headers, body and data', async () => {
   const calls: HTTPClientRequest[] = []
   class Mine implements HTTPClient {
     async makeRequest(options: HTTPClientRequest): Promise<HTTPResponse> {
@@ -95,13 +95,13 @@ test('responses of other libraries are understood: header maps, no text(), data 
   assert.deepEqual(result.codes, ['event_required'])
 })
 
-test('a client that throws, answers nonsense or never answers is a delivery_failure', async () => {
+test('a client that throws, returns an invalid response or never responds causes delivery_failure', async () => {
   const broken: HTTPClient['makeRequest'][] = [
     () => Promise.reject(new Error('no route')),
     () => {
       throw new Error('at once')
     },
-    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what strangers' code does
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what third-party code may do
     () => Promise.reject('a string'),
     async () => ({}) as HTTPResponse,
     () => new Promise<HTTPResponse>(() => {}),
@@ -120,7 +120,7 @@ test('fetch is aborted at httpRequestTimeout, from the start of the request to t
   assert.ok(performance.now() - started < 2_000)
 })
 
-test('gzip with a custom client, which is given text, is refused rather than ignored', () => {
+test('gzip with a custom client, which receives text, is rejected instead of ignored', () => {
   assert.throws(() => new Analytics({ writeKey: 'wk', gzip: true, httpClient: new FetchHTTPClient() }), {
     code: 'invalid_settings',
     field: 'gzip',

@@ -72,7 +72,7 @@ test('flushInterval after the first message the queue is flushed', async () => {
   await analytics.closeAndFlush()
 })
 
-test('flush({ close: true }) stops collecting, flushes what is queued and waits for callbacks', async () => {
+test('flush({ close: true }) accepts no further calls, flushes the queue and waits for callbacks', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   let done = false
@@ -105,7 +105,7 @@ test('a call after close is not sent: call_after_close is emitted with the event
   assert.equal(server.requests.length, 0)
 })
 
-test('overlapping flushes each wait for what was queued before them', async () => {
+test('overlapping flushes each wait for the messages queued before them', async () => {
   const { open: answer, opened: answered } = gate()
   await using server = await startTrackingServer(() => ({ after: answered }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
@@ -138,7 +138,7 @@ test('a flush with nothing queued resolves at once', async () => {
   assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 0, pending: 0 })
 })
 
-test('flush tells what became of every message since the flush before, however it was sent', async () => {
+test('flush reports the outcome of every message since the previous flush, however it was sent', async () => {
   await using server = await startTrackingServer((request) =>
     request.body.batch[0]?.['event'] === 'bad'
       ? { status: 400, body: '{"success":false,"code":"invalid_request","message":"no"}' }
@@ -156,7 +156,7 @@ test('flush tells what became of every message since the flush before, however i
   await analytics.closeAndFlush()
 })
 
-test('a flush with a timeout resolves then, with what is pending; a later flush tells the rest', async () => {
+test('a flush resolves at its timeout with the number of pending messages; a later flush reports their outcome', async () => {
   const { open: answer, opened: answered } = gate()
   await using server = await startTrackingServer(() => ({ after: answered }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
@@ -168,7 +168,7 @@ test('a flush with a timeout resolves then, with what is pending; a later flush 
   await analytics.closeAndFlush()
 })
 
-test('close with a timeout gives up then: callbacks get close_timeout, and nothing keeps the process', async () => {
+test('close gives up at its timeout: callbacks get close_timeout, and nothing keeps the process alive', async () => {
   await using server = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, maxInFlight: 1 })
   const errors: AnalyticsError[] = []
@@ -184,7 +184,7 @@ test('close with a timeout gives up then: callbacks get close_timeout, and nothi
   assert.equal(server.requests.length, 1)
 })
 
-test('times longer than a timer can hold are long, not over at once', async () => {
+test('times longer than a timer supports do not expire immediately', async () => {
   const { open: answer, opened: answered } = gate()
   await using server = await startTrackingServer(() => ({ after: answered }))
   const forever = { flushInterval: Number.POSITIVE_INFINITY, httpRequestTimeout: Number.POSITIVE_INFINITY }
@@ -197,7 +197,7 @@ test('times longer than a timer can hold are long, not over at once', async () =
   await analytics.closeAndFlush({ timeout: Number.POSITIVE_INFINITY })
 })
 
-test('closing twice is no error', async () => {
+test('closing twice is not an error', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   analytics.track(event)
@@ -206,7 +206,7 @@ test('closing twice is no error', async () => {
   assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 0, pending: 0 })
 })
 
-test('disable takes calls, emits and calls back, and sends nothing', async () => {
+test('a disabled client accepts calls, emits events and calls back, but sends nothing', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, disable: true })
   const seen: string[] = []
@@ -218,7 +218,7 @@ test('disable takes calls, emits and calls back, and sends nothing', async () =>
   assert.equal(server.requests.length, 0)
 })
 
-test('a callback never runs within its own call, not even when the call is refused', async () => {
+test('a callback never runs during its own call, not even if the call is rejected', async () => {
   const analytics = new Analytics({ writeKey: 'wk' })
   analytics.on('error', () => {})
   const order: string[] = []
@@ -228,7 +228,7 @@ test('a callback never runs within its own call, not even when the call is refus
   assert.deepEqual(order, ['behind the call', 'callback'])
 })
 
-test('a callback that throws or rejects is a listener_failed error and holds nothing up', async () => {
+test('a callback that throws or rejects is reported as listener_failed and blocks nothing', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   const codes: string[] = []
@@ -241,7 +241,7 @@ test('a callback that throws or rejects is a listener_failed error and holds not
   assert.deepEqual(codes, ['listener_failed', 'listener_failed'])
 })
 
-test('the constructor refuses settings it cannot work with, by name', () => {
+test('the constructor rejects invalid settings and names them', () => {
   const refused: [settings: unknown, field: string][] = [
     [undefined, 'settings'],
     [{}, 'writeKey'],
@@ -268,7 +268,7 @@ test('the constructor refuses settings it cannot work with, by name', () => {
   }
 })
 
-test('a callback may flush or close and wait for it: it does not wait for itself', async () => {
+test('a callback may await flush or close without waiting for itself', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1 })
   const flushed = await new Promise<unknown>((resolve) => {
@@ -282,7 +282,7 @@ test('a callback may flush or close and wait for it: it does not wait for itself
   assert.deepEqual(closed, { delivered: 1, failed: 0, pending: 0 })
 })
 
-test('a callback whose promise never settles holds a flush up for httpRequestTimeout at most', async () => {
+test('a callback whose promise never settles delays a flush by at most httpRequestTimeout', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, httpRequestTimeout: 200 })
   const held = setInterval(() => {}, 1_000)
@@ -293,13 +293,13 @@ test('a callback whose promise never settles holds a flush up for httpRequestTim
   clearInterval(held)
 })
 
-test('listeners and callbacks that throw, reject or call again wrongly reach nobody', async () => {
+test('listeners and callbacks that throw, reject or make invalid calls affect nobody else', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   const codes: string[] = []
   analytics.on('error', (error) => {
     codes.push(error.code)
-    // An error within an error listener would go round for ever.
+    // Emitting an error inside an error listener would never end.
     analytics.track({ userId: '', event: 'e' })
   })
   analytics.on('track', async () => {
@@ -307,7 +307,7 @@ test('listeners and callbacks that throw, reject or call again wrongly reach nob
   })
   analytics.on('drained', () => void analytics.track({ userId: '', event: 'e' }))
   analytics.track(event, () => {
-    // oxlint-disable-next-line typescript/only-throw-error -- what strangers throw
+    // oxlint-disable-next-line typescript/only-throw-error -- what third-party code may throw
     throw Object.create(null)
   })
   await analytics.flush()
@@ -329,13 +329,13 @@ test('listeners and callbacks that throw, reject or call again wrongly reach nob
   assert.equal(codes.filter((code) => code === 'listener_failed').length, 2)
 })
 
-test('no call throws, whatever it is given', async () => {
+test('no call throws, whatever its arguments', async () => {
   const analytics = new Analytics({ writeKey: 'wk' }).on('error', () => {})
   const revoked = Proxy.revocable({}, {})
   revoked.revoke()
   const throwing = {
     toJSON() {
-      // oxlint-disable-next-line typescript/only-throw-error -- what strangers throw
+      // oxlint-disable-next-line typescript/only-throw-error -- what third-party code may throw
       throw Object.create(null)
     },
   }
@@ -350,7 +350,7 @@ test('no call throws, whatever it is given', async () => {
   await analytics.closeAndFlush(null as never)
 })
 
-test('once is once, also when its event is emitted within it', () => {
+test('a once listener runs once, even if it emits its own event', () => {
   const analytics = new Analytics({ writeKey: 'wk', disable: true })
   let calls = 0
   analytics.once('track', () => {
@@ -361,7 +361,7 @@ test('once is once, also when its event is emitted within it', () => {
   assert.equal(calls, 1)
 })
 
-test('a closed client lets go of a custom HTTP client that does not answer', async () => {
+test('a closed client stops waiting for a custom HTTP client that does not respond', async () => {
   let signal: AbortSignal | undefined
   const httpClient = (_url: string, options: { signal: AbortSignal }): Promise<never> => {
     signal = options.signal

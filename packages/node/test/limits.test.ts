@@ -11,7 +11,7 @@ import { gate, startTrackingServer } from './tracking-server.ts'
 
 const event = { userId: 'u', event: 'e' }
 
-/** A track call whose message is exactly so many bytes of JSON. */
+/** Returns a track call whose message has exactly this many bytes of JSON. */
 function callOf(bytes: number, fill: string) {
   const call = (text: string) => ({
     ...event,
@@ -32,7 +32,7 @@ for (const [script, fill] of [
   ['three bytes a character', '✓'],
   ['four bytes a character', '🦫'],
 ] as const) {
-  test(`a message of exactly 32 KB is taken and one byte more is refused at the call: ${script}`, async () => {
+  test(`a message of exactly 32 KB is accepted, and one byte more is rejected at the call: ${script}`, async () => {
     await using server = await startTrackingServer()
     const analytics = new Analytics({ writeKey: 'wk', host: server.url })
     const codes: string[] = []
@@ -63,7 +63,7 @@ test('batches are split below 500 KB, envelope included, however many messages f
   assert.equal(server.requests.length, 5)
 })
 
-test('flushAt above the service’s 2,500 messages a batch is held to it', async () => {
+test('flushAt is limited to 2,500 messages, the maximum of the service', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 10_000 })
   for (let i = 0; i < 2_600; i++) analytics.track({ userId: 'u', event: 'e' })
@@ -84,7 +84,7 @@ test('a burst uses at most 8 requests and connections at once, and each message 
   assert.ok(server.peak.connections <= 9, `${server.peak.connections} connections`)
 })
 
-test('as long as a request can be started for each batch, none has more than flushAt messages', async () => {
+test('while a request can be started for each batch, none has more than flushAt messages', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 10 })
   for (let i = 0; i < 80; i++) analytics.track(event)
@@ -95,7 +95,7 @@ test('as long as a request can be started for each batch, none has more than flu
   )
 })
 
-test('batches that wait share requests, and each message keeps its own callback, code and place', async () => {
+test('waiting batches share requests, and each message keeps its own callback, code and order', async () => {
   const rejecting = (batch: { messageId: string }[]): unknown =>
     batch.flatMap(({ messageId }, index) => (messageId.endsWith('7') ? [{ index, messageId, code: 'rejected_7', message: messageId }] : []))
   await using server = await startTrackingServer((request) => ({
@@ -108,7 +108,7 @@ test('batches that wait share requests, and each message keeps its own callback,
   const calls = 1_000
   for (let i = 0; i < calls; i++) {
     const messageId = `m-${i}`
-    // Every third has a callback, so that batches with and without are joined.
+    // Every third message has a callback, so that batches with and without callbacks are combined.
     if (i % 3 === 0)
       analytics.track({ ...event, messageId }, (error, ctx) => outcomes.set(messageId, `${error?.message} ${ctx?.event.messageId}`))
     else analytics.track({ ...event, messageId })
@@ -122,7 +122,7 @@ test('batches that wait share requests, and each message keeps its own callback,
   for (let i = 0; i < calls; i += 3) assert.equal(outcomes.get(`m-${i}`), `${i % 10 === 7 ? `m-${i}` : undefined} m-${i}`)
 })
 
-test('maxInFlight sets the number of requests at once', async () => {
+test('maxInFlight sets the maximum number of concurrent requests', async () => {
   await using server = await startTrackingServer(() => ({ delayMs: 5 }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxInFlight: 2, flushAt: 1 })
   for (let i = 0; i < 20; i++) analytics.track(event)
@@ -130,7 +130,7 @@ test('maxInFlight sets the number of requests at once', async () => {
   assert.equal(server.peak.requests, 2)
 })
 
-test('the timeout of a request starts with the request, not with the call: a long queue times nothing out', async () => {
+test('the timeout of a request starts with the request, not with the call, so a long queue causes no timeouts', async () => {
   await using server = await startTrackingServer(() => ({ delayMs: 60 }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxInFlight: 1, flushAt: 1, httpRequestTimeout: 500, maxRetries: 0 })
   for (let i = 0; i < 15; i++) analytics.track(event)
@@ -138,7 +138,7 @@ test('the timeout of a request starts with the request, not with the call: a lon
   assert.equal(server.requests.length, 15)
 })
 
-test('calls return false above the high-water mark, and drained says when to go on', async () => {
+test('calls return false above the high-water mark, and drained is emitted when to continue', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, highWaterMarkBytes: 20_000 })
   let waits = 0
@@ -152,7 +152,7 @@ test('calls return false above the high-water mark, and drained says when to go 
   assert.ok(waits >= 5, `${waits} waits`)
 })
 
-test('a caller who goes on above the mark still fills batches', async () => {
+test('calls above the high-water mark still fill batches', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 10, highWaterMarkBytes: 1_000 })
   for (let i = 0; i < 80; i++) analytics.track(event)
@@ -163,7 +163,7 @@ test('a caller who goes on above the mark still fills batches', async () => {
   )
 })
 
-test('a message refused at the call does not return false: there would be no drained to wait for', async () => {
+test('a call that is rejected does not return false, because no drained event would follow', async () => {
   const analytics = new Analytics({ writeKey: 'wk' })
   analytics.on('error', () => {})
   assert.equal(analytics.track({ userId: '', event: 'e' }), true)
@@ -171,7 +171,7 @@ test('a message refused at the call does not return false: there would be no dra
   assert.equal(analytics.track(event), true)
 })
 
-test('what does not fit into maxQueueBytes is an error event and a callback error, queue_full, never silence', async () => {
+test('a message that does not fit into maxQueueBytes fails with queue_full, as an error event and in its callback', async () => {
   const { open: answer, opened: answered } = gate()
   await using server = await startTrackingServer(() => ({ after: answered }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxQueueBytes: 50_000 })
@@ -190,7 +190,7 @@ test('what does not fit into maxQueueBytes is an error event and a callback erro
   assert.equal(server.messages().length, result.delivered)
   assert.equal(callbacks.length, calls)
   assert.equal(callbacks.filter((code) => code === 'queue_full').length, errors.length)
-  // Room again: the queue takes what comes next.
+  // There is room again, so the queue accepts the next message.
   analytics.track({ ...event, messageId: 'later' })
   assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
 })
@@ -199,7 +199,7 @@ for (const [limit, settings] of [
   ['maxQueueBytes', { maxQueueBytes: 100_000 }],
   ['spool.maxBytes', { spool: true }],
 ] as const) {
-  test(`a caller who heeds false is never refused, however small ${limit} is`, async () => {
+  test(`a caller who waits for drained after false never gets queue_full, however small ${limit} is`, async () => {
     const dir = mkdtempSync(join(tmpdir(), 'switchyard-limits-'))
     await using server = await startTrackingServer()
     const spool = 'spool' in settings ? { spool: { dir, maxBytes: 100_000 } } : settings
@@ -215,7 +215,7 @@ for (const [limit, settings] of [
   })
 }
 
-test('every byte of the queue is given back, whichever way a message ends', async () => {
+test('every byte of the queue is freed, however a message ends', async () => {
   await using server = await startTrackingServer((request) => (request.text.includes('refuse-me') ? { status: 400 } : undefined))
   const maxQueueBytes = 20_000
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, maxQueueBytes }).on('error', () => {})
@@ -239,7 +239,7 @@ test('every byte of the queue is given back, whichever way a message ends', asyn
     analytics.page({ userId: 'u' })
     await analytics.flush()
   }
-  // All of it is free again: a message of nearly the whole queue fits.
+  // The whole queue is free again: a message of nearly its size fits.
   analytics.identify({ userId: 'u', traits: { text: 'x'.repeat(maxQueueBytes - 500) } })
   assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
 })

@@ -1,4 +1,4 @@
-// OAuth 2.0 with a client assertion, against an authorization server that checks the assertion for real.
+// OAuth 2.0 with a client assertion, against an authorization server that verifies the assertion.
 
 import assert from 'node:assert/strict'
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
@@ -56,7 +56,7 @@ const granted = (token: string, expiresIn = 3600): PlannedAnswer => ({
   body: JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: expiresIn }),
 })
 
-/** Serves tokens t1, t2, …, and batches; both can be planned by their number. */
+/** Serves tokens t1, t2, …, and batches; a test can set the response to each by its number. */
 function startServers(
   plan: {
     token?: (number: number) => PlannedAnswer | undefined
@@ -106,7 +106,7 @@ for (const [type, alg] of [
   })
 }
 
-test('five batches ask for one token', async () => {
+test('five batches share one token request', async () => {
   await using server = await startServers({ token: () => ({ ...granted('t1'), delayMs: 30 }) })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, oauthSettings })
   for (let i = 0; i < 5; i++) analytics.track(event)
@@ -132,7 +132,7 @@ test('a pause that the authorization server asks for lasts at most maxRateLimitD
   assert.equal(tokens(server.requests).length, 1)
 })
 
-test('an authorization server in trouble is a retry event, and is asked again, not at once whatever it says', async () => {
+test('a temporary failure of the authorization server emits retry, and the retry waits even after Retry-After: 0', async () => {
   const answers = [{ status: 503 }, { status: 429, headers: { 'Retry-After': '0' } }]
   await using server = await startServers({ token: (number) => answers[number - 1] })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings })
@@ -150,7 +150,7 @@ test('an authorization server in trouble is a retry event, and is asked again, n
   assert.ok(retries.every(({ waitMs }) => waitMs >= 150))
 })
 
-test('a token is renewed from half its life on, without holding up the batch that finds it old', async () => {
+test('a token is renewed after half of its lifetime, without delaying the batch that triggers it', async () => {
   await using server = await startServers({ token: (number) => granted(`t${number}`, number === 1 ? 1 : 3600) })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings })
   analytics.track(event)
@@ -191,7 +191,7 @@ test('a 401 from the tracking API renews the token and retries the batch once; n
   assert.equal(tokens(server.requests).length, 2)
 })
 
-test('a second 401 fails the batch: there is no endless renewing', async () => {
+test('a second 401 fails the batch: the token is not renewed endlessly', async () => {
   await using server = await startServers({
     batch: () => ({ status: 401, body: '{"success":false,"code":"oauth_required","message":"No."}' }),
   })
@@ -207,7 +207,7 @@ test('a second 401 fails the batch: there is no endless renewing', async () => {
   )
 })
 
-test('the token request is retried after temporary failures, and then surfaces: oauth_failure', async () => {
+test('the token request is retried after temporary failures, and then fails with oauth_failure', async () => {
   await using server = await startServers({ token: () => ({ status: 500 }) })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings: { ...oauthSettings, maxRetries: 1 } })
   const error = await new Promise<AnalyticsError | undefined>((resolve) => {
@@ -220,7 +220,7 @@ test('the token request is retried after temporary failures, and then surfaces: 
   await analytics.closeAndFlush()
 })
 
-test('maxRetries 0 surfaces the error of the token request', async () => {
+test('with maxRetries 0 the first error of the token request is reported', async () => {
   await using server = await startServers({ token: () => ({ reset: true }) })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 0, oauthSettings })
   const codes: string[] = []
@@ -231,7 +231,7 @@ test('maxRetries 0 surfaces the error of the token request', async () => {
   assert.equal(tokens(server.requests).length, 1)
 })
 
-test('a refusal by the authorization server is not retried, and a later batch asks again', async () => {
+test('a rejected token request is not retried, and a later batch requests a token again', async () => {
   await using server = await startServers({
     token: (number) => (number === 1 ? { status: 400, body: '{"error":"invalid_client"}' } : undefined),
   })
@@ -245,7 +245,7 @@ test('a refusal by the authorization server is not retried, and a later batch as
   assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
 })
 
-test('an answer without a usable token is oauth_failure', async () => {
+test('a response without a usable token causes oauth_failure', async () => {
   for (const body of [
     '{}',
     'not json',
@@ -262,7 +262,7 @@ test('an answer without a usable token is oauth_failure', async () => {
   }
 })
 
-test('a clock that is off is learnt from the answer’s Date, and the assertion is made anew', async () => {
+test('a wrong clock is corrected by the Date of the response, and a new assertion is sent', async () => {
   const anHourAhead = (): string => new Date(Date.now() + 3_600_000).toUTCString()
   await using server = await startServers({
     token: (number) => (number === 1 ? { status: 400, headers: { Date: anHourAhead() }, body: '{"error":"invalid_client"}' } : undefined),
@@ -296,7 +296,7 @@ test('authServer, scope and httpClient of oauthSettings are used', async () => {
   assert.equal(server.requests[0]?.headers['authorization'], 'Bearer mine')
 })
 
-test('a client closed while it waits for a token stops asking, also with retries without end', async () => {
+test('a client closed while it waits for a token stops requesting it, even with unlimited retries', async () => {
   await using server = await startServers({ token: () => ({ status: 503 }) })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: Number.POSITIVE_INFINITY, oauthSettings })
   const codes: string[] = []

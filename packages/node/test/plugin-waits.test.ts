@@ -1,5 +1,4 @@
-// Who waits for plugins and for how long: after plugins, callbacks, flush and close; and what a plugin that never comes back
-// holds up.
+// How long after plugins, callbacks, flush and close wait for plugins, and what happens if a plugin never finishes.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -16,7 +15,7 @@ function plugin(type: PluginType, name: string, rest: Partial<Plugin> = {}): Plu
   return { name, type, isLoaded: () => true, load: () => Promise.resolve(), ...rest }
 }
 
-/** A client that notes every error event and every answer to a call, in their order. */
+/** A client that records every error event and every callback, in order. */
 function client(settings: Partial<AnalyticsSettings> & { host?: string }) {
   const errors: AnalyticsError[] = []
   const calledBack: (AnalyticsError | undefined)[] = []
@@ -81,7 +80,7 @@ test('a destination plugin that is slower than the tracking API keeps the outcom
 })
 
 for (const role of ['before', 'enrichment'] as const) {
-  test(`a message that a ${role} plugin never gives back fails at close: its callback and an error event say so, once`, async () => {
+  test(`a message that a ${role} plugin never returns fails at close: its callback and one error event report it`, async () => {
     await using server = await startTrackingServer()
     const { analytics, track, errors, calledBack } = client({ host: server.url })
     const { open, opened } = gate()
@@ -114,7 +113,7 @@ test('a message that waits for a plugin to load fails at close', async () => {
 })
 
 for (const role of ['destination', 'after'] as const) {
-  test(`a message that a ${role} plugin never gives back is delivered, and an error at close names the plugin`, async () => {
+  test(`a message that a ${role} plugin never finishes is delivered, and an error at close names the plugin`, async () => {
     await using server = await startTrackingServer()
     for (const timeout of [undefined, 20]) {
       const { analytics, track, errors } = client({ host: server.url, flushAt: 1, httpRequestTimeout: 1_000 })
@@ -131,7 +130,7 @@ for (const role of ['destination', 'after'] as const) {
   })
 }
 
-test('a close without a timeout gives plugins up after 75 seconds, those that load included', async (t) => {
+test('a close without a timeout stops waiting for plugins after 75 seconds, including plugins that are loading', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const httpClient = async () => ({ status: 200, statusText: 'OK' })
   for (const rest of [{ track: never }, { load: never }]) {
@@ -149,7 +148,7 @@ test('a close without a timeout gives plugins up after 75 seconds, those that lo
   }
 })
 
-test('a message that the spool has no room for does not reach destination plugins', async (t) => {
+test('a message that does not fit into the spool is not passed to destination plugins', async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-plugins-'))
   t.after(() => rmSync(dir, { recursive: true }))
   await using server = await startTrackingServer()

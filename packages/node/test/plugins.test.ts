@@ -1,4 +1,4 @@
-// Plugins: roles, order, errors, loading (packages/node/README.md, “Plugins”).
+// Plugins: types, order, errors, loading (packages/node/README.md, “Plugins”).
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -12,7 +12,7 @@ function plugin(type: PluginType, name: string, rest: Partial<Plugin> = {}): Plu
   return { name, type, version: '1.0.0', isLoaded: () => true, load: () => Promise.resolve(), ...rest }
 }
 
-/** Registers plugins, tracks one event, and gives what arrived and what was reported. */
+/** Registers plugins, tracks one event, and returns the messages that arrived and the errors. */
 async function trackThrough(plugins: Plugin[], params: object = {}) {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
@@ -24,7 +24,7 @@ async function trackThrough(plugins: Plugin[], params: object = {}) {
   return { messages: server.messages(), errors, called: await called, result }
 }
 
-test('plugins run in the order of their roles: before, enrichment, destination, after', async () => {
+test('plugins run in the order of their types: before, enrichment, destination, after', async () => {
   const order: string[] = []
   const note = (name: string) => (ctx: Context) => {
     order.push(name)
@@ -40,7 +40,7 @@ test('plugins run in the order of their roles: before, enrichment, destination, 
   assert.equal(messages.length, 1)
 })
 
-test('an enrichment plugin modifies events, directly and by path, at once or in time', async () => {
+test('an enrichment plugin modifies events, directly and by path, synchronously and asynchronously', async () => {
   const { messages } = await trackThrough([
     plugin('enrichment', 'direct', {
       track: (ctx) => {
@@ -61,7 +61,7 @@ test('an enrichment plugin modifies events, directly and by path, at once or in 
   assert.equal((messages[0]?.['context'] as { ip: string } | undefined)?.ip, '203.0.113.7')
 })
 
-test('handlers are per method: a plugin without one for the call is passed by', async () => {
+test('a plugin without a handler for the call is skipped', async () => {
   const { messages } = await trackThrough([plugin('enrichment', 'e', { identify: () => assert.fail('not an identify') })])
   assert.equal(messages.length, 1)
 })
@@ -85,7 +85,7 @@ for (const role of ['before', 'enrichment'] as const) {
   })
 }
 
-test('ctx.cancel() in a plugin stops the message on purpose: plugin_cancelled', async () => {
+test('ctx.cancel() in a plugin cancels the message: plugin_cancelled', async () => {
   const { messages, called } = await trackThrough([plugin('before', 'p', { track: (ctx) => ctx.cancel() })])
   assert.deepEqual(messages, [])
   assert.equal(called?.code, 'plugin_cancelled')
@@ -188,7 +188,7 @@ test('no events are sent to destinations until load() has resolved', async () =>
   await analytics.closeAndFlush()
 })
 
-test('a plugin whose load() fails is not registered: register rejects, the error is emitted, and messages go on', async () => {
+test('a plugin whose load() fails is not registered: register rejects, the error is emitted, and messages are still sent', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   const codes: string[] = []
@@ -200,7 +200,7 @@ test('a plugin whose load() fails is not registered: register rejects, the error
   assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
 })
 
-test('something that is not a plugin is refused by name', async () => {
+test('a value that is not a plugin is rejected by name', async () => {
   const analytics = new Analytics({ writeKey: 'wk' })
   await assert.rejects(analytics.register({} as Plugin), /name/)
   await assert.rejects(analytics.register({ ...plugin('before', 'p'), type: 'sideways' as PluginType }), /p: type must be one of/)
@@ -208,14 +208,14 @@ test('something that is not a plugin is refused by name', async () => {
   await assert.rejects(analytics.register({ ...plugin('before', 'p'), alternativeNames: 5 as unknown as string[] }), /p: alternativeNames/)
 })
 
-test('something that is not a plugin, registered without awaiting it, is an error event', async () => {
+test('a value that is not a plugin, registered without await, emits an error event', async () => {
   const analytics = new Analytics({ writeKey: 'wk' })
   const failed = new Promise<AnalyticsError>((resolve) => analytics.on('error', resolve))
   void analytics.register({ ...plugin('before', 'p'), type: 'enrich' as PluginType })
   assert.equal((await failed).code, 'plugin_load_failed')
 })
 
-test('a context that a plugin has broken keeps neither its message nor others of its batch from ending', async () => {
+test('a context that a plugin has corrupted blocks neither its message nor others of its batch', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   analytics.on('error', () => {})
@@ -248,7 +248,7 @@ test('a deregistered plugin is unloaded and sees no more events', async () => {
   assert.equal(unloaded, 1)
 })
 
-test('what plugins make of a message is checked like the call itself', async () => {
+test('a message changed by plugins is validated like the call itself', async () => {
   const { messages, called } = await trackThrough([
     plugin('enrichment', 'p', {
       track: (ctx) => {
@@ -261,7 +261,7 @@ test('what plugins make of a message is checked like the call itself', async () 
   assert.equal(called?.code, 'event_required')
 })
 
-test('updateEvent does not reach prototypes', async () => {
+test('updateEvent cannot change prototypes', async () => {
   const { called } = await trackThrough([
     plugin('enrichment', 'p', {
       track: (ctx) => {
@@ -293,7 +293,7 @@ test('a flush waits for messages that are still in a plugin, and sends them with
   await analytics.closeAndFlush()
 })
 
-test('a plugin whose isLoaded() throws is passed by and reported, and holds no message up', async () => {
+test('a plugin whose isLoaded() throws is skipped and reported, and delays no message', async () => {
   const isLoaded = (): boolean => {
     throw new Error('mine')
   }
@@ -305,7 +305,7 @@ test('a plugin whose isLoaded() throws is passed by and reported, and holds no m
   }
 })
 
-test('a plugin that takes the messageId away gets the message a new one', async () => {
+test('a message gets a new messageId if a plugin removes it', async () => {
   const track = (ctx: Context): Context => {
     delete (ctx.event as Partial<Context['event']>).messageId
     return ctx
@@ -314,7 +314,7 @@ test('a plugin that takes the messageId away gets the message a new one', async 
   assert.ok((messages[0]?.messageId.length ?? 0) > 20)
 })
 
-test('a plugin that makes the event no JSON at all stops its message, and nothing hangs', async () => {
+test('a plugin that makes the event unserializable fails its message, and nothing hangs', async () => {
   const track = (ctx: Context): Context => {
     ctx.event = { ...ctx.event, toJSON: () => undefined } as Context['event']
     return ctx
@@ -325,7 +325,7 @@ test('a plugin that makes the event no JSON at all stops its message, and nothin
   assert.equal(result.failed, 1)
 })
 
-test('a register that nobody awaits and that fails is an error event, not an unhandled rejection', async () => {
+test('a register() that fails without being awaited emits an error event, not an unhandled rejection', async () => {
   const analytics = new Analytics({ writeKey: 'wk' })
   const failed = new Promise<AnalyticsError>((resolve) => analytics.on('error', resolve))
   void analytics.register(plugin('before', 'p', { load: () => Promise.reject(new Error('no')) }))
@@ -334,7 +334,7 @@ test('a register that nobody awaits and that fails is an error event, not an unh
   await analytics.closeAndFlush()
 })
 
-test('plugins, listeners and callbacks find an object in ctx.event.integrations; left empty it is not sent', async () => {
+test('plugins, listeners and callbacks get ctx.event.integrations as an object; an empty one is not sent', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   const found: unknown[] = []
@@ -365,7 +365,7 @@ test('plugins, listeners and callbacks find an object in ctx.event.integrations;
 })
 
 for (const role of ['before', 'enrichment', 'destination', 'after'] as const) {
-  test(`a ${role} plugin that is registered right after a call, without awaiting anything, sees that call`, async () => {
+  test(`a ${role} plugin that is registered right after a call, without an await, processes that call`, async () => {
     await using server = await startTrackingServer()
     const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 10 })
     const seen: (string | undefined)[] = []
@@ -382,7 +382,7 @@ for (const role of ['before', 'enrichment', 'destination', 'after'] as const) {
     void analytics.register(plugin(role, 'p', { load: () => delay(5), identify: mark, track: mark }))
     const names = ['identify', ...Array.from({ length: 25 }, (_, i) => `e-${i}`)]
     assert.deepEqual(await analytics.closeAndFlush(), { delivered: 27, failed: 0, pending: 0 })
-    // Batches go side by side, so after plugins see them in no order.
+    // Batches are sent concurrently, so after plugins see them in any order.
     assert.equal(seen.length, 26)
     assert.deepEqual(new Set(seen), new Set(names))
     assert.equal(((await told) as Context).event.context['seen'], true)
@@ -393,7 +393,7 @@ for (const role of ['before', 'enrichment', 'destination', 'after'] as const) {
   })
 }
 
-test('what is taken back for a plugin keeps no room in the queue', async () => {
+test('recalled messages do not keep room in the queue after their plugins ran', async () => {
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxQueueBytes: 4_000 })
   analytics.on('error', (error) => assert.fail(error.message))

@@ -1,11 +1,11 @@
-// The process's end: natural exit, process.exit, signals. Each in a real process.
+// The end of the process: natural exit, process.exit and signals, each in a real process.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { runChild } from './child.ts'
 import { startTrackingServer } from './tracking-server.ts'
 
-test('natural exit delivers what is queued, at once and not after flushInterval', async () => {
+test('natural exit delivers queued messages at once, without waiting for flushInterval', async () => {
   await using server = await startTrackingServer()
   const child = runChild(
     server.url,
@@ -33,7 +33,7 @@ test('natural exit delivers from several clients', async () => {
   assert.doesNotMatch(stderr, /MaxListeners/)
 })
 
-test('an idle client does not keep the process', async () => {
+test('an idle client does not keep the process alive', async () => {
   await using server = await startTrackingServer()
   const child = runChild(
     server.url,
@@ -44,7 +44,7 @@ test('an idle client does not keep the process', async () => {
   assert.ok(ms < 4_000, `took ${ms} ms`)
 })
 
-test('process.exit with messages on the way says how many were lost', async () => {
+test('process.exit with pending messages prints how many were lost', async () => {
   await using server = await startTrackingServer()
   const child = runChild(
     server.url,
@@ -95,7 +95,7 @@ for (const listen of ['on', 'once']) {
   })
 }
 
-test('what is called while a signal is being handled is delivered, too', async () => {
+test('calls made while a signal is being handled are delivered, too', async () => {
   await using server = await startTrackingServer(() => ({ delayMs: 100 }))
   const child = runChild(
     server.url,
@@ -112,7 +112,7 @@ test('what is called while a signal is being handled is delivered, too', async (
   assert.equal(server.messages().length, 6)
 })
 
-test('a client of an application that ends by its own handler stays open on the way out', async () => {
+test('the client stays open while an application with its own signal handler shuts down', async () => {
   await using server = await startTrackingServer()
   const child = runChild(
     server.url,
@@ -146,7 +146,7 @@ test('a second signal ends the process at once', async () => {
   assert.ok(performance.now() - since < 3_000)
 })
 
-test('an exit in a callback says nothing of a message that was delivered', async () => {
+test('an exit in the callback of a delivered message prints no warning', async () => {
   await using server = await startTrackingServer()
   const child = runChild(server.url, `new Analytics({ writeKey: 'wk', host, flushAt: 1 }).track(event, () => process.exit(0))`)
   const { code, stderr } = await child.ended
@@ -154,7 +154,7 @@ test('an exit in a callback says nothing of a message that was delivered', async
   assert.equal(stderr, '')
 })
 
-test('without handleSignals no signal is touched', async () => {
+test('without handleSignals no signal listener is added', async () => {
   await using server = await startTrackingServer()
   const child = runChild(server.url, `new Analytics({ writeKey: 'wk', host }).track(event); say(String(process.listenerCount('SIGTERM')))`)
   const { stdout } = await child.ended
@@ -171,7 +171,7 @@ test('importing the client starts nothing: no handles, no listeners', async () =
   assert.equal(stdout.trim(), '[[],0]')
 })
 
-test('a close that is awaited resolves before the process ends, also when a callback never does', async () => {
+test('an awaited close resolves before the process ends, even if a callback never settles', async () => {
   await using server = await startTrackingServer()
   const child = runChild(
     server.url,

@@ -1,4 +1,4 @@
-// The README's tables against the code: settings, events, errors, refusals.
+// Compares the tables of the README with the code: settings, events, errors, rejection codes.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { CLIENT_ERRORS } from '../src/errors.ts'
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 
-/** Rows of the first table behind a heading: the cells, with code marks removed from the first. */
+/** Returns the rows of the first table after a heading, without backticks in the first cell. */
 function rows(heading: string, nth = 0): string[][] {
   const section = readme.split(/^#+ /m).find((part) => part.startsWith(`${heading}\n`)) ?? assert.fail(`no section ${heading}`)
   const tables = section.split('\n\n').filter((block) => block.startsWith('|'))
@@ -28,7 +28,7 @@ function rows(heading: string, nth = 0): string[][] {
 
 const codes = (cell: string | undefined): string[] => [...(cell ?? '').matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '')
 
-test('the README lists exactly the settings there are', () => {
+test('the README lists exactly the settings of the code', () => {
   const source = readFileSync(new URL('../src/settings.ts', import.meta.url), 'utf8')
   const body = /export interface AnalyticsSettings \{([\s\S]*?)\n\}/.exec(source)?.[1] ?? ''
   const settings = [...body.matchAll(/^ {2}(\w+)\??:/gm)].map((match) => match[1] ?? '')
@@ -41,7 +41,7 @@ test('the README lists exactly the settings there are', () => {
   )
 })
 
-test('the README lists exactly the events there are', () => {
+test('the README lists exactly the events of the code', () => {
   const events: Record<keyof AnalyticsEvents, true> = {
     initialize: true,
     error: true,
@@ -72,7 +72,7 @@ for (const [title, table, nth] of [
   ['client errors', CLIENT_ERRORS, 0],
   ['refusals', REFUSALS, 1],
 ] as const) {
-  test(`the README lists exactly the ${title} there are, in their own words`, () => {
+  test(`the README lists exactly the ${title} of the code, with the same texts`, () => {
     const listed = Object.fromEntries(rows('Errors', nth).map((row) => [codes(row[0])[0], row[1]]))
     assert.deepEqual(listed, { ...table })
   })

@@ -1,4 +1,4 @@
-// Retries, timeouts and pauses, against a server that misbehaves for real.
+// Retries, timeouts and pauses, against a real server that misbehaves.
 
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
@@ -47,7 +47,7 @@ test('maxRetries is 3 by default: after four requests the batch has failed', asy
   )
 })
 
-test('maxRetries 0 makes one request and surfaces the error', async () => {
+test('with maxRetries 0 one request is made, and its error is reported', async () => {
   const { requests, errors } = await sendOne([{ status: 500 }], { maxRetries: 0 })
   assert.equal(requests.length, 1)
   assert.equal(errors.length, 1)
@@ -59,7 +59,7 @@ test('maxTotalBackoffDuration ends retries, whatever maxRetries says', async () 
   assert.equal(errors.length, 1)
 })
 
-test('maxTotalBackoffDuration cuts the wait before the last retry short', async () => {
+test('maxTotalBackoffDuration shortens the delay before the last retry', async () => {
   const waits: number[] = []
   await using server = await startTrackingServer(() => ({ status: 500 }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 20, maxTotalBackoffDuration: 0.1 })
@@ -104,7 +104,7 @@ test('messages that the service rejects out of a batch fail with its codes; the 
   ])
 })
 
-test('a request that gets no answer within httpRequestTimeout is given up and retried', async () => {
+test('a request without a response within httpRequestTimeout is aborted and retried', async () => {
   const started = performance.now()
   const { requests, result } = await sendOne([{ after: new Promise(() => {}) }, {}], { httpRequestTimeout: 100 })
   assert.equal(requests.length, 2)
@@ -112,7 +112,7 @@ test('a request that gets no answer within httpRequestTimeout is given up and re
   assert.ok(performance.now() - started >= 100)
 })
 
-test('a server that drips its answer is given up at the same deadline', async () => {
+test('a response that arrives byte by byte is aborted at the same timeout', async () => {
   const server = createServer((socket) => {
     socket.on('error', () => {})
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n')
@@ -138,7 +138,7 @@ test('a server that drips its answer is given up at the same deadline', async ()
   }
 })
 
-test('an answer without end is not read to its end', async () => {
+test('an endless response is not read to its end', async () => {
   const { errors } = await sendOne([{ body: 'x'.repeat(2_000_000) }], { maxRetries: 0 })
   assert.match(errors[0]?.message ?? '', /response is larger than/)
 })
@@ -161,7 +161,7 @@ for (const [status, form] of [
   [503, 'seconds'],
   [503, 'date'],
 ] as const) {
-  test(`Retry-After in ${form} on ${status} slows the client as a whole, and uses up no retries`, async () => {
+  test(`Retry-After in ${form} on ${status} pauses the whole client, and does not count as a retry`, async () => {
     const value = (): string => (form === 'seconds' ? '1' : new Date(Date.now() + 2_000).toUTCString())
     await using server = await startTrackingServer((_request, number) =>
       number === 1 ? { status, headers: { 'Retry-After': value() } } : undefined,
@@ -180,7 +180,7 @@ for (const [status, form] of [
   })
 }
 
-test('while closing, pauses that the service asks for use up retries, so that closing ends', async () => {
+test('while closing, pauses that the service asks for count as retries, so that closing ends', async () => {
   await using server = await startTrackingServer(() => ({ status: 503, headers: { 'Retry-After': '1' } }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 1 })
   analytics.on('error', () => {})
@@ -218,7 +218,7 @@ test('a batch that waits because the service answered another with Retry-After f
   analytics.track(event)
   assert.deepEqual(await analytics.flush(), { delivered: 0, failed: 2, pending: 0 })
   assert.equal(server.requests.length, 1)
-  // Both end at the same moment, in either order.
+  // Both fail at the same moment, in either order.
   assert.equal(
     errors.filter(({ message }) => /longer pause \(Retry-After\) than maxRateLimitDuration allows \(0\.5 s\)/.test(message)).length,
     1,
@@ -241,7 +241,7 @@ test('a connection that the server closed while idle costs neither a retry nor a
 })
 
 for (const value of ['0', 'Sun, 15 Nov 2020 12:00:00 GMT']) {
-  test(`Retry-After ${value} asks for no pause: the batch backs off and uses up its retries as after any failure`, async () => {
+  test(`Retry-After ${value} is not a pause: the batch backs off and counts a retry as after any failure`, async () => {
     const { requests, errors } = await sendOne([{ status: 503, headers: { 'Retry-After': value } }], { maxRetries: 1 })
     assert.equal(requests.length, 2)
     assert.ok((requests[1]?.at ?? 0) - (requests[0]?.at ?? 0) >= 150)
@@ -249,8 +249,8 @@ for (const value of ['0', 'Sun, 15 Nov 2020 12:00:00 GMT']) {
   })
 }
 
-test('a request that is resent because its connection was stale has only the time that is left', async () => {
-  // The second comes over the connection of the first, which is cut late; the third is the second once more, and is not answered.
+test('a request that is sent again because its connection was stale has only the remaining time', async () => {
+  // The second request reuses the connection of the first, which is closed late; the third repeats the second and gets no response.
   await using server = await startTrackingServer((_request, number) =>
     number === 1 ? undefined : number === 2 ? { delayMs: 1_500, reset: true } : { after: new Promise(() => {}) },
   )
@@ -266,7 +266,7 @@ test('a request that is resent because its connection was stale has only the tim
   assert.ok(resentMsAgo < 1_500, `given up ${resentMsAgo} ms after it was sent once more`)
 })
 
-test('what retries hold is let go: after hundreds of them nothing is left behind', async () => {
+test('retries free their resources: after hundreds of them nothing is left', async () => {
   await using server = await startTrackingServer((request, number) => (number <= 40 ? { status: 500 } : undefined))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, maxInFlight: 20 })
   for (let i = 0; i < 40; i++) analytics.track(event)
@@ -277,7 +277,7 @@ test('what retries hold is let go: after hundreds of them nothing is left behind
   await analytics.closeAndFlush()
 })
 
-/** A server that answers each connection with these bytes, whatever it is sent. */
+/** A server that responds to each connection with these bytes, whatever the request. */
 async function answering(bytes: string, settings: object = {}): Promise<AnalyticsError | undefined> {
   const server = createServer((socket) => {
     socket.on('error', () => {})
@@ -308,12 +308,12 @@ for (const [what, bytes] of [
   ['sends headers without end', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}\r\n\r\n`],
   ['only announces an answer', 'HTTP/1.1 100 Continue\r\n\r\n'],
 ] as const) {
-  test(`a server that ${what} is a delivery_failure, within the deadline`, async () => {
+  test(`a server that ${what} causes delivery_failure within the timeout`, async () => {
     assert.equal((await answering(bytes))?.code, 'delivery_failure')
   })
 }
 
-test('a redirect is not followed, over fetch either: the 200 of another page is no delivery', async () => {
+test('a redirect is not followed, not even with fetch: the 200 of another page is not a delivery', async () => {
   for (const httpClient of [undefined, new FetchHTTPClient()]) {
     await using elsewhere = await startTrackingServer()
     const error = await answering(`HTTP/1.1 302 Found\r\nLocation: ${elsewhere.url}/login\r\nContent-Length: 0\r\n\r\n`, { httpClient })

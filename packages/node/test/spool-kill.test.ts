@@ -18,7 +18,7 @@ test('every message whose call returned is delivered after the last restart, and
   const spool = join(place, 'spool')
   await using server = await startTrackingServer(() => ({ delayMs: Math.random() * 30 }))
 
-  /** Calls until it is killed; each name is written down when its call has returned. */
+  /** Makes calls until it is killed; each ID is written to the ledger when its call has returned. */
   const calling = (name: string): string => `
     import { openSync, writeSync } from 'node:fs'
     const ledger = openSync(${JSON.stringify(join(place, `${name}.ledger`))}, 'a')
@@ -47,7 +47,7 @@ test('every message whose call returned is delivered after the last restart, and
         }
       }),
     )
-    // One start takes over what all have left.
+    // One start takes over the messages of all of them.
     const last = await runChild(server.url, closing).ended
     assert.equal(last.stdout.trim(), '0 0', last.stderr)
 

@@ -37,20 +37,20 @@ function tempPlace(): Place {
   return { dir, files, [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) }
 }
 
-/** Starts a client on the spool, lets it deliver what it finds, and closes it. */
+/** Starts a client on the spool, lets it deliver the messages there, and closes it. */
 async function start(server: TrackingServer, dir: string) {
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir } })
   return analytics.closeAndFlush()
 }
 
-/** In order of their number: batches go side by side, so arrival has none. */
+/** Sorted by number, because batches are sent concurrently and arrive in any order. */
 const ids = (server: TrackingServer): string[] =>
   server
     .messages()
     .map((message) => message.messageId)
     .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
 
-test('a process killed in the same breath as its calls delivers them at its next start, once', async () => {
+test('a process killed right after its calls delivers them once at its next start', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const child = runChild(
@@ -71,7 +71,7 @@ test('a process killed in the same breath as its calls delivers them at its next
   assert.deepEqual(place.files(), [])
 })
 
-test('of a process killed under load, what was answered is not sent again, and the rest is', async () => {
+test('after a process was killed under load, acknowledged messages are not sent again, and all others are', async () => {
   using place = tempPlace()
   let answersUpTo = 3
   await using server = await startTrackingServer((_request, number) =>
@@ -99,7 +99,7 @@ test('of a process killed under load, what was answered is not sent again, and t
   )
 })
 
-test('process.exit loses nothing with a spool, and says nothing of loss', async () => {
+test('with a spool, process.exit loses no messages and prints no warning', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const child = runChild(
@@ -112,7 +112,7 @@ test('process.exit loses nothing with a spool, and says nothing of loss', async 
   assert.equal((await start(server, place.dir)).delivered, 1)
 })
 
-test('close with a timeout leaves what is pending to the next start', async () => {
+test('close with a timeout leaves pending messages to the next start', async () => {
   using place = tempPlace()
   let isStuck = true
   await using server = await startTrackingServer(() => (isStuck ? { after: new Promise(() => {}) } : undefined))
@@ -120,7 +120,7 @@ test('close with a timeout leaves what is pending to the next start', async () =
   analytics.on('error', (error) => assert.fail(error.message))
   const told = new Promise<AnalyticsError | undefined>((resolve) => analytics.track({ ...event, messageId: 'm-1' }, resolve))
   assert.deepEqual(await analytics.closeAndFlush({ timeout: 50 }), { delivered: 0, failed: 0, pending: 1 })
-  // It has not failed, so there is no error event; but who waits for it must not wait for ever.
+  // It has not failed, so there is no error event, but its callback must be called.
   assert.equal((await told)?.code, 'close_timeout')
   isStuck = false
   server.requests.splice(0)
@@ -128,7 +128,7 @@ test('close with a timeout leaves what is pending to the next start', async () =
   assert.deepEqual(ids(server), ['m-1'])
 })
 
-test('a clean close leaves an empty folder, and a folder that only its owner can read', async () => {
+test('a clean close leaves an empty folder that only its owner can read', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const dir = join(place.dir, 'made', 'for', 'it')
@@ -143,7 +143,7 @@ test('a clean close leaves an empty folder, and a folder that only its owner can
   assert.deepEqual(readdirSync(dir), [])
 })
 
-test('two living processes share a folder and leave each other’s messages alone', async () => {
+test('two running processes share a folder and do not send each other’s messages', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer(({ body }) =>
     body.batch[0]?.messageId === 'of-the-first' ? { after: new Promise(() => {}) } : undefined,
@@ -162,7 +162,7 @@ test('two living processes share a folder and leave each other’s messages alon
   await first.closeAndFlush({ timeout: 1 })
 })
 
-test('two processes that start at once recover each message once between them', async () => {
+test('two processes that start at the same time recover each message once', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const dir = JSON.stringify(place.dir)
@@ -179,7 +179,7 @@ test('two processes that start at once recover each message once between them', 
   assert.equal(new Set(ids(server)).size, 200)
 })
 
-test('a message cut short by the kill, and other damage, is passed over; the rest is delivered', async () => {
+test('incomplete and damaged lines are skipped; the other messages are delivered', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const killed = runChild(
@@ -196,7 +196,7 @@ test('a message cut short by the kill, and other damage, is passed over; the res
   assert.deepEqual(place.files(), ['stranger.txt'])
 })
 
-test('a spool that is full refuses with queue_full', async () => {
+test('a full spool rejects messages with queue_full', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir: place.dir, maxBytes: 2_000 } })
@@ -210,7 +210,7 @@ test('a spool that is full refuses with queue_full', async () => {
   assert.equal((await analytics.closeAndFlush()).delivered, 1)
 })
 
-test('a spool that cannot be opened is refused by the constructor; one that breaks later is an error, and messages go on', async () => {
+test('the constructor rejects a spool that cannot be opened; a later failure emits an error, and messages are still sent', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const file = join(place.dir, 'file')
@@ -226,7 +226,7 @@ test('a spool that cannot be opened is refused by the constructor; one that brea
   assert.deepEqual([...new Set(codes)], ['spool_failed'])
 })
 
-test('segments are deleted as their messages are delivered: the folder does not grow with what passed through', async () => {
+test('segments are deleted as their messages are delivered: the folder does not grow with the number of messages sent', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir: place.dir } })
@@ -242,7 +242,7 @@ test('segments are deleted as their messages are delivered: the folder does not 
   await analytics.closeAndFlush()
 })
 
-test('what was kept for one write key and host is never sent with another key or to another host', async () => {
+test('messages spooled for one write key and host are never sent with another key or to another host', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   await using elsewhere = await startTrackingServer()
@@ -298,7 +298,7 @@ test('the write key is not written to disk', async () => {
   await analytics.closeAndFlush()
 })
 
-test('after close no file is touched by its old number: it may be the application’s by then', async () => {
+test('after close no old file descriptor is used: the application may have reused it', async () => {
   using place = tempPlace()
   let answer: (() => void) | undefined
   const httpClient = () =>
@@ -324,11 +324,11 @@ test('after close no file is touched by its old number: it may be the applicatio
   await new Promise((resolve) => setTimeout(resolve, 50))
   for (const fd of fds) closeSync(fd)
   for (const file of files) assert.equal(readFileSync(file, 'utf8'), '')
-  // The one in the plugin was not on disk yet, and says so.
+  // The message in the plugin was not on disk yet, so its loss is reported.
   assert.deepEqual(codes, ['close_timeout'])
 })
 
-test('recovery goes on when there is little room, in the queue and in the spool', async () => {
+test('recovery works with little room in the queue and in the spool', async () => {
   for (const settings of [{ maxQueueBytes: 2_000 }, { spool: { maxBytes: 3_000 } }, {}]) {
     using place = tempPlace()
     await using server = await startTrackingServer()
@@ -356,7 +356,7 @@ test('recovery goes on when there is little room, in the queue and in the spool'
   }
 })
 
-test('disable opens no spool and sends nothing of it', async () => {
+test('a disabled client does not open the spool or send its messages', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const dir = join(place.dir, 'spool')
@@ -367,7 +367,7 @@ test('disable opens no spool and sends nothing of it', async () => {
   assert.equal(process.listenerCount('SIGTERM'), 0)
 })
 
-test('a close is no error when the folder is gone', async () => {
+test('closing after the folder was deleted is not an error', async () => {
   using place = tempPlace()
   await using stuck = await startTrackingServer(() => ({ after: new Promise(() => {}) }))
   const dir = join(place.dir, 'spool')
@@ -380,7 +380,7 @@ test('a close is no error when the folder is gone', async () => {
   assert.ok(codes.length > 0 && codes.every((code) => code === 'spool_failed'))
 })
 
-test('messages that are still in a plugin are not on disk, and an exit says that they are lost', async () => {
+test('messages that a plugin is still processing are not on disk, and an exit reports them as lost', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const child = runChild(
@@ -394,7 +394,7 @@ test('messages that are still in a plugin are not on disk, and an exit says that
   assert.match((await child.ended).stderr, /exited with 1 message not delivered/)
 })
 
-test('a message that could not be written to disk is lost at close, and says so, whatever it shares a batch with', async () => {
+test('a message that could not be written to disk is reported as lost at close, whatever messages it was queued with', async () => {
   using place = tempPlace()
   let isStuck = true
   await using server = await startTrackingServer(() => (isStuck ? { after: new Promise(() => {}) } : undefined))
@@ -403,7 +403,7 @@ test('a message that could not be written to disk is lost at close, and says so,
   const failed: string[] = []
   analytics.on('error', (error) => failed.push(`${error.code} ${error.ctx?.event.messageId ?? ''}`.trim()))
   await analytics.flush()
-  // The folder cannot take a first segment: this one stays in memory.
+  // The first segment cannot be created in the folder, so this message stays in memory.
   chmodSync(dir, 0o500)
   renameSync(dir, `${dir}-away`)
   const told = new Promise((resolve) => analytics.track({ ...event, messageId: 'memory' }, resolve))
@@ -419,7 +419,7 @@ test('a message that could not be written to disk is lost at close, and says so,
   assert.deepEqual(ids(server), ['disk'])
 })
 
-test('a message is not on disk unchanged if a plugin that is registered right after the call will change it', async () => {
+test('a message is not spooled unchanged if a plugin registered right after the call will change it', async () => {
   using place = tempPlace()
   await using server = await startTrackingServer()
   const program = (load: string, end: string): string => `

@@ -1,5 +1,5 @@
-// A real HTTP server that plays the tracking API: records what arrives, answers as a test tells it to, and lets a test
-// wait for an arrival instead of for time. Not a model of the service: it accepts what it is not told to refuse.
+// A real HTTP server in place of the tracking API: records requests, responds as a test specifies, and lets a test wait for
+// requests instead of sleeping. It does not validate messages: it accepts everything unless told otherwise.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -9,7 +9,7 @@ export interface ReceivedRequest {
   method: string
   path: string
   headers: Record<string, string>
-  /** The body as it came, inflated if it was compressed. */
+  /** The body as received, decompressed if necessary. */
   text: string
   body: { batch: ReceivedMessage[]; writeKey?: string; sentAt?: string }
   at: number
@@ -27,9 +27,9 @@ export interface PlannedAnswer {
   headers?: Record<string, string>
   body?: string
   delayMs?: number
-  /** Cut the connection instead of answering. */
+  /** Close the connection instead of responding. */
   reset?: boolean
-  /** Answer when this resolves. */
+  /** Respond when this resolves. */
   after?: Promise<unknown>
 }
 
@@ -38,13 +38,13 @@ type Plan = (request: ReceivedRequest, number: number) => PlannedAnswer | undefi
 export interface TrackingServer extends AsyncDisposable {
   url: string
   requests: ReceivedRequest[]
-  /** Every message, in the order of arrival. */
+  /** All messages, in the order of arrival. */
   messages(): ReceivedMessage[]
-  /** Most requests that were open at once, and connections made so far. */
+  /** The maximum number of concurrent requests, and the number of connections so far. */
   peak: { requests: number; connections: number }
-  /** Resolves when so many requests have arrived. */
+  /** Resolves when this many requests have arrived. */
   arrived(count: number): Promise<void>
-  /** Resolves when so many messages have arrived. */
+  /** Resolves when this many messages have arrived. */
   received(count: number): Promise<void>
   /** Closes every connection, as a server does with idle ones. */
   dropIdle(): void
@@ -133,7 +133,7 @@ export async function startTrackingServer(plan: Plan = () => undefined): Promise
   }
 }
 
-/** A promise that a test resolves when it is time: what a server or a plugin waits for. */
+/** A promise that a test resolves, for a server or plugin to wait for. */
 export function gate(): { open: () => void; opened: Promise<void> } {
   let open = (): void => {}
   const opened = new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
-// Analytics<Events>: a user's own event map, checked by the compiler. `npm run verify -- types` is the test; each
-// mark that expects an error fails it where the compiler would let a mistake pass.
+// Analytics<Events>: the compiler checks calls against an event map. `npm run verify -- types` runs this test: each
+// @ts-expect-error fails if the compiler accepts the mistake below it.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -29,13 +29,13 @@ test('the compiler checks event names and properties against the event map', () 
   analytics.track({ userId, event: 'Signed Up', properties: { plan: 'gold' } })
   // @ts-expect-error properties of another event
   analytics.track({ userId, event: 'Signed Up', properties: { total: 1 } })
-  // @ts-expect-error someone must have done it
+  // @ts-expect-error userId or anonymousId is required
   analytics.track({ event: 'Signed Up' })
   const params: TrackParams<Events> = { userId, event: 'Signed Up' }
   assert.equal(analytics.track(params), true)
 })
 
-test('without an event map any event and any properties are taken', () => {
+test('without an event map, any event and any properties are accepted', () => {
   const analytics = new Analytics({ writeKey: 'wk', disable: true }).on('error', () => {})
   interface Order {
     total: number

@@ -50,7 +50,7 @@ const refused: [title: string, input: unknown, code: RefusalCode, field?: string
 ]
 
 for (const [title, input, code, field] of refused) {
-  test(`refuses ${title}: ${code}`, () => {
+  test(`rejects ${title}: ${code}`, () => {
     const result = parseMessage(input)
     assert.equal(result.ok, false)
     assert.equal(!result.ok && result.code, code)
@@ -69,13 +69,13 @@ const minimal = {
 } as const
 
 for (const type of MESSAGE_TYPES) {
-  test(`accepts the smallest ${type} and returns it uncopied`, () => {
+  test(`accepts the smallest ${type} and returns the same object`, () => {
     const result = parseMessage(minimal[type])
     assert.ok(result.ok)
     assert.equal(result.message, minimal[type])
   })
 
-  test(`takes null for "not given" in every optional field of ${type}`, () => {
+  test(`accepts null as "not set" in every optional field of ${type}`, () => {
     const nulls = {
       messageId: null,
       anonymousId: null,
@@ -103,7 +103,7 @@ test('accepts the calls of the shared vectors', () => {
   for (const call of calls) assert.ok(parseMessage(call).ok)
 })
 
-test('gives an answer from the table for any JSON value, and never throws', () => {
+test('returns a code from the table for any invalid JSON value, and never throws', () => {
   const field = fc.constantFrom(
     'type',
     'messageId',

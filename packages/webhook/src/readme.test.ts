@@ -6,7 +6,7 @@ import { DEFAULTS } from './verify-options.ts'
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 
-test('the README lists exactly the refusal codes, with their statuses and sentences', () => {
+test('the README lists exactly the rejection codes, with their statuses and messages', () => {
   const rows = [...readme.matchAll(/^\| `([a-z_]+)` \| (\d{3}) \| (.+) \|$/gm)].map(([, code, status, message]) => [
     code,
     [Number(status), message],
@@ -21,6 +21,6 @@ test('the README imports only what is exported', () => {
   for (const name of names) assert.ok(Object.hasOwn(webhook, name), name)
 })
 
-test("the README's defaults are the code's", () => {
+test("the defaults in the README are those of the code", () => {
   for (const [name, value] of Object.entries(DEFAULTS)) assert.ok(readme.includes(`\n| \`${name}\` | ${value} |`), name)
 })

@@ -28,7 +28,7 @@ const check = (headers: object, signingSecrets: string | string[], nowSeconds = 
 
 const outcome = (result: VerifyResult): string => (result.ok ? 'ok' : result.code)
 
-test('rotation: whoever holds the old, the new or both secrets verifies what both signed', () => {
+test('rotation: a request signed with two secrets verifies with the old, the new or both', () => {
   const both = sign([NEW, OLD])
   assert.equal(both['webhook-signature'].split(' ').length, 2)
   for (const secrets of [OLD, NEW, [OLD, NEW], [generateSecret(), OLD]]) assert.equal(outcome(check(both, secrets)), 'ok')
@@ -54,19 +54,19 @@ for (const [title, nowSeconds, toleranceSeconds, expected] of edges) {
   test(`timestamps: ${title}`, () => assert.equal(outcome(check(sign(OLD), OLD, nowSeconds, toleranceSeconds)), expected))
 }
 
-test('the default clock is the present', () => {
+test('the default clock is the current time', () => {
   const headers = signStandardWebhook({ id: 'msg_1', timestampSeconds: Math.floor(Date.now() / 1000), body: BODY }, OLD)
   assert.equal(outcome(verifyWebhook({ headers: { ...headers }, body: BODY }, { signingSecrets: OLD })), 'ok')
 })
 
-test('versions that are not known are passed over, whatever they hold', () => {
+test('unknown signature versions are ignored, whatever they contain', () => {
   const { 'webhook-signature': known } = sign(OLD)
   for (const list of [`v2,??? ${known}`, `${known} v1a,${'A'.repeat(88)}`, `v1 ${known} `, `,, v11,x ${known}`]) {
     assert.equal(outcome(check({ ...sign(OLD), 'webhook-signature': list }, OLD)), 'ok')
   }
 })
 
-test('a second spelling of the same base64 does not verify', () => {
+test('another base64 encoding of the same bytes does not verify', () => {
   const headers = sign(OLD)
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
   const last = headers['webhook-signature'].at(-2) ?? ''
@@ -76,7 +76,7 @@ test('a second spelling of the same base64 does not verify', () => {
   assert.equal(outcome(check({ ...headers, 'webhook-signature': spelled }, OLD)), 'signature_invalid')
 })
 
-test('a header that is far too long is refused, the right signature in it or not', () => {
+test('a header that is too long is rejected, even if it contains the right signature', () => {
   const { 'webhook-signature': known } = sign(OLD)
   for (const list of [
     `${known} ${'v2,x '.repeat(200_000)}`,
@@ -104,7 +104,7 @@ test('every secret is compared with every signature, match or not', (t) => {
   }
 })
 
-test('what is signed verifies, and any flipped bit of id, body, signature or secret does not', () => {
+test('a signed request verifies, and any flipped bit of id, body, signature or secret does not', () => {
   const id = fc.string({ unit: fc.constantFrom('a', 'Z', '0', '_', '-', ':', '/', '+', '=', '~', '!'), minLength: 1, maxLength: 256 })
   const time = fc.integer({ min: 0, max: 999_999_999_999 })
   const object = fc.dictionary(fc.string(), fc.jsonValue())
@@ -125,7 +125,7 @@ test('what is signed verifies, and any flipped bit of id, body, signature or sec
   )
 })
 
-test('ids that could end a header or be read two ways cannot be signed', () => {
+test('ids that could end a header or be ambiguous cannot be signed', () => {
   for (const id of ['', 'a.b', 'a,b', 'a b', 'a\r\nx: 1', 'a\n', 'é', '\0', 'x'.repeat(257), null, 7]) {
     assert.throws(() => sign(OLD, id as string), TypeError)
   }
@@ -142,7 +142,7 @@ test('one or two secrets sign, none or three throw', () => {
   assert.throws(() => sign([OLD, NEW, OLD]), TypeError)
 })
 
-test('generated secrets have 32 bytes, or what is asked for between 24 and 64', () => {
+test('generated secrets have 32 bytes, or any length from 24 to 64', () => {
   assert.match(OLD, /^whsec_[A-Za-z0-9+/]{43}=$/)
   assert.notEqual(OLD, NEW)
   for (const secretBytes of [MIN_SECRET_BYTES, 33, MAX_SECRET_BYTES]) {

@@ -1,5 +1,5 @@
-// The shared vectors, each of them. Their values come from elsewhere, so a mistake made alike in signing and in
-// verifying shows here and in no other test.
+// All shared vectors. Their values were computed by other software, so only this test finds a mistake that signing and
+// verifying have in common.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -61,7 +61,7 @@ for (const { note, sharedSecret, body, xSignature } of extra.xSignature) {
   test(`vector: X-Signature, ${note}`, () => checkXSignature(body, xSignature, sharedSecret))
 }
 
-test("vector: the Standard Webhooks documentation's own", () => {
+test("vector: the one in the Standard Webhooks documentation", () => {
   const { secret, ...vector } = vectors.standardWebhooks
   checkStandard(vector, [secret])
 })
@@ -71,7 +71,7 @@ for (const vector of extra.standardWebhooks) {
 }
 
 for (const { note, secrets, nowSeconds, headers, body, code, header } of extra.refusals) {
-  test(`vector: refuses ${note}: ${code}`, () => {
+  test(`vector: rejects ${note}: ${code}`, () => {
     const expected = { ok: false, code, status: REFUSALS[code][0], message: REFUSALS[code][1], ...(header === undefined ? {} : { header }) }
     const options = { ...secrets, now: () => nowSeconds * 1000 }
     assert.deepEqual(verifyWebhook({ headers, body }, options), expected)

@@ -1,4 +1,4 @@
-// Requests as fetch has them: the runtime's own Request, with bodies as text and as streams.
+// Fetch-style requests: the runtime's own Request, with bodies as text and as streams.
 
 import assert from 'node:assert/strict'
 import { ReadableStream } from 'node:stream/web'
@@ -32,7 +32,7 @@ test('a Request is verified and its body left for the application', async () => 
   assert.equal(outcome(await verify(fetched(ONE.replace('m-1', 'm-2')), both)), 'signature_invalid')
 })
 
-test('a body in chunks, split inside a character, is put together', async () => {
+test('a body in chunks, split inside a character, is joined', async () => {
   const bytes = Buffer.from(ONE)
   const chunks = Array.from(bytes, (byte) => Uint8Array.of(byte))
   assert.equal(outcome(await verify(fetched(ReadableStream.from(chunks)), both)), 'ok')
@@ -43,7 +43,7 @@ test('a Request without a body is an empty body', async () => {
   assert.equal(outcome(await verify(request, both)), 'signature_invalid')
 })
 
-test('a body that was read, or that someone is reading, is refused', async () => {
+test('a body that was read or is locked by a reader is rejected', async () => {
   const used = fetched(ONE)
   await used.text()
   assert.equal(outcome(await verify(used, both)), 'body_already_read')
@@ -52,7 +52,7 @@ test('a body that was read, or that someone is reading, is refused', async () =>
   assert.equal(outcome(await verify(held, both)), 'body_already_read')
 })
 
-test('an endless body is refused at the limit', async () => {
+test('an endless body is rejected at the limit', async () => {
   let pulled = 0
   const endless = new ReadableStream({
     pull(controller) {
@@ -64,24 +64,24 @@ test('an endless body is refused at the limit', async () => {
   assert.ok(pulled < 20, `${pulled} chunks were taken`)
 })
 
-test('a content-length over the limit is refused unread', async () => {
+test('a content-length over the limit is rejected unread', async () => {
   const request = fetched(ONE, { ...signed(ONE), 'content-length': '2000000' })
   assert.equal(outcome(await verify(request, both)), 'body_too_large')
 })
 
-test('a body that never comes is cut off by the deadline', async () => {
+test('a body that never arrives is rejected at the timeout', async () => {
   const silent = new ReadableStream({ pull: () => new Promise<void>(() => undefined) })
   assert.equal(outcome(await verify(fetched(silent), { ...both, timeoutMs: 20 })), 'body_timeout')
 })
 
-test('a body that breaks, or is not bytes, is refused', async () => {
+test('a body that breaks, or is not bytes, is rejected', async () => {
   const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('reset')) })
   assert.equal(outcome(await verify(fetched(broken), both)), 'body_unreadable')
   const words = { headers: new Headers(signed(ONE)), body: ReadableStream.from(['{', '}']), arrayBuffer: () => Promise.reject(new Error()) }
   assert.equal(outcome(await verify(words, both)), 'body_unreadable')
 })
 
-test('something with headers and arrayBuffer alone is enough', async () => {
+test('an object with only headers and arrayBuffer is enough', async () => {
   const headers = new Headers(signed(ONE))
   const bytes = new TextEncoder().encode(ONE).buffer
   assert.equal(outcome(await verify({ headers, arrayBuffer: () => Promise.resolve(bytes) }, both)), 'ok')

@@ -21,13 +21,13 @@ const codeOf = (headers: HeadersInput, body: string | Uint8Array, options: Verif
   return result.ok ? 'ok' : result.code
 }
 
-test('a single message comes back parsed, alone and as a list of one', () => {
+test('a single message is returned parsed, alone and as an array of one', () => {
   const result = verifyWebhook({ headers: { ...xHeaders(ONE), 'X-Attempt': '3', 'X-Replay': 'true' }, body: ONE }, { sharedSecret })
   const message = { type: 'track', messageId: 'm-1' }
   assert.deepEqual(result, { ok: true, body: ONE, payload: message, messages: [message], coverage: 'body', attempt: 3, replay: true })
 })
 
-test('a batch comes back whole, and says how much of it is proven', () => {
+test('a batch is returned completely, with its coverage', () => {
   const messages = JSON.parse(BATCH)
   const expected = { ok: true, body: BATCH, payload: messages, messages, attempt: undefined, replay: false }
   const allowing = { sharedSecret, allowUnprovenMessages: true }
@@ -40,7 +40,7 @@ test('a batch comes back whole, and says how much of it is proven', () => {
   assert.deepEqual(byBoth, { ...expected, coverage: 'body', webhookId: 'msg_1' })
 })
 
-test('a batch of which X-Signature proves only the first message is refused, genuine or forged', () => {
+test('a batch of which X-Signature proves only the first message is rejected, genuine or forged', () => {
   const forged = `[${ONE},{"type":"track","messageId":"forged"}]`
   for (const options of [{ sharedSecret }, { sharedSecret, allowUnprovenMessages: false }]) {
     assert.equal(codeOf(xHeaders(BATCH), BATCH, options), 'batch_unproven')
@@ -57,7 +57,7 @@ test('X-Signature proves the whole of a batch of one message', () => {
   assert.deepEqual(result.ok && [result.messages.length, result.coverage], [1, 'body'])
 })
 
-test('with both kinds of secret both signatures are required, so that leaving out the better one does not help', () => {
+test('with both kinds of secret both signatures are required, so that leaving out the stronger one does not help', () => {
   const options = { sharedSecret, signingSecrets: signingSecret }
   const both = { ...xHeaders(BATCH), ...standardHeaders(BATCH) }
   assert.equal(codeOf(both, BATCH, options), 'ok')
@@ -90,7 +90,7 @@ for (const [title, headers] of shapes) {
 }
 
 for (const name of ['x-signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature']) {
-  test(`a repeated ${name} is refused in every shape, even when both are alike`, () => {
+  test(`a repeated ${name} is rejected in every form, even if both values are equal`, () => {
     const value = plain[name] ?? ''
     const options = { sharedSecret, signingSecrets: signingSecret }
     const joined = name === 'webhook-signature' ? 'header_invalid' : 'header_repeated'
@@ -104,7 +104,7 @@ for (const name of ['x-signature', 'webhook-id', 'webhook-timestamp', 'webhook-s
   })
 }
 
-test('attempt and replay are read only where they are well formed', () => {
+test('attempt and replay are read only if they are well formed', () => {
   const read = (headers: object): unknown => {
     const result = verifyWebhook({ headers: { ...xHeaders(ONE), ...headers }, body: ONE }, { sharedSecret })
     return result.ok && [result.attempt, result.replay]
@@ -115,7 +115,7 @@ test('attempt and replay are read only where they are well formed', () => {
   }
 })
 
-test('a body over the limit is refused, counted in bytes', () => {
+test('a body over the limit is rejected, counted in bytes', () => {
   const body = JSON.stringify({ note: 'é'.repeat(50) })
   assert.equal(Buffer.byteLength(body), 111)
   assert.equal(codeOf(xHeaders(body), body, { sharedSecret, maxBodyBytes: 111 }), 'ok')
@@ -129,20 +129,20 @@ test('a signed body that is not UTF-8, or begins with a byte order mark, is not 
   }
 })
 
-test('a batch nested deeper than the stack is refused under either scheme', () => {
+test('a batch nested deeper than the stack is rejected under either scheme', () => {
   const body = '['.repeat(400_000) + ']'.repeat(400_000)
   assert.equal(codeOf({ 'x-signature': '0'.repeat(40) }, body, { sharedSecret }), 'signature_invalid')
   assert.equal(codeOf(standardHeaders(body), body, { signingSecrets: signingSecret }), 'invalid_payload')
 })
 
-test('keys with a meaning to JavaScript stay plain data', () => {
+test('keys with a special meaning in JavaScript are plain data', () => {
   const body = '{"__proto__":{"admin":true},"constructor":1}'
   const result = verifyWebhook({ headers: xHeaders(body), body }, { sharedSecret })
   assert.equal(result.ok && JSON.stringify(result.payload), body)
   assert.equal(({} as Record<string, unknown>)['admin'], undefined)
 })
 
-test('any garbage in headers and body is refused, never thrown', () => {
+test('any garbage in headers and body is rejected, never thrown', () => {
   const name = fc.constantFrom('x-signature', 'X-Signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature', 'get', '__proto__')
   const value = fc.oneof(fc.anything(), fc.constantFrom('1', `${NINE / 1000}`, 'v1,', '0'.repeat(40), `v1,${'A'.repeat(43)}=`, 'v1,a v1,b'))
   const headers = fc.oneof(
@@ -194,14 +194,14 @@ for (const [title, options] of mistakes) {
   })
 }
 
-test('bytes of another realm are bytes', () => {
+test('bytes of another realm are accepted', () => {
   const body = runInNewContext('new Uint8Array(codes)', { codes: [...Buffer.from(ONE)] }) as Uint8Array
   assert.equal(body instanceof Uint8Array, false)
   assert.equal(codeOf(xHeaders(ONE), body, { sharedSecret }), 'ok')
   assert.equal(codeOf(standardHeaders(ONE), body, { signingSecrets: signingSecret }), 'ok')
 })
 
-test('headers or a body of the wrong kind throw', () => {
+test('headers or a body of the wrong type throw', () => {
   assert.throws(() => verifyWebhook({ headers: undefined as unknown as HeadersInput, body: ONE }, { sharedSecret }), TypeError)
   assert.throws(() => verifyWebhook({ headers: plain, body: { type: 'track' } as unknown as string }, { sharedSecret }), TypeError)
 })

@@ -1,5 +1,5 @@
-// Requests of servers, all real: a node:http server on a free port, bodies sent over a socket. Express and Fastify are
-// stood in for by what they make of an IncomingMessage, since this package depends on neither.
+// Server requests: a real node:http server on a free port, with bodies sent over a socket. Express and Fastify are simulated by
+// the changes they make to an IncomingMessage, because this package depends on neither.
 
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
@@ -32,7 +32,7 @@ const outcome = (result: VerifyResult): string => (result.ok ? 'ok' : result.cod
 
 type Receive = (request: IncomingMessage) => Promise<VerifyResult>
 
-/** A receiver on a free port: answers with what the verification came to. */
+/** A receiver on a free port that responds with the result of the verification. */
 async function receiver(t: TestContext, receive: Receive): Promise<number> {
   const server = createServer((request, response) => {
     receive(request).then(
@@ -86,7 +86,7 @@ test('node:http: the body is read from the request and verified', async (t) => {
   assert.equal(outcome(await post(port, '', signed(ONE))), 'signature_invalid')
 })
 
-test('node:http: a signature header sent twice is refused', async (t) => {
+test('node:http: a signature header sent twice is rejected', async (t) => {
   const port = await receiver(t, (request) => verify(request, { sharedSecret }))
   const client = httpRequest({ host: '127.0.0.1', port, method: 'POST' })
   client.setHeader('x-signature', [signBody(ONE, sharedSecret), '0'.repeat(40)])
@@ -94,7 +94,7 @@ test('node:http: a signature header sent twice is refused', async (t) => {
   assert.equal(outcome((await answerTo(client)).result), 'header_repeated')
 })
 
-test('node:http: an unsigned request is refused without waiting for its body', async (t) => {
+test('node:http: an unsigned request is rejected without waiting for its body', async (t) => {
   const port = await receiver(t, (request) => verify(request, both))
   const client = open(port, {})
   client.write('{')
@@ -104,7 +104,7 @@ test('node:http: an unsigned request is refused without waiting for its body', a
   client.destroy()
 })
 
-test('node:http: a body that drips in is cut off by the deadline', async (t) => {
+test('node:http: a body that arrives byte by byte is rejected at the timeout', async (t) => {
   const port = await receiver(t, (request) => verify(request, { ...both, timeoutMs: 150 }))
   const client = open(port, signed(ONE))
   const drip = setInterval(() => client.write('{'), 10)
@@ -115,7 +115,7 @@ test('node:http: a body that drips in is cut off by the deadline', async (t) => 
   client.destroy()
 })
 
-test('node:http: a body over the limit is refused while it is still coming', async (t) => {
+test('node:http: a body over the limit is rejected while it is still arriving', async (t) => {
   const port = await receiver(t, async (request) => {
     const result = await verify(request, { ...both, maxBodyBytes: 100_000 })
     assert.equal(request.isPaused(), true)
@@ -131,7 +131,7 @@ test('node:http: a body over the limit is refused while it is still coming', asy
   client.destroy()
 })
 
-test('node:http: a content-length over the limit is refused before a byte is read', async (t) => {
+test('node:http: a content-length over the limit is rejected before a byte is read', async (t) => {
   const port = await receiver(t, (request) => verify(request, both))
   const client = open(port, { ...signed(ONE), 'content-length': String(1024 * 1024 + 1) })
   client.flushHeaders()
@@ -147,7 +147,7 @@ test('node:http: the limit is 1 MiB unless set, the last byte included', async (
   assert.equal(outcome(await post(port, `${body} `)), 'body_too_large')
 })
 
-test('node:http: a sender that goes away half-way is a refusal, not a hang', async (t) => {
+test('node:http: a sender that disconnects half-way is rejected and does not hang', async (t) => {
   const verified = new EventEmitter<{ done: [VerifyResult] }>()
   const port = await receiver(t, async (request) => {
     request.once('data', () => client.destroy())
@@ -162,7 +162,7 @@ test('node:http: a sender that goes away half-way is a refusal, not a hang', asy
   assert.equal(outcome(result), 'body_unreadable')
 })
 
-test('node:http: a request that is over already is refused at once', async (t) => {
+test('node:http: a request that has already ended is rejected at once', async (t) => {
   const verified = new EventEmitter<{ done: [VerifyResult] }>()
   const port = await receiver(t, async (request) => {
     client.destroy()
@@ -228,7 +228,7 @@ const frameworks: [title: string, prepare: Framework, options: VerifyOptions][] 
 ]
 
 for (const [title, prepare, options] of frameworks) {
-  test(`${title}: verifies one message and a batch, and refuses a changed one`, async (t) => {
+  test(`${title}: verifies one message and a batch, and rejects a changed one`, async (t) => {
     const port = await receiver(t, async (request) => verify(await prepare(request), options))
     for (const body of [ONE, BATCH]) {
       const result = await post(port, body)
@@ -246,13 +246,13 @@ const lost: [title: string, prepare: Framework][] = [
 ]
 
 for (const [title, prepare] of lost) {
-  test(`${title}, with no body kept, is refused and does not hang`, async (t) => {
+  test(`${title}, with no body kept, is rejected and does not hang`, async (t) => {
     const port = await receiver(t, async (request) => verify(await prepare(request), both))
     assert.equal(outcome(await post(port, ONE)), 'body_already_read')
   })
 }
 
-test('a parsed body that a middleware changed is refused like a forged one', async (t) => {
+test('a parsed body that a middleware changed is rejected like a forged one', async (t) => {
   const port = await receiver(t, async (request) => {
     const parsed = await parses(request)
     return verify(Object.assign(parsed, { body: { ...(parsed.body as object), added: true } }), both)
@@ -260,7 +260,7 @@ test('a parsed body that a middleware changed is refused like a forged one', asy
   assert.equal(outcome(await post(port, ONE)), 'signature_invalid')
 })
 
-test('a parsed body that cannot be written as JSON is refused', async () => {
+test('a parsed body that cannot be written as JSON is rejected', async () => {
   const circular: Record<string, unknown> = {}
   circular['self'] = circular
   for (const body of [circular, { n: 1n }, () => undefined]) {

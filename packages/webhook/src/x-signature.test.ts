@@ -10,7 +10,7 @@ const MESSAGE = '{"type":"track","userId":"u-1","event":"Signed Up"}'
 const OTHER = '{"type":"track","userId":"u-2","event":"Signed Up"}'
 
 const json = fc.jsonValue().map((value) => JSON.stringify(value))
-/** One object, as a person might write it: keys that JSON.parse moves or could trip over, numbers that it rewrites. */
+/** An object as a person might write it: with keys that JSON.parse reorders or treats specially, and numbers that it rewrites. */
 const untidyObject = fc
   .dictionary(fc.constantFrom('__proto__', '10', '2', 'b', 'a', '', 'toJSON', 'constructor', '-1', '01'), fc.jsonValue())
   .map((fields) => {
@@ -18,7 +18,7 @@ const untidyObject = fc
     return `{ ${known.join('')}"n": [1.0, -0, 1e21, 1E-7, 123456789012345678901234567890, 1e400], "n": 5.0, "s": "\\u00e9\\ud800" }`
   })
 
-test('writing parsed JSON is idempotent, on which verification of parsed bodies and batches rests', () => {
+test('JSON.stringify(JSON.parse(x)) is idempotent, which verification of parsed bodies and batches relies on', () => {
   fc.assert(
     fc.property(fc.oneof(json, untidyObject), (text) => {
       const once = JSON.stringify(JSON.parse(text))
@@ -27,7 +27,7 @@ test('writing parsed JSON is idempotent, on which verification of parsed bodies 
   )
 })
 
-test('what is signed verifies, as text and as bytes, alone and first in any batch', () => {
+test('a signed body verifies, as text and as bytes, alone and first in any batch', () => {
   fc.assert(
     fc.property(untidyObject, fc.array(json, { maxLength: 3 }), fc.string({ minLength: 1 }), (text, rest, secret) => {
       const message = JSON.stringify(JSON.parse(text))
@@ -53,7 +53,7 @@ test('any flipped bit of a single body, of the signature or of the secret fails'
   }
 })
 
-test('a batch is covered in its first message and, by the rule, nowhere else', () => {
+test('the signature of a batch covers only its first message', () => {
   const signature = signBody(`[${MESSAGE},${OTHER}]`, SECRET)
   assert.equal(signature, signBody(MESSAGE, SECRET))
   assert.equal(verifySignature(`[${MESSAGE}]`, signature, SECRET), true)
@@ -80,19 +80,19 @@ test('a batch that is not JSON or not UTF-8 cannot be signed and never verifies'
   }
 })
 
-test('a batch nested deeper than the stack is refused, not thrown', () => {
+test('a batch nested deeper than the stack is rejected, not thrown', () => {
   const depth = 400_000
   assert.equal(verifySignature(`${'['.repeat(depth)}${']'.repeat(depth)}`, signMessage('1', SECRET), SECRET), false)
 })
 
-test('headers that are absent, several or malformed do not verify', () => {
+test('missing, repeated or malformed headers do not verify', () => {
   const signature = signBody(MESSAGE, SECRET)
   assert.equal(verifySignature(MESSAGE, [signature], SECRET), true)
   const wrong = [undefined, null, '', [], [signature, signature], `${signature}, ${signature}`, signature.toUpperCase(), ` ${signature}`]
   for (const header of wrong) assert.equal(verifySignature(MESSAGE, header, SECRET), false)
 })
 
-test('any garbage as header or body gives false', () => {
+test('any garbage as header or body returns false', () => {
   fc.assert(
     fc.property(fc.anything(), fc.oneof(fc.string(), fc.uint8Array()), (header, body) => {
       assert.equal(verifySignature(body, header as string, SECRET), false)

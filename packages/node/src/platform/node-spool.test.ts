@@ -1,4 +1,4 @@
-// The spool's own rules, where a client around it would hide them: who is alive, who takes over, what is freed.
+// The rules of the spool, tested without a client: which writers are alive, who takes over, and what is deleted.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
@@ -40,7 +40,7 @@ async function recovered(spool: Spool): Promise<string[]> {
   return ids
 }
 
-/** A writer that is gone, as seen from here: its owner file says what the test wants it to say. */
+/** Writes the files of another writer, with the owner file that the test needs. */
 function leave(dir: string, ids: string[], change: (owner: Record<string, unknown>) => unknown, touchedMsAgo = 0): void {
   const spool = openSpool({ dir, maxBytes: 1_000_000, sender: SENDER }, () => {}, LONG)
   for (const id of ids) spool.keep(message(id))
@@ -68,14 +68,14 @@ const writers: [title: string, change: (owner: Record<string, unknown>) => unkno
 ]
 
 for (const [title, change, touchedMsAgo, isLeft] of writers) {
-  test(`what ${title} wrote is ${isLeft ? 'taken over' : 'left alone'}`, async (t) => {
+  test(`messages of ${title} are ${isLeft ? 'taken over' : 'left alone'}`, async (t) => {
     const dir = folder(t)
     leave(dir, ['a', 'b'], change, touchedMsAgo)
     assert.deepEqual(await recovered(open(dir)), isLeft ? ['a', 'b'] : [])
   })
 }
 
-test('what one is taking over is left alone by others, and is theirs when that one is gone, too', async (t) => {
+test('messages that one writer is taking over are left alone by others until that writer is dead, too', async (t) => {
   const dir = folder(t)
   leave(dir, ['a', 'b', 'c'], same({ pid: 0 }))
   const first = open(dir)
@@ -94,7 +94,7 @@ test('what one is taking over is left alone by others, and is theirs when that o
   assert.deepEqual(await recovered(open(dir)), ['b', 'c'])
 })
 
-test('a writer that falls silent later is found by looking again', async (t) => {
+test('a writer that dies later is found by the periodic search', async (t) => {
   const dir = folder(t)
   leave(dir, ['a'], same({ host: 'elsewhere', pid: 1 }))
   const spool = open(dir, { times: { touchMs: 60_000, silentMs: 200 } })
@@ -104,7 +104,7 @@ test('a writer that falls silent later is found by looking again', async (t) => 
   clearTimeout(hold)
 })
 
-test('an owner file that someone removed is there again at the next sign of life', async (t) => {
+test('a deleted owner file is written again at the next heartbeat', async (t) => {
   const dir = folder(t)
   open(dir, { times: { touchMs: 20, silentMs: 60_000 } })
   for (const file of files(dir, '.owner')) rmSync(inside(dir, file))
@@ -113,7 +113,7 @@ test('an owner file that someone removed is there again at the next sign of life
   assert.equal(files(dir, '.owner').length, 1)
 })
 
-test('segments roll, each is deleted when all of it is known, and its room is free again', (t) => {
+test('a segment is deleted and its room freed when the outcome of all its messages is known', (t) => {
   const dir = folder(t)
   const spool = open(dir, { maxBytes: 8_000 })
   const numbers: number[] = []
@@ -131,7 +131,7 @@ test('segments roll, each is deleted when all of it is known, and its room is fr
   assert.deepEqual(files(dir, '.messages'), [])
 })
 
-test('messages keep their line breaks and whatever else is in them', async (t) => {
+test('messages keep escaped line breaks and all other content', async (t) => {
   const dir = folder(t)
   const first = open(dir)
   first.keep(message('a'))
@@ -141,7 +141,7 @@ test('messages keep their line breaks and whatever else is in them', async (t) =
   assert.deepEqual(found, [message('a')])
 })
 
-test('a closed spool keeps nothing, and still forgets by name', async (t) => {
+test('a closed spool accepts no messages, but still deletes them by file name', async (t) => {
   const dir = folder(t)
   const spool = open(dir)
   spool.keep(message('a'))
@@ -152,7 +152,7 @@ test('a closed spool keeps nothing, and still forgets by name', async (t) => {
   assert.deepEqual(await recovered(open(dir)), ['b'])
 })
 
-test('numbers tell places, also when a segment is taken over between two messages of our own', async (t) => {
+test('message numbers stay correct when a segment is taken over between two messages of our own', async (t) => {
   const dir = folder(t)
   leave(dir, ['old-0', 'old-1', 'old-2'], same({ pid: 0 }))
   const spool = open(dir)
@@ -167,7 +167,7 @@ test('numbers tell places, also when a segment is taken over between two message
   assert.deepEqual(await recovered(open(dir)), ['a-0', 'a-1', 'b-2', 'b-3'])
 })
 
-test('a list of what is done that was cut short forgets nothing that is not done', async (t) => {
+test('an incomplete .done file does not remove undelivered messages', async (t) => {
   const dir = folder(t)
   const ids = Array.from({ length: 30 }, (_, i) => `m-${i}`)
   const first = open(dir)
@@ -187,7 +187,7 @@ test('a list of what is done that was cut short forgets nothing that is not done
   assert.deepEqual(await recovered(open(dir)), [...ids.slice(2, 15), ...ids.slice(20)])
 })
 
-test('places beyond the end, and other nonsense in a list, mean nothing', async (t) => {
+test('line numbers beyond the end and invalid lines in a .done file are ignored', async (t) => {
   const dir = folder(t)
   const first = open(dir)
   first.keep(message('a'))
@@ -198,7 +198,7 @@ test('places beyond the end, and other nonsense in a list, mean nothing', async 
   assert.deepEqual(await recovered(open(dir)), ['a', 'b'])
 })
 
-test('what a crash left of a writer is cleared with it', async (t) => {
+test('files that a crash left are deleted with their writer', async (t) => {
   const dir = folder(t)
   leave(dir, ['a'], same({ pid: 0 }))
   const [owner] = files(dir, '.owner')
@@ -213,7 +213,7 @@ test('what a crash left of a writer is cleared with it', async (t) => {
   assert.deepEqual(readdirSync(dir), [])
 })
 
-test('what was kept for one sender is not given to another', async (t) => {
+test('messages of one sender are not passed to another', async (t) => {
   const dir = folder(t)
   leave(dir, ['a', 'b'], same({ pid: 0 }))
   const other = openSpool({ dir, maxBytes: 1_000_000, sender: 'another' }, (error) => assert.fail(error as Error), LONG)
@@ -222,7 +222,7 @@ test('what was kept for one sender is not given to another', async (t) => {
   assert.deepEqual(await recovered(open(dir)), ['a', 'b'])
 })
 
-/** Files as version 0.1 left them: the same, one folder further up. */
+/** Writes files as version 0.1 did: the same, but in the parent folder. */
 function leaveAsBefore(dir: string, change: (owner: Record<string, unknown>) => unknown, touchedMsAgo = 0): void {
   leave(dir, ['a', 'b'], change, touchedMsAgo)
   for (const file of readdirSync(inside(dir))) renameSync(inside(dir, file), join(dir, file))

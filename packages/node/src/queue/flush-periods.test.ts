@@ -1,4 +1,4 @@
-// Overlapping flushes against a model that keeps every message apart.
+// Overlapping flushes, compared with a model that tracks every message.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -11,7 +11,7 @@ interface Call {
   outcome: 'pending' | 'delivered' | 'failed'
 }
 
-test('whatever the order of calls, outcomes and flushes: a flush resolves when all calls before it are over, and not before', async () => {
+test('in any order of calls, outcomes and flushes, a flush resolves exactly when all earlier calls have an outcome', async () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.constant({ kind: 'call' as const }) },
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('end' as const), pick: fc.nat(), ok: fc.boolean() }) },
@@ -58,7 +58,7 @@ test('whatever the order of calls, outcomes and flushes: a flush resolves when a
   )
 })
 
-test('flushes one after the other report each message exactly once', async () => {
+test('successive flushes report each message exactly once', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.boolean(), { maxLength: 5 }), { maxLength: 10 }), async (rounds) => {
       const periods = new FlushPeriods()
@@ -89,7 +89,7 @@ test('a flush at its timeout reports what is pending, and the next one reports i
   assert.deepEqual(await periods.close(undefined), { delivered: 1, failed: 1, pending: 0 })
 })
 
-test('a flush waits for what is busy in its period, unless it says not to', async () => {
+test('a flush waits for callbacks of its period, unless told not to', async () => {
   const periods = new FlushPeriods()
   const period = periods.current
   periods.begin(period)
@@ -105,7 +105,7 @@ test('a flush waits for what is busy in its period, unless it says not to', asyn
   assert.deepEqual(order, ['inner', 'outer'])
 })
 
-test('a flush that does not wait for what is busy reports nothing that was called after it', async () => {
+test('a flush that does not wait for callbacks reports no later calls', async () => {
   const periods = new FlushPeriods()
   const first = periods.current
   periods.begin(first)
@@ -119,7 +119,7 @@ test('a flush that does not wait for what is busy reports nothing that was calle
   assert.deepEqual(await outer, { delivered: 2, failed: 1, pending: 0 })
 })
 
-test('ten thousand flushes that wait at once cost no more than ten thousand times one', async () => {
+test('ten thousand waiting flushes take linear time', async () => {
   const periods = new FlushPeriods()
   const all: Period[] = []
   const flushes: Promise<unknown>[] = []
@@ -131,6 +131,6 @@ test('ten thousand flushes that wait at once cost no more than ten thousand time
   }
   for (let i = all.length - 1; i >= 0; i--) periods.end(all[i] as Period, 1, 0)
   await Promise.all(flushes)
-  // A quadratic way took minutes.
+  // A quadratic implementation took minutes.
   assert.ok(performance.now() - started < 2_000)
 })

@@ -18,7 +18,7 @@ const kinds: [statuses: number[], kind: string][] = [
 ]
 
 for (const [statuses, kind] of kinds) {
-  test(`an answer with status ${statuses.join(', ')} is ${kind}`, () => {
+  test(`a response with status ${statuses.join(', ')} is ${kind}`, () => {
     for (const status of statuses) assert.equal(judge(answer(status), NOW).kind, kind, String(status))
   })
 }
@@ -42,7 +42,7 @@ for (const [value, expected, meaning] of retryAfters) {
   test(`Retry-After reads ${meaning}`, () => assert.equal(parseRetryAfter(value, NOW), expected))
 }
 
-test('Retry-After reads a date that names no zone as GMT, whatever the time zone of the machine', (t) => {
+test('Retry-After reads a date without a zone as GMT, whatever the time zone of the machine', (t) => {
   const zone = process.env['TZ']
   t.after(() => {
     if (zone === undefined) delete process.env['TZ']
@@ -52,7 +52,7 @@ test('Retry-After reads a date that names no zone as GMT, whatever the time zone
   assert.equal(parseRetryAfter('Sun Nov 15 12:00:30 2026', NOW), 30_000)
 })
 
-test('Retry-After counts on 429 and 503, and only there', () => {
+test('Retry-After counts only on 429 and 503', () => {
   for (const [status, expected] of [
     [429, 7_000],
     [503, 7_000],
@@ -64,7 +64,7 @@ test('Retry-After counts on 429 and 503, and only there', () => {
   }
 })
 
-test('a 200 that lists rejected messages gives each its own code', () => {
+test('each rejected message listed in a 200 gets its own code', () => {
   const body = { success: true, accepted: 1, rejected: [{ index: 1, messageId: 'm', code: 'event_required', message: 'No event.' }] }
   const verdict = judge(answer(200, {}, JSON.stringify(body)), NOW)
   assert.equal(verdict.kind, 'delivered')
@@ -75,7 +75,7 @@ test('a 200 that lists rejected messages gives each its own code', () => {
   )
 })
 
-test('no answer makes judging throw, whatever its body says', () => {
+test('no response body makes judge() throw', () => {
   const bodies = fc.oneof(
     fc.string(),
     fc.json(),

@@ -1,5 +1,5 @@
-// What every HTTP mock has to do for the client: intercept, hand over the request, answer, fail. A mock's own test file
-// says how it does that; nothing here listens, and the host is a port of loopback where nobody does.
+// What every HTTP mock must do for the client: intercept requests, pass them to the test, respond and fail. The test file of each
+// mock implements that; nothing listens on the host, which is a loopback port.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -22,7 +22,7 @@ export function mockedSuite(mock: string, intercept: Intercept): void {
   for (const host of HOSTS) {
     const scheme = new URL(host).protocol
 
-    test(`${mock} intercepts ${scheme}, and its answer is a delivery`, async () => {
+    test(`${mock} intercepts ${scheme}, and its response is a delivery`, async () => {
       const { result, bodies, codes } = await send(intercept, host, [OK])
       assert.deepEqual(codes, [])
       assert.deepEqual(result, { delivered: 3, failed: 0, pending: 0 })
@@ -33,7 +33,7 @@ export function mockedSuite(mock: string, intercept: Intercept): void {
       )
     })
 
-    test(`${mock} can refuse over ${scheme}, and the client sees status and body`, async () => {
+    test(`${mock} can reject over ${scheme}, and the client sees status and body`, async () => {
       const body = '{"success":false,"code":"batch_too_large","message":"Too large."}'
       const { result, errors } = await send(intercept, host, [{ status: 400, body }])
       assert.deepEqual(result, { delivered: 0, failed: 3, pending: 0 })

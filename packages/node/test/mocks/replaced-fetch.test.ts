@@ -1,4 +1,4 @@
-// Global fetch replaced by hand, as test suites do it: before the client is imported, after it, and put back.
+// Global fetch is replaced as test suites do it: before the client is imported, afterwards, and restored.
 
 import assert from 'node:assert/strict'
 import test, { mock } from 'node:test'
@@ -36,7 +36,7 @@ test('a fetch that was replaced before the client was imported is called, with t
   assert.equal((JSON.parse(options.body as string) as { batch: unknown[] }).batch.length, 1)
 })
 
-test('the runtime’s own fetch, put back, is recognised: the client sends by node:http', async () => {
+test('a restored runtime fetch is recognised: the client sends with node:http', async () => {
   replace(ownFetch)
   await using server = await startTrackingServer()
   const before = calls.length
@@ -75,7 +75,7 @@ test('an existing client uses a fetch that is replaced later: it checks before e
   await analytics.closeAndFlush()
 })
 
-test('what wraps fetch gets what fetch needs: gzip, answers without end, the time limit, close', async () => {
+test('a wrapped fetch supports gzip, endless responses, the timeout and close', async () => {
   const wrapped: typeof fetch = (...args) => ownFetch(...args)
   replace(wrapped)
   await using server = await startTrackingServer((_request, number) =>
