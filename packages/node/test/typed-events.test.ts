@@ -1,5 +1,5 @@
-// Analytics<Events>: the compiler checks calls against an event map. `npm run verify -- types` runs this test: each
-// @ts-expect-error fails if the compiler accepts the mistake below it.
+// Analytics<Events>: the compiler checks calls against an event map. `npm run verify -- types` runs this test: each mark
+// that expects an error fails if the compiler accepts the mistake below it.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'

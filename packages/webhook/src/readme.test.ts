@@ -21,6 +21,6 @@ test('the README imports only what is exported', () => {
   for (const name of names) assert.ok(Object.hasOwn(webhook, name), name)
 })
 
-test("the defaults in the README are those of the code", () => {
+test('the defaults in the README are those of the code', () => {
   for (const [name, value] of Object.entries(DEFAULTS)) assert.ok(readme.includes(`\n| \`${name}\` | ${value} |`), name)
 })

@@ -61,7 +61,7 @@ for (const { note, sharedSecret, body, xSignature } of extra.xSignature) {
   test(`vector: X-Signature, ${note}`, () => checkXSignature(body, xSignature, sharedSecret))
 }
 
-test("vector: the one in the Standard Webhooks documentation", () => {
+test('vector: the one in the Standard Webhooks documentation', () => {
   const { secret, ...vector } = vectors.standardWebhooks
   checkStandard(vector, [secret])
 })
