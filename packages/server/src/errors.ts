@@ -49,7 +49,7 @@ export const API_ERRORS = {
   internal_error: [500, 'The service failed unexpectedly. Its log has the details.'],
   // Control API
   unauthorized: [401, 'A valid control token is required. Send it as Authorization: Bearer <token>.'],
-  forbidden: [403, 'This operation requires a control token with the role admin, and this token has the role viewer.'],
+  forbidden: [403, 'This operation requires a control token with the role admin, but your token has the role viewer. Use an admin token.'],
   cross_site_request: [
     403,
     'The session cookie and the login work only from the dashboard of this service. In other programs, send a control token as Authorization: Bearer <token>.',
@@ -87,7 +87,10 @@ export const API_ERRORS = {
   too_many_write_keys: [409, 'The source has reached its maximum number of write keys. Remove a key first.'],
   too_many_listeners: [429, 'Too many live streams are open: at most 8 per token and 20 in total. Close one, or try again later.'],
   replay_over: [409, 'The replay job has finished or was cancelled, so it cannot be changed. Create a new job instead.'],
-  delivery_pending: [409, 'The delivery is still pending and will be attempted automatically, so it cannot be replayed yet.'],
+  delivery_pending: [
+    409,
+    'The delivery is still pending and will be attempted automatically, so it cannot be replayed yet. Wait until it has ended.',
+  ],
   message_gone: [409, 'The message is no longer stored, so it cannot be sent again.'],
   backup_not_found: [404, 'There is no backup with this id. A backup is kept for 15 minutes; create a new one with POST /api/backups.'],
   backup_running: [

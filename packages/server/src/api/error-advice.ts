@@ -67,7 +67,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   too_many_write_keys: 'Remove keys that are no longer used with DELETE /api/sources/{id}/write-keys/{key}.',
   too_many_listeners: 'Look for dashboards in forgotten browser tabs, and for `switchyard tail` commands that are still running.',
   replay_over: 'The new job skips deliveries that were replayed already and are pending or delivered.',
-  delivery_pending: 'Wait until it is no longer pending. GET /api/deliveries/{id} shows when the next attempt is due.',
+  delivery_pending: 'GET /api/deliveries/{id} shows when the next attempt is due.',
   message_gone: 'Retention or a deletion request removed it. To keep messages longer, raise SWITCHYARD_RETENTION_DAYS.',
   backup_not_found: 'Download a backup as soon as its state is ready.',
   backup_running: 'Download it with GET /api/backups/{id}/file if you need it, then delete it with DELETE /api/backups/{id}.',

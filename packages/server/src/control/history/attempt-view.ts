@@ -22,7 +22,10 @@ export const ATTEMPT_FIELDS = {
   error: nullable(string({ description: 'Why the attempt failed, as a sentence; null on success.' })),
   timings: object(
     { dnsMs: MS, connectMs: MS, tlsMs: MS, firstByteMs: MS, totalMs: number() },
-    { description: 'The duration of each phase in milliseconds; null for a phase that was skipped or not reached.' },
+    {
+      description:
+        'The duration of each phase in milliseconds; null for a phase that was skipped or not reached. `firstByteMs` and `totalMs` are measured from the start of the attempt.',
+    },
   ),
   responseStart: nullable(string({ description: 'The start of the response body. It is kept only for failed attempts and tests.' })),
 }

@@ -36,10 +36,17 @@ const MESSAGE_FIELDS = {
   browser: boolean({ description: 'Whether the request came from a web page.' }),
   traceId: nullable(string({ description: 'The trace id of the sender, from its traceparent header.' })),
   message: nullable(anyObject({ description: 'The message as it is sent to destinations; null if it was purged.' })),
-  skips: array(object({ destinationId: nullable(string()), reason: string(), message: string() }), {
-    description:
-      'The destinations that the message was not sent to, with the reason. If `destinationId` is null, the entry explains why the message was not sent to any destination.',
-  }),
+  skips: array(
+    object({
+      destinationId: nullable(string()),
+      reason: string({ description: 'The reason, as a stable code.' }),
+      message: string({ description: 'The reason as a sentence, for display.' }),
+    }),
+    {
+      description:
+        'The destinations that the message was not sent to, with the reason. If `destinationId` is null, the entry explains why the message was not sent to any destination.',
+    },
+  ),
 }
 const MESSAGE = object({ ...MESSAGE_FIELDS, deliveries: array(object({ id: string(), destinationId: string() })) })
 const TIMELINE = array(
