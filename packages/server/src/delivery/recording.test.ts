@@ -1,4 +1,4 @@
-// What came of a shipment is recorded while the rest of it goes on: within a second, and within 100 messages.
+// Outcomes are recorded while the rest of their shipment is in progress: within a second, and before there are 100 of them.
 
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
@@ -19,14 +19,14 @@ function idOf({ messages }: Received): unknown {
   return messages[0]?.['messageId']
 }
 
-/** All that wait at the receiver are answered, and the answers are there. */
+/** Answers all requests that wait at the receiver, and waits until the answers have arrived. */
 async function answerAll(rig: Rig, receiver: Awaited<ReturnType<Rig['receiver']>>, status = 200): Promise<void> {
   const attempts = rig.attempts.length + receiver.waiting
   receiver.release(status)
   await rig.until(() => rig.attempts.length >= attempts)
 }
 
-test('what was answered is recorded within half a second, while the rest of the shipment is on its way', async (t) => {
+test('outcomes are recorded within half a second, while the rest of the shipment is in flight', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth <= 3 ? 200 : null)
@@ -43,7 +43,7 @@ test('what was answered is recorded within half a second, while the rest of the 
   await rig.assertBooksAgree()
   const pending = await rig.store.history.deliveries({ state: 'pending' }, { limit: 20, cursor: null })
   assert.equal(pending.data.length, 7)
-  // It is still held: nobody else can claim what is on its way.
+  // The shipment is still held, so no other node can claim it.
   const claim = { destinationId: destination.id, nowMs: rig.clock.scheduleMs(), maxFresh: 10, maxRetries: 10, maxBytes: 1_000_000 }
   assert.deepEqual((await rig.store.delivery.claim(claim)).shipments, [])
 
@@ -91,7 +91,7 @@ test('outcomes of a large shipment are recorded before there are a hundred; a sh
   await rig.stop()
 })
 
-test('what fails early in a long shipment is retried in its time, while the rest is on its way', async (t) => {
+test('a message that fails early in a long shipment is retried when due, while the rest is in flight', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth === 1 ? 500 : null)
@@ -120,7 +120,7 @@ test('each message of a shipment is retried within its own window', async (t) =>
   await rig.until(() => rig.claims.length === 1)
   await rig.accept([destination], 4)
   for (let nth = 0; (await rig.ledger(destination)).pending > 0; nth++) {
-    assert.ok(nth < 200, 'it does not end')
+    assert.ok(nth < 200, 'the deliveries do not end')
     await rig.untilStoreAnswered()
     rig.clock.advance(1_000)
     await rig.untilStoreAnswered()
@@ -131,13 +131,13 @@ test('each message of a shipment is retried within its own window', async (t) =>
   assert.equal(tries.size, 4)
   for (const [id, times] of tries) {
     const lastedMs = (times.at(-1) as number) - (times[0] as number)
-    // A retry that is due while another is on its way waits for it.
+    // A retry that is due while another one is in flight waits for it.
     assert.ok(lastedMs <= windowMs + 3_000, `${String(id)} was tried for ${lastedMs} ms`)
   }
   await rig.stop()
 })
 
-test('a URL that hangs beside one that answers does not keep a delivery from being recorded, and its answer is recorded later', async (t) => {
+test('a delivery is recorded although one of its URLs hangs, and the answer of that URL is recorded later', async (t) => {
   const rig = await startRig(t)
   const [good, hanging] = [await rig.receiver(), await rig.receiver()]
   hanging.answer = () => null
@@ -145,7 +145,7 @@ test('a URL that hangs beside one that answers does not keep a delivery from bei
   await rig.until(() => rig.claims.length === 1)
   await rig.accept([destination], 2)
   await rig.until(() => good.received.length === 2 && hanging.waiting === 2)
-  // Nothing says that the first answer is there.
+  // No event is emitted for the first answer.
   while (rig.delivery.health(destination.id)?.inFlight !== 0) await rig.untilStoreAnswered()
   rig.clock.advance(500)
   await rig.untilLedger(destination, { delivered: 2, pending: 0 })
@@ -171,7 +171,7 @@ test('a URL that hangs beside one that answers does not keep a delivery from bei
   await rig.stop()
 })
 
-test('stopped in the middle of a shipment, the rest of it is handed back, and sent after the next start', async (t) => {
+test('when delivery stops in the middle of a shipment, the rest is released and sent after the next start', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth <= 4 ? 200 : null)
@@ -194,7 +194,7 @@ test('stopped in the middle of a shipment, the rest of it is handed back, and se
   await rig.stop()
 })
 
-/** A shipment of so many messages to a receiver that has answered the first and lets the second wait. */
+/** Sends a shipment to a receiver that has answered the first message and keeps the second one waiting. */
 async function oneAnswered(t: TestContext, messages: number, timeoutMs = 60_000) {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
@@ -206,7 +206,7 @@ async function oneAnswered(t: TestContext, messages: number, timeoutMs = 60_000)
   return { rig, receiver, destination }
 }
 
-test('a message that is purged in the middle of its shipment is not sent, and its end is recorded while the rest goes on', async (t) => {
+test('a message purged while its shipment is in progress is not sent, and is recorded as cancelled before the rest ends', async (t) => {
   const { rig, receiver, destination } = await oneAnswered(t, 4)
   rig.clock.advance(500)
   await rig.untilLedger(destination, { delivered: 1, pending: 3 })
@@ -218,14 +218,14 @@ test('a message that is purged in the middle of its shipment is not sent, and it
   assert.equal(receiver.waiting, 1)
   receiver.answer = () => 200
   receiver.release()
-  // With the message that tells the receiver of the deletion.
+  // The delivered messages include the delete message.
   await rig.untilLedger(destination, { delivered: 4, cancelled: 1, pending: 0 })
   assert.deepEqual(receiver.received.map(idOf).filter(Boolean).map(String).sort(), ['m-1', 'm-2', 'm-4'])
   await rig.untilIdle()
   await rig.stop()
 })
 
-test('a destination deleted in the middle of a shipment: what is in flight ends, and the rest is cancelled', async (t) => {
+test('when a destination is deleted in the middle of a shipment, the request in flight is completed and the rest is cancelled', async (t) => {
   const { rig, receiver, destination } = await oneAnswered(t, 4)
   rig.clock.advance(500)
   await rig.untilLedger(destination, { delivered: 1, pending: 3 })
@@ -236,14 +236,14 @@ test('a destination deleted in the middle of a shipment: what is in flight ends,
   await rig.stop()
 })
 
-test('when the store refuses what was answered, the rest is not sent; all of it comes back after a while', async (t) => {
+test('if the store rejects the outcomes of a shipment, the rest is not sent, and the whole shipment is released later', async (t) => {
   const { rig, receiver, destination } = await oneAnswered(t, 5, 3_600_000)
   rig.storeErrors.settle = new Error('refused')
   for (const [tries, ms] of [500, 250, 500].entries()) {
     rig.clock.advance(ms)
     await rig.until(() => rig.settleCalls === tries + 1)
     await rig.untilStoreAnswered()
-    // Another outcome, which has to wait for those before it.
+    // Another outcome, which is recorded only after the earlier ones.
     if (tries === 0) await answerAll(rig, receiver)
   }
   delete rig.storeErrors.settle
@@ -260,7 +260,7 @@ test('when the store refuses what was answered, the rest is not sent; all of it 
   await rig.stop()
 })
 
-test('a node that no longer holds a shipment learns it with what was answered, and sends nothing more of it', async (t) => {
+test('a node that has lost its claim on a shipment learns it when it records outcomes, and sends nothing more of it', async (t) => {
   const { rig, receiver } = await oneAnswered(t, 5)
   rig.storeErrors.settle = new ClaimLost('another node holds the claim')
   rig.clock.advance(500)
@@ -294,7 +294,7 @@ test('a shipment that ends while earlier outcomes of it are being recorded does 
   await rig.accept([destination], 300)
   await rig.until(() => receiver.waiting === 2 && rig.attempts.length === 4)
   await rig.untilStoreAnswered()
-  assert.deepEqual(rig.settlements.slice(before).map(endedIn), [100], 'at once, for it is more than fifty')
+  assert.deepEqual(rig.settlements.slice(before).map(endedIn), [100], 'recorded immediately, because there are more than fifty')
   receiver.release()
   await rig.untilLedger(destination, { delivered: 600 })
   await rig.untilIdle()

@@ -1,4 +1,4 @@
-// What fails: retried in time, within its window, without standing in anyone's way. Time is moved by hand.
+// Failed deliveries are retried when due and within their window, without blocking others. Uses a manual clock.
 
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
@@ -11,7 +11,7 @@ import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** Moves time on in steps, each settled before the next, until it holds. */
+/** Advances time in steps until the condition holds. Each step is settled before the next. */
 async function advanceUntil(rig: Rig, stepMs: number, condition: () => boolean | Promise<boolean>): Promise<void> {
   for (let nth = 0; nth < 2_000; nth++) {
     if (await condition()) return
@@ -19,7 +19,7 @@ async function advanceUntil(rig: Rig, stepMs: number, condition: () => boolean |
     await rig.untilStoreAnswered()
     await rig.untilIdle()
   }
-  assert.fail('it never came to hold')
+  assert.fail('the condition was never met')
 }
 
 function attemptsOf(received: readonly Received[]): (string | string[] | undefined)[] {
@@ -57,7 +57,7 @@ test('a 500 is retried with a growing backoff until it succeeds, under the same 
   await rig.stop()
 })
 
-test('a permanent failure is final at once, and keeps the reason', async (t) => {
+test('a permanent failure is final immediately and keeps its reason', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => 410
@@ -77,7 +77,7 @@ test('a permanent failure is final at once, and keeps the reason', async (t) => 
   await rig.stop()
 })
 
-test('only those of a shipment that failed are retried', async (t) => {
+test('only the messages of a shipment that failed are retried', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const failing = new Set(['m-2', 'm-4'])
@@ -121,7 +121,7 @@ test('Retry-After slows the whole destination, which then holds nothing in memor
   await rig.stop()
 })
 
-test('a Retry-After beyond the window does not hold a destination for longer than its window, and what cannot wait expires', async (t) => {
+test('a Retry-After beyond the retry window blocks a destination no longer than the window', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth === 1 ? { status: 503, headers: { 'retry-after': '999999999' } } : 200)
@@ -132,7 +132,7 @@ test('a Retry-After beyond the window does not hold a destination for longer tha
   await rig.untilIdle()
   await rig.accept([destination], 1)
   await advanceUntil(rig, MINUTE_MS, async () => (await rig.ledger(destination)).pending === 0)
-  // The first was due at the end of its window, which is also the pause's; the second was never tried before.
+  // The first is due at the end of its window, when the block ends too. The second was never attempted before.
   const { delivered, expired } = await rig.ledger(destination)
   assert.equal(delivered + expired, 2)
   assert.ok(delivered >= 1)
@@ -162,7 +162,7 @@ test('a delivery expires when its window is over, and not before', async (t) => 
   await rig.stop()
 })
 
-test('several URLs: all are tried at once, one success is enough, and only those that failed for a time are tried again', async (t) => {
+test('all URLs of a destination are tried at once, one success is enough, and only temporary failures are retried', async (t) => {
   const rig = await startRig(t)
   const receivers: Receiver[] = [await rig.receiver(), await rig.receiver(), await rig.receiver()]
   const [a, b, c] = receivers as [Receiver, Receiver, Receiver]
@@ -199,7 +199,7 @@ test('several URLs: all are tried at once, one success is enough, and only those
   await rig.stop()
 })
 
-test('a dead receiver’s breaker opens, everything is let go of, and other destinations notice nothing', async (t) => {
+test('the breaker of a dead receiver opens, its shipments are released, and other destinations are not affected', async (t) => {
   const rig = await startRig(t)
   const healthy = await rig.receiver()
   const dead = await rig.destination('dead', { urls: [await refusingUrl()], maxInFlight: 5 })
@@ -221,7 +221,7 @@ test('a dead receiver’s breaker opens, everything is let go of, and other dest
     expired: 0,
     cancelled: 0,
   })
-  // While it is open nothing new is held for it, and the store is not asked again and again.
+  // While the breaker is open, no new shipments are held and the store is not polled.
   const claims = rig.claims.length
   await rig.accept([dead], 50)
   assert.deepEqual([rig.memory.heldBytes, rig.claims.length], [0, claims])
@@ -229,7 +229,7 @@ test('a dead receiver’s breaker opens, everything is let go of, and other dest
   await rig.stop()
 })
 
-test('an open breaker lets one probe through at a time, further and further apart, without a timer in between', async (t) => {
+test('an open breaker allows one probe at a time, at growing intervals, with few timers', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => 500
@@ -248,12 +248,12 @@ test('an open breaker lets one probe through at a time, further and further apar
   assert.deepEqual(gaps.slice(0, 5), [2_000, 4_000, 8_000, 16_000, 32_000])
   assert.ok(gaps.slice(5).every((gap) => gap >= MINUTE_MS && gap <= MINUTE_MS + 1_000))
   assert.equal(receiver.mostAtOnce, 1)
-  // A probe, a look for what is overdue, a retry that comes due: few timers, where a loop would have fired thousands.
+  // Timers fire for probes, checks for overdue deliveries and due retries only. A polling loop would have fired thousands.
   assert.ok(rig.clock.fired - firedBefore < 200, String(rig.clock.fired - firedBefore))
   await rig.stop()
 })
 
-test('on recovery the rate ramps up from two, and all is delivered', async (t) => {
+test('on recovery the requests in flight ramp up from two, and everything is delivered', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => 500
@@ -277,7 +277,7 @@ test('on recovery the rate ramps up from two, and all is delivered', async (t) =
   await rig.stop()
 })
 
-test('while the breaker is open what was tried expires in its time, and what was never tried does not', async (t) => {
+test('while the breaker is open, attempted deliveries expire at the end of their window, and unattempted ones do not', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -297,7 +297,7 @@ test('while the breaker is open what was tried expires in its time, and what was
   const startedAtMs = rig.clock.scheduleMs()
   await advanceUntil(rig, 10_000, () => rig.clock.scheduleMs() >= startedAtMs + 9 * MINUTE_MS)
   assert.equal((await rig.ledger(destination)).expired, 0)
-  // All of them at the window's end, where probes alone would end one a minute.
+  // All of them expire at the end of the window. Probes alone would end one per minute.
   await advanceUntil(rig, 10_000, () => rig.clock.scheduleMs() >= startedAtMs + 11 * MINUTE_MS)
   const { expired, pending } = await rig.ledger(destination)
   const tried = new Set(rig.attempts.map(({ messageId }) => messageId)).size
@@ -308,7 +308,7 @@ test('while the breaker is open what was tried expires in its time, and what was
   await rig.stop()
 })
 
-test('a retry waits for the end of a pause, and is made once though its window ended meanwhile', async (t) => {
+test('a retry whose window ends during a pause is made once after the pause', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => 500
@@ -327,7 +327,7 @@ test('a retry waits for the end of a pause, and is made once though its window e
   await rig.stop()
 })
 
-test('large batches whose windows end together are recorded in settlements that a store can make', async (t) => {
+test('large batches whose windows end together are recorded in settlements of limited size', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => null
@@ -352,7 +352,7 @@ test('large batches whose windows end together are recorded in settlements that 
   assert.equal(rig.memory.heldBytes, 0)
 })
 
-test('a shipment partly tried when the breaker opened is settled part by part', async (t) => {
+test('a shipment that was partly attempted when the breaker opened is settled in parts', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => 500
@@ -376,7 +376,7 @@ test('a shipment partly tried when the breaker opened is settled part by part', 
   await rig.stop()
 })
 
-test('a breaker that is open with nothing to send waits for what comes, and then probes', async (t) => {
+test('an open breaker with nothing to send waits for a message and then probes with it', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => 500
@@ -395,7 +395,7 @@ test('a breaker that is open with nothing to send waits for what comes, and then
   assert.deepEqual(rig.breakers, ['one open', 'one closed'])
 })
 
-test('where one request may be in flight, first attempts and retries take turns', async (t) => {
+test('with a limit of one request in flight, first attempts and retries alternate', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth <= 8 ? 500 : 200)
@@ -407,7 +407,7 @@ test('where one request may be in flight, first attempts and retries take turns'
   receiver.answer = () => null
   await rig.accept([destination], 8)
   await rig.until(() => receiver.waiting === 1)
-  // The retries are claimed while the new ones have all there is.
+  // The retries are claimed while first attempts use the whole limit.
   rig.clock.advance(10_000)
   await rig.untilStoreAnswered()
   receiver.release()
@@ -421,7 +421,7 @@ test('where one request may be in flight, first attempts and retries take turns'
   await rig.stop()
 })
 
-test('where both wait, retries have half of what may be in flight, and first attempts the rest', async (t) => {
+test('if both are waiting, retries get half of the limit, and first attempts the rest', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = () => 500
@@ -442,7 +442,7 @@ test('where both wait, retries have half of what may be in flight, and first att
   await rig.stop(0)
 })
 
-test('the wall clock jumps an hour either way: nothing expires early, and no retry is held back', async (t) => {
+test('when the wall clock jumps an hour either way, nothing expires early and no retry is delayed', async (t) => {
   for (const jumpMs of [HOUR_MS, -HOUR_MS]) {
     const rig = await startRig(t)
     const receiver = await rig.receiver()
@@ -461,7 +461,7 @@ test('the wall clock jumps an hour either way: nothing expires early, and no ret
   }
 })
 
-test('after a restart with schedule time ahead of the wall clock, retries come when they are due', async (t) => {
+test('after a restart with schedule time ahead of the wall clock, retries are made when due', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth === 1 ? 500 : 200)
@@ -471,7 +471,7 @@ test('after a restart with schedule time ahead of the wall clock, retries come w
   await rig.until(() => receiver.received.length === 1)
   await rig.untilIdle()
   await rig.stop()
-  // The next process finds a wall clock two hours behind, and begins where schedule time stood.
+  // The next process finds the wall clock two hours behind, and continues from the last schedule time.
   rig.clock.jumpWall(-2 * HOUR_MS)
   rig.start()
   await rig.until(() => rig.claims.length === 2)
@@ -501,7 +501,7 @@ test('a retry whose window ended while the service was down is tried once more',
   await rig.stop()
 })
 
-test('a replay is sent at once, alone, and says that it is one', async (t) => {
+test('a replay is sent immediately, on its own, and is marked as a replay', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => (nth === 1 ? 400 : 200)
@@ -534,18 +534,18 @@ test('a destination with several URLs counts as recovered when it answers again,
   first.answer = () => 200
   second.answer = () => null
   for (let nth = 0; rig.breakers.length === 1; nth++) {
-    assert.ok(nth < 1_000, 'it does not recover')
+    assert.ok(nth < 1_000, 'the destination does not recover')
     rig.clock.advance(250)
     await rig.untilStoreAnswered()
   }
   assert.deepEqual(rig.breakers, ['two open', 'two closed'])
 
-  // What the other one answers much later is old news: the destination may be failing by then.
+  // A much later answer of the other URL is ignored, because the destination may be failing by then.
   await rig.until(() => second.waiting > 0)
   first.answer = second.answer = () => 500
   await rig.accept([destination], 30)
   for (let nth = 0; rig.breakers.length === 2; nth++) {
-    assert.ok(nth < 1_000, 'it does not open')
+    assert.ok(nth < 1_000, 'the breaker does not open')
     rig.clock.advance(250)
     await rig.untilStoreAnswered()
   }

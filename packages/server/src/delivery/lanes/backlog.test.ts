@@ -4,7 +4,7 @@ import { Backlog } from './backlog.ts'
 
 const NOTHING = { shipments: [], moreFresh: false, nextRetryAtMs: null }
 
-test('at the start there may be something, until a claim has said that there is not', () => {
+test('at the start the store may have work, until a claim finds none', () => {
   const backlog = new Backlog()
   assert.ok(backlog.hasFresh)
   backlog.claimStarted(true)
@@ -12,7 +12,7 @@ test('at the start there may be something, until a claim has said that there is 
   assert.deepEqual([backlog.hasFresh, backlog.nextRetryAtMs, backlog.hasDueRetries(9)], [false, null, false])
 })
 
-test('what comes while a claim is under way is there after its answer', () => {
+test('work announced during a claim is still known after its answer', () => {
   const backlog = new Backlog()
   backlog.claimStarted(true)
   backlog.wake()
@@ -22,14 +22,14 @@ test('what comes while a claim is under way is there after its answer', () => {
   assert.deepEqual([backlog.hasDueRetries(699), backlog.hasDueRetries(700)], [false, true])
 })
 
-test('a claim that was for retries alone says nothing about new shipments that were announced', () => {
+test('a claim of retries only does not clear announced new shipments', () => {
   const backlog = new Backlog()
   backlog.claimStarted(false)
   backlog.claimSucceeded(NOTHING)
   assert.ok(backlog.hasFresh)
 })
 
-test('a claim that leaves some says so, and one that fails changes nothing', () => {
+test('a claim may report that work is left, and a failed claim changes nothing', () => {
   const backlog = new Backlog()
   backlog.claimStarted(true)
   backlog.claimSucceeded({ ...NOTHING, moreFresh: true, nextRetryAtMs: 500 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Health } from './health.ts'
 
-test('before any attempt there is nothing to say', () => {
+test('before the first attempt there are no rates', () => {
   const health = new Health()
   assert.deepEqual(health.all(), { success: null, latencyMs: null })
   assert.deepEqual(health.of('a'), { success: null, latencyMs: null })

@@ -37,7 +37,7 @@ class User implements SlotUser {
   }
 }
 
-test('one with much to send does not starve one with little', () => {
+test('a lane with much to send does not starve one with little', () => {
   const slots = new Slots(10)
   const log: User[] = []
   const much = new User(slots, log, 1_000)
@@ -49,7 +49,7 @@ test('one with much to send does not starve one with little', () => {
     much.end()
     much.end()
   }
-  // In turns, as soon as slots come free.
+  // The lanes alternate as slots become free.
   assert.equal(little.waiting, 0)
   assert.deepEqual(
     log.slice(10, 16).map((user) => (user === little ? 'little' : 'much')),
@@ -57,7 +57,7 @@ test('one with much to send does not starve one with little', () => {
   )
 })
 
-test('many that wait get one slot each before any gets a second', () => {
+test('every waiting lane gets one slot before any gets a second', () => {
   const slots = new Slots(4)
   const log: User[] = []
   const hog = new User(slots, log, 4)
@@ -71,7 +71,7 @@ test('many that wait get one slot each before any gets a second', () => {
   )
 })
 
-test('one that waits and has nothing left to send passes its turn on; one that left gets none', () => {
+test('a waiting lane with nothing left to send passes its turn on, and one that stopped waiting gets no slot', () => {
   const slots = new Slots(1)
   const log: User[] = []
   const [first, done, left, last] = [1, 1, 1, 1].map((waiting) => new User(slots, log, waiting)) as [User, User, User, User]
@@ -97,7 +97,7 @@ test('a lane that needs several slots gets all or none, and is not overtaken by 
   assert.deepEqual([other.inFlight, slots.free], [1, 0])
 })
 
-test('when a lane that waits for several slots leaves, the next one goes on at once', () => {
+test('when a lane stops waiting for several slots, the next one continues immediately', () => {
   const slots = new Slots(4)
   const log: User[] = []
   const [first, several, other] = [new User(slots, log, 2), new User(slots, log, 1, 3), new User(slots, log, 2)]
@@ -110,7 +110,7 @@ test('when a lane that waits for several slots leaves, the next one goes on at o
   assert.deepEqual([other.inFlight, slots.free], [2, 0])
 })
 
-test('a delivery that needs more slots than there are runs alone', () => {
+test('a delivery that needs more slots than exist runs alone', () => {
   const slots = new Slots(3)
   const log: User[] = []
   const [many, single] = [new User(slots, log, 1, 5), new User(slots, log, 1)]
@@ -126,7 +126,7 @@ test('a delivery that needs more slots than there are runs alone', () => {
   assert.deepEqual([many.inFlight, slots.free], [1, -2])
 })
 
-test('at most half of the slots trail, however they end', () => {
+test('at most half of the slots may be trailing, however they end', () => {
   const slots = new Slots(9)
   const user = new User(slots, [], 0)
   assert.ok(slots.take(user, 9))
@@ -138,7 +138,7 @@ test('at most half of the slots trail, however they end', () => {
   assert.deepEqual([slots.free, slots.trail(4), slots.trail(1)], [9, true, false])
 })
 
-test('nobody waits while as many slots are free as the first in line needs, none is lost, and none is used twice', () => {
+test('no lane waits if enough slots are free for the first in line, no slot is lost, and none is used twice', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 5 }),
@@ -161,7 +161,7 @@ test('nobody waits while as many slots are free as the first in line needs, none
             user.useSlot()
           }
           assert.equal(slots.free + users.reduce((sum, { taken }) => sum + taken, 0), count)
-          // More than there are only by one that needs more than there are.
+          // The number of slots is exceeded only by a single delivery that needs more than exist.
           if (slots.free < 0)
             assert.equal(
               users.reduce((sum, { inFlight }) => sum + inFlight, 0),

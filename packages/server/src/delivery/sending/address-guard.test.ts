@@ -86,7 +86,7 @@ test('other IPv6 forms with an IPv4 address inside are refused, and never reach 
   for (const ip of ofMetadata) assert.equal(open.permits(ip), false, ip)
 })
 
-test('what is not an address in plain notation is refused', () => {
+test('an address that is not in plain notation is blocked', () => {
   for (const text of [
     '',
     'example.com',
@@ -146,6 +146,6 @@ test('a range with bits beyond its prefix is refused with both readings', () => 
   assert.throws(() => parseAddressRanges(['fd00::1/8']), { message: /write fd00::\/8, or fd00::1 / })
 })
 
-test('an IPv4 range in the clothes of IPv6 is refused, since no address would ever match it', () => {
+test('an IPv4 range written as IPv6 is rejected, because no address would ever match it', () => {
   assert.throws(() => parseAddressRanges(['::ffff:10.0.0.0/104']), { message: /write it as IPv4/ })
 })

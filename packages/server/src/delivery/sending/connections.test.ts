@@ -23,7 +23,7 @@ import { createAddressGuard } from './address-guard.ts'
 
 const publicOnly = createAddressGuard({ allowPrivate: false, allow: [] })
 
-test('a kept connection is used again, the one used last first, and then no dialling is timed', async (t) => {
+test('idle connections are reused, the most recently used first, and have no connect timings', async (t) => {
   const ports: (number | undefined)[] = []
   const url = await httpReceiver(t, (request, response) => {
     ports.push(request.socket.remotePort)
@@ -41,7 +41,7 @@ test('a kept connection is used again, the one used last first, and then no dial
   }
 })
 
-test('a connection that the receiver announces to close is not used again', async (t) => {
+test('a connection is not reused after the receiver sent Connection: close', async (t) => {
   const url = await httpReceiver(t, statusAnswer(200, { Connection: 'close' }))
   const sender = senderFor(t)
   for (let round = 0; round < 3; round += 1) assert.notEqual((await post(sender, url)).timings.connectMs, null)
@@ -79,7 +79,7 @@ test('at the limit of open connections, the one that has been idle longest is cl
     urls.push(`http://127.0.0.1:${await listening(t, server)}/`)
   }
   for (const url of urls.slice(0, 3)) assert.equal((await post(sender, url)).verdict, 'success')
-  // Used again, it is the warmest.
+  // The first connection is now the most recently used.
   assert.equal((await post(sender, urls[0] as string)).verdict, 'success')
   for (const url of urls.slice(3)) assert.equal((await post(sender, url)).verdict, 'success')
   await untilClosed
@@ -87,9 +87,9 @@ test('at the limit of open connections, the one that has been idle longest is cl
   assert.deepEqual([...open.values()], [1, 1, 1, 1, 1, 1])
 })
 
-test('a kept connection that turns out closed is dialled again, and that is no outcome', async (t) => {
+test('a reused connection that turns out to be closed is dialled again, which does not count as an outcome', async (t) => {
   for (const leave of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
-    // The second request on a connection is met with its end, as when the receiver's patience runs out at that moment.
+    // The receiver closes the connection on the second request, as if its idle timeout expired at that moment.
     const seen = new WeakSet<Socket>()
     const url = await rawReceiver(t, (socket) => {
       if (seen.has(socket)) return leave(socket)
@@ -105,7 +105,7 @@ test('a kept connection that turns out closed is dialled again, and that is no o
   }
 })
 
-test('a connection is dialled again once only, and not after the answer has begun', async (t) => {
+test('a connection is dialled again only once, and not after the response has begun', async (t) => {
   let requests = 0
   const dying = await rawReceiver(t, (socket, _chunk, nth) => {
     requests += 1
@@ -129,7 +129,7 @@ test('a connection is dialled again once only, and not after the answer has begu
   assert.equal(begun, 2)
 })
 
-test('a connection with the rest of a request in it is not used again', async (t) => {
+test('a connection with an unfinished request is not reused', async (t) => {
   const server = createServer((socket) => {
     socket.once('data', () => {
       socket.pause()
@@ -194,7 +194,7 @@ test('of the addresses of a name only permitted ones are dialled', async (t) => 
   assert.notEqual(outcome.timings.dnsMs, null)
 })
 
-test('a name that changes its address between the check and the dialling gains nothing', async (t) => {
+test('a name that changes its address after the check is not dialled at the new address (DNS rebinding)', async (t) => {
   let dialled = 0
   const server = createServer((socket) => {
     dialled += 1
@@ -213,7 +213,7 @@ test('a name that changes its address between the check and the dialling gains n
   assert.deepEqual([lookups, dialled], [2, 0])
 })
 
-test('the next address of a name is dialled where the first one fails', async (t) => {
+test('if the first address of a name fails, the next one is dialled', async (t) => {
   const url = await httpReceiver(t, statusAnswer(200))
   const sender = senderFor(t, { lookup: async () => ['127.0.0.78', '127.0.0.1'] })
   const outcome = await post(sender, url.replace('127.0.0.1', 'two.example'))
@@ -230,7 +230,7 @@ test('names that are not found or cannot be looked up are temporary failures', a
   assertFailed(await post(senderFor(t, { lookup: async () => [] }), url), 'temporary', 'dns_not_found')
 })
 
-test('a lookup that hangs times out, and is asked once for all that wait for it', async (t) => {
+test('a lookup that hangs times out, and is made once for all attempts that wait for it', async (t) => {
   let lookups = 0
   const sender = senderFor(t, {
     lookup: () => {
@@ -266,7 +266,7 @@ test('a certificate from a trusted authority is accepted, for a name and for an 
   }
 })
 
-test('the name of the URL is the server name, also where the address was resolved to', async (t) => {
+test('the TLS server name is the host name of the URL, not the resolved address', async (t) => {
   const names: unknown[] = []
   const server = createTlsServer(createCertificate({ commonName: 'x', hosts: ['hooks.example'], issuer: authority }), (socket) => {
     names.push((socket as unknown as { servername: unknown }).servername)
@@ -279,7 +279,7 @@ test('the name of the URL is the server name, also where the address was resolve
   assert.deepEqual(names, ['hooks.example'])
 })
 
-test('a certificate that is self-signed, expired, for another host or of an unknown authority fails for good, unsent', async (t) => {
+test('a certificate that is self-signed, expired, for another host or from an unknown authority is a permanent failure, and nothing is sent', async (t) => {
   const other = createCertificate({ commonName: 'Other Authority', isAuthority: true })
   const wrong: [reason: string, request: Parameters<typeof createCertificate>[0]][] = [
     ['tls_self_signed', { ...localhost, issuer: undefined as never }],
@@ -304,7 +304,7 @@ test('a certificate that is self-signed, expired, for another host or of an unkn
   }
 })
 
-test('other trouble in the handshake is a temporary failure', async (t) => {
+test('other handshake errors are temporary failures', async (t) => {
   const sender = senderFor(t, { ca: authority.cert })
   const plain = await rawReceiver(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
   const reset = await rawReceiver(t, (socket) => socket.resetAndDestroy())

@@ -10,7 +10,7 @@ const guard = createAddressGuard({ allowPrivate: true, allow: [] })
 const strict = createAddressGuard({ allowPrivate: false, allow: [] })
 const authority = createCertificate({ commonName: 'Test Authority', isAuthority: true })
 
-/** Keeps what is sent to it, which must be nothing but a handshake. */
+/** Records what is sent to it, which must be only a handshake. */
 async function listening(t: TestContext, tls?: TlsOptions): Promise<{ port: number; received: Buffer[]; closed: Promise<void> }> {
   const received: Buffer[] = []
   let close = (): void => {}
@@ -28,7 +28,7 @@ async function listening(t: TestContext, tls?: TlsOptions): Promise<{ port: numb
   return { port: (server.address() as AddressInfo).port, received, closed }
 }
 
-test('a URL that can be dialled is told with its address and timings, and nothing is sent', async (t) => {
+test('the check of a reachable URL returns its address and timings, and sends nothing', async (t) => {
   const { port, received, closed } = await listening(t)
   const report = await createDialCheck({ guard, lookup: async () => ['127.0.0.1'] })(`http://hooks.example:${port}/a?b=c`, 5_000)
   assert.deepEqual([report.reason, report.error, report.address, report.tlsMs], [null, null, '127.0.0.1', null])
@@ -37,7 +37,7 @@ test('a URL that can be dialled is told with its address and timings, and nothin
   assert.equal(Buffer.concat(received).length, 0)
 })
 
-test('over TLS the certificate is held against the name, and when it expires is told', async (t) => {
+test('over TLS the certificate is checked against the name, and its expiry is returned', async (t) => {
   const { key, cert } = createCertificate({ commonName: 'x', hosts: ['hooks.example'], issuer: authority, notAfter: '20400101000000Z' })
   const { port, received, closed } = await listening(t, { key, cert })
   const dial = createDialCheck({ guard, ca: authority.cert, lookup: async () => ['127.0.0.1'] })
@@ -51,7 +51,7 @@ test('over TLS the certificate is held against the name, and when it expires is 
   assert.match((await untrusting(`https://hooks.example:${port}/`, 5_000)).reason ?? '', /^tls_(untrusted|self_signed)$/)
 })
 
-test('an address that the guard refuses is not dialled, as itself or behind a name', async (t) => {
+test('an address that the guard blocks is not dialled, directly or through a name', async (t) => {
   const { port } = await listening(t)
   let connections = 0
   const dial = createDialCheck({
@@ -68,7 +68,7 @@ test('an address that the guard refuses is not dialled, as itself or behind a na
   assert.equal(connections, 1)
 })
 
-test('what cannot be reached says why, and never rejects', async (t) => {
+test('the check of an unreachable URL returns the reason and never rejects', async (t) => {
   const { port } = await listening(t)
   const dial = createDialCheck({
     guard,
@@ -86,7 +86,7 @@ test('what cannot be reached says why, and never rejects', async (t) => {
   assert.deepEqual([second.reason, second.address], [null, '127.0.0.1'], 'the next address is tried')
 })
 
-test('a receiver that accepts and then says nothing is over at the deadline', async (t) => {
+test('the check of a receiver that accepts and then sends nothing ends at the deadline', async (t) => {
   const { port } = await listening(t)
   const report = await createDialCheck({ guard })(`https://127.0.0.1:${port}/`, 200)
   assert.deepEqual([report.reason, report.tlsMs], ['timeout', null])

@@ -9,7 +9,7 @@ interface Asked {
   fail: (code: string) => Promise<void>
 }
 
-/** A resolver whose threads answer when the test says so. */
+/** A resolver whose threads answer when the test tells them to. */
 function resolver(): { clock: ManualClock; lookup: Lookup; asked: Asked[]; settled: () => Promise<void> } {
   const clock = new ManualClock()
   const asked: Asked[] = []
@@ -38,7 +38,7 @@ async function proven({ lookup, asked, settled }: ReturnType<typeof resolver>, h
   assert.deepEqual(await found, addresses)
 }
 
-test('an answer counts for a few seconds, and then another is asked for', async () => {
+test('an answer is cached for a few seconds, and then looked up again', async () => {
   const one = resolver()
   await proven(one, 'a.test', ['192.0.2.1'])
   one.clock.advance(FRESH_MS - 1)
@@ -51,7 +51,7 @@ test('an answer counts for a few seconds, and then another is asked for', async 
   assert.deepEqual([one.asked.length, one.clock.timers], [2, 0])
 })
 
-test('a name is looked up once for all that ask for it at the same time', async () => {
+test('concurrent lookups of one name are made once', async () => {
   const one = resolver()
   const all = [one.lookup('a.test'), one.lookup('a.test'), one.lookup('a.test')]
   await one.settled()
@@ -63,7 +63,7 @@ test('a name is looked up once for all that ask for it at the same time', async 
   )
 })
 
-test('while the resolver hangs or fails, the last answer serves for some minutes', async () => {
+test('while the resolver hangs or fails, the last answer is used for some minutes', async () => {
   const one = resolver()
   await proven(one, 'a.test', ['192.0.2.1'])
   one.clock.advance(FRESH_MS)
@@ -80,7 +80,7 @@ test('while the resolver hangs or fails, the last answer serves for some minutes
   await rejected
 })
 
-test('a name that is gone is gone at once', async () => {
+test('an answer that a name does not exist takes effect immediately', async () => {
   const one = resolver()
   await proven(one, 'a.test', ['192.0.2.1'])
   one.clock.advance(FRESH_MS)
@@ -91,7 +91,7 @@ test('a name that is gone is gone at once', async () => {
   }
 })
 
-test('dead names never have all the threads, and slow ones share one', async () => {
+test('names that do not answer never use all threads, and slow names share one', async () => {
   const one = resolver()
   await proven(one, 'quick.test', ['192.0.2.1'])
   one.clock.advance(FRESH_MS)
@@ -99,7 +99,7 @@ test('dead names never have all the threads, and slow ones share one', async () 
   const first = dead.map((hostname) => assert.rejects(one.lookup(hostname)))
   await one.settled()
   assert.equal(one.asked.length - 1, MAX_UNPROVEN)
-  // The one that is known to be quick does not wait behind them.
+  // A name that is known to be fast does not wait behind them.
   const quick = one.lookup('quick.test')
   assert.equal(one.asked.at(-1)?.hostname, 'quick.test')
   await one.asked.at(-1)?.answer(['192.0.2.2'])
@@ -107,7 +107,7 @@ test('dead names never have all the threads, and slow ones share one', async () 
 
   one.clock.advance(SLOW_MS + 1)
   for (const hostname of dead) await one.asked.find((each) => each.hostname === hostname)?.fail('EAI_AGAIN')
-  // Those that had to wait their turn were quick once they had it.
+  // The names that had to wait for a thread are fast once they have one.
   await Promise.all(first)
   const before = one.asked.length
   const again = dead.map((hostname) => assert.rejects(one.lookup(hostname)))
@@ -119,7 +119,7 @@ test('dead names never have all the threads, and slow ones share one', async () 
   assert.equal(one.asked.length - before, dead.length)
 })
 
-test('a name that was slow and answers quickly again is as good as any', async () => {
+test('a slow name that answers quickly again is treated like any other', async () => {
   const one = resolver()
   const slow = one.lookup('a.test')
   await one.settled()

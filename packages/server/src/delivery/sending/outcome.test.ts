@@ -22,7 +22,7 @@ test('connection errors are temporary, refused addresses and certificates are pe
   ])
 })
 
-test('every reason has a sentence for a person', () => {
+test('every reason has a readable sentence', () => {
   for (const [code, [, sentence]] of Object.entries(REASONS)) assert.match(sentence, /^[A-Z].*\.$/, code)
 })
 
@@ -46,19 +46,19 @@ test('errors of sockets and of undici are given their reasons', () => {
   for (const [error, reason] of expected) assert.equal(reasonOfError(error), reason)
 })
 
-test('of several addresses that failed, what a host said outweighs a missing route', () => {
+test('if several addresses fail, an error from a host takes precedence over a missing route', () => {
   assert.equal(reasonOfError(new AggregateError([failing('ENETUNREACH'), failing('ECONNREFUSED')])), 'connection_refused')
   assert.equal(reasonOfError(new AggregateError([failing('ENETUNREACH'), failing('EHOSTUNREACH')])), 'unreachable')
   assert.equal(reasonOfError(new AggregateError([])), 'connection_failed')
 })
 
-test('a missing name and a failing resolver are told apart', () => {
+test('a name that does not exist is distinguished from a failing resolver', () => {
   assert.equal(reasonOfLookupError(failing('ENOTFOUND')), 'dns_not_found')
   assert.equal(reasonOfLookupError(failing('EAI_AGAIN')), 'dns_failure')
   assert.equal(reasonOfLookupError(failing('ECONNREFUSED')), 'dns_failure')
 })
 
-test('only what a certificate is at fault for is permanent in a handshake', () => {
+test('in a handshake, only certificate errors are permanent', () => {
   assert.equal(reasonOfTlsError(failing('DEPTH_ZERO_SELF_SIGNED_CERT')), 'tls_self_signed')
   assert.equal(reasonOfTlsError(failing('CERT_NOT_YET_VALID')), 'tls_expired')
   assert.equal(reasonOfTlsError(failing('UNABLE_TO_VERIFY_LEAF_SIGNATURE')), 'tls_untrusted')
@@ -83,7 +83,7 @@ test('Retry-After is read as seconds or in any of the three forms of an HTTP dat
   for (const [header, expected] of forms) assert.equal(parseRetryAfter(429, header, nowMs), expected, String(header))
 })
 
-test('a Retry-After that is not one is ignored', () => {
+test('an invalid Retry-After is ignored', () => {
   const wrong = [
     '',
     '-1',

@@ -31,7 +31,7 @@ const anyState = fc.record({
   drawn: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
 })
 
-test('no retry lies beyond the window, nor sooner than half a backoff from now', () => {
+test('no retry is later than the window or earlier than half a backoff from now', () => {
   fc.assert(
     fc.property(anyState, ({ drawn, sinceFirstMs, ...given }) => {
       const nowMs = given.firstAttemptAtMs + sinceFirstMs
@@ -48,7 +48,7 @@ test('no retry lies beyond the window, nor sooner than half a backoff from now',
   )
 })
 
-test('a retry comes no later than the backoff, or Retry-After where that is later', () => {
+test('a retry is no later than the backoff, or than Retry-After if that is later', () => {
   fc.assert(
     fc.property(anyState, ({ drawn, sinceFirstMs, ...given }) => {
       const nowMs = given.firstAttemptAtMs + sinceFirstMs
@@ -73,12 +73,12 @@ test('half of the backoff is random', () => {
   assert.deepEqual(nextRetry(state({ random: () => 0.999_999_9 })), { kind: 'retry', atMs: 5_000 })
 })
 
-test('Retry-After is kept where it is later than the backoff', () => {
+test('Retry-After is used if it is later than the backoff', () => {
   assert.deepEqual(nextRetry(state({ retryAfterMs: 60_000 })), { kind: 'retry', atMs: 60_000 })
   assert.deepEqual(nextRetry(state({ retryAfterMs: 1_000 })), { kind: 'retry', atMs: 3_750 })
 })
 
-test('what would lie beyond the window is tried once more at its end, if that is not too soon', () => {
+test('a retry that would be later than the window is made at its end, if that is not too soon', () => {
   const late = { attempt: 20, nowMs: RETRY_WINDOW_MS - 300_000 }
   assert.deepEqual(nextRetry(state(late)), { kind: 'retry', atMs: RETRY_WINDOW_MS })
   assert.deepEqual(nextRetry(state({ ...late, nowMs: late.nowMs + 1 })), { kind: 'expired' })
@@ -90,7 +90,7 @@ test('the attempt at the end of the window is the last one', () => {
   assert.deepEqual(nextRetry(state({ windowMs: 0 })), { kind: 'expired' })
 })
 
-test('a delivery that fails throughout comes to an end, after some 30 attempts', () => {
+test('a delivery that always fails ends after about 30 attempts', () => {
   fc.assert(
     fc.property(fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })), (stream) => {
       const random = (): number => stream.next().value as number
@@ -124,7 +124,7 @@ const outcomes = fc.array(
   { minLength: 1, maxLength: 5 },
 )
 
-test('outcomes at several URLs: delivered by one success, retried where one failed for a time, else failed', () => {
+test('with several URLs, one success means delivered, else one temporary failure means a retry, else the delivery has failed', () => {
   fc.assert(
     fc.property(outcomes, (given: UrlOutcome[]) => {
       const combined = combine(given)
@@ -141,7 +141,7 @@ test('outcomes at several URLs: delivered by one success, retried where one fail
   )
 })
 
-test('the longest Retry-After of the URLs to be retried counts, and not that of one given up', () => {
+test('the longest Retry-After of the URLs to be retried counts, not that of a URL that failed permanently', () => {
   const failed = (url: string, verdict: 'temporary' | 'permanent', retryAfterMs: number | null): UrlOutcome => ({
     url,
     outcome: { verdict, reason: `http_${url}`, retryAfterMs },
@@ -157,6 +157,6 @@ test('the longest Retry-After of the URLs to be retried counts, and not that of 
   )
 })
 
-test('no outcome at all is a mistake of the caller', () => {
+test('combining no outcomes throws', () => {
   assert.throws(() => combine([]), RangeError)
 })

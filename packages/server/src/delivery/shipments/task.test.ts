@@ -96,7 +96,7 @@ function endedIds(settlement: Settlement, state?: string): string[] {
   )
 }
 
-test('a shipment is sent message by message, and what was delivered is recorded with its attempt', () => {
+test('a shipment is sent message by message, and deliveries are recorded with their attempt', () => {
   const task = new Task([claimedOf(1, [items(2)])], { batch: SINGLE })
   for (const nth of [0, 1]) {
     const unit = task.start(NOW_MS) as Unit
@@ -111,13 +111,13 @@ test('a shipment is sent message by message, and what was delivered is recorded 
   assert.deepEqual([record?.attempt, record?.requests.map(({ indexes }) => indexes)], [1, [[0], [1]]])
 })
 
-test('what nobody began is released as it was rather than settled', () => {
+test('a task that was not started is released unchanged instead of settled', () => {
   const task = new Task([claimedOf(1, [items(2)])], { batch: SINGLE })
   task.stop()
   assert.deepEqual([task.isOver, task.hasChanges], [true, false])
 })
 
-test('an attempt that was stopped from our side does not count', () => {
+test('an attempt that this node aborted does not count', () => {
   const task = new Task([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, urls: ['https://b.test/'] })], {
     batch: SINGLE,
   })
@@ -151,7 +151,7 @@ test('an attempt that was stopped from our side does not count', () => {
   )
 })
 
-test('only the URLs that failed for a time are owed another attempt, and messages with the same ones go on together', () => {
+test('only URLs with temporary failures are retried, and messages with the same URLs to retry are combined', () => {
   const task = new Task([claimedOf(1, [items(4)])], { batch: SINGLE })
   const verdicts: Verdict[][] = [
     ['temporary', 'permanent'],
@@ -172,14 +172,14 @@ test('only the URLs that failed for a time are owed another attempt, and message
   assert.equal(settlement.records[0]?.requests.length, 8)
 })
 
-test('the window of a message begins with its own first attempt, also where retries are made together, and is kept over attempts', () => {
+test('the window of a message begins with its first attempt, even if retries are combined, and stays the same for later attempts', () => {
   for (const [retryWindowMs, startedAfterMs, expected] of [
     [4 * HOUR_MS, [0, 400, 900, 60_000, 60_200], { 900: ['10-0', '10-1', '10-2'], 60_200: ['10-3', '10-4'] }],
     [5_000, [0, 50, 60, 3_000, 24_000], { 50: ['10-0', '10-1'], 60: ['10-2'], 3_000: ['10-3'], 24_000: ['10-4'] }],
   ] as const) {
     const task = new Task([claimedOf(1, [items(5)])], { batch: SINGLE })
     const units = startedAfterMs.map((afterMs) => task.start(NOW_MS + afterMs) as Unit)
-    // Answered in another order than started.
+    // The answers arrive in a different order.
     for (const at of [3, 0, 2, 1, 4]) task.finish(units[at] as Unit, results('temporary'))
     const { remaining } = task.settlement({ id: 'dst', retryWindowMs }, NOW_MS, NOW_MS, () => 0.5)
     const byWindow = remaining.map(({ firstAttemptAtMs, parts }) => [(firstAttemptAtMs as number) - NOW_MS, idsOf(parts).sort()])
@@ -199,7 +199,7 @@ test('the window of a message begins with its own first attempt, also where retr
   assert.deepEqual([remaining, records[0]?.finals], [[], [{ state: 'expired', reason: 'http_500', indexes: [0] }]])
 })
 
-test('what is known is settled while the rest goes on, and each delivery once', () => {
+test('known outcomes are settled while the rest is in progress, and each delivery is settled once', () => {
   const task = new Task([claimedOf(1, [items(3), items(2)])], { batch: SINGLE })
   const [first, second, third] = [1, 2, 3].map(() => task.start(NOW_MS) as Unit) as [Unit, Unit, Unit]
   task.finish(first, results('success'))
@@ -222,7 +222,7 @@ test('what is known is settled while the rest goes on, and each delivery once', 
   assert.deepEqual(task.shipments, [])
 })
 
-test('delivered is what one URL took, and what others answer later is recorded with the attempt', () => {
+test('a message is delivered once one URL has accepted it, and later answers of other URLs are recorded with the attempt', () => {
   const task = new Task([claimedOf(1, [items(1)], { replay: true })], { batch: SINGLE })
   const unit = task.start(NOW_MS) as Unit
   const all = results('permanent', 'success', 'temporary')
@@ -266,7 +266,7 @@ test('a purged message is not sent and ends as cancelled, apart from those that 
   )
 })
 
-test('messages that the store cannot read have failed, with the reason, and the others are sent', () => {
+test('messages that the store cannot read fail with a reason, and the others are sent', () => {
   const claimed = claimedOf(1, [items(1), items(2)])
   const contents = new Map(claimed.contents).set(101, { ...contentOf([]), isUnreadable: true })
   const task = new Task([{ ...claimed, contents }], { batch: SINGLE })
@@ -281,14 +281,14 @@ test('messages that the store cannot read have failed, with the reason, and the 
   )
 })
 
-test('a shipment of which nothing is left to send is over at once', () => {
+test('a shipment with nothing left to send is over immediately', () => {
   const gone = claimedOf(1, [[null, null]])
   const task = new Task([gone, { ...gone, shipment: { ...gone.shipment, id: 2 }, contents: new Map() }], { batch: SINGLE })
   assert.deepEqual([task.isOver, task.hasChanges], [true, true])
   assert.equal(endedIds(settle(task), 'cancelled').length, 4)
 })
 
-test('a batch is cut by count and bytes, and a delete message is always alone', () => {
+test('batches are split by count and bytes, and a delete message is always sent alone', () => {
   const remove = { type: 'delete', userId: 'u', timestamp: '2026-11-14T09:00:00.000Z' }
   const task = new Task([claimedOf(1, [[...items(5), remove, ...items(2)]])], { batch: { size: 3, bytes: 500_000, lingerMs: 0 } })
   assert.deepEqual(
@@ -310,7 +310,7 @@ test('a batch is cut by count and bytes, and a delete message is always alone', 
   }
 })
 
-test('a message that cannot be written stands alone in its unit, and does not spoil a batch', () => {
+test('a message that cannot be serialized is a unit of its own, so it does not break a batch', () => {
   const broken = contentOf(items(3))
   Object.defineProperty(broken.items[1] as object, 'type', { value: { toJSON: () => assert.fail('unwritable') }, enumerable: true })
   const claimed = claimedOf(1, [items(3)])
@@ -321,7 +321,7 @@ test('a message that cannot be written stands alone in its unit, and does not sp
   )
 })
 
-test('a batch of several shipments is retried as what it was', () => {
+test('a batch of several shipments is retried as the same batch', () => {
   const batch = { size: 4, bytes: 500_000, lingerMs: 0 }
   const task = new Task([claimedOf(1, [items(3)]), claimedOf(2, [items(3)])], { batch })
   task.finish(task.start(NOW_MS) as Unit, results('temporary'))
@@ -340,12 +340,12 @@ test('a batch of several shipments is retried as what it was', () => {
   assert.deepEqual([again.retry, again.units.map(memberIds)], [true, [['10-0', '10-1', '10-2', '20-0']]])
 })
 
-test('a unit has the name of its first delivery, whichever part that is of', () => {
+test('the id of a unit is that of its first delivery, whichever part that belongs to', () => {
   const claimed = claimedOf(1, [[null], items(2)], { unit: true, attempt: 1, firstAttemptAtMs: 1 })
   assert.equal(deliveryIdOf(new Task([claimed], { batch: SINGLE }).units[0] as Unit), '11-0')
 })
 
-test('what ran out of its window while it waited ends as expired', () => {
+test('deliveries whose window ends while they are waiting expire', () => {
   const { done, remaining, records } = expiry('dst', [claimedOf(1, [items(2), items(1)], { attempt: 3, firstAttemptAtMs: 1 })], NOW_MS)
   assert.deepEqual([done.length, remaining], [1, []])
   assert.deepEqual(
@@ -357,7 +357,7 @@ test('what ran out of its window while it waited ends as expired', () => {
   )
 })
 
-// ── Whatever happens ──
+// ── Random operations ──
 
 const anyItem = fc.oneof(
   {
@@ -402,7 +402,7 @@ const anyStep = fc.oneof(
   },
 )
 
-test('whatever happens, every delivery ends up in exactly one place, and retried or untouched as it must be', () => {
+test('after random operations, every delivery is in exactly one place, and retried or unchanged as expected', () => {
   fc.assert(
     fc.property(fc.oneof(anyFresh, anyRetry), anyBatch, fc.array(anyStep, { maxLength: 60 }), (shipments, batch, steps) => {
       const task = new Task(shipments, { batch })
@@ -453,7 +453,7 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
       for (const [unit, verdicts] of trailing) task.finish(unit, results('success', ...verdicts))
       settlements.push(settle(task))
 
-      // Each adds up, and begins with what the one before has left.
+      // Each settlement accounts for all deliveries, starting from those that the previous one left.
       const held = new Map(shipments.map(({ shipment }) => [shipment.id, idsOf(shipment.parts)]))
       for (const each of settlements) {
         assertBalanced(each)
@@ -502,7 +502,7 @@ test('whatever happens, every delivery ends up in exactly one place, and retried
   )
 })
 
-test('a batch of several shipments remembers once what it carried; the records of the others say where', () => {
+test('the messages of a batch of several shipments are listed in one record, and the other records refer to it', () => {
   const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
   const task = new Task([claimedOf(1, [items(2)]), claimedOf(2, [items(1)]), claimedOf(3, [items(1)])], { batch })
   const unit = task.start(NOW_MS) as Unit
@@ -521,7 +521,7 @@ test('a batch of several shipments remembers once what it carried; the records o
   )
 })
 
-test('a request for messages of one part remembers no others', () => {
+test('a request with messages of one part lists no other parts', () => {
   const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
   for (const settings of [batch, SINGLE]) {
     const task = new Task([claimedOf(1, [items(3)])], { batch: settings })
