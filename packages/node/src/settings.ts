@@ -182,8 +182,14 @@ function baseUrl(setting: string, text: string): string {
   } catch {
     // Rejected below, like a URL with another protocol.
   }
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') reject(setting, `must be an http or https URL, but is ${display(text)}`)
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    reject(setting, `must be an http or https URL, but is ${display(withoutCredentials(text))}`)
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+}
+
+/** Errors end up in logs, which must not contain passwords. */
+function withoutCredentials(text: unknown): unknown {
+  return typeof text === 'string' ? text.replace(/[^/\s]*@/g, '…@') : text
 }
 
 function checkOAuth(oauth: OAuthSettings | undefined, host: string): CheckedSettings['oauth'] {

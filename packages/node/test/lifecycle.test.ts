@@ -242,7 +242,7 @@ test('a callback that throws or rejects is reported as listener_failed and block
 })
 
 test('the constructor rejects invalid settings and names them', () => {
-  const refused: [settings: unknown, field: string][] = [
+  const rejected: [settings: unknown, field: string][] = [
     [undefined, 'settings'],
     [{}, 'writeKey'],
     [{ writeKey: '' }, 'writeKey'],
@@ -259,11 +259,21 @@ test('the constructor rejects invalid settings and names them', () => {
     [{ writeKey: 'wk', oauthSettings: { clientId: 'c', keyId: 'k' } }, 'oauthSettings.clientKey'],
     [{ writeKey: 'wk', oauthSettings: { clientId: 'c', keyId: 'k', clientKey: 'not a key' } }, 'oauthSettings.clientKey'],
   ]
-  for (const [settings, field] of refused) {
+  for (const [settings, field] of rejected) {
     assert.throws(
       () => new Analytics(settings as { writeKey: string }),
       (error: AnalyticsError) => error.code === 'invalid_settings' && error.field === field && error.message.startsWith(field),
       `${field}: ${JSON.stringify(settings)}`,
+    )
+  }
+})
+
+test('the error about an invalid host does not contain its password', () => {
+  for (const host of ['ftp://name:hunter2@example.com', 'name:hunter2@example.com', 'https//name:hunter2@example.com/path']) {
+    assert.throws(
+      () => new Analytics({ writeKey: 'wk', host }),
+      ({ message }: Error) => message.includes('example.com') && !message.includes('hunter2'),
+      host,
     )
   }
 })
