@@ -93,7 +93,7 @@ test('when the dashboard cannot be built, npm start says why in one line, prints
   writeFileSync(join(clone, 'packages', 'dashboard', 'vite.config.ts'), broken)
   writeFileSync(join(clone, 'docs', '.vitepress', 'config.ts'), broken)
   const { stdout, stderr, page } = await start(clone, data, {})
-  assertOneLineEach(stderr, /^The dashboard could not be built: no binary for this platform\. The service runs without it\./m)
+  assertOneLineEach(stderr, /^The dashboard could not be built: no binary for this platform\. The service runs without the dashboard\./m)
   assert.doesNotMatch(stdout, /Dashboard|#token=/)
   assert.match(stdout, /Control API/)
   assert.match(page, /npm run build:dashboard/)
