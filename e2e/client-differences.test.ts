@@ -90,7 +90,7 @@ test(row("`on('track')` and the other calls' events"), async () => {
   }
 })
 
-test(row("The error passed to a callback"), async () => {
+test(row('The error passed to a callback'), async () => {
   for (const [Client, expected] of [
     [Theirs, '[400] Bad Request'],
     [Ours, 'the tracking API answered [400] Bad Request'],
