@@ -322,7 +322,7 @@ describe('The request of a batch gathered from several calls', () => {
     }
     await service.api('/deletions', { method: 'POST', body: { userIds: [`u-${ids[4]}`], sourceIds: [wiring.sourceId] } })
     const { request } = await wiring.delivery(ids[0] as string, ({ request }) => request?.note !== null)
-    assert.match(request?.note ?? '', /^1 of the messages in the request is not shown: no longer stored/)
+    assert.match(request?.note ?? '', /^1 of the messages in the request is not shown, because the stored messages were deleted/)
     assert.equal((JSON.parse(request?.body ?? '') as unknown[]).length, 4)
     await own.close()
   })
