@@ -2,9 +2,9 @@
 // It loads nothing from other hosts, has no inline styles, and its content security policy allows its two inline scripts by their hashes.
 
 import { copyFileSync, globSync, mkdirSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { defineConfig } from 'vitepress'
+import { FONT_LICENCE, fontPreload } from '../../packages/dashboard/font.ts'
 import { coloursByClass, STYLESHEET, stylesheet, THEMES } from './code-colours.ts'
 import { DOCS, decisions, HTTP_API, itemsOf, OPENAPI, SECTIONS, unwritten } from './contents.ts'
 import { configureMarkdown, githubSlug } from './markdown.ts'
@@ -58,15 +58,10 @@ export default defineConfig({
   },
   // Removes style attributes that the theme renders: the policy forbids them, and style.css sets the same styles.
   transformHtml: (html) => html.replaceAll(/ style="(?:position:relative;|--vp-vh:0px;)"/g, ''),
-  // Every page needs the Latin letters, so they are preloaded instead of waiting for the styles that reference the font.
-  transformHead({ assets }) {
-    const font = assets.find((file) => /inter-latin-wght-normal\.[\w-]+\.woff2$/.test(file))
-    if (font === undefined) throw new Error('The build contains no Inter font file with Latin letters to preload')
-    return [['link', { rel: 'preload', as: 'font', type: 'font/woff2', href: font, crossorigin: '' }]]
-  },
-  // Copies files that pages link to; and the font's licence, as the SIL Open Font License requires.
+  transformHead: ({ assets }) => [['link', fontPreload(assets)]],
+  // Copies the font's licence, and files that pages link to.
   buildEnd({ outDir }) {
-    copyFileSync(createRequire(import.meta.url).resolve('@fontsource-variable/inter/LICENSE'), join(outDir, 'assets', 'inter-LICENSE.txt'))
+    copyFileSync(FONT_LICENCE.path, join(outDir, FONT_LICENCE.name))
     for (const file of globSync('{guide,operations,reference}/**/*.{yml,json}', { cwd: DOCS })) {
       mkdirSync(dirname(join(outDir, file)), { recursive: true })
       copyFileSync(join(DOCS, file), join(outDir, file))
