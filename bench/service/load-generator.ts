@@ -42,7 +42,7 @@ interface Connection {
   onAnswer: (status: number, body: string) => void
 }
 
-/** Enough templates that the stored data is not the same page again and again. */
+/** Enough templates that stored pages differ from each other. */
 const TEMPLATES = 32
 const REFUSED_PAUSE_MS = 50
 

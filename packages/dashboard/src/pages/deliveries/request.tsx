@@ -105,7 +105,7 @@ export function RequestView({ request, url }: { request: Request; url: string | 
   )
 }
 
-/** Formatted for reading, or the exact bytes for whoever wants to check the signature. */
+/** Formatted for reading, or the exact bytes, which are needed to check the signature. */
 function Body({ text }: { text: string }) {
   const [params] = useSearchState()
   const isRaw = params.get('body') === 'raw'
