@@ -40,7 +40,7 @@ export function latencyOf(samples: Samples[]): Latency {
   return { ackedMs: percentiles(samples.flatMap(({ ackedMs }) => ackedMs)), sentMs: percentiles(samples.flatMap(({ sentMs }) => sentMs)) }
 }
 
-function percentiles(values: number[]): Percentiles {
+export function percentiles(values: number[]): Percentiles {
   const sorted = [...values].sort((a, b) => a - b)
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
   return { p50: at(0.5), p99: at(0.99) }

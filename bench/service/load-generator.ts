@@ -29,6 +29,8 @@ export interface Sent {
   refusals: Record<string, number>
   /** Bytes of the bodies of acknowledged requests. */
   bodyBytes: number
+  /** How long each answer took; only with a duration. */
+  answersMs?: Float64Array
   /** Per request, in the order of sending; only with a rate. */
   sentAtMs?: Float64Array
   ackedAtMs?: Float64Array
@@ -78,6 +80,7 @@ async function flood(job: Job, connections: Connection[], templates: Template[],
   const end = job.first + job.events
   sent.startedAtMs = nowMs()
   const deadline = sent.startedAtMs + (job.durationMs ?? Number.POSITIVE_INFINITY)
+  const answersMs: number[] = []
   await Promise.all(
     connections.map(async (connection) => {
       while (next < end && nowMs() < deadline) {
@@ -86,12 +89,15 @@ async function flood(job: Job, connections: Connection[], templates: Template[],
         // A template in use is removed from the list, because a socket may still hold bytes that writing new ids would change.
         const template = templates.pop()
         if (!template) throw new Error('more connections than templates')
+        const sentAtMs = nowMs()
         const isTaken = await send(connection, template, first, sent)
+        if (job.durationMs !== undefined) answersMs.push(nowMs() - sentAtMs)
         templates.unshift(template)
         if (!isTaken) await pause(REFUSED_PAUSE_MS)
       }
     }),
   )
+  if (job.durationMs !== undefined) sent.answersMs = Float64Array.from(answersMs)
 }
 
 async function pace(job: Job, connections: Connection[], templates: Template[], sent: Sent): Promise<void> {

@@ -5,7 +5,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { sequenceAt } from './events.ts'
 import { frame, nowMs } from './http-message.ts'
 
-export type ReceiverRequest = { kind: 'expect'; first: number; events: number } | { kind: 'times'; first: number; events: number }
+export type ReceiverRequest =
+  | { kind: 'expect'; first: number; events: number }
+  | { kind: 'times'; first: number; events: number }
+  | { kind: 'count' }
 
 export type ReceiverReport =
   | { kind: 'listening'; port: number }
@@ -13,6 +16,8 @@ export type ReceiverReport =
   | { kind: 'complete'; lastNewAtMs: number }
   /** 0 for an event that has not arrived. */
   | { kind: 'times'; receivedAtMs: Float64Array; copies: Uint16Array; foreign: number }
+  /** All events that have arrived, including duplicates. */
+  | { kind: 'count'; received: number }
 
 /** The upper limit of event numbers during the life of a receiver. */
 export const CAPACITY = 2 ** 22
@@ -23,6 +28,7 @@ const ID_KEY = Buffer.from('"messageId":"')
 const receivedAtMs = new Float64Array(CAPACITY)
 const copies = new Uint16Array(CAPACITY)
 let foreign = 0
+let received = 0
 let expectedFirst = 0
 let expectedEnd = 0
 let missing = 0
@@ -34,6 +40,7 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 }, () =>
 )
 
 process.on('message', (request: ReceiverRequest) => {
+  if (request.kind === 'count') return report({ kind: 'count', received })
   const { first, events } = request
   if (request.kind === 'expect') expect(first, events)
   else {
@@ -71,6 +78,7 @@ function serve(socket: Socket): void {
 }
 
 function note(body: Buffer): void {
+  received += 1
   const at = body.indexOf(ID_KEY)
   const sequence = at === -1 ? CAPACITY : sequenceAt(body, at + ID_KEY.length)
   if (!(sequence < CAPACITY)) {

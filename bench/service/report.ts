@@ -6,6 +6,7 @@ import type { Program, ProgramName } from './programs.ts'
 import type { DeliveryRun } from './scenarios/delivery.ts'
 import type { FloodRun } from './scenarios/flood.ts'
 import type { IngestRun } from './scenarios/ingest.ts'
+import type { SaturatedRun } from './scenarios/saturated.ts'
 import { type CostRound, costRatios, cpuRatios, deadRatios, type ProgramRound, type Results, rateRatios } from './targets.ts'
 
 export type Titles = Pick<Program, 'name' | 'title'>[]
@@ -137,6 +138,34 @@ export function deadText({ dead, starts }: Results): string {
     startRow('a million pending, killed under load', starts?.killedMs),
   ]
   return [tableText(['The healthy one beside', ...LATENCY_HEAD], rows), tableText(['Start with', 'ms to ready'], startRows)].join('\n\n')
+}
+
+export function saturatedText(rounds: ProgramRound<SaturatedRun>[]): string {
+  const runs = runsOf(rounds, 'service')
+  const of = (value: (run: SaturatedRun) => number, digits = 0) => spreadText(spreadOf(runs.map(value)), digits)
+  const row = [
+    String(runs.length),
+    of((run) => run.acknowledgedPerSecond),
+    of((run) => run.deliveredPerSecond),
+    of((run) => run.alonePerSecond),
+    of((run) => run.ratio, 2),
+    of((run) => run.answerMs.p50),
+    of((run) => run.answerMs.p99),
+    of((run) => run.refused),
+    of((run) => run.backlog),
+  ]
+  const head = [
+    'Rounds',
+    'Acknowledged/s',
+    'Delivered/s',
+    'Alone/s',
+    'Ratio',
+    'Answer p50, ms',
+    'p99',
+    'Refused requests',
+    'Backlog at the end',
+  ]
+  return tableText(head, [row])
 }
 
 function startSpread(times: number[] | undefined): Spread | undefined {

@@ -8,7 +8,7 @@ import { type Backlog, type BacklogKind, createBacklog } from './backlog.ts'
 import { startPostgres, startRedis } from './databases.ts'
 import { installPeers } from './install.ts'
 import { createPrograms, type Program, type ProgramName, versionOf } from './programs.ts'
-import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED, noiseText } from './report.ts'
+import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED, noiseText, saturatedText } from './report.ts'
 import { createRoundRunner } from './rounds.ts'
 import { measureCost } from './scenarios/cpu-cost.ts'
 import { measureDead, measureStarts } from './scenarios/dead-destination.ts'
@@ -16,11 +16,12 @@ import { measureDelivery } from './scenarios/delivery.ts'
 import { measureFlood } from './scenarios/flood.ts'
 import { measureIdle } from './scenarios/idle-latency.ts'
 import { measureIngest } from './scenarios/ingest.ts'
+import { measureSaturated } from './scenarios/saturated.ts'
 import { isServiceThere } from './service.ts'
 import { type Results, targets } from './targets.ts'
 import { createTraffic } from './traffic.ts'
 
-const SCENARIOS = ['delivery', 'ingest', 'idle', 'flood', 'cost', 'dead'] as const
+const SCENARIOS = ['delivery', 'ingest', 'idle', 'flood', 'cost', 'dead', 'saturated'] as const
 type Scenario = (typeof SCENARIOS)[number]
 
 const HELP = `Compares the service with the limit of its building blocks, graphile-worker, BullMQ and bare Fastify.
@@ -63,6 +64,7 @@ const DELIVERY_EVENTS = 45_000 * SCALE
 const INGEST_EVENTS = 300_000 * SCALE
 const IDLE_EVENTS = 200 * SCALE
 const FLOOD_SECONDS = options.quick ? 8 : 30
+const SATURATED_SECONDS = options.quick ? 6 : 20
 const COST_EVENTS = 30_000 * SCALE
 const WARM_UP_EVENTS = 9_000
 const BACKLOG_SIZES = options.quick ? [10, 1_000, 20_000] : [10, 1_000, 1_000_000]
@@ -84,6 +86,7 @@ const results: Results = {
   cost: { stored: [], pending: [] },
   dead: [],
   starts: undefined,
+  saturated: [],
   failures: roundRunner.failures,
 }
 
@@ -117,6 +120,10 @@ if (isServiceThere()) {
       if (run) results.flood.push(run)
     }
   }
+  if (isWanted('saturated')) {
+    const saturating = [{ key: 'service' as const, measure: () => measureSaturated(SATURATED_SECONDS) }]
+    results.saturated = await roundRunner.run('saturated', '', rounds, saturating)
+  }
   if (isWanted('cost') || isWanted('dead')) await roundRunner.attempt('backlogs', '', measureBacklogs)
 }
 
@@ -142,6 +149,7 @@ over 16 connections.${options.quick ? ' A quick run: fewer events and smaller ba
     ? [
         ...section('flood', 'Flood with a dead destination', () => floodText(results.flood)),
         ...section('cost', 'Cost of an event by the size of the store', () => costText(results)),
+        ...section('saturated', 'Delivery while ingest is saturated', () => saturatedText(results.saturated)),
         ...section('dead', 'A healthy destination at 200 events/s beside a dead one', () => deadText(results)),
       ]
     : []),

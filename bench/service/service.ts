@@ -37,6 +37,7 @@ export interface Service {
   defaultSource(): Promise<Source>
   createSource(name: string): Promise<Source>
   createDestination(name: string, url: string, source: Source): Promise<string>
+  setPaused(destinationId: string, paused: boolean): Promise<void>
   ledger(options?: { recount: boolean }): Promise<LedgerLine[]>
   /** Returns the sum of one of its metrics over all labels; 0 if there is no metric of that name. */
   metric(name: string): Promise<number>
@@ -100,6 +101,9 @@ export async function startService(folder: string, more: Record<string, string> 
         id: string
       }
       return id
+    },
+    async setPaused(destinationId, paused) {
+      await call('PATCH', `/api/destinations/${destinationId}`, { paused })
     },
     async ledger(options) {
       const { data } = (await call('GET', options?.recount ? '/api/ledger?recount=true' : '/api/ledger')) as { data: LedgerLine[] }

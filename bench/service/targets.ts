@@ -12,6 +12,7 @@ import type { DeadRound, StartTimes } from './scenarios/dead-destination.ts'
 import type { DeliveryRun } from './scenarios/delivery.ts'
 import type { FloodRun } from './scenarios/flood.ts'
 import type { IngestRun } from './scenarios/ingest.ts'
+import type { SaturatedRun } from './scenarios/saturated.ts'
 
 export type ProgramRound<Run> = Round<ProgramName, Run>
 /** By the size of the backlog. */
@@ -26,6 +27,7 @@ export interface Results {
   cost: Record<BacklogKind, CostRound[]>
   dead: DeadRound[]
   starts: StartTimes | undefined
+  saturated: ProgramRound<SaturatedRun>[]
   /** Runs that ended in an error. */
   failures: string[]
 }
@@ -35,6 +37,7 @@ const COST_FACTOR = 1.2
 const MEMORY_LIMIT_BYTES = 400e6
 const FLAT_FACTOR = 1.1
 const UNDISTURBED_FACTOR = 1.1
+const SATURATED_FACTOR = 0.5
 const START_LIMIT_MS = 5_000
 /** The lowest throughput relative to the previous version that is acceptable for a change that is not about speed. */
 const BEFORE_FACTOR = 0.97
@@ -53,6 +56,7 @@ export function targets(results: Results): PerformanceTarget[] {
     ...floodTargets(results.flood),
     ...deadTargets(results.dead),
     startTarget(results.starts),
+    saturatedTarget(results.saturated),
   ]
 }
 
@@ -206,4 +210,10 @@ function startTarget(starts: StartTimes | undefined): PerformanceTarget {
     measured: worst ? `${spreadText(worst, 0)} ms` : 'not run',
     isMet: worst && worst.max <= START_LIMIT_MS,
   }
+}
+
+function saturatedTarget(rounds: ProgramRound<SaturatedRun>[]): PerformanceTarget {
+  const ratio = spreadOf(rounds.flatMap((round) => round.get('service')?.ratio ?? []))
+  const needed = `≥ ${SATURATED_FACTOR} × of what it gets alone`
+  return ratioTarget('deliveries to a healthy destination while ingest is saturated', needed, SATURATED_FACTOR, ratio, complaintsOf(rounds))
 }

@@ -31,7 +31,9 @@ export interface Traffic {
   pace(target: Target, events: number, perSecond: number): Promise<Sent & Range>
   /** Sends events that no receiver expects. */
   fill(target: Target, events: number, eventsPerRequest: number, connections: number): Promise<Sent>
-  flood(target: Target, durationMs: number): Promise<Sent>
+  flood(target: Target, durationMs: number, eventsPerRequest?: number): Promise<Sent>
+  /** The number of events that the receiver has received so far. */
+  receivedCount(): Promise<number>
   /** Must be called before sending. Resolves with the time at which all of the next `events` events have arrived. */
   expectNext(events: number, timeoutMs: number): Promise<number>
   received(range: Range): Promise<Received>
@@ -84,10 +86,10 @@ export async function createTraffic(): Promise<Traffic> {
       nextFill += events
       return await send(job, 1_800_000)
     },
-    async flood(target, durationMs) {
+    async flood(target, durationMs, eventsPerRequest = EVENTS_PER_REQUEST) {
       const first = nextFill
-      const events = 50_000_000 - (50_000_000 % EVENTS_PER_REQUEST)
-      const job = { target, connections: CONNECTIONS, eventsPerRequest: EVENTS_PER_REQUEST, first, events, durationMs }
+      const events = 50_000_000 - (50_000_000 % eventsPerRequest)
+      const job = { target, connections: CONNECTIONS, eventsPerRequest, first, events, durationMs }
       const sent = await send(job, durationMs + 60_000)
       nextFill += events
       return sent
@@ -104,6 +106,10 @@ export async function createTraffic(): Promise<Traffic> {
       }
     },
     received,
+    async receivedCount() {
+      ask(receiver, { kind: 'count' })
+      return (await nextReport<ReceiverReport, 'count'>(receiver, 'count', START_LIMIT_MS)).received
+    },
     async close() {
       await Promise.all([stop(load, 'SIGKILL'), stop(receiver, 'SIGKILL')])
     },

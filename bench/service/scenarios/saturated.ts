@@ -1,0 +1,80 @@
+// Delivery while ingest is saturated: how many events per second a healthy destination gets while 16 connections send large batches
+// as fast as they are acknowledged, compared with what it gets alone, when a backlog of the same size of batches is delivered and nothing is sent.
+
+import { EVENTS_PER_LARGE_REQUEST } from '../events.ts'
+import { nowMs } from '../http-message.ts'
+import { type Percentiles, percentiles } from '../latency.ts'
+import { createFolder, pause, removeFolder } from '../processes.ts'
+import { type Service, startService } from '../service.ts'
+import { CONNECTIONS, createTraffic, requireAll, type Traffic } from '../traffic.ts'
+
+export interface SaturatedRun {
+  acknowledgedPerSecond: number
+  deliveredPerSecond: number
+  alonePerSecond: number
+  /** Delivered per second while ingest was saturated, divided by what it was alone. */
+  ratio: number
+  answerMs: Percentiles
+  /** Requests that were answered with 503 or another error. */
+  refused: number
+  /** Deliveries pending when the load ended. */
+  backlog: number
+  complaints: string[]
+}
+
+const ALONE_EVENTS = 150 * EVENTS_PER_LARGE_REQUEST
+const ALONE_LIMIT_MS = 120_000
+
+export async function measureSaturated(seconds: number): Promise<SaturatedRun> {
+  const folder = createFolder()
+  const traffic = await createTraffic()
+  try {
+    const service = await startService(folder)
+    try {
+      const source = await service.defaultSource()
+      const destinationId = await service.createDestination('healthy', `${traffic.receiverUrl}/`, source)
+      const target = service.targetOf(source)
+      await drain(traffic, service, destinationId, () => traffic.fill(target, ALONE_EVENTS / 3, EVENTS_PER_LARGE_REQUEST, CONNECTIONS))
+      const alonePerSecond = await drain(traffic, service, destinationId, () =>
+        traffic.fill(target, ALONE_EVENTS, EVENTS_PER_LARGE_REQUEST, CONNECTIONS),
+      )
+      const before = await traffic.receivedCount()
+      const startedAtMs = nowMs()
+      const sent = await traffic.flood(target, seconds * 1_000, EVENTS_PER_LARGE_REQUEST)
+      const after = await traffic.receivedCount()
+      const tookSeconds = (nowMs() - startedAtMs) / 1_000
+      const [line] = await service.ledger()
+      const owed = ALONE_EVENTS + ALONE_EVENTS / 3 + sent.acknowledged
+      const deliveredPerSecond = (after - before) / tookSeconds
+      return {
+        acknowledgedPerSecond: sent.acknowledged / ((sent.lastAnswerAtMs - sent.startedAtMs) / 1_000),
+        deliveredPerSecond,
+        alonePerSecond,
+        ratio: deliveredPerSecond / alonePerSecond,
+        answerMs: percentiles([...(sent.answersMs ?? [])]),
+        refused: sent.refused / EVENTS_PER_LARGE_REQUEST,
+        backlog: line?.pending ?? 0,
+        complaints: line?.owed === owed ? [] : [`${line?.owed} owed for ${owed} acknowledged`],
+      }
+    } finally {
+      await service.stop()
+    }
+  } finally {
+    await traffic.close()
+    removeFolder(folder)
+  }
+}
+
+/** Fills the store while the destination is paused, resumes it, and returns the rate at which the receiver gets the events. */
+async function drain(traffic: Traffic, service: Service, destinationId: string, fill: () => ReturnType<Traffic['fill']>): Promise<number> {
+  await service.setPaused(destinationId, true)
+  const before = await traffic.receivedCount()
+  const { acknowledged } = requireAll(await fill())
+  const startedAtMs = nowMs()
+  await service.setPaused(destinationId, false)
+  while ((await traffic.receivedCount()) - before < acknowledged) {
+    if (nowMs() - startedAtMs > ALONE_LIMIT_MS) throw new Error('the backlog was not delivered in time')
+    await pause(20)
+  }
+  return acknowledged / ((nowMs() - startedAtMs) / 1_000)
+}
