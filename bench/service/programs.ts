@@ -8,7 +8,15 @@ import { nextReport, startScript, stop } from './processes.ts'
 import type { ProgramOptions, ProgramReport } from './programs/http-front-end.ts'
 import { cliOf, isServiceThere, type LedgerLine, startService } from './service.ts'
 
-export type ProgramName = 'service' | 'before' | 'limit' | 'graphile-worker' | 'graphile-worker-tuned' | 'bullmq' | 'bare-fastify'
+export type ProgramName =
+  | 'service'
+  | 'before'
+  | 'limit'
+  | 'two-thread-limit'
+  | 'graphile-worker'
+  | 'graphile-worker-tuned'
+  | 'bullmq'
+  | 'bare-fastify'
 
 export interface Program {
   name: ProgramName
@@ -42,6 +50,7 @@ export function createPrograms(postgres: Postgres | undefined, redis: Redis | un
     ...(isServiceThere() ? [service('service', 'Switchyard')] : []),
     ...(before === undefined ? [] : [service('before', 'Switchyard before', cliOf(before))]),
     script('limit', 'the limit'),
+    script('two-thread-limit', 'the two-thread limit'),
     ...(postgres ? [graphileWorker(postgres, 'documented'), graphileWorker(postgres, 'tuned')] : []),
     ...(redis ? [bullmq(redis)] : []),
     script('bare-fastify', `bare Fastify ${versionOf('fastify')}`),

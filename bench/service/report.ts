@@ -184,7 +184,7 @@ export const NOT_MEASURED = `- A network: all traffic is on 127.0.0.1, without l
 - A dedicated machine: sender, receiver and program share the cores, and other processes may run at the same time. Programs take
   turns within a round; trust ratios and spreads, not seconds.
 - A disk that is slow to sync, or a power failure: a successful fsync is trusted.
-- Deliveries that are signed, batched or sent to several URLs; other calls than \`track\`; text beyond ASCII; more than one
+- Deliveries that are batched, sent to several URLs or signed with signing secrets (all are signed with a shared secret); other calls than \`track\`; text beyond ASCII; more than one
   source or healthy destination at a time; gzip.
 - Other features of the peers. graphile-worker and BullMQ do more than send POST requests, and retry as the service does; the limit
   and bare Fastify do less than any service must.

@@ -92,7 +92,7 @@ const results: Results = {
 
 const competitors = <Run>(names: ProgramName[], measure: (program: Program) => Promise<Run>) =>
   programs.filter(({ name }) => names.includes(name)).map((program) => ({ key: program.name, measure: () => measure(program) }))
-const IDLING: ProgramName[] = ['service', 'limit', 'graphile-worker', 'graphile-worker-tuned', 'bullmq']
+const IDLING: ProgramName[] = ['service', 'limit', 'two-thread-limit', 'graphile-worker', 'graphile-worker-tuned', 'bullmq']
 const VERSIONS: ProgramName[] = ['service', 'before']
 const isCompared = options.before !== undefined
 

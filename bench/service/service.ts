@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import type { Target } from './events.ts'
 import { nowMs } from './http-message.ts'
 import { errorText, pause, startProgram, stop } from './processes.ts'
+import { SHARED_SECRET } from './programs/http-front-end.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const CLI = process.env.SWITCHYARD_BENCH_CLI ?? join(ROOT, 'packages', 'server', 'src', 'cli.ts')
@@ -97,9 +98,8 @@ export async function startService(folder: string, more: Record<string, string> 
     },
     createSource: async (name) => (await call('POST', '/api/sources', { name })) as Source,
     async createDestination(name, url, source) {
-      const { id } = (await call('POST', '/api/destinations', { type: 'webhook', name, urls: [url], sourceIds: [source.id] })) as {
-        id: string
-      }
+      const destination = { type: 'webhook', name, urls: [url], sourceIds: [source.id], sharedSecret: SHARED_SECRET }
+      const { id } = (await call('POST', '/api/destinations', destination)) as { id: string }
       return id
     },
     async setPaused(destinationId, paused) {

@@ -46,6 +46,8 @@ export function targets(results: Results): PerformanceTarget[] {
   const { delivery, ingest } = results
   return [
     deliveryTarget('limit', 'the limit', 0.7, delivery),
+    deliveryTarget('two-thread-limit', 'the two-thread limit', 0.8, delivery),
+    deliveryTarget('graphile-worker-tuned', 'graphile-worker tuned', 4, delivery),
     deliveryTarget('graphile-worker', 'graphile-worker with its documented settings', 3, delivery),
     ...beforeTargets(delivery, ingest),
     ratioTarget('ingest alone, durable, deduplicated', '≥ 0.6 × bare Fastify', 0.6, rateRatios(ingest, 'bare-fastify')),

@@ -1,6 +1,7 @@
 // The HTTP front end that the peers share: accepts batches over node:http with as little overhead as possible, and tells the benchmark where it
 // listens and how much is still pending. Each peer decides what happens to a batch.
 
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Pool } from 'undici'
@@ -19,6 +20,9 @@ export type ProgramReport = { kind: 'listening'; port: number } | { kind: 'remai
 export interface Batch {
   batch: unknown[]
 }
+
+/** The service's destination has the same secret, so that every program computes a signature for each message. */
+export const SHARED_SECRET = 'the shared secret of the benchmark'
 
 const ANSWER = '{"success":true}'
 const HEADERS = { 'content-type': 'application/json', 'content-length': ANSWER.length }
@@ -47,12 +51,19 @@ export function listen(accept: (body: Buffer, answer: () => void) => void, remai
 
 export function createPoster(receiver: string): (message: unknown) => Promise<void> {
   const pool = new Pool(receiver, { connections: CONNECTIONS })
-  const headers = { 'content-type': 'application/json' }
+  const key = createSecretKey(Buffer.from(SHARED_SECRET))
   return async (message) => {
-    const { statusCode, body } = await pool.request({ method: 'POST', path: '/', headers, body: JSON.stringify(message) })
+    const json = JSON.stringify(message)
+    const headers = { 'content-type': 'application/json', 'x-signature': signatureOf(json, key) }
+    const { statusCode, body } = await pool.request({ method: 'POST', path: '/', headers, body: json })
     await body.dump()
     if (statusCode !== 200) throw new Error(`the receiver answered ${statusCode}`)
   }
+}
+
+/** The service's X-Signature, with the key parsed once. */
+export function signatureOf(json: string | Buffer, key: KeyObject): string {
+  return createHmac('sha1', key).update(json).digest('hex')
 }
 
 function report(message: ProgramReport): void {
