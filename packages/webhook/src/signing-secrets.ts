@@ -1,7 +1,7 @@
 // Signing secrets of Standard Webhooks: `whsec_` followed by base64. Validates their format for the service's settings and for
 // the receiver's options. No error here may contain the secret, not even a part of it.
 
-import { randomBytes } from 'node:crypto'
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 
 /** The key size in bytes that Standard Webhooks requires. Enforced when generating a secret; a shorter key from elsewhere is still accepted. */
 export const MIN_SECRET_BYTES = 24
@@ -30,11 +30,11 @@ export function parseSigningSecret(secret: unknown): Uint8Array {
   return key
 }
 
-/** Parses one secret, or an array of them. */
-export function parseSigningSecrets(secrets: unknown): Uint8Array[] {
+/** Parses one secret, or an array of them, into keys for HMAC. */
+export function parseSigningSecrets(secrets: unknown): KeyObject[] {
   const list: unknown[] = Array.isArray(secrets) ? secrets : [secrets]
   if (list.length === 0) throw new TypeError('signingSecrets must contain at least one secret.')
-  return list.map(parseSigningSecret)
+  return list.map((secret) => createSecretKey(parseSigningSecret(secret)))
 }
 
 /** The padding must be complete or absent. */

@@ -11,6 +11,7 @@ import {
   parseSigningSecret,
   type StandardWebhookHeaders,
   signStandardWebhook,
+  standardWebhookSigner,
   type VerifyResult,
   verifyWebhook,
 } from './index.ts'
@@ -35,6 +36,15 @@ test('rotation: a request signed with two secrets verifies with the old, the new
   assert.equal(outcome(check(sign(NEW), [OLD, NEW])), 'ok')
   assert.equal(outcome(check(sign(NEW), OLD)), 'signature_invalid')
   assert.equal(outcome(check(both, generateSecret())), 'signature_invalid')
+})
+
+test('a signer signs every webhook as signStandardWebhook does, and rejects invalid secrets when it is created', () => {
+  const signer = standardWebhookSigner([NEW, OLD])
+  for (const id of ['msg_1', 'msg_2', 'msg_1']) {
+    assert.deepEqual(signer({ id, timestampSeconds: NINE, body: BODY }), sign([NEW, OLD], id))
+  }
+  assert.throws(() => signer({ id: 'a.b', timestampSeconds: NINE, body: BODY }), TypeError)
+  for (const secrets of [[], ['whsec_!'], [NEW, OLD, generateSecret()]]) assert.throws(() => standardWebhookSigner(secrets), TypeError)
 })
 
 const edges: [title: string, nowSeconds: number, toleranceSeconds: number | undefined, expected: string][] = [

@@ -1,7 +1,7 @@
 // Standard Webhooks v1 (standardwebhooks.com): HMAC-SHA256 over `id.timestamp.body`, with the whole body, batch or not. Signs
 // for the service, and validates each header on its own. The clock and the order of checks are in signature-headers.ts.
 
-import { createHmac, createSecretKey } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import type { RawBody } from './raw-body.ts'
 import { parseSigningSecrets } from './signing-secrets.ts'
 
@@ -37,9 +37,20 @@ const MAX_SIGNATURES = 16
 
 /** Returns the three headers of one attempt. With two secrets, newest first, both sign. Throws TypeError for invalid arguments. */
 export function signStandardWebhook(webhook: StandardWebhook, signingSecrets: string | readonly string[]): StandardWebhookHeaders {
+  return standardWebhookSigner(signingSecrets)(webhook)
+}
+
+/**
+ * Returns a function that signs any number of attempts with the same secrets. A sender of many webhooks should keep it: parsing the secrets
+ * takes about as long as signing a message.
+ */
+export function standardWebhookSigner(signingSecrets: string | readonly string[]): (webhook: StandardWebhook) => StandardWebhookHeaders {
   const keys = parseSigningSecrets(signingSecrets)
   if (keys.length > MAX_SIGNING_SECRETS) throw new TypeError(`At most ${MAX_SIGNING_SECRETS} signing secrets can sign at once.`)
-  const { id, timestampSeconds, body } = webhook
+  return (webhook) => sign(webhook, keys)
+}
+
+function sign({ id, timestampSeconds, body }: StandardWebhook, keys: readonly KeyObject[]): StandardWebhookHeaders {
   const timestamp = String(timestampSeconds)
   if (typeof id !== 'string' || !ID.test(id)) throw new TypeError('id must be 1 to 256 visible ASCII characters without "." and ",".')
   if (!TIMESTAMP.test(timestamp)) throw new TypeError('timestampSeconds must be a whole number of seconds since the epoch.')
@@ -49,12 +60,12 @@ export function signStandardWebhook(webhook: StandardWebhook, signingSecrets: st
 }
 
 /**
- * Returns the digest in base64. The parts are hashed one after the other, because joining them would copy the body. The key is
- * passed as a KeyObject: for a 700-byte message Node.js 24 takes 4 µs with it, including its creation, and 16 µs with bytes.
- * Caching the object would save another 1.5 µs, but would keep key material in memory.
+ * Returns the digest in base64. The parts are hashed one after the other, because joining them would copy the body. The key is a
+ * KeyObject: for a message of 900 bytes, Node.js 24 takes 3.2 µs with it and 21 µs with the key's bytes. Computing the HMAC from
+ * copies of two prepared hashes takes 4.4 µs, and from the one-shot `crypto.hash`, which Node.js 18 does not have, 2.9 µs.
  */
-export function standardDigest(key: Uint8Array, id: string, timestamp: string, body: RawBody): string {
-  return createHmac('sha256', createSecretKey(key)).update(`${id}.${timestamp}.`).update(body).digest('base64')
+export function standardDigest(key: KeyObject, id: string, timestamp: string, body: RawBody): string {
+  return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')
 }
 
 export function isWebhookId(value: string): boolean {

@@ -1,6 +1,7 @@
 // The receiver's options, checked before the request: a mistake here is in the program, throws TypeError, and must never
 // weaken a check silently. No request data belongs here.
 
+import type { KeyObject } from 'node:crypto'
 import { parseSigningSecrets } from './signing-secrets.ts'
 import { requireSharedSecret } from './x-signature.ts'
 
@@ -27,7 +28,7 @@ export interface VerifyOptions {
 export interface VerifySettings {
   sharedSecret: string | undefined
   /** Empty if Standard Webhooks is not configured. */
-  signingKeys: Uint8Array[]
+  signingKeys: KeyObject[]
   allowUnprovenMessages: boolean
   toleranceSeconds: number
   maxBodyBytes: number

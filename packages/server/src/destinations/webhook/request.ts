@@ -2,7 +2,7 @@
 // (docs/guide/verifying-webhooks.md). The body is always the output of JSON.stringify for plain data, so the signature is valid both for
 // receivers that read the raw bytes and for those that parse and re-stringify the body.
 
-import { signMessage, signStandardWebhook } from '@switchyard/webhook'
+import { type StandardWebhook, type StandardWebhookHeaders, signMessage, standardWebhookSigner } from '@switchyard/webhook'
 import type { Destination } from '../../store/port/model.ts'
 import type { OutgoingRequest, RequestAbout } from '../kind.ts'
 
@@ -26,15 +26,26 @@ export function webhookRequest(
   if (destination.sharedSecret !== null) headers.push('X-Signature', signMessage(first, destination.sharedSecret))
   if (destination.signingSecrets.length > 0) {
     const timestampSeconds = Math.floor(about.atMs / 1_000)
-    const signed = signStandardWebhook({ id: about.id, timestampSeconds, body }, destination.signingSecrets)
+    const signed = signerOf(destination)({ id: about.id, timestampSeconds, body })
     for (const [name, value] of Object.entries(signed)) headers.push(name, value)
   }
   return { headers, body }
 }
 
+// What all requests to a destination share is cached with the destination, because a changed destination is a new object.
 const headersOf = new WeakMap<Destination, readonly string[]>()
+const signers = new WeakMap<Destination, (webhook: StandardWebhook) => StandardWebhookHeaders>()
 
-/** Returns the headers that every request to a destination has. They can be cached, because a changed destination is a new object. */
+function signerOf(destination: Destination): (webhook: StandardWebhook) => StandardWebhookHeaders {
+  let signer = signers.get(destination)
+  if (signer === undefined) {
+    signer = standardWebhookSigner(destination.signingSecrets)
+    signers.set(destination, signer)
+  }
+  return signer
+}
+
+/** Returns the headers that every request to a destination has. */
 function constantHeaders(destination: Destination): readonly string[] {
   let headers = headersOf.get(destination)
   if (headers === undefined) {
