@@ -6,6 +6,9 @@ export const EVENT_BYTES = 700
 export const EVENTS_PER_REQUEST = 15
 /** The largest batch of such events that the tracking API accepts: 500 KB. */
 export const EVENTS_PER_LARGE_REQUEST = 690
+/** Larger batches have smaller events, so that as many fit. */
+export const SHORT_EVENT_BYTES = 500
+export const MAX_EVENTS_PER_REQUEST = 1_000
 
 const ID_LENGTH = 36
 const PLACEHOLDER = '00000000-0000-4a7b-8c1d-0000'
@@ -32,7 +35,7 @@ export interface Target {
 export function buildTemplate(target: Target, events: number, seed: number): Template {
   const random = createRandom(seed)
   const now = new Date().toISOString()
-  const batch = Array.from({ length: events }, () => buildEvent(random, now))
+  const batch = Array.from({ length: events }, () => buildEvent(random, now, eventBytesIn(events)))
   const body = JSON.stringify({ batch, sentAt: now })
   const headers = { Host: `${target.host}:${target.port}`, 'Content-Type': 'application/json', ...target.headers }
   const lines = Object.entries({ ...headers, 'Content-Length': Buffer.byteLength(body) }).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -43,7 +46,12 @@ export function buildTemplate(target: Target, events: number, seed: number): Tem
   return { bytes, bodyBytes: Buffer.byteLength(body), idOffsets }
 }
 
-function buildEvent(random: () => number, timestamp: string) {
+/** The size of an event in a batch of this many. */
+export function eventBytesIn(events: number): number {
+  return events > EVENTS_PER_LARGE_REQUEST ? SHORT_EVENT_BYTES : EVENT_BYTES
+}
+
+function buildEvent(random: () => number, timestamp: string, bytes: number) {
   const word = () => WORDS[Math.floor(random() * WORDS.length)] ?? ''
   const digits = (count: number) => Array.from({ length: count }, () => Math.floor(random() * 10)).join('')
   const product = () => ({ productId: `p_${digits(8)}`, sku: `${word()}-${digits(4)}`, price: Number(digits(4)) / 100, quantity: 2 })
@@ -58,7 +66,7 @@ function buildEvent(random: () => number, timestamp: string) {
       total: Number(digits(6)) / 100,
       currency: 'EUR',
       isFirst: random() < 0.5,
-      products: [product(), product()],
+      products: bytes < EVENT_BYTES ? [] : [product(), product()],
       path: `/${word()}/${word()}/${digits(6)}`,
       tags: [word(), word(), word()],
       note: '',
@@ -66,7 +74,7 @@ function buildEvent(random: () => number, timestamp: string) {
     context: { library: { name: '@switchyard/node', version: '0.1.0' }, locale: 'en-GB', app: { name: word(), build: digits(4) } },
     integrations: {},
   }
-  const noteBytes = EVENT_BYTES - JSON.stringify(event).length
+  const noteBytes = bytes - JSON.stringify(event).length
   while (event.properties.note.length < noteBytes) event.properties.note += `${word()} `
   event.properties.note = event.properties.note.slice(0, noteBytes)
   return event

@@ -14,6 +14,26 @@ export function cpuUs(pids: number[]): number {
   }, 0)
 }
 
+/** CPU time of a process so far by the name of the thread. Threads that have ended are missing. */
+export function threadCpuUs(pid: number): Map<string, number> {
+  const used = new Map<string, number>()
+  for (const id of threadIds(pid)) {
+    const text = read(`/proc/${pid}/task/${id}/stat`)
+    const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'))
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    used.set(name, (used.get(name) ?? 0) + (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * TICK_US)
+  }
+  return used
+}
+
+function threadIds(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+  } catch {
+    return []
+  }
+}
+
 export function rssBytes(pid: number): number {
   return statusBytes(pid, 'VmRSS')
 }

@@ -44,11 +44,16 @@ export interface RunningProgram {
   stop(): Promise<void>
 }
 
-/** `before` is the folder of another checkout of the service. */
-export function createPrograms(postgres: Postgres | undefined, redis: Redis | undefined, before: string | undefined): Program[] {
+/** `before` is the folder of another checkout of the service. `launcher` is a command that runs the service, such as taskset. */
+export function createPrograms(
+  postgres: Postgres | undefined,
+  redis: Redis | undefined,
+  before: string | undefined,
+  launcher: string[] = [],
+): Program[] {
   return [
-    ...(isServiceThere() ? [service('service', 'Switchyard')] : []),
-    ...(before === undefined ? [] : [service('before', 'Switchyard before', cliOf(before))]),
+    ...(isServiceThere() ? [service('service', 'Switchyard', launcher)] : []),
+    ...(before === undefined ? [] : [service('before', 'Switchyard before', launcher, cliOf(before))]),
     script('limit', 'the limit'),
     script('two-thread-limit', 'the two-thread limit'),
     ...(postgres ? [graphileWorker(postgres, 'documented'), graphileWorker(postgres, 'tuned')] : []),
@@ -57,12 +62,12 @@ export function createPrograms(postgres: Postgres | undefined, redis: Redis | un
   ]
 }
 
-function service(name: ProgramName, title: string, cli?: string): Program {
+function service(name: ProgramName, title: string, launcher: string[], cli?: string): Program {
   return {
     name,
     title,
     async start({ folder, receiverUrl }) {
-      const service = await startService(folder, {}, cli)
+      const service = await startService(folder, {}, cli, launcher)
       const source = await service.defaultSource()
       if (receiverUrl !== undefined) await service.createDestination('receiver', `${receiverUrl}/`, source)
       return {

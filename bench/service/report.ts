@@ -11,38 +11,61 @@ import { type CostRound, costRatios, cpuRatios, deadRatios, type ProgramRound, t
 
 export type Titles = Pick<Program, 'name' | 'title'>[]
 
-export function deliveryText(titles: Titles, rounds: ProgramRound<DeliveryRun>[]): string {
+/** Ratios are to the previous version if that was measured, and to the two-thread limit otherwise. */
+export function deliveryText(titles: Titles, bySize: Map<number, ProgramRound<DeliveryRun>[]>): string {
+  const isCompared = [...bySize.values()].some((rounds) => runsOf(rounds, 'before').length > 0)
+  const [base, baseTitle]: [ProgramName, string] = isCompared ? ['before', 'before'] : ['two-thread-limit', 'two-thread limit']
   const head = [
+    'Per request',
     'Program',
     'Rounds',
     'Events',
     'Events/s',
-    '× limit',
+    `× ${baseTitle}`,
     'Acknowledged/s',
     'CPU µs/event',
     'Database µs',
-    '× CPU of limit',
+    `× CPU of ${baseTitle}`,
     'Peak MB',
     'Received',
   ]
-  const rows = titlesIn(titles, rounds).map(({ name, title }) => {
-    const runs = runsOf(rounds, name)
+  const rows = deliveryRows(titles, bySize, ({ name }, runs, rounds) => {
     const of = (value: (run: DeliveryRun) => number, digits = 0) => spreadText(spreadOf(runs.map(value)), digits)
     return [
-      title,
       String(runs.length),
       of((run) => run.events),
       of((run) => run.eventsPerSecond),
-      spreadText(rateRatios(rounds, 'limit', name), 2),
+      spreadText(rateRatios(rounds, base, name), 2),
       of((run) => run.acknowledgedPerSecond),
       of((run) => run.cpuUsPerEvent),
       runs.some((run) => run.databaseCpuUsPerEvent > 0) ? of((run) => run.databaseCpuUsPerEvent) : '–',
-      spreadText(cpuRatios(rounds, name), 2),
+      spreadText(cpuRatios(rounds, base, name), 2),
       of((run) => run.peakRssBytes / 1e6),
       receivedText(runs),
     ]
   })
-  return tableText(head, rows, (column) => column === 0 || column === head.length - 1)
+  const threadHead = ['Per request', 'CPU µs/event by thread', 'Main', 'Writer', 'Senders', 'V8 in the background', 'Others']
+  const threadRows = deliveryRows(titles, bySize, (_program, runs) =>
+    (['main', 'writer', 'senders', 'v8', 'others'] as const).map((thread) =>
+      spreadText(spreadOf(runs.map((run) => run.threads[thread])), 1),
+    ),
+  )
+  return [
+    tableText(head, rows, (column) => column === 1 || column === head.length - 1),
+    tableText(threadHead, threadRows, (column) => column === 1),
+  ].join('\n\n')
+}
+
+function deliveryRows(
+  titles: Titles,
+  bySize: Map<number, ProgramRound<DeliveryRun>[]>,
+  cells: (program: Titles[number], runs: DeliveryRun[], rounds: ProgramRound<DeliveryRun>[]) => string[],
+): string[][] {
+  return [...bySize].flatMap(([size, rounds]) =>
+    titlesIn(titles, rounds).map((program) =>
+      [numberText(size, 0), program.title].concat(cells(program, runsOf(rounds, program.name), rounds)),
+    ),
+  )
 }
 
 /** The line under each table: how much other work disturbed its runs. */

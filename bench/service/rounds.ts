@@ -89,10 +89,17 @@ export function createRoundRunner(tries: number): RoundRunner {
 }
 
 function progressText(run: unknown): string {
-  const { eventsPerSecond, cpuUsPerEvent, ackedMs } = (run ?? {}) as Partial<Record<string, number>> & { ackedMs?: { p50: number } }
+  const { eventsPerSecond, cpuUsPerEvent, ackedMs, threads } = (run ?? {}) as Partial<Record<string, number>> & {
+    ackedMs?: { p50: number }
+    threads?: Record<string, number>
+  }
   const facts = [
     eventsPerSecond !== undefined && `${eventsPerSecond.toFixed(0)} events/s`,
     cpuUsPerEvent !== undefined && `${cpuUsPerEvent.toFixed(1)} CPU µs/event`,
+    threads &&
+      `(${Object.entries(threads)
+        .map(([name, us]) => `${name} ${us.toFixed(1)}`)
+        .join(', ')})`,
     ackedMs && `p50 ${ackedMs.p50.toFixed(2)} ms`,
   ]
   return facts.filter(Boolean).join('  ')

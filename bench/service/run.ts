@@ -1,11 +1,13 @@
 // Entry of the service benchmark: reads the options, runs the scenarios, prints the report. It writes into the repository only
 // the file that --markdown names.
 
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { machineText, targetsText } from '../client/report.ts'
 import { type Backlog, type BacklogKind, createBacklog } from './backlog.ts'
 import { startPostgres, startRedis } from './databases.ts'
+import { EVENT_BYTES, EVENTS_PER_REQUEST, eventBytesIn, MAX_EVENTS_PER_REQUEST, SHORT_EVENT_BYTES } from './events.ts'
 import { installPeers } from './install.ts'
 import { createPrograms, type Program, type ProgramName, versionOf } from './programs.ts'
 import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED, noiseText, saturatedText } from './report.ts'
@@ -30,8 +32,10 @@ usage: node scripts/run.mjs bench/service/run.ts [options]
 
   --rounds N       rounds of each part (5)
   --quick          2 rounds, fewer events, small backlogs: checks that it runs; the numbers are not reliable
-  --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery and ingest are measured against it, without
-                   the peers
+  --sizes N,…      messages per request in delivery (15; 1, 15 and 1,000 without --only)
+  --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery, ingest and idle are measured against it,
+                   without the peers
+  --one-core       with --before: run the two versions on the first core only (needs taskset)
   --only NAME,…    scenarios: ${SCENARIOS.join(', ')} (repeatable)
   --tries N        repeat a run that other work disturbed, up to N runs in all (3)
   --check          exit 1 when a target is missed or a run failed
@@ -48,6 +52,7 @@ const only = (options.only ?? []).flatMap((names) => names.split(','))
 const unknown = only.filter((name) => !SCENARIOS.includes(name as Scenario))
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
 const tries = Number(options.tries)
+const sizes = (options.sizes ?? (only.length === 0 ? '1,15,1000' : String(EVENTS_PER_REQUEST))).split(',').map(Number)
 if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || unknown.length > 0) {
   const complaint =
     unknown.length > 0
@@ -55,6 +60,18 @@ if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || 
       : '--rounds and --tries must be whole numbers of at least 1'
   console.error(complaint)
   process.exit(2)
+}
+if (!sizes.every((size) => Number.isInteger(size) && size >= 1 && size <= MAX_EVENTS_PER_REQUEST)) {
+  console.error(`--sizes must be whole numbers from 1 to ${MAX_EVENTS_PER_REQUEST}, separated by commas, not ${options.sizes}`)
+  process.exit(2)
+}
+if (options['one-core'] && options.before === undefined) {
+  console.error('--one-core compares two versions: name a checkout of the other one with --before FOLDER')
+  process.exit(2)
+}
+if (options['one-core'] && spawnSync('taskset', ['--version']).status !== 0) {
+  console.error('Skipped: --one-core needs the command taskset, which is not installed here. It is in the package util-linux.')
+  process.exit()
 }
 const isWanted = (part: Scenario): boolean => only.length === 0 || only.includes(part)
 
@@ -72,13 +89,13 @@ const DEAD_EVENTS = 2_000 * SCALE
 
 const machine = machineText()
 installPeers()
-const needsPeers = (isWanted('delivery') && options.before === undefined) || isWanted('idle')
+const needsPeers = (isWanted('delivery') || isWanted('idle')) && options.before === undefined
 const postgres = needsPeers ? await startPostgres() : undefined
 const redis = needsPeers ? await startRedis() : undefined
-const programs = createPrograms(postgres, redis, options.before)
+const programs = createPrograms(postgres, redis, options.before, options['one-core'] ? ['taskset', '-c', '0'] : [])
 const roundRunner = createRoundRunner(options.quick ? 1 : tries)
 const results: Results = {
-  delivery: [],
+  delivery: new Map(),
   ingest: [],
   idle: [],
   flood: [],
@@ -93,12 +110,18 @@ const results: Results = {
 const competitors = <Run>(names: ProgramName[], measure: (program: Program) => Promise<Run>) =>
   programs.filter(({ name }) => names.includes(name)).map((program) => ({ key: program.name, measure: () => measure(program) }))
 const IDLING: ProgramName[] = ['service', 'limit', 'two-thread-limit', 'graphile-worker', 'graphile-worker-tuned', 'bullmq']
+/** The programs of the targets for other sizes than the usual one. */
+const SIZED: ProgramName[] = ['service', 'two-thread-limit', 'graphile-worker-tuned']
 const VERSIONS: ProgramName[] = ['service', 'before']
 const isCompared = options.before !== undefined
 
 if (isWanted('delivery')) {
-  const delivering = competitors(isCompared ? VERSIONS : IDLING, (program) => measureDelivery(program, DELIVERY_EVENTS, WARM_UP_EVENTS))
-  results.delivery = await roundRunner.run('delivery', '', rounds, delivering)
+  for (const size of sizes) {
+    const names = isCompared ? VERSIONS : size === EVENTS_PER_REQUEST ? IDLING : SIZED
+    const [events, warmUpEvents] = [wholeRequests(DELIVERY_EVENTS, size), wholeRequests(WARM_UP_EVENTS, size)]
+    const delivering = competitors(names, (program) => measureDelivery(program, events, warmUpEvents, size))
+    results.delivery.set(size, await roundRunner.run('delivery', `${size} per request`, rounds, delivering))
+  }
 }
 if (isWanted('ingest')) {
   const taking = competitors(isCompared ? VERSIONS : ['service', 'limit', 'bare-fastify'], (program) =>
@@ -107,7 +130,7 @@ if (isWanted('ingest')) {
   results.ingest = await roundRunner.run('ingest', '', rounds, taking)
 }
 if (isWanted('idle')) {
-  const idling = competitors(IDLING, (program) => measureIdle(program, IDLE_EVENTS))
+  const idling = competitors(isCompared ? VERSIONS : IDLING, (program) => measureIdle(program, IDLE_EVENTS))
   results.idle = await roundRunner.run('idle', '', Math.min(rounds, 3), idling)
 }
 await postgres?.stop()
@@ -139,7 +162,7 @@ const report = [
     .filter(Boolean)
     .join('\n'),
   `Median (min–max) of the rounds; ratios are computed within a round. One sender, one receiver, \`track\` events of 700 bytes, batches of 15
-over 16 connections.${options.quick ? ' A quick run: fewer events and smaller backlogs than the targets assume.' : ''}`,
+over 16 connections unless a table says otherwise.${sizes.some((size) => eventBytesIn(size) < EVENT_BYTES) ? ` Events of batches of ${MAX_EVENTS_PER_REQUEST} have ${SHORT_EVENT_BYTES} bytes.` : ''}${options['one-core'] ? ' The versions ran on one core.' : ''}${options.quick ? ' A quick run: fewer events and smaller backlogs than the targets assume.' : ''}`,
   '## Targets',
   targetsText(judged),
   ...section('delivery', 'In → durable → POST out → outcome durable', () => deliveryText(programs, results.delivery)),
@@ -170,6 +193,8 @@ function readOptions() {
         quick: { type: 'boolean', default: false },
         before: { type: 'string' },
         only: { type: 'string', multiple: true },
+        sizes: { type: 'string' },
+        'one-core': { type: 'boolean', default: false },
         check: { type: 'boolean', default: false },
         markdown: { type: 'string' },
         help: { type: 'boolean', default: false },
@@ -179,6 +204,10 @@ function readOptions() {
     console.error(`${(error as Error).message}\n\n${HELP}`)
     process.exit(2)
   }
+}
+
+function wholeRequests(events: number, size: number): number {
+  return Math.ceil(events / size) * size
 }
 
 function section(part: Scenario, title: string, text: () => string): string[] {

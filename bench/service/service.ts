@@ -63,8 +63,13 @@ export function cliOf(checkout: string): string {
   return cli
 }
 
-/** Starts the service on the store in this folder, or on the given store. */
-export async function startService(folder: string, more: Record<string, string> = {}, cli = CLI): Promise<Service> {
+/** Starts the service on the store in this folder, or on the given store. `launcher` is a command that replaces itself with the one after it. */
+export async function startService(
+  folder: string,
+  more: Record<string, string> = {},
+  cli = CLI,
+  launcher: string[] = [],
+): Promise<Service> {
   const startedAtMs = nowMs()
   const env = {
     PATH: process.env.PATH,
@@ -75,7 +80,8 @@ export async function startService(folder: string, more: Record<string, string> 
     SWITCHYARD_LOG: process.env.SWITCHYARD_LOG ?? 'info',
     ...more,
   }
-  const child = startProgram(process.execPath, [...flagsOfStart(), cli], env, folder)
+  const [file, ...args] = [...launcher, process.execPath, ...flagsOfStart(), cli]
+  const child = startProgram(file, args, env, folder)
   const origin = await startedAddress(child)
   await ready(child, origin)
   const startMs = nowMs() - startedAtMs

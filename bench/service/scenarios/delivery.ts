@@ -2,7 +2,7 @@
 // received and its outcome durably written. Every run also verifies that nothing was lost.
 
 import { nowMs } from '../http-message.ts'
-import { cpuUs, peakRssBytes } from '../process-stats.ts'
+import { cpuUs, peakRssBytes, threadCpuUs } from '../process-stats.ts'
 import { createFolder, pause, removeFolder } from '../processes.ts'
 import type { Program, RunningProgram } from '../programs.ts'
 import { createTraffic, requireAll, type Traffic } from '../traffic.ts'
@@ -13,6 +13,8 @@ export interface DeliveryRun {
   acknowledgedPerSecond: number
   cpuUsPerEvent: number
   databaseCpuUsPerEvent: number
+  /** `cpuUsPerEvent` by thread. */
+  threads: ThreadCosts
   peakRssBytes: number
   missing: number
   duplicates: number
@@ -20,18 +22,35 @@ export interface DeliveryRun {
   complaints: string[]
 }
 
+/** CPU µs per event. */
+export interface ThreadCosts {
+  main: number
+  writer: number
+  senders: number
+  /** Garbage collection and compilation in the background. */
+  v8: number
+  /** Everything else: readers, libuv's pool, threads that ended meanwhile. */
+  others: number
+}
+
 const SETTLE_LIMIT_MS = 180_000
 
-export async function measureDelivery(program: Pick<Program, 'start'>, events: number, warmUpEvents: number): Promise<DeliveryRun> {
+export async function measureDelivery(
+  program: Pick<Program, 'start'>,
+  events: number,
+  warmUpEvents: number,
+  eventsPerRequest?: number,
+): Promise<DeliveryRun> {
   const folder = createFolder()
   const traffic = await createTraffic()
   try {
     const running = await program.start({ folder, receiverUrl: traffic.receiverUrl })
     try {
-      await deliver(traffic, running, warmUpEvents)
-      const cpuBefore = cpuOf(running)
-      const { sent, endedAtMs } = await deliver(traffic, running, events)
+      await deliver(traffic, running, warmUpEvents, eventsPerRequest)
+      const [cpuBefore, threadsBefore] = [cpuOf(running), threadsOf(running)]
+      const { sent, endedAtMs } = await deliver(traffic, running, events, eventsPerRequest)
       const cpu = cpuOf(running).map((us, index) => (us - (cpuBefore[index] ?? 0)) / events)
+      const threads = threadCosts(threadsOf(running), threadsBefore, events, cpu[0] ?? 0)
       const { missing, duplicates } = await traffic.received(sent)
       const disagreement = await running.disagreement(warmUpEvents + events)
       return {
@@ -40,6 +59,7 @@ export async function measureDelivery(program: Pick<Program, 'start'>, events: n
         acknowledgedPerSecond: events / ((sent.lastAnswerAtMs - sent.startedAtMs) / 1_000),
         cpuUsPerEvent: cpu[0] ?? 0,
         databaseCpuUsPerEvent: cpu[1] ?? 0,
+        threads,
         peakRssBytes: peakRssBytes(running.pid),
         missing,
         duplicates,
@@ -73,4 +93,24 @@ export async function deliver(
 
 function cpuOf(running: RunningProgram): number[] {
   return [cpuUs(running.pids ?? [running.pid]), cpuUs(running.databasePids())]
+}
+
+function threadsOf(running: RunningProgram): Map<string, number>[] {
+  return (running.pids ?? [running.pid]).map(threadCpuUs)
+}
+
+function threadCosts(after: Map<string, number>[], before: Map<string, number>[], events: number, totalUs: number): ThreadCosts {
+  const of = (isMeant: (name: string) => boolean): number => {
+    const sum = (maps: Map<string, number>[]) =>
+      maps.flatMap((map) => [...map]).reduce((us, [name, more]) => us + (isMeant(name) ? more : 0), 0)
+    return (sum(after) - sum(before)) / events
+  }
+  // The kernel keeps 15 characters of a name.
+  const known = {
+    main: of((name) => name === 'MainThread' || name === 'node'),
+    writer: of((name) => name.startsWith('switchyard-writ')),
+    senders: of((name) => name === 'sender' || name.startsWith('switchyard-send')),
+    v8: of((name) => name.startsWith('V8Worker')),
+  }
+  return { ...known, others: Math.max(0, totalUs - known.main - known.writer - known.senders - known.v8) }
 }
