@@ -1,5 +1,5 @@
 // Entry of the cluster benchmark: the service on PostgreSQL against graphile-worker on the same server in the same run, two
-// nodes against one, and what an event and a claim cost. It writes into the repository only the file that --markdown names.
+// nodes against one, what an event and a claim cost, and how soon the work of a killed node is delivered. It writes into the repository only the file that --markdown names.
 
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -14,11 +14,13 @@ import { type DeliveryRun, measureDelivery } from '../service/scenarios/delivery
 import { type ClaimsRun, measureClaims } from './claims.ts'
 import { createCompetitors, type Key } from './programs.ts'
 import { measureTrips, type TripsRun } from './round-trips.ts'
+import { measureTakeover, type TakeoverRun } from './takeover.ts'
 
-const SCENARIOS = ['delivery', 'trips', 'claims'] as const
+const SCENARIOS = ['delivery', 'trips', 'claims', 'takeover'] as const
 type Scenario = (typeof SCENARIOS)[number]
 
-const HELP = `Measures the service on PostgreSQL: against graphile-worker, two nodes against one, and the cost of an event and of a claim.
+const HELP = `Measures the service on PostgreSQL: against graphile-worker, two nodes against one, the cost of an event and of a claim, and the time
+until the work of a killed node is delivered.
 
 usage: npm run bench:cluster -- [options]
 
@@ -66,6 +68,7 @@ const competitors = createCompetitors(postgres, options.before)
 let delivery: Round<Key, DeliveryRun>[] = []
 const trips: TripsRun[] = []
 let claims: ClaimsRun | undefined
+const takeovers: TakeoverRun[] = []
 
 if (isWanted('delivery')) {
   delivery = await roundRunner.run(
@@ -87,6 +90,12 @@ if (isWanted('trips')) {
   }
 }
 if (isWanted('claims')) claims = await roundRunner.attempt('claims', `${PENDING} pending`, () => measureClaims(postgres, PENDING, rounds))
+if (isWanted('takeover')) {
+  for (let round = 1; round <= rounds; round += 1) {
+    const run = await roundRunner.attempt('takeover', `round ${round}`, () => measureTakeover(postgres))
+    if (run) takeovers.push(run)
+  }
+}
 await postgres.stop()
 
 const judged = targets()
@@ -100,6 +109,7 @@ const report = [
   ...section('delivery', 'In → durable → POST out → outcome durable', deliveryText),
   ...section('trips', 'Database cost per event, one node under load', tripsText),
   ...section('claims', 'A claim beside a dead destination', claimsText),
+  ...section('takeover', 'After kill -9 of a node, until what it held is delivered', takeoverText),
   ...(roundRunner.failures.length > 0 ? ['## Failed runs', roundRunner.failures.map((failure) => `- ${failure}`).join('\n')] : []),
 ].join('\n\n')
 console.log(report)
@@ -112,6 +122,8 @@ function targets(): PerformanceTarget[] {
   const oneToBefore = ratios('one', 'before')
   const worst = trips.length === 0 ? undefined : Math.max(...trips.map(({ tripsPerEvent }) => tripsPerEvent))
   const claimRatio = claims && spreadOf(claims.withMs.map((ms, at) => ms / (claims?.withoutMs[at] ?? Number.NaN)))
+  const byOther = spreadOf(takeovers.map(({ byOtherMs }) => byOtherMs / 1_000))
+  const afterReady = spreadOf(takeovers.map(({ afterReadyMs }) => afterReadyMs / 1_000))
   return [
     target(
       'in → durable → out → recorded, one node',
@@ -142,6 +154,13 @@ function targets(): PerformanceTarget[] {
       spread(claimRatio),
       claimRatio && claimRatio.median <= 1.2,
     ),
+    target('kill -9 of a node: another node delivers what it held', '≤ 2 s', spread(byOther, 's'), byOther && byOther.median <= 2),
+    target(
+      'kill -9 of the only node and a restart: it delivers what it held, after it is ready',
+      '≤ 2 s',
+      spread(afterReady, 's'),
+      afterReady && afterReady.median <= 2,
+    ),
   ]
 }
 
@@ -149,8 +168,8 @@ function target(what: string, needed: string, measured: string, isMet: boolean |
   return { what, needed, measured, isMet }
 }
 
-function spread(of: Spread | undefined): string {
-  return of === undefined ? '–' : `${spreadText(of, 2)} ×`
+function spread(of: Spread | undefined, unit = '×'): string {
+  return of === undefined ? '–' : `${spreadText(of, 2)} ${unit}`
 }
 
 function ratios(one: Key, other: Key): Spread | undefined {
@@ -206,6 +225,17 @@ function claimsText(): string {
     [
       ['0', ms(claims.withoutMs)],
       [numberText(claims.pending, 0), ms(claims.withMs)],
+    ],
+  )
+}
+
+function takeoverText(): string {
+  const seconds = (value: (run: TakeoverRun) => number): string => spreadText(spreadOf(takeovers.map((run) => value(run) / 1_000)), 2)
+  return tableText(
+    ['Delivered by', 'Seconds since the kill', 'Seconds since it was ready'],
+    [
+      ['another node', seconds((run) => run.byOtherMs), '–'],
+      ['the same node, restarted at once', seconds((run) => run.restartedMs), seconds((run) => run.afterReadyMs)],
     ],
   )
 }

@@ -20,6 +20,11 @@ import { DatabaseProxy } from './proxy.ts'
 export { LEASE_MS }
 /** Another node takes over the work of a dead node within this time. */
 export const RESUME_MS = LEASE_MS + 5_000
+/**
+ * If its process was killed, and not its machine, it takes about a second. The bound is for a loaded machine; it is far below the lease,
+ * so that a takeover that waited for the lease fails.
+ */
+export const RESUME_KILLED_MS = LEASE_MS / 2
 
 const SECRET_KEY = 'secret-key-of-the-cluster-tests-0123456789'
 const MAX_CONNECTIONS = 'max_connections=200'

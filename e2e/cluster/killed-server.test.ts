@@ -21,6 +21,7 @@ const BACK_MS = 10_000
 test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes recover by themselves with nothing lost', async (t) => {
   await using cluster = await startCluster()
   await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 100 })
+  const holders = await holdersOf(cluster)
   const fromMs = performance.now()
   // Killed at arbitrary moments of commits, and restarted at once.
   for (let kill = 1; kill <= QUICK_KILLS; kill++) {
@@ -51,12 +52,14 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes recov
   assert.equal(held.arrivals().length, 1, 'a delivery that ended during the outage is recorded afterwards, and not sent again')
   const ledger = await cluster.ledger()
   assert.equal(ledger.find(({ destinationId }) => destinationId === held.destinationId)?.delivered, 1)
+  assert.deepEqual(await holdersOf(cluster), holders, 'no node was declared dead')
 })
 
 test('the primary is killed and its synchronous standby promoted: the nodes fail over by themselves with nothing lost', async (t) => {
   await using cluster = await startCluster({ standby: true })
   await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 100 })
   await load.traffic.more(300)
+  const holders = await holdersOf(cluster)
 
   const fromMs = performance.now()
   // Commits of the primary no longer reach the standby, so none of them may be acknowledged.
@@ -70,7 +73,13 @@ test('the primary is killed and its synchronous standby promoted: the nodes fail
   await load.traffic.more(300)
   const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs: performance.now() }] })
   t.diagnostic(describe(comparison))
+  assert.deepEqual(await holdersOf(cluster), holders, 'no node was declared dead, although all of them lost their locks')
 })
+
+async function holdersOf(cluster: Cluster): Promise<string[]> {
+  const rows = await cluster.query<{ holder: string }>('SELECT holder::text AS holder FROM switchyard.nodes ORDER BY num')
+  return rows.map(({ holder }) => holder)
+}
 
 async function areUnavailable({ nodes, writeKey }: Cluster): Promise<void> {
   const answers = nodes.map(async (node) => {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IS_LONG } from '../long-tests.ts'
 import { track } from '../service.ts'
-import { LEASE_MS, type Node, RESUME_MS, startCluster } from './cluster.ts'
+import { LEASE_MS, type Node, RESUME_KILLED_MS, RESUME_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
 import { holdMessage, startLoad } from './traffic.ts'
 
@@ -50,6 +50,7 @@ test('a node that is disconnected from the database answers 503 in time, others 
 
   const resumedMs = await held.deliveredAgain(fromMs, RESUME_MS)
   t.diagnostic(`another node delivered what it held after ${(resumedMs / 1_000).toFixed(1)} s`)
+  assert.ok(resumedMs > RESUME_KILLED_MS, 'the server still has its sessions, so the other nodes wait until its lease has expired')
   await load.traffic.until(() => performance.now() - fromMs > CUT_MS)
   node.proxy.heal()
   const backMs = await node.becomes(200, { deadlineMs: 15_000 })

@@ -258,6 +258,7 @@ class Postgres implements PostgresStore {
         await this.#shared.refresh()
         await this.deletions.learn()
       },
+      nodeGone: () => this.#pollSoon(),
       backgroundError: (error) => this.#reportError(error),
     })
     this.#pollTimer = setInterval(() => this.#pollForWork(), POLL_MS).unref()
@@ -336,6 +337,13 @@ class Postgres implements PostgresStore {
       () => this.#deltaFolder.fold(),
     ]
     for (const work of each) await work().catch((error: unknown) => this.#reportError(error))
+  }
+
+  /** Another node may have released work. The next poll looks for it everywhere. */
+  #pollSoon(): void {
+    this.#claiming.forgetPositions()
+    this.#pollNotBefore = 0
+    this.#pollIntervals = SINGLE_NODE_INTERVALS - 1
   }
 
   /** A single node knows what it has left in the store; work of other nodes is found by polling. */

@@ -1,11 +1,12 @@
 // Tracks which nodes are alive. A node has a number, which is part of the row ids it creates, and a holder id, under which it holds work. It
 // owns both as long as it sends heartbeats. If a node has sent none for LEASE_MS by the server's clock, any other node may declare it dead
-// and release what it held. Notices between nodes (shares, breakers, rates) are sent with the heartbeat.
+// and release what it held; if its process has ended, any other node may do so at once (node-locks.ts). Notices between nodes (shares,
+// breakers, rates) are sent with the heartbeat.
 //
 // Invariants: a holder id is never reused. A node that was declared dead finds out at its next heartbeat and joins again as a new one. Others
 // do not wait for a node whose lease has expired, so such a node starts nothing before it has read what they may have changed. A node
 // declares others dead only after it has itself sent heartbeats for a whole lease, so that after an outage of the server all nodes have
-// had time to come back.
+// had time to come back. For the same reason, a node whose own session broke ignores the locks of others for a whole lease.
 
 import type { Clock } from '../../../timing/clock.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
@@ -15,6 +16,7 @@ import { NODE_NUMBERS, RowIds } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Ask, Database } from '../session/database.ts'
 import { ServerClock } from '../session/server-clock.ts'
+import { FreeLocks, HELD_LOCKS, type NodeLock, SERVER_RUN } from './node-locks.ts'
 
 export const LEASE_MS = 10_000
 const HEARTBEAT_MS = 1_000
@@ -25,11 +27,13 @@ const SCHEDULE_SETTING = 'schedule_ms'
 const ORPHAN_CHECK_LEASES = 1.5
 /** The field of a heartbeat that contains the configuration version of the node. */
 const KNOWN_VERSION = 'configuration'
+/** The field of a heartbeat that says in which run of the server the node holds its lock. */
+const LOCKED_IN = 'lockedIn'
 
 export interface MembershipOptions {
   /** For everything except heartbeats. */
   database: Database
-  /** A separate connection, so that a heartbeat does not wait for a slow query. */
+  /** A pool of one connection, so that a heartbeat does not wait for a slow query. Its session holds the lock of the node. */
   heartbeatDatabase: Database
   name: string
   version: string
@@ -44,12 +48,16 @@ export interface MembershipListeners {
   fenced: () => void
   /** Called after this node's lease had expired. Reads what other nodes may have changed meanwhile without waiting for this one. */
   leaseExpired: () => Promise<void>
+  /** A node has left or was declared dead, and what it held is free. */
+  nodeGone: () => void
   backgroundError: (error: unknown) => void
 }
 
 interface NodeRow extends Omit<NodeSummary, 'seenAtMs' | 'isSelf'> {
+  /** Negative if its process has ended and what it held is released. Deletion requests still wait until its lease expires. */
   holder: string
   expiresAtMs: number
+  hasLock: boolean
 }
 
 export class Membership {
@@ -73,15 +81,28 @@ export class Membership {
   /** Sent to the other nodes with every heartbeat. At first it says that this node has no version of the configuration, so that deletion requests wait for it. */
   readonly #notices = new Map<string, unknown>([[KNOWN_VERSION, -1]])
   readonly #listeners: (() => void)[] = []
+  readonly #freeLocks = new FreeLocks()
+  #ended: NodeLock[] = []
+  /** Until this time of the monotonic clock, a free lock does not count. */
+  #ignoreLocksUntil = 0
+  #holders = new Set<string>()
   #timer: NodeJS.Timeout | undefined
+  #lockTimer: NodeJS.Timeout | undefined
   #working: Promise<void> | null = null
+  #declaring: Promise<void> | null = null
   #renewing: Promise<void> | null = null
   #left = false
   #scheduleSavedAt = 0
   #orphansCheckedAt = 0
   #clock: Clock | null = null
   #scheduleMs = 0
-  #on: MembershipListeners = { heartbeat: async () => {}, fenced: () => {}, leaseExpired: async () => {}, backgroundError: () => {} }
+  #on: MembershipListeners = {
+    heartbeat: async () => {},
+    fenced: () => {},
+    leaseExpired: async () => {},
+    nodeGone: () => {},
+    backgroundError: () => {},
+  }
   /** Called when this node has joined again under another number. */
   onNodeNumber: ((num: number) => void) | null = null
 
@@ -91,6 +112,7 @@ export class Membership {
     this.#heartbeatDatabase = heartbeatDatabase
     this.#name = name
     this.#version = version
+    heartbeatDatabase.onLost = () => void this.#sessionLost()
   }
 
   static async join(options: MembershipOptions): Promise<Membership> {
@@ -179,6 +201,8 @@ export class Membership {
   start(listeners: MembershipListeners): void {
     this.#on = listeners
     this.#timer = setInterval(() => void this.heartbeat().catch(() => {}), HEARTBEAT_MS).unref()
+    // Tells the others that this node has its lock, and decides about the locks that were free when it joined.
+    this.#renewAndDeclare().catch(() => {})
   }
 
   /** Rejects if the database cannot be written to. */
@@ -195,7 +219,7 @@ export class Membership {
   /** Renews the lease and starts the work of this heartbeat. It does not wait for that work, which may outlast the lease. */
   async heartbeat(): Promise<void> {
     if (this.#left) return
-    await this.#renewOnce()
+    await this.#renewAndDeclare()
     this.#working ??= this.#work()
       .catch((error: unknown) => this.#on.backgroundError(error))
       .finally(() => {
@@ -207,18 +231,29 @@ export class Membership {
   async leave(): Promise<void> {
     this.#left = true
     clearInterval(this.#timer)
-    await this.#working
+    clearTimeout(this.#lockTimer)
+    await Promise.all([this.#working, this.#declaring])
     await this.#database.transaction((ask) => this.#declareDead(ask, this.#num, this.#holder)).catch(() => {})
   }
 
+  async #renewAndDeclare(): Promise<void> {
+    await this.#renewOnce()
+    if (this.#left) return
+    this.#declaring ??= this.#declareOthersDead()
+      .catch((error: unknown) => this.#on.backgroundError(error))
+      .finally(() => {
+        this.#declaring = null
+      })
+  }
+
   async #work(): Promise<void> {
-    await this.#declareOthersDead()
     await this.#saveScheduleTime()
     await this.#on.heartbeat()
   }
 
   async #join(): Promise<void> {
     const started = performance.now()
+    this.#notices.delete(LOCKED_IN)
     const row = await this.#heartbeatDatabase.transaction(async (ask) => {
       await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.membership])
       const { rows } = await ask<{ num: number; now_ms: number }>(
@@ -263,14 +298,17 @@ export class Membership {
 
   async #renew(): Promise<void> {
     const sent = performance.now()
-    const { rows } = await this.#heartbeatDatabase.query<{ alive: number; now_ms: number; nodes: NodeRow[] }>(
+    const { rows } = await this.#heartbeatDatabase.query<{ alive: number; now_ms: number; run: string; locked: boolean; nodes: NodeRow[] }>(
       {
         name: 'heartbeat',
-        text: `WITH me AS (UPDATE nodes SET expires_at = ${leaseEnd('$4')}, doc = $3 WHERE num = $1 AND holder = $2 RETURNING num)
+        // It takes the lock unless this session has it already. A session can take a lock twice, so it must not just try.
+        text: `WITH locks AS MATERIALIZED (${HELD_LOCKS}), me AS (UPDATE nodes SET expires_at = ${leaseEnd('$4')}, doc = $3 WHERE num = $1 AND holder = $2 RETURNING num)
           SELECT (SELECT count(*)::integer FROM me) AS alive, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
+            ${SERVER_RUN} AS run,
+            CASE WHEN EXISTS (SELECT FROM locks WHERE holder = $2 AND pid = pg_backend_pid()) THEN true ELSE pg_try_advisory_lock($2) END AS locked,
             (SELECT coalesce(json_agg(n), '[]') FROM (SELECT num, holder::text AS holder, name, version,
                (extract(epoch FROM started_at) * 1000)::bigint AS "startedAtMs", (extract(epoch FROM expires_at) * 1000)::bigint AS "expiresAtMs",
-               doc::json FROM nodes ORDER BY num) n) AS nodes`,
+               holder IN (SELECT holder FROM locks) AS "hasLock", doc::json FROM nodes ORDER BY num) n) AS nodes`,
       },
       [this.#num, this.#holder, this.#doc, this.#leaseMs],
       this.#leaseMs / 2,
@@ -289,15 +327,21 @@ export class Membership {
     if (sent > this.#leaseValidUntil) this.#leaseValidSince = sent
     this.#leaseValidUntil = sent + this.#leaseMs
     this.#serverClock.learn(row.now_ms, sent, received)
-    this.#nodes = row.nodes
+    this.announce(LOCKED_IN, row.locked ? row.run : undefined)
+    const registered = row.nodes.filter(({ holder }) => !holder.startsWith('-'))
+    this.#watchLocks(registered, row.run)
+    this.#nodes = registered
       // The statement sees its own row as it was before the update.
       .filter(({ num, holder, expiresAtMs }) => expiresAtMs > row.now_ms || (num === this.#num && holder === this.#holder))
-      .map(({ holder, expiresAtMs, ...node }) => {
+      .map(({ num, holder, name, version, startedAtMs, expiresAtMs, doc }) => {
         const isSelf = holder === this.#holder
-        return Object.assign(node, { seenAtMs: isSelf ? row.now_ms : expiresAtMs - this.#leaseMs, isSelf })
+        return { num, name, version, startedAtMs, seenAtMs: isSelf ? row.now_ms : expiresAtMs - this.#leaseMs, doc, isSelf }
       })
     this.#expired = row.nodes.some(({ holder, expiresAtMs }) => holder !== this.#holder && expiresAtMs < row.now_ms)
     for (const listener of this.#listeners) listener()
+    const known = this.#holders
+    this.#holders = new Set(registered.map(({ holder }) => holder))
+    if ([...known].some((holder) => !this.#holders.has(holder))) this.#on.nodeGone()
     if (this.#caughtUpAt !== this.#leaseExpiries) this.#catchUp().catch((error: unknown) => this.#on.backgroundError(error))
   }
   #expired = false
@@ -317,7 +361,55 @@ export class Membership {
     if (lapses === this.#leaseExpiries) for (const listener of this.#listeners) listener()
   }
 
+  /** Looks for locks that are free, and checks them again when it can be decided about them, which is before the next heartbeat. */
+  #watchLocks(nodes: readonly NodeRow[], run: string): void {
+    const now = performance.now()
+    const locks = nodes.map(({ holder, expiresAtMs, hasLock, doc }) => ({
+      holder,
+      expiresAtMs,
+      isFree: now >= this.#ignoreLocksUntil && !hasLock && doc[LOCKED_IN] === run && holder !== this.#holder,
+    }))
+    this.#ended = this.#freeLocks.observe(locks, now)
+    clearTimeout(this.#lockTimer)
+    const waitMs = this.#ended.length > 0 ? undefined : this.#freeLocks.nextMs(now)
+    if (waitMs !== undefined && this.#timer !== undefined)
+      this.#lockTimer = setTimeout(() => void this.heartbeat().catch(() => {}), waitMs).unref()
+  }
+
+  /** Opens another session at once, before other nodes conclude from the free lock that this process has ended. */
+  async #sessionLost(): Promise<void> {
+    this.#ignoreLocksUntil = performance.now() + this.#leaseMs
+    // If the session never had the lock, the next heartbeat is soon enough.
+    if (!this.#notices.delete(LOCKED_IN)) return
+    await this.#renewing?.catch(() => {})
+    await this.heartbeat().catch(() => {})
+  }
+
   async #declareOthersDead(): Promise<void> {
+    const ended = this.#ended.splice(0)
+    for (const lock of ended) await this.#releaseEnded(lock)
+    // Reads which nodes are left, so that what was released is found at once.
+    if (ended.length > 0) await this.#renewOnce()
+    await this.#declareExpiredDead()
+  }
+
+  /**
+   * Releases what the node held, if its lock is still free and it has sent no heartbeat since. Its row stays until its lease expires:
+   * should the process live after all, it may send until then, and deletion requests must wait for it.
+   */
+  async #releaseEnded({ holder, expiresAtMs }: NodeLock): Promise<void> {
+    await this.#database.transaction(async (ask) => {
+      await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.membership])
+      const { count } = await ask(
+        `UPDATE nodes SET holder = -holder WHERE holder = $1 AND (extract(epoch FROM expires_at) * 1000)::bigint = $2
+           AND NOT EXISTS (SELECT FROM (${HELD_LOCKS}) l WHERE l.holder = $1)`,
+        [holder, expiresAtMs],
+      )
+      if (count > 0) await this.#release(ask, holder)
+    })
+  }
+
+  async #declareExpiredDead(): Promise<void> {
     const now = performance.now()
     if (now - this.#leaseValidSince < this.#leaseMs) return
     if (this.#expired) {
@@ -333,15 +425,19 @@ export class Membership {
   }
 
   async #declareDead(ask: Ask, num: number, holder: string): Promise<void> {
-    await ask('UPDATE shipments SET holder = 0 WHERE holder = $1', [holder])
+    await this.#release(ask, holder)
     await ask('DELETE FROM nodes WHERE num = $1 AND holder = $2', [num, holder])
+  }
+
+  async #release(ask: Ask, holder: string): Promise<void> {
+    await ask('UPDATE shipments SET holder = 0 WHERE holder = $1', [holder])
   }
 
   async #releaseOrphans(): Promise<void> {
     const { rows } = await this.#database.query<{ holder: string }>(
       `${WITH_HOLDERS} SELECT holder FROM holders h WHERE holder IS NOT NULL AND NOT EXISTS (SELECT FROM nodes n WHERE n.holder = h.holder)`,
     )
-    for (const { holder } of rows) await this.#database.query('UPDATE shipments SET holder = 0 WHERE holder = $1', [holder])
+    for (const { holder } of rows) await this.#release(this.#database.ask, holder)
   }
 
   async #saveScheduleTime(): Promise<void> {

@@ -228,6 +228,11 @@ export class Claiming {
 
   // ── Polling ──
 
+  /** Another node may have released shipments that this node would not scan for a while. */
+  forgetPositions(): void {
+    this.#scanPositions.clear()
+  }
+
   /** Called once a second. Releases rows that this node holds only in the database, not in memory. */
   async releaseLost(): Promise<void> {
     await this.#releaseUncertain()

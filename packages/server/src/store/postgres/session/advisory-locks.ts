@@ -1,6 +1,7 @@
 // The numbers of all PostgreSQL advisory locks that the service takes. The numbers are arbitrary but must differ, or two tasks that have
 // nothing to do with each other would wait for each other. They must not change either: nodes of two versions run beside each other
-// during an upgrade. They are text because that is how a bigint is passed.
+// during an upgrade. They are text because that is how a bigint is passed. In addition, each node takes a lock whose number is its holder id
+// (cluster/node-locks.ts). Holder ids are row ids, which are greater than all of these.
 
 export const ADVISORY_LOCKS = {
   /** Creating and migrating the schema. */

@@ -81,6 +81,9 @@ export class Database {
   /** All open connections, to be destroyed by close(). */
   readonly #all = new Set<Connection>()
 
+  /** Called when an open connection broke. */
+  onLost: (() => void) | null = null
+
   /** The number of statements sent so far. */
   roundTrips = 0
 
@@ -184,6 +187,7 @@ export class Database {
           this.#all.delete(connection)
           this.#open--
           this.#openIfNeeded()
+          if (!this.#closed) this.onLost?.()
         }
         // It may have been lost before onGone was set.
         if (connection.isGone) connection.onGone()
