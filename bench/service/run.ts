@@ -5,10 +5,11 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { machineText, targetsText } from '../client/report.ts'
-import { type Backlog, type BacklogKind, createBacklog } from './backlog.ts'
+import { type Backlog, type BacklogKind, copyOf, createBacklog } from './backlog.ts'
 import { startPostgres, startRedis } from './databases.ts'
-import { EVENT_BYTES, EVENTS_PER_REQUEST, eventBytesIn, MAX_EVENTS_PER_REQUEST, SHORT_EVENT_BYTES } from './events.ts'
+import { EVENT_BYTES, EVENTS_PER_LARGE_REQUEST, EVENTS_PER_REQUEST, eventBytesIn, MAX_EVENTS_PER_REQUEST, SHORT_EVENT_BYTES } from './events.ts'
 import { installPeers } from './install.ts'
+import { backlogTargets, backlogText } from './large-backlog-report.ts'
 import { createPrograms, type Program, type ProgramName, versionOf } from './programs.ts'
 import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED, noiseText, saturatedText } from './report.ts'
 import { createRoundRunner } from './rounds.ts'
@@ -18,13 +19,17 @@ import { measureDelivery } from './scenarios/delivery.ts'
 import { measureFlood } from './scenarios/flood.ts'
 import { measureIdle } from './scenarios/idle-latency.ts'
 import { measureIngest } from './scenarios/ingest.ts'
+import { type LargeBacklogRun, measureLargeBacklog, STORES, type StoreKind } from './scenarios/large-backlog.ts'
 import { measureSaturated } from './scenarios/saturated.ts'
 import { isServiceThere } from './service.ts'
 import { type Results, targets } from './targets.ts'
 import { createTraffic } from './traffic.ts'
 
 const SCENARIOS = ['delivery', 'ingest', 'idle', 'flood', 'cost', 'dead', 'saturated'] as const
-type Scenario = (typeof SCENARIOS)[number]
+/** Runs only if --only names it, because filling the store takes long. */
+const SEPARATE = ['backlog'] as const
+const NAMES = [...SCENARIOS, ...SEPARATE]
+type Scenario = (typeof NAMES)[number]
 
 const HELP = `Compares the service with the limit of its building blocks, graphile-worker, BullMQ and bare Fastify.
 
@@ -36,7 +41,11 @@ usage: node scripts/run.mjs bench/service/run.ts [options]
   --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery, ingest and idle are measured against it,
                    without the peers
   --one-core       with --before: run the two versions on the first core only (needs taskset)
-  --only NAME,…    scenarios: ${SCENARIOS.join(', ')} (repeatable)
+  --only NAME,…    scenarios: ${SCENARIOS.join(', ')} (repeatable); ${SEPARATE.join(', ')} runs only if it is named here
+  --size N         backlog: the number of deliveries pending for the dead destination (10,000,000)
+  --store NAME     backlog: ${STORES.join(' or ')} (${STORES[0]})
+  --keep FOLDER    backlog: keep the filled store there, and use it again in the next run
+  --fill-batch N   backlog: events per request while the store is filled (${EVENTS_PER_LARGE_REQUEST})
   --tries N        repeat a run that other work disturbed, up to N runs in all (3)
   --check          exit 1 when a target is missed or a run failed
   --markdown FILE  write the report there as well
@@ -49,14 +58,14 @@ if (options.help) {
   process.exit()
 }
 const only = (options.only ?? []).flatMap((names) => names.split(','))
-const unknown = only.filter((name) => !SCENARIOS.includes(name as Scenario))
+const unknown = only.filter((name) => !NAMES.includes(name as Scenario))
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
 const tries = Number(options.tries)
 const sizes = (options.sizes ?? (only.length === 0 ? '1,15,1000' : String(EVENTS_PER_REQUEST))).split(',').map(Number)
 if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || unknown.length > 0) {
   const complaint =
     unknown.length > 0
-      ? `unknown scenario: ${unknown.join(', ')}; the scenarios are ${SCENARIOS.join(', ')}`
+      ? `unknown scenario: ${unknown.join(', ')}; the scenarios are ${NAMES.join(', ')}`
       : '--rounds and --tries must be whole numbers of at least 1'
   console.error(complaint)
   process.exit(2)
@@ -73,7 +82,18 @@ if (options['one-core'] && spawnSync('taskset', ['--version']).status !== 0) {
   console.error('Skipped: --one-core needs the command taskset, which is not installed here. It is in the package util-linux.')
   process.exit()
 }
-const isWanted = (part: Scenario): boolean => only.length === 0 || only.includes(part)
+const pending = Number(options.size)
+const fillBatch = Number(options['fill-batch'])
+if (![pending, fillBatch].every((count) => Number.isInteger(count) && count >= 1) || fillBatch > EVENTS_PER_LARGE_REQUEST) {
+  console.error(`--size and --fill-batch must be whole numbers of at least 1, and --fill-batch at most ${EVENTS_PER_LARGE_REQUEST}`)
+  process.exit(2)
+}
+const store = STORES.find((name) => name === options.store)
+if (store === undefined) {
+  console.error(`--store must be ${STORES.join(' or ')}, not ${options.store}`)
+  process.exit(2)
+}
+const isWanted = (part: Scenario): boolean => (only.length === 0 ? !SEPARATE.includes(part as never) : only.includes(part))
 
 // The number of events of a run, and of the warm-up before it.
 const SCALE = options.quick ? 0.25 : 1
@@ -136,6 +156,7 @@ if (isWanted('idle')) {
 await postgres?.stop()
 await redis?.stop()
 
+let large: LargeBacklogRun | undefined
 if (isServiceThere()) {
   if (isWanted('flood')) {
     for (const death of ['refusing', 'hanging'] as const) {
@@ -148,9 +169,10 @@ if (isServiceThere()) {
     results.saturated = await roundRunner.run('saturated', '', rounds, saturating)
   }
   if (isWanted('cost') || isWanted('dead')) await roundRunner.attempt('backlogs', '', measureBacklogs)
+  if (isWanted('backlog')) large = await roundRunner.attempt('backlogs', '', () => measureLarge(store))
 }
 
-const judged = targets(results)
+const judged = [...targets(results), ...(large ? backlogTargets(large) : [])]
 const report = [
   '# Service benchmark',
   machine,
@@ -174,6 +196,9 @@ over 16 connections unless a table says otherwise.${sizes.some((size) => eventBy
         ...section('cost', 'Cost of an event by the size of the store', () => costText(results)),
         ...section('saturated', 'Delivery while ingest is saturated', () => saturatedText(results.saturated)),
         ...section('dead', 'A healthy destination at 200 events/s beside a dead one', () => deadText(results)),
+        ...section('backlog', `${pending.toLocaleString('en')} deliveries pending for a dead destination, on ${store}`, () =>
+          large ? backlogText(large) : 'Not run.',
+        ),
       ]
     : []),
   ...(results.failures.length > 0 ? ['## Failed runs', results.failures.map((failure) => `- ${failure}`).join('\n')] : []),
@@ -193,6 +218,10 @@ function readOptions() {
         quick: { type: 'boolean', default: false },
         before: { type: 'string' },
         only: { type: 'string', multiple: true },
+        size: { type: 'string', default: '10000000' },
+        store: { type: 'string', default: STORES[0] as string },
+        keep: { type: 'string' },
+        'fill-batch': { type: 'string', default: String(EVENTS_PER_LARGE_REQUEST) },
         sizes: { type: 'string' },
         'one-core': { type: 'boolean', default: false },
         check: { type: 'boolean', default: false },
@@ -238,7 +267,24 @@ async function measureBacklogs(): Promise<void> {
     if (!isWanted('dead')) return
     const [none, million] = [await fill('pending', 0), await fill('pending', Math.max(...BACKLOG_SIZES))]
     results.dead = (await roundRunner.attempt('dead', 'latency', () => measureDead(traffic, none, million, rounds, DEAD_EVENTS))) ?? []
-    results.starts = await roundRunner.attempt('dead', 'starts', () => measureStarts(traffic, none, million, rounds))
+    results.starts = await roundRunner.attempt('dead', 'starts', () => measureStarts(traffic, copyOf(none), million.place, rounds))
+  } finally {
+    await traffic.close()
+  }
+}
+
+async function measureLarge(kind: StoreKind): Promise<LargeBacklogRun | undefined> {
+  const traffic = await createTraffic()
+  try {
+    return await measureLargeBacklog(traffic, roundRunner, {
+      store: kind,
+      events: pending,
+      eventsPerRequest: fillBatch,
+      rounds,
+      measuredEvents: COST_EVENTS,
+      warmUpEvents: WARM_UP_EVENTS,
+      keep: options.keep,
+    })
   } finally {
     await traffic.close()
   }

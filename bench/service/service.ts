@@ -13,6 +13,8 @@ const ROOT = join(import.meta.dirname, '..', '..')
 const CLI = process.env.SWITCHYARD_BENCH_CLI ?? join(ROOT, 'packages', 'server', 'src', 'cli.ts')
 const TOKEN = 'benchmark-admin-token-benchmark-admin-token'
 const START_LIMIT_MS = 120_000
+/** Must be the same on every node. */
+const SECRET_KEY = 'a key for the benchmark, and for nothing else'
 
 export interface Source {
   id: string
@@ -39,7 +41,10 @@ export interface Service {
   createSource(name: string): Promise<Source>
   createDestination(name: string, url: string, source: Source): Promise<string>
   setPaused(destinationId: string, paused: boolean): Promise<void>
+  setUrl(destinationId: string, url: string): Promise<void>
   ledger(options?: { recount: boolean }): Promise<LedgerLine[]>
+  /** Returns the response of a GET of the control API. */
+  read(path: string): Promise<unknown>
   /** Returns the sum of one of its metrics over all labels; 0 if there is no metric of that name. */
   metric(name: string): Promise<number>
   /** Returns true if it exited with code 0 in time. */
@@ -111,10 +116,14 @@ export async function startService(
     async setPaused(destinationId, paused) {
       await call('PATCH', `/api/destinations/${destinationId}`, { paused })
     },
+    async setUrl(destinationId, url) {
+      await call('PATCH', `/api/destinations/${destinationId}`, { urls: [url] })
+    },
     async ledger(options) {
       const { data } = (await call('GET', options?.recount ? '/api/ledger?recount=true' : '/api/ledger')) as { data: LedgerLine[] }
       return data
     },
+    read: (path) => call('GET', path),
     async metric(name) {
       const text = await (await fetch(`${origin}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).text()
       const lines = text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
@@ -122,6 +131,11 @@ export async function startService(
     },
     stop: (signal) => stop(child, signal),
   }
+}
+
+/** Starts a node on a PostgreSQL store. */
+export function startNode(connectionString: string, folder: string, cli?: string): Promise<Service> {
+  return startService(folder, { SWITCHYARD_STORE: connectionString, SWITCHYARD_SECRET_KEY: SECRET_KEY }, cli)
 }
 
 /** Reads the address from the first lines that the service prints, on either stream. */

@@ -1,16 +1,18 @@
 // The CPU time per event, with 10, 1,000 or 1,000,000 messages in the store, or pending for
 // a dead destination. Small stores are copied for each round, so that they stay small.
 
-import { type Backlog, copyOf } from '../backlog.ts'
-import { cpuUs } from '../process-stats.ts'
+import { type Backlog, copyOf, type StorePlace } from '../backlog.ts'
+import { nowMs } from '../http-message.ts'
+import { cpuUs, peakRssBytes } from '../process-stats.ts'
 import { pause, removeFolder } from '../processes.ts'
-import { startService } from '../service.ts'
 import type { Traffic } from '../traffic.ts'
 import { deliver } from './delivery.ts'
 
 export interface CostRun {
   cpuUsPerEvent: number
+  databaseCpuUsPerEvent: number
   eventsPerSecond: number
+  peakRssBytes: number
   complaints: string[]
 }
 
@@ -18,24 +20,42 @@ export interface CostRun {
 const COPY_LIMIT = 100_000
 
 export async function measureCost(traffic: Traffic, backlog: Backlog, events: number, warmUpEvents: number): Promise<CostRun> {
-  const folder = backlog.events > COPY_LIMIT ? backlog.folder : copyOf(backlog)
-  const service = await startService(folder)
+  if (backlog.events > COPY_LIMIT) return measureCostAt(traffic, backlog.place, backlog.healthyId, events, warmUpEvents)
+  const copy = copyOf(backlog)
+  try {
+    return await measureCostAt(traffic, copy, backlog.healthyId, events, warmUpEvents)
+  } finally {
+    removeFolder(copy.folder)
+  }
+}
+
+export async function measureCostAt(
+  traffic: Traffic,
+  place: StorePlace,
+  healthyId: string,
+  events: number,
+  warmUpEvents: number,
+): Promise<CostRun> {
+  const service = await place.start()
   try {
     const source = await service.defaultSource()
-    const healthy = async () => (await service.ledger()).find(({ destinationId }) => destinationId === backlog.healthyId)
+    const healthy = async () => (await service.ledger()).find(({ destinationId }) => destinationId === healthyId)
     const running = { target: service.targetOf(source), remaining: async () => (await healthy())?.pending ?? 0 }
-    const before = await healthy()
+    const deliveredBefore = (await healthy())?.delivered ?? 0
     await deliver(traffic, running, warmUpEvents)
-    await untilQuiet(service.pid)
-    const cpuBefore = cpuUs([service.pid])
+    await untilQuiet(() => [service.pid])
+    const cpu = () => [cpuUs([service.pid]), cpuUs(place.databasePids())] as const
+    const before = cpu()
     const { sent, endedAtMs } = await deliver(traffic, running, events)
-    const cpuUsPerEvent = (cpuUs([service.pid]) - cpuBefore) / events
+    const [cpuUsPerEvent, databaseCpuUsPerEvent] = cpu().map((us, at) => (us - (before[at] ?? 0)) / events) as [number, number]
     const after = await healthy()
     const { missing } = await traffic.received(sent)
-    const delivered = (after?.delivered ?? 0) - (before?.delivered ?? 0)
+    const delivered = (after?.delivered ?? 0) - deliveredBefore
     return {
       cpuUsPerEvent,
+      databaseCpuUsPerEvent,
       eventsPerSecond: events / ((endedAtMs - sent.startedAtMs) / 1_000),
+      peakRssBytes: peakRssBytes(service.pid),
       complaints: [
         ...(missing > 0 ? [`lost ${missing}`] : []),
         ...(delivered === events + warmUpEvents ? [] : [`${delivered} delivered for ${events + warmUpEvents} sent`]),
@@ -43,16 +63,16 @@ export async function measureCost(traffic: Traffic, backlog: Backlog, events: nu
     }
   } finally {
     await service.stop()
-    if (folder !== backlog.folder) removeFolder(folder)
   }
 }
 
-/** Waits until the service uses less than 3 % of a core for half a second, so that work left from the start or the warm-up does not count as the cost of an event. */
-export async function untilQuiet(pid: number): Promise<void> {
-  for (let tries = 0; tries < 60; tries += 1) {
-    const before = cpuUs([pid])
+/** Waits until these processes use less than 3 % of a core for half a second, so that work left from the start or the warm-up does not count as the cost of an event. */
+export async function untilQuiet(pids: () => number[], limitMs = 30_000): Promise<void> {
+  const limit = nowMs() + limitMs
+  while (nowMs() < limit) {
+    const before = cpuUs(pids())
     await pause(500)
-    if (cpuUs([pid]) - before <= 15_000) return
+    if (cpuUs(pids()) - before <= 15_000) return
   }
-  throw new Error('the service did not become idle')
+  throw new Error(`the program did not become idle within ${limitMs / 1_000} s`)
 }

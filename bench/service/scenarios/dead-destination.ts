@@ -1,9 +1,9 @@
 // A dead destination with a million pending deliveries: its effect on the latency of a healthy destination, and on the start time.
 // The service with the backlog and one without alternate, so that the noise of the machine affects both.
 
-import { type Backlog, copyOf } from '../backlog.ts'
+import { type Backlog, copyOf, type StorePlace } from '../backlog.ts'
 import { type Latency, latencyOf, type Samples, sampleLatency } from '../latency.ts'
-import { type Service, startService } from '../service.ts'
+import type { Service } from '../service.ts'
 import type { Traffic } from '../traffic.ts'
 import { untilQuiet } from './cpu-cost.ts'
 
@@ -25,14 +25,14 @@ const EVENTS_PER_TURN = 250
 const LAST_WORK_EVENTS = 15_000
 
 export async function measureDead(traffic: Traffic, none: Backlog, million: Backlog, rounds: number, events: number): Promise<DeadRound[]> {
-  const services = [await startService(copyOf(none)), await startService(million.folder)]
+  const services = [await copyOf(none).start(), await million.place.start()]
   const [without, withBacklog] = services as [Service, Service]
   const sample = async (service: Service, count: number) =>
     await sampleLatency(traffic, service.targetOf(await service.defaultSource()), count, PER_SECOND)
   try {
     for (const service of services) {
       await sample(service, Math.min(1_000, events))
-      await untilQuiet(service.pid)
+      await untilQuiet(() => [service.pid])
     }
     const measured: DeadRound[] = []
     for (let round = 0; round < rounds; round += 1) measured.push(await measureRound())
@@ -53,26 +53,25 @@ export async function measureDead(traffic: Traffic, none: Backlog, million: Back
   }
 }
 
-export async function measureStarts(traffic: Traffic, none: Backlog, million: Backlog, rounds: number): Promise<StartTimes> {
+export async function measureStarts(traffic: Traffic, empty: StorePlace, full: StorePlace, rounds: number): Promise<StartTimes> {
   const times: StartTimes = { emptyMs: [], stoppedMs: [], killedMs: [] }
-  const empty = copyOf(none)
   for (let round = 0; round < rounds; round += 1) {
     times.emptyMs.push(await startAndEnd(empty))
-    times.stoppedMs.push(await startAndKill(traffic, million.folder))
-    times.killedMs.push(await startAndEnd(million.folder))
+    times.stoppedMs.push(await startAndKill(traffic, full))
+    times.killedMs.push(await startAndEnd(full))
   }
   return times
 }
 
-async function startAndEnd(folder: string): Promise<number> {
-  const service = await startService(folder)
+async function startAndEnd(place: StorePlace): Promise<number> {
+  const service = await place.start()
   await service.stop()
   return service.startMs
 }
 
 /** Kills the service while work is in flight, so that the next start has to recover it. */
-async function startAndKill(traffic: Traffic, folder: string): Promise<number> {
-  const service = await startService(folder)
+async function startAndKill(traffic: Traffic, place: StorePlace): Promise<number> {
+  const service = await place.start()
   await traffic.burst(service.targetOf(await service.defaultSource()), LAST_WORK_EVENTS)
   await service.stop('SIGKILL')
   return service.startMs
