@@ -40,8 +40,9 @@ const MAX_STEP_OF_ATTEMPTS = 500
 const BYTES_AT_ONCE = 1024 * 1024
 /** The number of parts of shipments whose segments are read at once. */
 const PARTS_AT_ONCE = 2_000
-/** Deliveries that are in memory at once if their messages have to be looked at. */
-const DELIVERIES_AT_ONCE = 20_000
+/** Deliveries that are in memory at once if their messages have to be looked at. Few at first, because they may fill the page. */
+const FIRST_DELIVERIES = 500
+const MAX_DELIVERIES = 20_000
 /** The cursor of the first page after the pending deliveries. */
 const ENDED = JSON.stringify(['s'])
 
@@ -87,7 +88,8 @@ async function collect<Id extends RowId, Row>(
   }
   let seen = 0
   for await (const step of walk.steps) {
-    for (const rows of portions(opened(step), matcher === undefined ? 1 : DELIVERIES_AT_ONCE, ({ deliveries }) => deliveries.length)) {
+    const [first, longest] = matcher === undefined ? [1, 1] : [FIRST_DELIVERIES, MAX_DELIVERIES]
+    for (const rows of portions(opened(step), ({ deliveries }) => deliveries.length, first, longest)) {
       await matcher?.load(rows.flatMap(({ row, deliveries }) => deliveries.slice(skipOf(row))))
       for (const { row, deliveries } of rows) {
         const next = (nth: number): Page<FoundDelivery<Id>> => ({ data, next: JSON.stringify([letter, ...placeOf(row), nth]) })
@@ -113,7 +115,7 @@ function pending<Id extends RowId>(
   const start = rowCursorOf(order, 'p', cursor, [...rows.firstPending(destination), 0])
   async function* withFacts() {
     for await (const step of rows.pending(destination, start.slice(0, -1))) {
-      for (const some of portions(step, PARTS_AT_ONCE, ({ parts }) => parts.length)) {
+      for (const some of portions(step, ({ parts }) => parts.length, PARTS_AT_ONCE)) {
         // Only for rows that may match the time range: a walk may pass a million others, whose segments are not needed.
         const segments = some.flatMap(({ parts }) =>
           parts.flatMap(([origin, segment]) => (mayBeWithin(order, origin, filter) ? [segment] : [])),
@@ -159,7 +161,7 @@ function settled<Id extends RowId>(
   )
   async function* withDocs() {
     for await (const step of attempts) {
-      for (const some of portions(step, BYTES_AT_ONCE, ({ bytes }) => bytes)) {
+      for (const some of portions(step, ({ bytes }) => bytes, BYTES_AT_ONCE)) {
         const ended = some.filter(({ bytes, atMs }) => bytes > 0 && isWithin(order, atMs, filter)).map(({ id }) => id)
         const docs = new Map((ended.length === 0 ? [] : await rows.docs(ended)).map(({ id, doc }) => [id, doc]))
         yield some.map((attempt) => Object.assign(attempt, { doc: docs.get(attempt.id) }))

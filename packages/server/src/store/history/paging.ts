@@ -36,9 +36,13 @@ export async function* walk<Row, Place>(...args: Parameters<typeof steps<Row, Pl
   for await (const rows of steps(...args)) yield* rows
 }
 
-/** Splits rows into portions. A portion ends with the row that reaches `size`, so the work for each portion is bounded too. */
-export function* portions<Row>(rows: Iterable<Row>, size: number, sizeOf: (row: Row) => number): Generator<Row[]> {
+/**
+ * Splits rows into portions. A portion ends with the row that reaches its size, so the work for each portion is bounded too. Each portion is
+ * twice as large as the one before, up to `longest`.
+ */
+export function* portions<Row>(rows: Iterable<Row>, sizeOf: (row: Row) => number, first: number, longest = first): Generator<Row[]> {
   let portion: Row[] = []
+  let size = first
   let left = size
   for (const row of rows) {
     portion.push(row)
@@ -46,6 +50,7 @@ export function* portions<Row>(rows: Iterable<Row>, size: number, sizeOf: (row: 
     if (left > 0) continue
     yield portion
     portion = []
+    size = Math.min(2 * size, longest)
     left = size
   }
   if (portion.length > 0) yield portion

@@ -62,7 +62,7 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
   const delivered = async (from: Place<Id>, limit: number): Promise<{ entries: WalkEntry<Id>[]; isEnd: boolean }> => {
     const found = await rows.attempts({ destination, first: from.next as Id, last, limit })
     const entries: WalkEntry<Id>[] = []
-    for (const some of portions(found, BYTES_AT_ONCE, ({ bytes }) => bytes)) {
+    for (const some of portions(found, ({ bytes }) => bytes, BYTES_AT_ONCE)) {
       if (entries.length === limit) return { entries, isEnd: false }
       const ended = some.filter(({ bytes }) => bytes > 0).map(({ id }) => id)
       const docs = new Map((ended.length === 0 ? [] : await rows.attemptDocs(ended)).map(({ id, doc }) => [id, doc]))
