@@ -70,15 +70,14 @@ export async function createBacklog(traffic: Traffic, kind: BacklogKind, events:
     async function fill() {
       const target = service.targetOf(source)
       const sent: Sent[] = []
-      let filled = 0
       const send = async (count: number, perRequest: number, connections: number) => {
         sent.push(requireAll(await traffic.fill(target, count, perRequest, connections)))
-        filled += count
-        onProgress?.(filled)
+        onProgress?.(sent.reduce((sum, { acknowledged }) => sum + acknowledged, 0))
       }
       const large = events - (events % eventsPerRequest)
       const stepEvents = eventsPerRequest * Math.ceil(EVENTS_PER_STEP / eventsPerRequest)
-      while (filled < large) await send(Math.min(stepEvents, large - filled), eventsPerRequest, FILL_CONNECTIONS)
+      for (let first = 0; first < large; first += stepEvents)
+        await send(Math.min(stepEvents, large - first), eventsPerRequest, FILL_CONNECTIONS)
       if (events > large) await send(events - large, events - large, 1)
       return {
         dataBytes: sent.reduce((sum, { bodyBytes }) => sum + bodyBytes, 0),

@@ -7,7 +7,14 @@ import { parseArgs } from 'node:util'
 import { machineText, targetsText } from '../client/report.ts'
 import { type Backlog, type BacklogKind, copyOf, createBacklog } from './backlog.ts'
 import { startPostgres, startRedis } from './databases.ts'
-import { EVENT_BYTES, EVENTS_PER_LARGE_REQUEST, EVENTS_PER_REQUEST, eventBytesIn, MAX_EVENTS_PER_REQUEST, SHORT_EVENT_BYTES } from './events.ts'
+import {
+  EVENT_BYTES,
+  EVENTS_PER_LARGE_REQUEST,
+  EVENTS_PER_REQUEST,
+  eventBytesIn,
+  MAX_EVENTS_PER_REQUEST,
+  SHORT_EVENT_BYTES,
+} from './events.ts'
 import { installPeers } from './install.ts'
 import { backlogTargets, backlogText } from './large-backlog-report.ts'
 import { createPrograms, type Program, type ProgramName, versionOf } from './programs.ts'
@@ -219,7 +226,7 @@ function readOptions() {
         before: { type: 'string' },
         only: { type: 'string', multiple: true },
         size: { type: 'string', default: '10000000' },
-        store: { type: 'string', default: STORES[0] as string },
+        store: { type: 'string', default: STORES[0] },
         keep: { type: 'string' },
         'fill-batch': { type: 'string', default: String(EVENTS_PER_LARGE_REQUEST) },
         sizes: { type: 'string' },

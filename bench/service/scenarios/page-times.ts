@@ -8,6 +8,8 @@ import type { Service } from '../service.ts'
 export interface PageTime {
   page: string
   path: string
+  /** Whether the filter has no index, so that the request reads messages until the page is full or has read as much as it may. */
+  isSearch: boolean
   ms: number[]
   /** CPU time of the service and its database per request, which other work on the machine hardly affects. */
   cpuMs: number
@@ -25,7 +27,9 @@ interface List {
 }
 
 export async function measurePages(service: Service, backlog: Backlog): Promise<PageTime[]> {
-  const times = (await pathsOf(service, backlog)).map(([page, path]): PageTime => ({ page, path, ms: [], cpuMs: 0 }))
+  const times = (await pathsOf(service, backlog)).map(
+    ([page, path]): PageTime => ({ page, path, isSearch: page.startsWith('search'), ms: [], cpuMs: 0 }),
+  )
   const cpu = () => cpuUs([service.pid, ...backlog.place.databasePids()])
   // Every connection of the service to its database plans a statement when it first uses it.
   for (let nth = 0; nth < REQUESTS_PER_TURN; nth += 1) for (const { path } of times) await service.read(path)
@@ -47,9 +51,9 @@ export async function measurePages(service: Service, backlog: Backlog): Promise<
 /** The requests of each page of the dashboard, with the parameters that the dashboard uses. */
 async function pathsOf(service: Service, { deadId = '', healthyId }: Backlog): Promise<[page: string, path: string][]> {
   const iso = (hours: number) => new Date(Math.floor(Date.now() / 60_000) * 60_000 - hours * HOUR_MS).toISOString()
-  const deliveries = (query: Record<string, string | number>) => `/api/deliveries?${new URLSearchParams(query as Record<string, string>)}`
-  const messages = (query: Record<string, string | number>) => `/api/messages?${new URLSearchParams(query as Record<string, string>)}`
-  const stats = (query: Record<string, string>) => `/api/stats?${new URLSearchParams(query)}`
+  const deliveries = (query: Query) => pathWith('/api/deliveries', query)
+  const messages = (query: Query) => pathWith('/api/messages', query)
+  const stats = (query: Query) => pathWith('/api/stats', query)
   const turned = async (path: string): Promise<string> => {
     let at = path
     for (let nth = 0; nth < TURNED_PAGES; nth += 1)
@@ -88,8 +92,8 @@ async function pathsOf(service: Service, { deadId = '', healthyId }: Backlog): P
     ['deliveries', deliveries({ destinationId: healthyId, limit: 100 })],
     ['deliveries', deliveries({ state: 'delivered', limit: 100 })],
     ['deliveries, last hour', deliveries({ state: 'pending', from: iso(1), limit: 100 })],
-    ['deliveries of an event', deliveries({ state: 'pending', event: 'Order Completed', limit: 100 })],
-    ['deliveries of a user', deliveries({ destinationId: deadId, userId: oldest.userId ?? '', limit: 100 })],
+    ['search, deliveries of an event', deliveries({ state: 'pending', event: 'Order Completed', limit: 100 })],
+    ['search, deliveries of a user', deliveries({ destinationId: deadId, userId: oldest.userId ?? '', limit: 100 })],
     ['failures', deliveries({ state: 'failed', limit: 100 })],
     ['failures by cause', '/api/deliveries/causes'],
     ['failures by cause', `/api/deliveries/causes?destinationId=${deadId}&from=${iso(24)}`],
@@ -98,7 +102,7 @@ async function pathsOf(service: Service, { deadId = '', healthyId }: Backlog): P
     ['messages', messages({ limit: 50 })],
     ['messages, page 6', await turned(messages({ limit: 50 }))],
     ['messages of a source', messages({ limit: 50, sourceId })],
-    ['messages of a user', messages({ limit: 50, userId: newest.userId ?? '' })],
+    ['search, messages of a user', messages({ limit: 50, userId: newest.userId ?? '' })],
     ['message by messageId', messages({ limit: 50, messageId: oldest.messageId ?? '' })],
     ['timeline of a message', `/api/messages/${newest.id}`],
     ['timeline by messageId', `/api/messages/${oldest.messageId}`],
@@ -107,6 +111,12 @@ async function pathsOf(service: Service, { deadId = '', healthyId }: Backlog): P
     ['settings', '/api/installation'],
     ['settings', '/api/audit'],
   ]
+}
+
+type Query = Record<string, string | number>
+
+function pathWith(path: string, query: Query): string {
+  return `${path}?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString()}`
 }
 
 /** As the destination's page asks for its oldest pending deliveries. */
