@@ -116,7 +116,8 @@ async function pathsOf(service: Service, { deadId = '', healthyId }: Backlog): P
 type Query = Record<string, string | number>
 
 function pathWith(path: string, query: Query): string {
-  return `${path}?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString()}`
+  const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)])
+  return `${path}?${new URLSearchParams(pairs).toString()}`
 }
 
 /** As the destination's page asks for its oldest pending deliveries. */
