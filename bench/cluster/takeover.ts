@@ -4,7 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Postgres } from '../service/databases.ts'
 import { createFolder, pause, removeFolder } from '../service/processes.ts'
-import { startNode, startNodes } from './programs.ts'
+import { startNode } from '../service/service.ts'
+import { startNodes } from './programs.ts'
 
 export interface TakeoverRun {
   /** From the kill to the delivery, by the node that was restarted. */
@@ -45,7 +46,7 @@ async function killHolder(postgres: Postgres, count: 1 | 2): Promise<{ tookMs: n
     await pause(SETTLED_MS)
     const killedAt = performance.now()
     await holder.stop('SIGKILL')
-    next ??= await startNode(postgres, folder)
+    next ??= await startNode(postgres.connectionString, folder)
     const readyMs = performance.now() - killedAt
     return { tookMs: (await receiver.arrival(2)) - killedAt, readyMs }
   } finally {
