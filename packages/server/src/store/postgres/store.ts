@@ -258,7 +258,7 @@ class Postgres implements PostgresStore {
         await this.#shared.refresh()
         await this.deletions.learn()
       },
-      nodeGone: () => this.#pollSoon(),
+      nodeGone: () => this.#pollAtOnce(),
       backgroundError: (error) => this.#reportError(error),
     })
     this.#pollTimer = setInterval(() => this.#pollForWork(), POLL_MS).unref()
@@ -339,11 +339,12 @@ class Postgres implements PostgresStore {
     for (const work of each) await work().catch((error: unknown) => this.#reportError(error))
   }
 
-  /** Another node may have released work. The next poll looks for it everywhere. */
-  #pollSoon(): void {
+  /** Another node may have released work. A poll that is in flight may have missed it, so then the next interval polls again. */
+  #pollAtOnce(): void {
     this.#claiming.forgetPositions()
     this.#pollNotBefore = 0
     this.#pollIntervals = SINGLE_NODE_INTERVALS - 1
+    if (this.#polling === null) this.#pollForWork()
   }
 
   /** A single node knows what it has left in the store; work of other nodes is found by polling. */
