@@ -21,6 +21,7 @@ import { ApiError, errorBody } from './errors.ts'
 import { boundConnections } from './http/connections.ts'
 import { createProxies, hasSeveralHosts } from './http/proxies.ts'
 import { registerReadiness } from './http/readiness.ts'
+import { BacklogLimit } from './ingest/backlog-limit.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './installation/open-store.ts'
 import type { Log } from './logging/log.ts'
@@ -32,6 +33,7 @@ import { planRoutes } from './routing/plan.ts'
 import { SecretBoxError } from './secrets/secret-box.ts'
 import { type Source, type Store, StoreUnavailable, WriteKeyTaken } from './store/store.ts'
 import { type Clock, createClock } from './timing/clock.ts'
+import { IngestPacing } from './timing/ingest-pacing.ts'
 import { VERSION } from './version.ts'
 
 export { StartProblem, StoreProblem } from './installation/open-store.ts'
@@ -91,7 +93,15 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const guard = createAddressGuard({ allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] })
   const sender = createSender({ guard, lookup: parts.lookup, ca: parts.ca, now: () => clock.wallMs(), closeGraceMs: 200 })
   const observer = createObserver({ store, clock, log, metrics, version: VERSION })
-  const delivery = createDelivery({ store, sender, clock, events: observer.delivery, ...(parts.random ? { random: parts.random } : {}) })
+  const pacing = new IngestPacing()
+  const delivery = createDelivery({
+    store,
+    sender,
+    clock,
+    events: observer.delivery,
+    pacing,
+    ...(parts.random ? { random: parts.random } : {}),
+  })
   const proxies = createProxies(config.trustedProxies, config.publicUrl)
   // PostgreSQL may become unavailable again right after it was opened, so retry. Retrying does not make a SQLite file writable.
   const retry: Retry = path === null ? (ask) => retryWhileUnavailable(ask, place, { log, stopping: parts.stopping }) : (ask) => ask()
@@ -151,11 +161,17 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   registerReadiness(app, { check: () => store.check(), authorize: (request) => access.allows(request) })
   const oauth = createOAuth({ store, clock, requestedOrigin: (request) => proxies.requestedOrigin(request) })
   await oauth.register(app)
+  const backlogLimit =
+    config.maxBacklog === null
+      ? undefined
+      : new BacklogLimit({ maxPending: config.maxBacklog, ledger: () => store.books.ledger(), behind: () => pacing.behind() })
   registerIngest(app, {
     store,
     oauth: (token) => oauth.sourcesOf(token),
     plan: planRoutes,
     clock,
+    pacing,
+    backlogLimit,
     proxies,
     settings: {
       lenientKeys: config.lenientKeys,
@@ -169,6 +185,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     access: config.metrics === 'auto' ? (isLoopback(config.host) ? 'local' : 'token') : config.metrics,
     authorize: (request) => access.allows(request),
     states: () => delivery.states(),
+    pacing: () => pacing.state,
   })
   const operatorTools: OperatorTools = {
     installation: {
@@ -209,6 +226,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
 
   async function stop(): Promise<void> {
     clearInterval(retention)
+    backlogLimit?.close()
     observer.live.close()
     const requests = closeServer(app, silent)
     await replays.stop()

@@ -32,6 +32,7 @@ test('without settings, each setting has its documented default', () => {
     publicUrl: null,
     metrics: 'auto',
     rateLimit: null,
+    maxBacklog: null,
   })
 })
 
@@ -51,6 +52,7 @@ test('each setting is read from its variable', () => {
     SWITCHYARD_PUBLIC_URL: 'https://Events.example:443/',
     SWITCHYARD_METRICS: 'Token',
     SWITCHYARD_RATE_LIMIT: '500',
+    SWITCHYARD_MAX_BACKLOG: '2000000',
   }
   assert.deepEqual(config(env), {
     host: '::1',
@@ -67,6 +69,7 @@ test('each setting is read from its variable', () => {
     publicUrl: 'https://events.example',
     metrics: 'token',
     rateLimit: 500,
+    maxBacklog: 2_000_000,
   })
 })
 

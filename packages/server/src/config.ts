@@ -150,6 +150,15 @@ export const SETTINGS = {
     usual: 'off',
     sentence: 'The number of messages per second that each source may send to all nodes together; requests above it are rejected with 429.',
   }),
+  maxBacklog: setting<number | null>({
+    variable: 'SWITCHYARD_MAX_BACKLOG',
+    placeholder: 'NUMBER',
+    parse: parseMaxBacklog,
+    fallback: null,
+    usual: 'off',
+    sentence:
+      'The number of pending deliveries of one destination above which requests with messages for it are rejected with 503. Counts only while the service, not the receiver, is what limits the destination.',
+  }),
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never }
@@ -393,7 +402,15 @@ function parsePublicUrl(text: string): Parsed<string> {
 }
 
 function parseRateLimit(text: string): Parsed<number | null> {
+  return parseLimit(text, 'a whole number of messages per second, or off')
+}
+
+function parseMaxBacklog(text: string): Parsed<number | null> {
+  return parseLimit(text, 'a whole number of deliveries, or off')
+}
+
+function parseLimit(text: string, expected: string): Parsed<number | null> {
   if (text === '0' || text.toLowerCase() === 'off') return { value: null }
   const parsed = parseInteger(text, 1, 1_000_000_000)
-  return 'value' in parsed ? parsed : { expected: 'a whole number of messages per second, or off' }
+  return 'value' in parsed ? parsed : { expected }
 }

@@ -36,7 +36,7 @@ export const API_ERRORS = {
   rate_limited: [429, 'The source exceeded its rate limit. Wait for the number of seconds in the Retry-After header, then try again.'],
   overloaded: [
     503,
-    'The service is receiving as many request bodies as it can hold in memory. Wait for the number of seconds in the Retry-After header, then try again.',
+    'The service is receiving more than it can handle, so no message was accepted. Wait for the number of seconds in the Retry-After header, then try again.',
   ],
   store_unavailable: [
     503,

@@ -25,7 +25,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   request_timeout: 'If this happens often, the connection is too slow for the size of the requests: send smaller batches.',
   unsupported_encoding: 'The tracking API accepts gzip. The control API accepts only bodies without Content-Encoding.',
   rate_limited: 'Send the same request again after the wait. The limit is the setting SWITCHYARD_RATE_LIMIT.',
-  overloaded: 'Send the same request again after the wait. The cause is many request bodies that arrive slowly at the same time.',
+  overloaded:
+    'Send the same request again after the wait. Possible causes: many request bodies that arrive slowly at the same time, senders that send faster than a destination gets its deliveries, or the limit SWITCHYARD_MAX_BACKLOG.',
   store_unavailable: 'Send the same request again after the wait. The log of the service has the reason; often the disk is full.',
   // Both
   not_found: 'Compare the path with the HTTP API reference.',

@@ -8,6 +8,7 @@ import { outboundMessage } from '../outbound/outbound-message.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
+import { IngestPacing } from '../timing/ingest-pacing.ts'
 import { withTimeout } from '../timing/with-timeout.ts'
 import type { DeliveryEvents } from './events.ts'
 import type { BreakerState } from './lanes/breaker.ts'
@@ -29,6 +30,7 @@ export interface DeliveryOptions {
   setTimer?: SetTimer
   slots?: Slots
   memory?: Memory
+  pacing?: IngestPacing
 }
 
 export interface DestinationHealth extends HealthSummary {
@@ -78,8 +80,8 @@ const RECORD_GRACE_MS = 2_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
   const { store, sender, clock, events, random = Math.random, setTimer = systemTimer } = options
-  const { slots = new Slots(SLOTS), memory = new Memory(MEMORY_BYTES) } = options
-  const deps: LaneDeps = { store: store.delivery, sender, slots, memory, clock, setTimer, random, events }
+  const { slots = new Slots(SLOTS), memory = new Memory(MEMORY_BYTES), pacing = new IngestPacing() } = options
+  const deps: LaneDeps = { store: store.delivery, sender, slots, memory, clock, setTimer, random, events, pacing }
   const lanes = new Map<string, Lane>()
   const removedLanes = new Set<Promise<void>>()
   let stopping = false

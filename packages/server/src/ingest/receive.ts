@@ -18,7 +18,9 @@ import {
   StoreUnavailable,
 } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
+import { IngestPacing } from '../timing/ingest-pacing.ts'
 import { answerError, answerJson, answerPixel, answerSettings, answerSuccess, queryOf } from './answers.ts'
+import type { BacklogLimit } from './backlog-limit.ts'
 import { createBodyBudget } from './body-budget.ts'
 import { browserSettings, sourceConfig } from './browser-settings.ts'
 import type { IngestEvents } from './events.ts'
@@ -57,6 +59,8 @@ export interface IngestDeps extends Partial<IngestEvents> {
   clock: Clock
   proxies: Proxies
   settings: IngestSettings
+  pacing?: IngestPacing | undefined
+  backlogLimit?: Pick<BacklogLimit, 'isReached'> | undefined
   /** Returns the ids of the sources that an access token may send to, or null if the token is invalid. Without this function, every token is invalid. */
   oauth?: ((token: string) => Promise<ReadonlySet<string> | null>) | undefined
 }
@@ -98,13 +102,31 @@ const UNKNOWN_KEY = {
   headers: ['Cache-Control', 'no-store'],
 }
 
+const BACKLOG_LIMIT = {
+  message:
+    'Too many deliveries to a destination of this source are waiting, so no message was accepted. Wait for the number of seconds in the Retry-After header, then try again.',
+  seconds: 5,
+}
+
 function rateLimitOf(perSecond: number | null, nodes: Nodes | undefined, clock: Clock): RateLimit | null {
   if (perSecond === null) return null
   return nodes === undefined ? createRateLimit(perSecond) : createSharedRateLimit(perSecond, nodes, () => clock.scheduleMs())
 }
 
 export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => void): Receiver {
-  const { store, plan, clock, proxies, settings, oauth, onAccepted, onRejected, onSuppressed } = deps
+  const {
+    store,
+    plan,
+    clock,
+    proxies,
+    settings,
+    oauth,
+    pacing = new IngestPacing(),
+    backlogLimit,
+    onAccepted,
+    onRejected,
+    onSuppressed,
+  } = deps
   const rateLimit = rateLimitOf(settings.rateLimitPerSecond, store.nodes, clock)
   const { bodyTimeoutMs: timeoutMs } = settings
   const budget = createBodyBudget(settings.maxBodiesBytes)
@@ -173,8 +195,16 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
       trace: parseTraceContext(exchange.request),
       items,
     }
+    const planned = plan(configuration, source.id, content)
+    // Refund a charge if nothing is stored: the sender will retry the request, and it is charged then.
+    const refund = (): void => rateLimit?.charge(source.id, -charged)
+    if (backlogLimit?.isReached(planned)) {
+      refund()
+      pacing.countRefused()
+      return overloaded(exchange, BACKLOG_LIMIT)
+    }
     store.ingest
-      .accept({ content, body: parsed.body, messageIds, plan: plan(configuration, source.id, content) })
+      .accept({ content, body: parsed.body, messageIds, plan: planned })
       .then(({ duplicates }) => {
         onAccepted?.({
           sourceId: source.id,
@@ -187,8 +217,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
         conclude(exchange, source.id, parsed)
       })
       .catch((error: unknown) => {
-        // Refund the charge: the sender will retry the request, and it is charged then.
-        rateLimit?.charge(source.id, -charged)
+        refund()
         fail(exchange, error)
       })
   }
@@ -212,8 +241,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
       case 'too_large':
         return reject(exchange, problem(exchange.route === 'batch' ? 'batch_too_large' : 'message_too_large'))
       case 'no_room':
-        // Not recorded as a rejection, because the client sends the same request again.
-        return answerError(exchange.response, 'overloaded', { headers: ['Retry-After', '1'] })
+        return overloaded(exchange)
       case 'timeout':
         // The rest of the body is still to come on this connection, so the connection cannot be reused.
         return reject(exchange, problem('request_timeout'), ['Connection', 'close'])
@@ -254,6 +282,22 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     onRejected?.({ sourceId, code, messages: count, sample })
   }
 
+  /** Not recorded as a rejection, because the client sends the same request again. A browser does not send an image again, so its message is lost. */
+  function overloaded(exchange: Exchange, { message, seconds }: { message?: string; seconds: number } = { seconds: 1 }): void {
+    if (exchange.pixel) reject(exchange, { ok: false, code: 'overloaded', count: 1, sample: '' })
+    else answerError(exchange.response, 'overloaded', { message, headers: ['Retry-After', String(seconds)] })
+  }
+
+  function receiveInTurn(exchange: Exchange, bytes: Buffer): void {
+    const { response } = exchange
+    pacing.admit({
+      bytes: bytes.length,
+      handle: () => receiveSafely(exchange, bytes),
+      refuse: () => overloaded(exchange),
+      onAnswered: (ended) => response.once('close', ended),
+    })
+  }
+
   /** A bug must neither crash the process nor leave the sender without a response. */
   function receiveSafely(exchange: Exchange, bytes: Buffer): void {
     try {
@@ -283,7 +327,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     if (hasUnknownKey(exchange.request)) return rejectUnknownKey(exchange)
     const isKnown = basicUser(exchange.request.headers.authorization) !== undefined
     readBody(exchange.request, exchange.route === 'batch' ? batchLimits : callLimits, isKnown, (bytes, failure) => {
-      if (failure === null) receiveSafely(exchange, bytes)
+      if (failure === null) receiveInTurn(exchange, bytes)
       else if (failure !== 'gone') rejectUnread(exchange, failure)
     })
   }
@@ -305,7 +349,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
       // A HEAD request for an image is not an event.
       if (type === undefined || data === null || request.method === 'HEAD') return answerPixel(response)
       // In a query string + means a space, but base64 also uses +.
-      receiveSafely({ request, response, route: type, pixel: true, sourceId: null }, Buffer.from(data.replaceAll(' ', '+'), 'base64'))
+      receiveInTurn({ request, response, route: type, pixel: true, sourceId: null }, Buffer.from(data.replaceAll(' ', '+'), 'base64'))
     },
 
     ignored(request, response) {

@@ -132,6 +132,27 @@ export const METRICS = {
     'process',
     '1 for the current state of the circuit breaker (closed, open or probing), 0 for the other states.',
   ),
+  ingestPaced: metric(
+    'switchyard_ingest_paced',
+    'gauge',
+    [],
+    'process',
+    '1 while requests to the tracking API are handled more slowly, because deliveries to a healthy destination fall behind.',
+  ),
+  requestsDelayed: metric(
+    'switchyard_ingest_requests_delayed_total',
+    'counter',
+    [],
+    'process',
+    'Requests to the tracking API that waited because deliveries to a healthy destination fell behind.',
+  ),
+  requestsRefused: metric(
+    'switchyard_ingest_requests_refused_total',
+    'counter',
+    [],
+    'process',
+    'Requests to the tracking API that were answered with 503 because they would have waited for too long, or because of SWITCHYARD_MAX_BACKLOG.',
+  ),
   storeWritable: metric(
     'switchyard_store_writable',
     'gauge',

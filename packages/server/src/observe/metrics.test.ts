@@ -26,6 +26,7 @@ function sourcesOf(counts: StoreCounts | null, known: Configuration): MetricSour
   return {
     configuration: () => known,
     states: () => [...known.destinations.keys()].map((destinationId) => ({ destinationId, breaker: 'probing', inFlight: 3 })),
+    pacing: () => ({ isActive: true, delayed: 5, refused: 2 }),
     counts: async () => counts,
     listeners: () => 2,
     wallMs: () => AT_MS + 90_000,

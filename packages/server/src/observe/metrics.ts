@@ -5,6 +5,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { AttemptEvent, BreakerState, DeliveredEvent, SettledEvent, Verdict } from '../delivery/events.ts'
 import type { Configuration } from '../store/store.ts'
+import type { PacingState } from '../timing/ingest-pacing.ts'
 import type { Watcher } from './events.ts'
 import { exposition } from './exposition.ts'
 import { Histogram, type Sample } from './histogram.ts'
@@ -17,6 +18,7 @@ export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 export interface MetricSources {
   configuration: () => Configuration
   states: () => Iterable<{ destinationId: string; breaker: BreakerState; inFlight: number }>
+  pacing: () => PacingState
   counts: () => Promise<StoreCounts | null>
   listeners: () => number
   wallMs: () => number
@@ -120,7 +122,8 @@ export class Metrics implements Watcher {
     return own + (await processRegistry().metrics())
   }
 
-  #ofProcess({ configuration, states, listeners, version }: MetricSources, readable: boolean): Snapshot {
+  #ofProcess({ configuration, states, pacing, listeners, version }: MetricSources, readable: boolean): Snapshot {
+    const { isActive, delayed, refused } = pacing()
     const { sources, destinations } = configuration()
     const { destinations: names } = this.#names
     // A destination that loses its series also loses their counts; from then on it is counted under `other`.
@@ -153,6 +156,9 @@ export class Metrics implements Watcher {
       breaker: BREAKER_STATES.flatMap((state) =>
         Array.from(inState(state), ([destination, value]) => ({ labels: { destination, state }, value })),
       ),
+      ingestPaced: [{ labels: {}, value: isActive ? 1 : 0 }],
+      requestsDelayed: [{ labels: {}, value: delayed }],
+      requestsRefused: [{ labels: {}, value: refused }],
       storeWritable: [{ labels: {}, value: this.#writable ? 1 : 0 }],
       storeReadable: [{ labels: {}, value: readable ? 1 : 0 }],
       commitSeconds: this.#commit.samples(METRICS.commitSeconds.name, {}),

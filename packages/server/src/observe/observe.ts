@@ -33,7 +33,7 @@ export interface Observer {
   flushStats(): Promise<void>
   registerMetrics(
     app: FastifyInstance,
-    options: { access: MetricsAccess; authorize: MetricsRoute['authorize']; states: MetricSources['states'] },
+    options: { access: MetricsAccess; authorize: MetricsRoute['authorize'] } & Pick<MetricSources, 'states' | 'pacing'>,
   ): void
   /** Writes the latest counts. Call it before the store is closed. */
   close(): Promise<void>
@@ -75,11 +75,12 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
     },
     live,
     flushStats: () => stats.flush(),
-    registerMetrics(app, { access, authorize, states }) {
+    registerMetrics(app, { access, authorize, states, pacing }) {
       const counts = new StoreCountsReader(store.books)
       const sources: MetricSources = {
         configuration: () => store.configuration(),
         states,
+        pacing,
         counts: () => counts.read(),
         listeners: () => live.listeners,
         wallMs,

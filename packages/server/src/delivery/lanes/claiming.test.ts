@@ -16,6 +16,7 @@ interface Setting {
   heldBytes?: number
   roomBytes?: number
   freeBytes?: number
+  isHalfFree?: boolean
 }
 
 function claimingWith({
@@ -25,6 +26,7 @@ function claimingWith({
   heldBytes = 0,
   roomBytes = 4 * MB,
   freeBytes = 24 * MB,
+  isHalfFree = false,
 }: Setting = {}) {
   const asked: ClaimRequest[] = []
   const events: string[] = []
@@ -38,7 +40,7 @@ function claimingWith({
         return new Promise((resolve, reject) => answers.push({ resolve, reject }))
       },
     },
-    memory: { freeBytes },
+    memory: { freeBytes, isHalfFree },
     clock: { scheduleMs: () => NOW_MS },
     destinationId: 'dst',
     backlog,
@@ -63,6 +65,12 @@ test('the lane claims kinds of work that the store may have and that are not wai
   assert.deepEqual(askedFor({ dueRetry: true, waitingFresh: true }), [0, 64])
   assert.deepEqual(askedFor({ dueRetry: true, waitingRetries: true }), [256, 0])
   assert.equal(askedFor({ waitingFresh: true }), null)
+})
+
+test('the lane claims new shipments ahead if it holds little and memory is at least half free', () => {
+  assert.deepEqual(askedFor({ waitingFresh: true, isHalfFree: true }), [256, 0])
+  assert.equal(askedFor({ waitingFresh: true, isHalfFree: true, heldBytes: 1.5 * MB }), null)
+  assert.equal(askedFor({ waitingFresh: true, isHalfFree: true }, true), null, 'not for a probe')
 })
 
 test('for a probe the lane claims one shipment, a retry if one is due', () => {

@@ -1,5 +1,6 @@
 // A lane's claims at the store: how many new shipments and retries to claim, and when. Invariants: one claim at a time; a lane claims no
-// more than it has room for, and no kind of work that is already waiting in memory; a claim that failed is made again a second later.
+// more than it has room for, and no kind of work that is already waiting in memory, except that it claims a few new shipments ahead while
+// there is plenty of memory; a claim that failed is made again a second later.
 
 import type { ClaimedShipment, DeliveryStore } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
@@ -10,7 +11,7 @@ import type { SendQueue } from './send-queue.ts'
 
 export interface ClaimingDeps {
   store: Pick<DeliveryStore, 'claim'>
-  memory: Pick<Memory, 'freeBytes'>
+  memory: Pick<Memory, 'freeBytes' | 'isHalfFree'>
   clock: Pick<Clock, 'scheduleMs'>
   destinationId: string
   backlog: Backlog
@@ -26,6 +27,8 @@ export interface ClaimingDeps {
 const CLAIM_BYTES = 256 * 1024
 /** What a lane may claim even if other lanes have filled the memory. */
 const RESERVED_BYTES = 64 * 1024
+/** A lane that holds less claims ahead, because a claim may wait for large commits, and the receiver would get nothing meanwhile. */
+const AHEAD_BYTES = 1536 * 1024
 const CLAIM_FRESH = 256
 const CLAIM_RETRIES = 64
 const CLAIM_RETRY_MS = 1_000
@@ -54,7 +57,7 @@ export class Claiming {
     const { store, destinationId, backlog, queue } = this.#deps
     const maxRetries = !backlog.hasDueRetries(nowMs) || queue.hasRetries ? 0 : probe ? 1 : CLAIM_RETRIES
     // A retry is the better probe: a first attempt would start a retry window.
-    const freshWait = backlog.hasFresh && !queue.hasFresh && !(probe && maxRetries > 0)
+    const freshWait = backlog.hasFresh && (!queue.hasFresh || this.#mayClaimAhead(probe)) && !(probe && maxRetries > 0)
     const maxFresh = !freshWait ? 0 : probe ? 1 : CLAIM_FRESH
     if (maxRetries + maxFresh === 0) return
     const maxBytes = this.#roomBytes()
@@ -76,6 +79,11 @@ export class Claiming {
         this.#deps.failed()
       },
     )
+  }
+
+  #mayClaimAhead(probe: boolean): boolean {
+    const { memory, held } = this.#deps
+    return !probe && held.bytes < AHEAD_BYTES && memory.isHalfFree
   }
 
   #roomBytes(): number {

@@ -8,6 +8,7 @@
 import { kindOf } from '../../destinations/kinds.ts'
 import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
+import type { IngestPacing, LaneNeed } from '../../timing/ingest-pacing.ts'
 import { type DeliveryEvents, emitAttempts } from '../events.ts'
 import type { Sender } from '../sending/attempt.ts'
 import { type Flight, Flights, slotsFor, UNWRITABLE } from '../sending/flights.ts'
@@ -24,6 +25,7 @@ import { chargeOf, type Memory } from './memory.ts'
 import { Schedule } from './schedule.ts'
 import { SendQueue } from './send-queue.ts'
 import type { Slots, SlotUser } from './slots.ts'
+import { Slowdown } from './slowdown.ts'
 import type { SetTimer } from './timers.ts'
 
 /** What all lanes share. */
@@ -36,6 +38,7 @@ export interface LaneDeps {
   setTimer: SetTimer
   random: () => number
   events: DeliveryEvents
+  pacing: Pick<IngestPacing, 'report' | 'used'>
 }
 
 /** The most requests to URLs that have not answered although another URL has accepted the message. Above that, their deliveries count as in flight. */
@@ -54,6 +57,9 @@ export class Lane implements SlotUser {
   readonly #expiryCheck: ExpiryCheck
   readonly #schedule: Schedule
   readonly #flights: Flights
+  readonly #slowdown: Slowdown
+  /** As last reported. */
+  #need: LaneNeed = 'none'
   #inFlight = 0
   #inFlightRetries = 0
   #trailing = 0
@@ -63,7 +69,8 @@ export class Lane implements SlotUser {
   constructor(destination: Destination, deps: LaneDeps) {
     this.destination = destination
     this.#deps = deps
-    const { store, sender, clock, setTimer, events } = deps
+    const { store, sender, clock, setTimer, events, pacing } = deps
+    this.#slowdown = new Slowdown(pacing)
     const own = { ...deps, destination: () => this.destination, backlog: this.#backlog, queue: this.#queue }
     this.#batchBuffer = new BatchBuffer(
       setTimer,
@@ -221,7 +228,7 @@ export class Lane implements SlotUser {
   }
 
   pump(): void {
-    if (this.#gate.isHeld) return
+    if (this.#gate.isHeld) return this.#reportNeed('none')
     // With no room for more shipments, waiting would not make the batch larger.
     if (this.#held.isNearlyFull) this.#batchBuffer.close()
     const now = this.#now
@@ -236,6 +243,14 @@ export class Lane implements SlotUser {
     // more than the shipments that are held.
     if (allowed > 0 && !(onlyProbes && (this.#inFlight > 0 || this.#held.bytes > 0))) this.#claiming.claimIfNeeded(now, onlyProbes)
     this.#schedule.set(this.destination, now)
+    const mayWait = this.#backlog.hasFresh && !this.#gate.isBlocked(now)
+    this.#reportNeed(!mayWait ? 'none' : this.#slowdown.isSlowed ? 'behind' : 'waiting')
+  }
+
+  #reportNeed(need: LaneNeed): void {
+    if (need === this.#need) return
+    this.#need = need
+    this.#deps.pacing.report(this.destination.id, need)
   }
 
   // ── In flight ──
@@ -245,6 +260,7 @@ export class Lane implements SlotUser {
     this.#inFlight++
     if (task.retry) this.#inFlightRetries++
     this.#gate.started()
+    if (this.#need !== 'none') this.#slowdown.started(unit)
     this.#flights.start(this.destination, task, unit)
   }
 
@@ -253,6 +269,7 @@ export class Lane implements SlotUser {
     const { task, unit, results, left, trailing } = flight
     if (trailing) this.#trailing--
     this.#deps.slots.release(1, trailing)
+    this.#slowdown.answered(unit)
     if (!flight.delivered && results.at(-1)?.outcome.verdict === 'success') {
       flight.delivered = true
       this.#held.change(task, () => task.deliver(unit, results))
@@ -289,6 +306,7 @@ export class Lane implements SlotUser {
 
   #onAllAnswered(flight: Flight, slots: number): void {
     const { task, unit, results, trailing } = flight
+    this.#slowdown.answered(unit)
     if (trailing) this.#trailing--
     else this.#leftFlight(flight)
     try {
@@ -331,6 +349,7 @@ export class Lane implements SlotUser {
   /** Starts no more requests and releases what has not been started. Resolves when nothing is in flight or being recorded. */
   stop(): Promise<void> {
     this.#gate.stop()
+    this.#reportNeed('none')
     this.#deps.slots.cancelWait(this)
     this.#schedule.cancel()
     this.#releaseUnstarted()

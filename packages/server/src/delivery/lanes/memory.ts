@@ -25,6 +25,10 @@ export class Memory {
     return this.#limitBytes - this.#heldBytes
   }
 
+  get isHalfFree(): boolean {
+    return this.#heldBytes * 2 < this.#limitBytes
+  }
+
   tryReserve(bytes: number): boolean {
     if (bytes > this.freeBytes) return false
     this.#heldBytes += bytes

@@ -1,0 +1,42 @@
+// Whether ingest slows a lane down: judged by requests that are watched one at a time. A receiver that answers faster than the
+// main thread gets to its answer waits for at most one turn of ingest, and that turn is most of the request's duration. A receiver that is slow
+// itself takes many turns, or most of its time passes without ingest. A request during which ingest did nothing says nothing.
+
+import type { IngestPacing } from '../../timing/ingest-pacing.ts'
+
+type Used = IngestPacing['used']
+
+/** Several requests decide, so that one that happens to be slow, or quick, changes nothing. */
+const MAX_SCORE = 4
+const SLOWED_FROM = 2
+
+export class Slowdown {
+  readonly #pacing: Pick<IngestPacing, 'used'>
+  #watched: object | null = null
+  #before: Used = { turns: 0, busyMs: 0, nowMs: 0 }
+  #score = 0
+
+  constructor(pacing: Pick<IngestPacing, 'used'>) {
+    this.#pacing = pacing
+  }
+
+  get isSlowed(): boolean {
+    return this.#score >= SLOWED_FROM
+  }
+
+  started(request: object): void {
+    if (this.#watched !== null) return
+    this.#watched = request
+    this.#before = this.#pacing.used
+  }
+
+  answered(request: object): void {
+    if (request !== this.#watched) return
+    this.#watched = null
+    const { turns, busyMs, nowMs } = this.#pacing.used
+    const usedTurns = turns - this.#before.turns
+    if (usedTurns === 0) return
+    const isSlowed = usedTurns <= 2 && (busyMs - this.#before.busyMs) * 3 >= nowMs - this.#before.nowMs
+    this.#score = Math.min(MAX_SCORE, Math.max(0, this.#score + (isSlowed ? 1 : -1)))
+  }
+}
