@@ -7,14 +7,7 @@ import { parseArgs } from 'node:util'
 import { machineText, targetsText } from '../client/report.ts'
 import { type Backlog, type BacklogKind, copyOf, createBacklog } from './backlog.ts'
 import { startPostgres, startRedis } from './databases.ts'
-import {
-  EVENT_BYTES,
-  EVENTS_PER_LARGE_REQUEST,
-  EVENTS_PER_REQUEST,
-  eventBytesIn,
-  MAX_EVENTS_PER_REQUEST,
-  SHORT_EVENT_BYTES,
-} from './events.ts'
+import { EVENTS_PER_LARGE_REQUEST, EVENTS_PER_REQUEST, MAX_EVENTS_PER_REQUEST, SHORT_EVENT_BYTES } from './events.ts'
 import { installPeers } from './install.ts'
 import { backlogTargets, backlogText } from './large-backlog-report.ts'
 import { createPrograms, type Program, type ProgramName, versionOf } from './programs.ts'
@@ -37,6 +30,8 @@ const SCENARIOS = ['delivery', 'ingest', 'idle', 'flood', 'cost', 'dead', 'satur
 const SEPARATE = ['backlog'] as const
 const NAMES = [...SCENARIOS, ...SEPARATE]
 type Scenario = (typeof NAMES)[number]
+/** The scenarios that compare two versions. */
+const COMPARED: string[] = ['delivery', 'ingest', 'idle'] satisfies Scenario[]
 
 const HELP = `Compares the service with the limit of its building blocks, graphile-worker, BullMQ and bare Fastify.
 
@@ -64,7 +59,8 @@ if (options.help) {
   process.stdout.write(HELP)
   process.exit()
 }
-const only = (options.only ?? []).flatMap((names) => names.split(','))
+const named = (options.only ?? []).flatMap((names) => names.split(','))
+const only = named.length === 0 && options['one-core'] ? COMPARED : named
 const unknown = only.filter((name) => !NAMES.includes(name as Scenario))
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
 const tries = Number(options.tries)
@@ -81,8 +77,8 @@ if (!sizes.every((size) => Number.isInteger(size) && size >= 1 && size <= MAX_EV
   console.error(`--sizes must be whole numbers from 1 to ${MAX_EVENTS_PER_REQUEST}, separated by commas, not ${options.sizes}`)
   process.exit(2)
 }
-if (options['one-core'] && options.before === undefined) {
-  console.error('--one-core compares two versions: name a checkout of the other one with --before FOLDER')
+if (options['one-core'] && (options.before === undefined || only.some((name) => !COMPARED.includes(name)))) {
+  console.error(`--one-core compares two versions: it needs --before FOLDER, and measures only ${COMPARED.join(', ')}`)
   process.exit(2)
 }
 if (options['one-core'] && spawnSync('taskset', ['--version']).status !== 0) {
@@ -191,7 +187,9 @@ const report = [
     .filter(Boolean)
     .join('\n'),
   `Median (min–max) of the rounds; ratios are computed within a round. One sender, one receiver, \`track\` events of 700 bytes, batches of 15
-over 16 connections unless a table says otherwise.${sizes.some((size) => eventBytesIn(size) < EVENT_BYTES) ? ` Events of batches of ${MAX_EVENTS_PER_REQUEST} have ${SHORT_EVENT_BYTES} bytes.` : ''}${options['one-core'] ? ' The versions ran on one core.' : ''}${options.quick ? ' A quick run: fewer events and smaller backlogs than the targets assume.' : ''}`,
+over 16 connections unless a table says otherwise; events in batches of 1,000 have ${SHORT_EVENT_BYTES} bytes.${options['one-core'] ? ' The service ran on one core.' : ''}${
+    options.quick ? ' A quick run: fewer events and smaller backlogs than the targets assume.' : ''
+  }`,
   '## Targets',
   targetsText(judged),
   ...section('delivery', 'In → durable → POST out → outcome durable', () => deliveryText(programs, results.delivery)),

@@ -2,12 +2,15 @@
 // thread takes HTTP, parses, commits to SQLite and answers; two-thread-sender.ts signs and sends. It does not validate,
 // deduplicate or retry, loses pending messages when it dies, and its memory is unbounded.
 //
-// Tried in alternating runs of 45,000 events in batches of 15, on two cores with other work (events/s, CPU µs per event):
-// - parsing and JSON.stringify here, so that the sender only signs and posts: 25,500, 50 µs; 29,100, 45 µs with 32 connections
-// - parsing and JSON.stringify in the sender, nothing here: 25,700, 47 µs; but then a 200 is answered to what may not be JSON
-// - parsing here, and parsing again and JSON.stringify in the sender: 24,900, 52 µs
-// - the request API of undici instead of its dispatch API: 17,000, 79 µs
-// - bodies as strings instead of buffers: no difference beyond noise; nor a young generation of 16 MB
+// Variants, in alternating runs of 45,000 events in batches of 15 on two cores with other work, so that CPU time per event says more than
+// events per second:
+// - this one, JSON.parse and JSON.stringify in this thread and 32 connections: 45 µs, and 38 µs since the messages are written into one buffer
+// - the same with 64 connections: 50 µs; see two-thread-sender.ts for other numbers
+// - JSON.parse and JSON.stringify in the sender: 47 µs, but then a 200 is answered to what may not be JSON
+// - JSON.parse in both threads and JSON.stringify in the sender: 52 µs
+// - SQLite in the sender: 42 µs against 38 µs; the same CPU time with batches of 1 and of 1,000
+// - undici's request API instead of its dispatch API: 79 µs
+// - message bodies as strings, another size of the young generation, single-threaded garbage collection: no difference beyond noise
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -81,14 +84,21 @@ function commit(): void {
 
 /** One transfer for all messages of a commit: their bytes, and for each request its id, its number of messages and their lengths. */
 function handOver(sender: Worker, requests: Arrived[], ids: number[]): void {
-  const plan: number[] = []
+  const numbers: number[] = []
+  let total = 0
   for (const [index, { messages }] of requests.entries()) {
-    plan.push(ids[index] ?? 0, messages.length)
-    for (const message of messages) plan.push(Buffer.byteLength(message))
+    numbers.push(ids[index] ?? 0, messages.length)
+    for (const message of messages) {
+      const length = Buffer.byteLength(message)
+      numbers.push(length)
+      total += length
+    }
     owed += messages.length
   }
-  const text = requests.map(({ messages }) => messages.join('')).join('')
-  const bytes = new TextEncoder().encode(text)
-  const lengths = Float64Array.from(plan)
-  sender.postMessage({ plan: lengths, bytes }, [lengths.buffer, bytes.buffer])
+  const bytes = new Uint8Array(total)
+  const buffer = Buffer.from(bytes.buffer)
+  let at = 0
+  for (const { messages } of requests) for (const message of messages) at += buffer.write(message, at)
+  const plan = Float64Array.from(numbers)
+  sender.postMessage({ plan, bytes }, [plan.buffer, bytes.buffer])
 }
