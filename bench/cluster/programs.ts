@@ -1,11 +1,11 @@
-// What is measured: the service on PostgreSQL as one node and as two, and graphile-worker on the same server.
+// What is measured: the service on PostgreSQL with one to four nodes, each a process, and graphile-worker on the same server.
 
 import type { Postgres } from '../service/databases.ts'
 import { graphileWorker, lineDisagreement, type Program, type RunningProgram } from '../service/programs.ts'
 import { cliOf, type Service, startNode } from '../service/service.ts'
 
-export const KEYS = ['one', 'before', 'two', 'graphile-worker', 'graphile-worker-tuned'] as const
-export type Key = (typeof KEYS)[number]
+export const NODES = ['one', 'two', 'three', 'four'] as const
+export type Key = (typeof NODES)[number] | 'before' | 'graphile-worker' | 'graphile-worker-tuned'
 
 export interface Competitor {
   key: Key
@@ -19,17 +19,18 @@ export interface Competitor {
 export function createCompetitors(postgres: Postgres, before: string | undefined): Competitor[] {
   const documented = graphileWorker(postgres, 'documented')
   const tuned = graphileWorker(postgres, 'tuned')
-  const one: Competitor = { key: 'one', title: 'Switchyard, one node', processes: 1, start: (place) => startNodes(postgres, 1, place) }
+  const nodes = NODES.map((key, at): Competitor => {
+    const processes = at + 1
+    const title = `Switchyard, ${key} ${processes === 1 ? 'node' : 'nodes'}`
+    return { key, title, processes, start: (place) => startNodes(postgres, processes, place) }
+  })
   if (before !== undefined) {
     const cli = cliOf(before)
-    return [
-      one,
-      { key: 'before', title: 'Switchyard before, one node', processes: 1, start: (place) => startNodes(postgres, 1, place, cli) },
-    ]
+    const title = 'Switchyard before, one node'
+    return [...nodes.slice(0, 1), { key: 'before', title, processes: 1, start: (place) => startNodes(postgres, 1, place, cli) }]
   }
   return [
-    one,
-    { key: 'two', title: 'Switchyard, two nodes', processes: 2, start: (place) => startNodes(postgres, 2, place) },
+    ...nodes,
     { key: 'graphile-worker', title: documented.title, processes: 1, start: (place) => documented.start(place) },
     { key: 'graphile-worker-tuned', title: tuned.title, processes: 1, start: (place) => tuned.start(place) },
   ]

@@ -1,5 +1,5 @@
-// Entry of the cluster benchmark: the service on PostgreSQL against graphile-worker on the same server in the same run, two
-// nodes against one, what an event and a claim cost, and how soon the work of a killed node is delivered. It writes into the repository only the file that --markdown names.
+// Entry of the cluster benchmark: the service on PostgreSQL with one to four nodes, against graphile-worker on the
+// same server in the same run, what an event and a claim cost, and how soon the work of a killed node is delivered. It writes into the repository only the file that --markdown names.
 
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -12,14 +12,14 @@ import { noiseText } from '../service/report.ts'
 import { createRoundRunner, type Round } from '../service/rounds.ts'
 import { type DeliveryRun, measureDelivery } from '../service/scenarios/delivery.ts'
 import { type ClaimsRun, measureClaims } from './claims.ts'
-import { createCompetitors, type Key } from './programs.ts'
+import { createCompetitors, type Key, NODES } from './programs.ts'
 import { measureTrips, type TripsRun } from './round-trips.ts'
 import { measureTakeover, type TakeoverRun } from './takeover.ts'
 
 const SCENARIOS = ['delivery', 'trips', 'claims', 'takeover'] as const
 type Scenario = (typeof SCENARIOS)[number]
 
-const HELP = `Measures the service on PostgreSQL: against graphile-worker, two nodes against one, the cost of an event and of a claim, and the time
+const HELP = `Measures the service on PostgreSQL: against graphile-worker, with one to four nodes, the cost of an event and of a claim, and the time
 until the work of a killed node is delivered.
 
 usage: npm run bench:cluster -- [options]
@@ -117,6 +117,8 @@ if (options.markdown) writeFileSync(options.markdown, `${report}\n`)
 process.exit(options.check && (roundRunner.failures.length > 0 || judged.some(({ isMet }) => isMet === false)) ? 1 : 0)
 
 function targets(): PerformanceTarget[] {
+  const toTuned = NODES.map((key) => ratios(key, 'graphile-worker-tuned'))
+  const best = toTuned.reduce((a, b) => ((b?.median ?? 0) > (a?.median ?? 0) ? b : a), undefined)
   const oneToGraphile = ratios('one', 'graphile-worker')
   const twoToOne = ratios('two', 'one')
   const oneToBefore = ratios('one', 'before')
@@ -130,6 +132,12 @@ function targets(): PerformanceTarget[] {
       '≥ 2 × graphile-worker on the same server',
       spread(oneToGraphile),
       oneToGraphile && oneToGraphile.median >= 2,
+    ),
+    target(
+      'in → durable → out → recorded, the best number of nodes',
+      '≥ 3 × graphile-worker, tuned',
+      best === undefined ? '–' : `${spread(best)} with ${NODES[toTuned.indexOf(best)]}`,
+      best && best.median >= 3,
     ),
     ...(oneToBefore === undefined
       ? []
@@ -181,6 +189,17 @@ function ratios(one: Key, other: Key): Spread | undefined {
   )
 }
 
+/** How many times the CPU time of this program, with that of its database, graphile-worker needs for the same event. */
+function cpuRatios(key: Key): Spread | undefined {
+  const cpu = (run: DeliveryRun) => run.cpuUsPerEvent + run.databaseCpuUsPerEvent
+  return spreadOf(
+    delivery.flatMap((round) => {
+      const [mine, its] = [round.get(key), round.get('graphile-worker-tuned')]
+      return mine && its ? [cpu(its) / cpu(mine)] : []
+    }),
+  )
+}
+
 function deliveryText(): string {
   const rows = competitors.map(({ key, title }) => {
     const runs = delivery.flatMap((round) => round.get(key) ?? [])
@@ -192,14 +211,28 @@ function deliveryText(): string {
       String(runs.length),
       of((run) => run.eventsPerSecond),
       spreadText(ratios(key, 'graphile-worker'), 2),
+      spreadText(ratios(key, 'graphile-worker-tuned'), 2),
       of((run) => run.acknowledgedPerSecond),
       of((run) => run.cpuUsPerEvent),
       of((run) => run.databaseCpuUsPerEvent),
+      spreadText(cpuRatios(key), 2),
       of((run) => run.peakRssBytes / 1e6),
       `${complaints.length === 0 ? 'all' : complaints.join(', ')}, ${twice > 0 ? `${twice} twice` : 'each once'}`,
     ]
   })
-  const head = ['Program', 'Rounds', 'Events/s', '× graphile', 'Acknowledged/s', 'CPU µs/event', 'Database µs', 'Peak MB', 'Received']
+  const head = [
+    'Program',
+    'Rounds',
+    'Events/s',
+    '× graphile',
+    '× tuned',
+    'Acknowledged/s',
+    'CPU µs/event',
+    'Database µs',
+    'CPU of tuned ÷ its own',
+    'Peak MB',
+    'Received',
+  ]
   return tableText(head, rows, (column) => column === 0 || column === head.length - 1)
 }
 

@@ -2,6 +2,8 @@
 // a UUID that looks random like those of clients (sequential ids would favour any index), but the event's number can be decoded from it, so that
 // the receiver identifies an event in a few nanoseconds.
 
+import { randomInt } from 'node:crypto'
+
 export const EVENT_BYTES = 700
 export const EVENTS_PER_REQUEST = 15
 /** The largest batch of such events that the tracking API accepts: 500 KB. */
@@ -10,6 +12,8 @@ export const EVENTS_PER_LARGE_REQUEST = 690
 export const SHORT_EVENT_BYTES = 500
 export const MAX_EVENTS_PER_REQUEST = 1_000
 
+/** Differs in every run, because a store that is kept would drop the ids of an earlier run as duplicates. */
+const SALT = randomInt(2 ** 32)
 const ID_LENGTH = 36
 const PLACEHOLDER = '00000000-0000-4a7b-8c1d-0000'
 const EVENT_NAMES = ['Order Completed', 'Product Viewed', 'Cart Updated', 'Signup Finished', 'Invoice Paid', 'Plan Changed']
@@ -85,7 +89,7 @@ export function stampIds({ bytes, idOffsets }: Template, first: number): void {
   for (let index = 0; index < idOffsets.length; index += 1) {
     const at = idOffsets[index] ?? 0
     const low = mix(first + index)
-    const high = mix(low ^ 0x9e3779b9)
+    const high = mix(low ^ SALT)
     writeHex(bytes, at, low >>> 16)
     writeHex(bytes, at + 4, low & 0xffff)
     writeHex(bytes, at + 9, high >>> 16)

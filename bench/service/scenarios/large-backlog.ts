@@ -8,9 +8,9 @@ import { type Backlog, createBacklog, type StorePlace, sqliteIn } from '../backl
 import { type Postgres, startPostgres } from '../databases.ts'
 import { nowMs } from '../http-message.ts'
 import { peakRssBytes } from '../process-stats.ts'
-import { createFolder } from '../processes.ts'
+import { createFolder, pause } from '../processes.ts'
 import type { RoundRunner } from '../rounds.ts'
-import { startNode } from '../service.ts'
+import { type Service, startNode } from '../service.ts'
 import type { CostRound } from '../targets.ts'
 import type { Traffic } from '../traffic.ts'
 import { measureCostAt, untilQuiet } from './cpu-cost.ts'
@@ -48,6 +48,7 @@ const BYTES_PER_EVENT_IN_SMALL_REQUESTS = { sqlite: 1_100, postgres: 1_600 }
 /** PostgreSQL keeps up to max_wal_size of WAL. */
 const MORE_BYTES = { sqlite: 1e9, postgres: 9e9 }
 const LARGE_REQUEST = 100
+const DELIVERED_LIMIT_MS = 120_000
 const KEPT_FILE = 'backlog.json'
 
 type CreatePlace = (folder: string) => Promise<StorePlace>
@@ -85,7 +86,10 @@ export async function measureLargeBacklog(
       const service = await filled.place.start()
       try {
         await untilQuiet(() => [service.pid])
-        return { pages: await measurePages(service, filled), peak: peakRssBytes(service.pid) }
+        const pages = await measurePages(service, filled)
+        // Otherwise the next run with this store would receive events of this one.
+        await untilDelivered(service, filled.healthyId)
+        return { pages, peak: peakRssBytes(service.pid) }
       } finally {
         await service.stop()
       }
@@ -117,6 +121,15 @@ async function keptBacklog(traffic: Traffic, keep: string | undefined, createPla
   await service.setUrl(kept.healthyId, `${traffic.receiverUrl}/`)
   await service.stop()
   return kept
+}
+
+async function untilDelivered(service: Service, destinationId: string): Promise<void> {
+  const limit = nowMs() + DELIVERED_LIMIT_MS
+  const isPending = async () => (await service.ledger()).some((line) => line.destinationId === destinationId && line.pending > 0)
+  while (await isPending()) {
+    if (nowMs() > limit) throw new Error('events of a killed service were not delivered in time')
+    await pause(100)
+  }
 }
 
 function postgresOn(server: Postgres, folder: string): StorePlace {
