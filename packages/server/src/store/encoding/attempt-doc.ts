@@ -37,10 +37,14 @@ export interface AttemptDoc {
 export function writeAttemptDoc({ requests, finals }: Pick<AttemptRecord, 'requests' | 'finals'>): string {
   const urls: string[] = []
   const stored: StoredRequest[] = []
-  for (const request of requests) {
-    const shown = hiddenUrl(request.url)
-    let url = urls.indexOf(shown)
-    if (url === -1) url = urls.push(shown) - 1
+  let url = -1
+  for (const [at, request] of requests.entries()) {
+    // Nearly always the URL of the request before. Hiding the query of a URL takes 0.9 µs.
+    if (request.url !== requests[at - 1]?.url) {
+      const shown = hiddenUrl(request.url)
+      url = urls.indexOf(shown)
+      if (url === -1) url = urls.push(shown) - 1
+    }
     const { startedAtMs, status, totalMs, firstByteMs, address, indexes, dnsMs, connectMs, tlsMs, reason, error, responseStart } = request
     // A success over a reused connection, which nearly all requests are, has no further fields.
     if (reason === null && connectMs === null && dnsMs === null && tlsMs === null && error === null && responseStart === null)
