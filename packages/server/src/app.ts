@@ -13,8 +13,8 @@ import { apiDocument } from './control/openapi/api-document.ts'
 import { generateWriteKey } from './control/sources/sources.ts'
 import { registerDashboard } from './dashboard/dashboard.ts'
 import { createDelivery } from './delivery/delivery.ts'
+import { openInlineSender, openSenderThreads } from './delivery/senders/open-senders.ts'
 import { createAddressGuard } from './delivery/sending/address-guard.ts'
-import { createSender } from './delivery/sending/attempt.ts'
 import { createDialCheck } from './delivery/sending/dial-check.ts'
 import { registerDocs } from './docs/docs.ts'
 import { ApiError, errorBody } from './errors.ts'
@@ -90,13 +90,18 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   })
   const clock = (parts.clock ?? createClock)(store.scheduleStartMs)
   store.useClock(clock)
-  const guard = createAddressGuard({ allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] })
-  const sender = createSender({ guard, lookup: parts.lookup, ca: parts.ca, now: () => clock.wallMs(), closeGraceMs: 200 })
+  const allowed = { allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] }
+  const guard = createAddressGuard(allowed)
+  const sending = { guard: allowed, ca: parts.ca, closeGraceMs: 200 }
+  const senders =
+    parts.lookup || parts.clock
+      ? openInlineSender({ ...sending, lookup: parts.lookup, now: () => clock.wallMs() })
+      : openSenderThreads(1, sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced') })
   const observer = createObserver({ store, clock, log, metrics, version: VERSION })
   const pacing = new IngestPacing()
   const delivery = createDelivery({
     store,
-    sender,
+    senders,
     clock,
     events: observer.delivery,
     pacing,

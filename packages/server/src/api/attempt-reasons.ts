@@ -26,6 +26,10 @@ export const REASONS = {
   invalid_request: ['permanent', 'The URL or a header cannot be sent in an HTTP request.'],
   // Caused by the service itself; these say nothing about the receiver.
   internal_error: ['temporary', 'The service could not send the request because of an internal error.'],
+  sender_lost: [
+    'temporary',
+    'The part of the service that sends requests failed before the receiver answered. The request may have arrived.',
+  ],
   aborted: ['temporary', 'The service stopped before the receiver answered.'],
 } as const satisfies Record<string, readonly [verdict: 'temporary' | 'permanent', sentence: string]>
 

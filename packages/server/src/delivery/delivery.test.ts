@@ -21,7 +21,7 @@ test('accepted messages are delivered from memory and recorded, with nothing rea
   assert.deepEqual([rig.claimed, rig.settlements.length, rig.releases], [0, 1, []])
   await rig.untilIdle()
   assert.deepEqual(
-    rig.attempts.map(({ messageId, attempt, count, url }) => [messageId, attempt, count, url]),
+    rig.attempts.map(({ messages, attempt, count, url }) => [messages[0]?.messageId, attempt, count, url]),
     sent.map((id) => [id, 1, 1, receiver.url]),
   )
   const { breaker, inFlight, success, nextAttemptAtMs, urls } = rig.delivery.health(destination.id) ?? assert.fail()
@@ -357,9 +357,9 @@ test('shipments that arrive after the stop are recorded or released, and leave n
   assert.ok(claimed)
   await rig.delivery.stop(0)
   // The user of the first message was deleted in the meantime, which is recorded as the outcome.
-  const contents = new Map([...claimed.contents].map(([id, content]) => [id, { ...content, items: [null, ...content.items.slice(1)] }]))
+  const bodies = new Map([...claimed.bodies].map(([id, body]) => [id, body.without([0])]))
   rig.memory.add(chargeOf(claimed.bytes))
-  rig.consumer.deliver({ ...claimed, contents })
+  rig.consumer.deliver({ ...claimed, bodies })
   await rig.untilLedger(destination, { cancelled: 1, pending: 1 })
   await rig.untilStoreAnswered()
   assert.deepEqual([rig.clock.timers, rig.memory.heldBytes, rig.troubles], [0, 0, []])

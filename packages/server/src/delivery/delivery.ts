@@ -18,12 +18,13 @@ import { chargeOf, Memory } from './lanes/memory.ts'
 import { Slots } from './lanes/slots.ts'
 import { type SetTimer, systemTimer } from './lanes/timers.ts'
 import { type LaneState, Peers } from './peers.ts'
-import type { Sender } from './sending/attempt.ts'
+import type { Senders } from './senders/senders.ts'
+import type { Outcome } from './sending/outcome.ts'
 import { requestRecord } from './shipments/task.ts'
 
 export interface DeliveryOptions {
   store: Pick<Store, 'delivery' | 'configuration' | 'onConfiguration' | 'nodes'>
-  sender: Sender
+  senders: Senders
   clock: Clock
   events: DeliveryEvents
   random?: () => number
@@ -79,9 +80,9 @@ const MEMORY_BYTES = 24 * 1024 * 1024
 const RECORD_GRACE_MS = 2_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { store, sender, clock, events, random = Math.random, setTimer = systemTimer } = options
+  const { store, senders, clock, events, random = Math.random, setTimer = systemTimer } = options
   const { slots = new Slots(SLOTS), memory = new Memory(MEMORY_BYTES), pacing = new IngestPacing() } = options
-  const deps: LaneDeps = { store: store.delivery, sender, slots, memory, clock, setTimer, random, events, pacing }
+  const deps: LaneDeps = { store: store.delivery, senders, slots, memory, clock, setTimer, random, events, pacing }
   const lanes = new Map<string, Lane>()
   const removedLanes = new Set<Promise<void>>()
   let stopping = false
@@ -91,7 +92,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     for (const [id, lane] of lanes) {
       if (destinations.has(id)) continue
       lanes.delete(id)
-      const stopped = lane.stop().finally(() => removedLanes.delete(stopped))
+      const stopped = lane.stop().finally(() => {
+        removedLanes.delete(stopped)
+        senders.forget(id)
+      })
       removedLanes.add(stopped)
     }
     for (const [id, destination] of destinations) {
@@ -179,17 +183,51 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const startedAtMs = clock.wallMs()
       const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
       const kind = kindOf(destination)
-      const { headers, body } = kind.request(destination, [JSON.stringify(message)], destination.batch.size > 1, about)
-      const { timeoutMs } = destination
-      const verdictOf = kind.verdicts(destination)
-      const attempts = await Promise.all(
-        kind.targets(destination).map(async (url) => {
+      const isBatch = destination.batch.size > 1
+      const text = JSON.stringify(message)
+      const { headers, body } = kind.request(destination, [text], isBatch, about)
+      const attempts = await new Promise<TestAttempt[]>((resolve) => {
+        const urls = kind.targets(destination)
+        const outcomes: Outcome[] = []
+        let left = urls.length
+        const segment = { sourceId: '', receivedAtMs: startedAtMs, ip: null, browser: false, trace: null }
+        senders.start({
+          destination,
+          isBatch,
+          attempt: 1,
+          replay: false,
+          startedAtMs,
           // The response of the receiver is part of the test result, on success too.
-          const outcome = await sender.send({ url, headers, body, timeoutMs, verdictOf, keepAnswer: true })
-          const { indexes: _, ...record } = requestRecord(url, startedAtMs, outcome, [])
-          return record
-        }),
-      )
+          keepAnswer: true,
+          urls: urls.map((_, at) => at),
+          // Its id is test-TIME, as in `about`.
+          messages: [
+            {
+              content: {
+                origin: 'test',
+                body: { about: segment, bytes: Buffer.from(text), absent: [] },
+                isText: true,
+                indexes: [startedAtMs],
+                loaded: null,
+              },
+              index: startedAtMs,
+            },
+          ],
+          answered(at, outcome) {
+            outcomes[at] = outcome
+            left--
+            if (left > 0) return
+            resolve(
+              urls.map((url, nth) => {
+                const { indexes: _, ...record } = requestRecord(url, startedAtMs, outcomes[nth] as Outcome, [])
+                return record
+              }),
+            )
+          },
+          unsendable: () => resolve([]),
+          bug: (text) => events.trouble(destination, new Error(text)),
+        })
+      })
       return { request: { headers: headerObject(headers), body }, attempts }
     },
 
@@ -208,7 +246,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const stopped = Promise.all([...[...lanes.values()].map((lane) => lane.stop()), ...removedLanes])
       await withTimeout(graceMs, stopped)
       // Requests still in flight end as `aborted`, which the lanes treat as not started.
-      await sender.close()
+      await senders.close()
       await withTimeout(RECORD_GRACE_MS, stopped)
     },
   }

@@ -6,7 +6,8 @@ import type { Destination, Settlement } from '../store/store.ts'
 import type { BreakerState } from './lanes/breaker.ts'
 import type { Flight } from './sending/flights.ts'
 import type { Outcome } from './sending/outcome.ts'
-import { type Member, traceOf } from './shipments/task.ts'
+import type { Member } from './shipments/member.ts'
+import { traceOf } from './shipments/task.ts'
 
 export type { Verdict } from '../destinations/kind.ts'
 export type { BreakerState } from './lanes/breaker.ts'
@@ -15,10 +16,10 @@ export type { BreakerState } from './lanes/breaker.ts'
 export interface AttemptEvent {
   destination: Destination
   deliveryId: string
-  messageId: string | null
-  /** The source of the first message, to which the ids above belong as well. */
+  /** The source of the first message, to which the delivery id belongs as well. */
   sourceId: string
   count: number
+  /** Reading a field of a message, except its source and its time, parses the messages again. */
   messages: readonly AttemptedMessage[]
   /** From 1. */
   attempt: number
@@ -70,7 +71,7 @@ export interface DeliveryEvents {
 }
 
 export function emitAttempts(events: DeliveryEvents, destination: Destination, { unit, deliveryId, results }: Flight): void {
-  const { shipment, messageId, sourceId } = unit.members[0] as Member
+  const { shipment, sourceId } = unit.members[0] as Member
   const { replay } = shipment
   const messages = unit.members
   const traceId = traceIdOf(traceOf(unit))
@@ -83,7 +84,6 @@ export function emitAttempts(events: DeliveryEvents, destination: Destination, {
     events.attempted({
       destination,
       deliveryId,
-      messageId,
       sourceId,
       count: messages.length,
       messages,

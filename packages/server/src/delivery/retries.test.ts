@@ -300,7 +300,7 @@ test('while the breaker is open, attempted deliveries expire at the end of their
   // All of them expire at the end of the window. Probes alone would end one per minute.
   await advanceUntil(rig, 10_000, () => rig.clock.scheduleMs() >= startedAtMs + 11 * MINUTE_MS)
   const { expired, pending } = await rig.ledger(destination)
-  const tried = new Set(rig.attempts.map(({ messageId }) => messageId)).size
+  const tried = new Set(rig.attempts.map(({ deliveryId }) => deliveryId)).size
   assert.ok(expired >= 40 && expired <= tried, `${expired} of ${tried}`)
   assert.equal(pending, 50 - expired)
   const { data } = await rig.store.history.deliveries({ state: 'expired' }, { limit: 100, cursor: null })

@@ -355,12 +355,12 @@ function messageJson(content: SegmentContent, index: number): string | null {
 function attemptJson({ destination, startedAtMs, outcome, messages, ...about }: AttemptEvent): string {
   // Parsed from the JSON that was sent, so that nothing extra is kept in memory for possible listeners.
   const content = contentOf(messages[0]?.json)
-  const { deliveryId, messageId, sourceId, count, attempt, replay, traceId, url } = about
+  const { deliveryId, sourceId, count, attempt, replay, traceId, url } = about
   return JSON.stringify({
     at: isoTime(startedAtMs),
     destinationId: destination.id,
     deliveryId,
-    messageId,
+    messageId: messages[0]?.messageId ?? null,
     sourceId,
     type: messages[0]?.type ?? null,
     event: text(content['event']),

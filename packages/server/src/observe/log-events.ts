@@ -38,12 +38,12 @@ export function createEventLog(log: Log, wallMs: () => number): Watcher {
 }
 
 function fieldsOf(event: AttemptEvent): object {
-  const { destination, sourceId, deliveryId, messageId, count, attempt, traceId, url, outcome } = event
+  const { destination, sourceId, deliveryId, messages, count, attempt, traceId, url, outcome } = event
   return {
     destinationId: destination.id,
     sourceId,
     deliveryId,
-    messageId,
+    messageId: messages[0]?.messageId ?? null,
     messages: count,
     attempt,
     ...(traceId === null ? {} : { traceId }),

@@ -60,8 +60,9 @@ export class BatchBuffer {
   }
 
   hasAny(isDeleted: IsDeleted): boolean {
-    for (const { contents } of this.#shipments) {
-      for (const [segment, { sourceId, items }] of contents) {
+    for (const { bodies } of this.#shipments) {
+      for (const [segment, { content }] of bodies) {
+        const { sourceId, items } = content
         if (items.some((item) => item !== null && isDeleted(sourceId, segment, item))) return true
       }
     }

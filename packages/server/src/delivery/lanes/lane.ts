@@ -10,10 +10,11 @@ import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted } from '../
 import type { Clock } from '../../timing/clock.ts'
 import type { IngestPacing, LaneNeed } from '../../timing/ingest-pacing.ts'
 import { type DeliveryEvents, emitAttempts } from '../events.ts'
-import type { Sender } from '../sending/attempt.ts'
-import { type Flight, Flights, slotsFor, UNWRITABLE } from '../sending/flights.ts'
+import type { Senders } from '../senders/senders.ts'
+import { type Flight, Flights, slotsFor } from '../sending/flights.ts'
+import { isOwnFault } from '../sending/outcome.ts'
 import { HeldShipments } from '../shipments/held-shipments.ts'
-import { type HeldShipment, Task, type Unit } from '../shipments/task.ts'
+import { type HeldShipment, Task, type Unit, type Unsendable } from '../shipments/task.ts'
 import { Backlog } from './backlog.ts'
 import { BatchBuffer } from './batch-buffer.ts'
 import type { BreakerState, PeerReport } from './breaker.ts'
@@ -31,7 +32,7 @@ import type { SetTimer } from './timers.ts'
 /** What all lanes share. */
 export interface LaneDeps {
   store: DeliveryStore
-  sender: Sender
+  senders: Senders
   slots: Slots
   memory: Memory
   clock: Clock
@@ -69,7 +70,7 @@ export class Lane implements SlotUser {
   constructor(destination: Destination, deps: LaneDeps) {
     this.destination = destination
     this.#deps = deps
-    const { store, sender, clock, setTimer, events, pacing } = deps
+    const { store, senders, clock, setTimer, events, pacing } = deps
     this.#slowdown = new Slowdown(pacing)
     const own = { ...deps, destination: () => this.destination, backlog: this.#backlog, queue: this.#queue }
     this.#batchBuffer = new BatchBuffer(
@@ -108,10 +109,11 @@ export class Lane implements SlotUser {
       wake: () => this.pump(),
     })
     this.#flights = new Flights({
-      sender,
+      senders,
       clock,
       onAnswer: (flight) => this.#onAnswer(flight),
       onAllAnswered: (flight, slots) => this.#onAllAnswered(flight, slots),
+      onUnsendable: (flight, why, slots) => this.#onUnsendable(flight, why, slots),
       onError: (error) => events.trouble(this.destination, error),
     })
   }
@@ -328,6 +330,17 @@ export class Lane implements SlotUser {
     this.#endIfIdle()
   }
 
+  /** The sender found that the message was deleted, or that its stored bytes are damaged: nothing was sent. */
+  #onUnsendable(flight: Flight, why: Unsendable, slots: number): void {
+    const { task, unit } = flight
+    this.#leftFlight(flight)
+    this.#gate.withdrawn()
+    this.#held.change(task, () => task.endUnsent(unit, why))
+    this.#deps.slots.release(slots, false)
+    this.pump()
+    this.#endIfIdle()
+  }
+
   /** Applies the outcome to the health and the breaker of the destination. */
   #judgeReceiver(flight: Flight): void {
     const { results, delivered } = flight
@@ -335,7 +348,7 @@ export class Lane implements SlotUser {
     let judged = false
     for (const { url, outcome } of results) {
       // The result of a URL that has been replaced says nothing about the new URLs.
-      if (outcome === UNWRITABLE || !kindOf(destination).targets(destination).includes(url)) continue
+      if (isOwnFault(outcome) || !kindOf(destination).targets(destination).includes(url)) continue
       judged = true
       this.health.attempted(url, outcome.verdict === 'success', outcome.timings.totalMs)
     }

@@ -10,17 +10,17 @@ import {
   anywhere,
   assertFailed,
   assertTimedOut,
+  clientFor,
   httpReceiver,
   listening,
   PARTIAL_READ_MS,
   post,
   rawReceiver,
   SHORT_MS,
-  senderFor,
   statusAnswer,
   withResolvers,
 } from '../fixtures/attempts.ts'
-import { createSender, MAX_RESPONSE_BYTES } from './attempt.ts'
+import { createHttpClient, MAX_RESPONSE_BYTES } from './attempt.ts'
 import type { Outcome } from './outcome.ts'
 
 async function readAll(request: IncomingMessage): Promise<string> {
@@ -38,7 +38,7 @@ test('a message is posted with its headers and its length, and a 2xx is a succes
     })
   })
   const body = '{"name":"é ✓ 🎉"}'
-  const outcome = await post(senderFor(t), `${url}?a=b%20c`, { body, headers: ['Content-Type', 'application/json', 'X-Attempt', '1'] })
+  const outcome = await post(clientFor(t), `${url}?a=b%20c`, { body, headers: ['Content-Type', 'application/json', 'X-Attempt', '1'] })
   const { timings, ...rest } = outcome
   assert.deepEqual(rest, {
     verdict: 'success',
@@ -67,9 +67,9 @@ test('a body of bytes is posted unchanged, and an empty body with a content leng
       response.end()
     })
   })
-  const sender = senderFor(t)
-  await post(sender, url, { body: Buffer.from('[1,2]') })
-  await post(sender, url, { body: '' })
+  const client = clientFor(t)
+  await post(client, url, { body: Buffer.from('[1,2]') })
+  await post(client, url, { body: '' })
   assert.deepEqual(bodies, [
     ['[1,2]', '5'],
     ['', '0'],
@@ -81,7 +81,7 @@ test('every status gets its verdict, and a failure keeps the start of the respon
     request.resume()
     response.writeHead(Number(request.url?.slice(6))).end('why')
   })
-  const sender = senderFor(t)
+  const client = clientFor(t)
   const expected: [status: number, verdict: string][] = [
     [200, 'success'],
     [299, 'success'],
@@ -100,7 +100,7 @@ test('every status gets its verdict, and a failure keeps the start of the respon
     [600, 'permanent'],
   ]
   for (const [status, verdict] of expected) {
-    const outcome = await post(sender, `${url}/${status}`)
+    const outcome = await post(client, `${url}/${status}`)
     const failed = verdict !== 'success'
     assert.deepEqual(
       [outcome.verdict, outcome.status, outcome.reason, outcome.responseStart],
@@ -115,13 +115,13 @@ test('redirects are not followed', async (t) => {
     requests += 1
     statusAnswer(307, { Location: '/elsewhere' })(request, response)
   })
-  assertFailed(await post(senderFor(t), url), 'permanent', 'http_307')
+  assertFailed(await post(clientFor(t), url), 'permanent', 'http_307')
   assert.equal(requests, 1)
 })
 
 test('a 204 needs no body, and interim (1xx) responses are skipped', async (t) => {
-  const sender = senderFor(t)
-  assert.equal((await post(sender, await httpReceiver(t, statusAnswer(204)))).status, 204)
+  const client = clientFor(t)
+  assert.equal((await post(client, await httpReceiver(t, statusAnswer(204)))).status, 204)
   for (const interim of ['100 Continue', '100 Continue\r\n\r\nHTTP/1.1 100 Continue', '102 Processing', '103 Early Hints\r\nLink: </a>']) {
     const together = await rawReceiver(t, (socket) => {
       socket.write(`HTTP/1.1 ${interim}\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n`)
@@ -130,17 +130,17 @@ test('a 204 needs no body, and interim (1xx) responses are skipped', async (t) =
       socket.write(`HTTP/1.1 ${interim}\r\n\r\n`)
       setImmediate(() => setImmediate(() => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')))
     })
-    assert.equal((await post(sender, together)).status, 204, interim)
-    assert.equal((await post(sender, apart)).status, 200, interim)
-    assert.equal((await post(sender, apart)).timings.connectMs, null, `${interim}, reused`)
+    assert.equal((await post(client, together)).status, 204, interim)
+    assert.equal((await post(client, apart)).status, 200, interim)
+    assert.equal((await post(client, apart)).timings.connectMs, null, `${interim}, reused`)
   }
 })
 
 test('Retry-After is honoured on 429 and 503 only', async (t) => {
   const nowMs = Date.UTC(2030, 0, 1)
-  const sender = senderFor(t, { now: () => nowMs })
+  const client = clientFor(t, { now: () => nowMs })
   const asked = async (status: number, retryAfter: string): Promise<number | null> =>
-    (await post(sender, await httpReceiver(t, statusAnswer(status, { 'Retry-After': retryAfter })))).retryAfterMs
+    (await post(client, await httpReceiver(t, statusAnswer(status, { 'Retry-After': retryAfter })))).retryAfterMs
   assert.equal(await asked(429, '30'), 30_000)
   assert.equal(await asked(503, 'Tue, 01 Jan 2030 00:01:00 GMT'), 60_000)
   assert.equal(await asked(503, 'tomorrow'), null)
@@ -149,7 +149,7 @@ test('Retry-After is honoured on 429 and 503 only', async (t) => {
 
 test('a receiver that never answers times out', async (t) => {
   const url = await rawReceiver(t, () => undefined)
-  assertTimedOut(await post(senderFor(t), url, { timeoutMs: SHORT_MS }), /waiting for the response/)
+  assertTimedOut(await post(clientFor(t), url, { timeoutMs: SHORT_MS }), /waiting for the response/)
 })
 
 test('a receiver that sends its headers or its body one byte at a time causes a timeout, whatever the status', async (t) => {
@@ -159,10 +159,10 @@ test('a receiver that sends its headers or its body one byte at a time causes a 
     const timer = setInterval(() => socket.write('x'), 20)
     socket.once('close', () => clearInterval(timer))
   }
-  const sender = senderFor(t)
+  const client = clientFor(t)
   const starts = ['HTTP/1.1 200 OK\r\nX-Slow: ', 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n', 'HTTP/1.1 500 No\r\n\r\n'] as const
   const urls = await Promise.all(starts.map((start) => rawReceiver(t, drip(start))))
-  const outcomes = await Promise.all(urls.map((url) => post(sender, url, { timeoutMs: PARTIAL_READ_MS })))
+  const outcomes = await Promise.all(urls.map((url) => post(client, url, { timeoutMs: PARTIAL_READ_MS })))
   const [headers, body, endless] = outcomes as [Outcome, Outcome, Outcome]
   assertTimedOut(headers, /waiting for the response/, PARTIAL_READ_MS)
   assertTimedOut(body, /response was being read/, PARTIAL_READ_MS)
@@ -174,7 +174,7 @@ test('a receiver that sends its headers or its body one byte at a time causes a 
 test('a receiver that never reads a large body times out', async (t) => {
   const server = createServer({ pauseOnConnect: true })
   const url = `http://127.0.0.1:${await listening(t, server)}/`
-  const outcome = await post(senderFor(t), url, { body: Buffer.alloc(64 * 1024 * 1024, 'x'), timeoutMs: SHORT_MS })
+  const outcome = await post(clientFor(t), url, { body: Buffer.alloc(64 * 1024 * 1024, 'x'), timeoutMs: SHORT_MS })
   assertTimedOut(outcome, /request was being sent/)
 })
 
@@ -197,7 +197,7 @@ test('reading stops after 64 KB of a response of a gigabyte, and its status deci
       socket.on('drain', more).once('close', onClosed)
       more()
     })
-    const outcome = await post(senderFor(t), url)
+    const outcome = await post(clientFor(t), url)
     assert.deepEqual([outcome.verdict, outcome.status], [verdict, status])
     await closed
     // More is written than was read, because the kernel buffers data on both sides.
@@ -208,24 +208,24 @@ test('reading stops after 64 KB of a response of a gigabyte, and its status deci
 
 test('the start of a successful response is kept on request', async (t) => {
   const url = await rawReceiver(t, (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'))
-  const sender = senderFor(t)
-  assert.equal((await post(sender, url)).responseStart, null)
-  assert.equal((await post(sender, url, { keepAnswer: true })).responseStart, 'ok')
+  const client = clientFor(t)
+  assert.equal((await post(client, url)).responseStart, null)
+  assert.equal((await post(client, url, { keepAnswer: true })).responseStart, 'ok')
 })
 
 test('the status decides the verdict of a response that stalls after 64 KB; one that stalls earlier times out', async (t) => {
   const stalling = (bodyBytes: number): Promise<string> =>
     rawReceiver(t, (socket) => socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(bodyBytes)}`))
-  const sender = senderFor(t)
-  assert.equal((await post(sender, await stalling(MAX_RESPONSE_BYTES))).verdict, 'success')
-  const stalled = await post(sender, await stalling(MAX_RESPONSE_BYTES - 1), { timeoutMs: PARTIAL_READ_MS })
+  const client = clientFor(t)
+  assert.equal((await post(client, await stalling(MAX_RESPONSE_BYTES))).verdict, 'success')
+  const stalled = await post(client, await stalling(MAX_RESPONSE_BYTES - 1), { timeoutMs: PARTIAL_READ_MS })
   assertTimedOut(stalled, /being read/, PARTIAL_READ_MS)
 })
 
 test('the kept start of a response is at most 4 KB of text that every store can hold', async (t) => {
-  const sender = senderFor(t)
+  const client = clientFor(t)
   const keptOf = async (body: Buffer): Promise<string> =>
-    (await post(sender, await rawReceiver(t, (socket) => socket.end(Buffer.concat([Buffer.from('HTTP/1.1 400 No\r\n\r\n'), body])))))
+    (await post(client, await rawReceiver(t, (socket) => socket.end(Buffer.concat([Buffer.from('HTTP/1.1 400 No\r\n\r\n'), body])))))
       .responseStart ?? ''
   assert.equal(await keptOf(Buffer.from('a\0b')), 'a\uFFFDb')
   const broken = await keptOf(Buffer.alloc(5_000, 0xff))
@@ -235,25 +235,25 @@ test('the kept start of a response is at most 4 KB of text that every store can 
 })
 
 test('connections that are refused, reset or closed are temporary failures', async (t) => {
-  const sender = senderFor(t)
+  const client = clientFor(t)
   const server = createServer()
   const port = await listening(t, server)
   server.close()
   await once(server, 'close')
-  const refused = await post(sender, `http://127.0.0.1:${port}/`)
+  const refused = await post(client, `http://127.0.0.1:${port}/`)
   assertFailed(refused, 'temporary', 'connection_refused')
   assert.equal(refused.address, '127.0.0.1')
-  assertFailed(await post(sender, await rawReceiver(t, (socket) => socket.resetAndDestroy())), 'temporary', 'connection_reset')
-  assertFailed(await post(sender, await rawReceiver(t, (socket) => socket.end())), 'temporary', 'connection_closed')
+  assertFailed(await post(client, await rawReceiver(t, (socket) => socket.resetAndDestroy())), 'temporary', 'connection_reset')
+  assertFailed(await post(client, await rawReceiver(t, (socket) => socket.end())), 'temporary', 'connection_closed')
   const short = await rawReceiver(t, (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort'))
-  const cut = await post(sender, short)
+  const cut = await post(client, short)
   assertFailed(cut, 'temporary', 'connection_closed')
   assert.equal(cut.status, 200)
 })
 
 test('a response without a length is complete when the connection ends', async (t) => {
   const url = await rawReceiver(t, (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nall of it'))
-  assert.equal((await post(senderFor(t), url)).verdict, 'success')
+  assert.equal((await post(clientFor(t), url)).verdict, 'success')
 })
 
 test('a response that is not valid HTTP/1.1 is a temporary failure', async (t) => {
@@ -265,17 +265,17 @@ test('a response that is not valid HTTP/1.1 is a temporary failure', async (t) =
     'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
     `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`,
   ]
-  const sender = senderFor(t)
+  const client = clientFor(t)
   for (const text of garbage) {
     const url = await rawReceiver(t, (socket) => socket.write(text))
-    assertFailed(await post(sender, url, { timeoutMs: 1_000 }), 'temporary', 'invalid_response')
+    assertFailed(await post(client, url, { timeoutMs: 1_000 }), 'temporary', 'invalid_response')
   }
 })
 
 test('a request with an invalid header is not sent', async (t) => {
   let requests = 0
   const url = await rawReceiver(t, () => (requests += 1))
-  const sender = senderFor(t)
+  const client = clientFor(t)
   const breaking = [
     ['x-a', 'b\r\nX-Injected: 1'],
     ['x-a', 'b\n\nGET / HTTP/1.1'],
@@ -287,14 +287,14 @@ test('a request with an invalid header is not sent', async (t) => {
     ['content-length', '1'],
     ['odd'],
   ]
-  for (const headers of breaking) assertFailed(await post(sender, url, { headers }), 'permanent', 'invalid_request')
+  for (const headers of breaking) assertFailed(await post(client, url, { headers }), 'permanent', 'invalid_request')
   assert.equal(requests, 0)
 })
 
 test('nothing is sent to a URL that is not http or https', async (t) => {
-  const sender = senderFor(t)
+  const client = clientFor(t)
   for (const url of ['', 'nonsense', 'ftp://example.com/', 'file:///etc/passwd', 'http://', 'http://[::1', 'javascript:1']) {
-    assertFailed(await post(sender, url), 'permanent', 'invalid_request')
+    assertFailed(await post(client, url), 'permanent', 'invalid_request')
   }
 })
 
@@ -304,7 +304,7 @@ test('a line break in a URL does not reach the request line', async (t) => {
     line = chunk.toString().split('\r\n', 1)[0]
     socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
   })
-  await post(senderFor(t), `${url}\r\nX-Injected: 1 HTTP/1.1`)
+  await post(clientFor(t), `${url}\r\nX-Injected: 1 HTTP/1.1`)
   assert.equal(line, 'POST /hookX-Injected:%201%20HTTP/1.1 HTTP/1.1')
 })
 
@@ -314,11 +314,11 @@ test('a user name and password in the URL become Basic authorization, unless the
     seen.push(request.headers.authorization)
     statusAnswer(200)(request, response)
   })
-  const sender = senderFor(t)
+  const client = clientFor(t)
   const withUser = url.replace('//', '//us%20er:p%40%C3%A9s@')
-  await post(sender, withUser)
-  await post(sender, withUser, { headers: ['Authorization', 'Bearer own'] })
-  await post(sender, url.replace('//', '//only@'))
+  await post(client, withUser)
+  await post(client, withUser, { headers: ['Authorization', 'Bearer own'] })
+  await post(client, url.replace('//', '//only@'))
   const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
   assert.deepEqual(seen, [basic('us er:p@és'), 'Bearer own', basic('only:')])
 })
@@ -330,7 +330,7 @@ test('a proxy in the environment is not used', async (t) => {
     delete process.env.HTTP_PROXY
     delete process.env.http_proxy
   })
-  assert.equal((await post(senderFor(t), url)).verdict, 'success')
+  assert.equal((await post(clientFor(t), url)).verdict, 'success')
 })
 
 test('close lets an attempt in flight finish, rejects new ones, and leaves no connection open', async (t) => {
@@ -342,11 +342,11 @@ test('close lets an attempt in flight finish, rejects new ones, and leaves no co
     socket.once('close', onLeave)
     onArrival()
   })
-  const sender = createSender({ guard: anywhere })
-  const sent = post(sender, url)
+  const client = createHttpClient({ guard: anywhere })
+  const sent = post(client, url)
   await arrived
-  const closed = sender.close()
-  assertFailed(await post(sender, url), 'temporary', 'aborted')
+  const closed = client.close()
+  assertFailed(await post(client, url), 'temporary', 'aborted')
   answer?.()
   assert.equal((await sent).verdict, 'success')
   await closed
@@ -356,12 +356,12 @@ test('close lets an attempt in flight finish, rejects new ones, and leaves no co
 test('close aborts attempts that do not finish within the grace period', async (t) => {
   const { promise: arrived, resolve: onArrival } = withResolvers()
   const url = await rawReceiver(t, onArrival)
-  const sender = createSender({ guard: anywhere, closeGraceMs: 20 })
-  const sent = post(sender, url)
+  const client = createHttpClient({ guard: anywhere, closeGraceMs: 20 })
+  const sent = post(client, url)
   await arrived
-  await sender.close()
+  await client.close()
   assertFailed(await sent, 'temporary', 'aborted')
-  await sender.close()
+  await client.close()
 })
 
 test('a thousand attempts leave no timer, listener or connection behind', async (t) => {
@@ -370,13 +370,13 @@ test('a thousand attempts leave no timer, listener or connection behind', async 
   const onWarning = (warning: Error): unknown => warnings.push(warning)
   process.on('warning', onWarning)
   t.after(() => process.off('warning', onWarning))
-  const sender = createSender({ guard: anywhere })
+  const client = createHttpClient({ guard: anywhere })
   const timersBefore = timers()
   for (let round = 0; round < 100; round += 1) {
-    const outcomes = await Promise.all(Array.from({ length: 10 }, () => post(sender, url)))
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => post(client, url)))
     for (const { verdict } of outcomes) assert.equal(verdict, 'success')
   }
-  await sender.close()
+  await client.close()
   assert.equal(timers(), timersBefore)
   assert.deepEqual(warnings, [])
 })

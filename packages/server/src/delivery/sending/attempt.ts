@@ -1,4 +1,4 @@
-// One attempt: one POST to one URL. It always resolves with an Outcome and never rejects. One deadline covers the lookup, the dialling, the
+// One attempt: one POST to one URL. It always ends with an Outcome and never throws. One deadline covers the lookup, the dialling, the
 // sending and the whole response; redirects are not followed. retry-policy.ts decides whether and when to retry, and the guard decides
 // which addresses may be dialled.
 
@@ -22,17 +22,17 @@ export interface SendRequest {
   /** Judges the HTTP status of an answer. */
   verdictOf: (status: number) => Verdict
   /** Keeps the start of the answer on success, too. */
-  keepAnswer?: true
+  keepAnswer?: boolean
 }
 
-export interface Sender {
-  /** Never rejects. */
-  send(request: SendRequest): Promise<Outcome>
+export interface HttpClient {
+  /** Calls `onOutcome` once, perhaps before it returns. A promise per attempt would cost more. */
+  send(request: SendRequest, onOutcome: (outcome: Outcome) => void): void
   /** Waits up to closeGraceMs for attempts in flight, ends the rest as `aborted`, and closes all connections. */
   close(): Promise<void>
 }
 
-export interface SenderOptions {
+export interface HttpClientOptions {
   guard: AddressGuard
   lookup?: Lookup | undefined
   /** Certificate authorities in PEM, to trust instead of the usual ones. */
@@ -55,7 +55,7 @@ interface Target {
 /** Each URL is parsed once and cached. When the cache reaches this size, it is cleared. */
 const MAX_TARGETS = 10_000
 
-/** What the attempts of one sender share. */
+/** What the attempts of one client share. */
 interface Shared {
   readonly connections: Connections
   readonly now: () => number
@@ -63,7 +63,7 @@ interface Shared {
   onIdle: (() => void) | null
 }
 
-export function createSender({ guard, lookup, ca, now = Date.now, closeGraceMs = 5_000, maxOpen }: SenderOptions): Sender {
+export function createHttpClient({ guard, lookup, ca, now = Date.now, closeGraceMs = 5_000, maxOpen }: HttpClientOptions): HttpClient {
   const connections = new Connections({ guard, lookup, ca, maxOpen })
   const shared: Shared = { connections, now, underWay: new Set(), onIdle: null }
   const targets = new Map<string, Target | null>()
@@ -97,14 +97,12 @@ export function createSender({ guard, lookup, ca, now = Date.now, closeGraceMs =
   }
 
   return {
-    send(request) {
-      return new Promise((resolve) => {
-        const attempt = new Attempt(shared, request, resolve)
-        if (closing !== undefined) return attempt.fail('aborted')
-        const target = targetOf(request.url)
-        if (target === null) attempt.fail('invalid_request')
-        else attempt.start(target)
-      })
+    send(request, onOutcome) {
+      const attempt = new Attempt(shared, request, onOutcome)
+      if (closing !== undefined) return attempt.fail('aborted')
+      const target = targetOf(request.url)
+      if (target === null) attempt.fail('invalid_request')
+      else attempt.start(target)
     },
     close: () => (closing ??= close()),
   }
@@ -113,7 +111,7 @@ export function createSender({ guard, lookup, ca, now = Date.now, closeGraceMs =
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #shared: Shared
   readonly #request: SendRequest
-  readonly #resolve: (outcome: Outcome) => void
+  readonly #onOutcome: (outcome: Outcome) => void
   readonly #startedAtMs = performance.now()
   #target: Target | undefined
   #connection: Connection | null = null
@@ -127,10 +125,10 @@ class Attempt implements Dispatcher.DispatchHandler {
   #responseBytes = 0
   #responseStart: Buffer | null = null
 
-  constructor(shared: Shared, request: SendRequest, resolve: (outcome: Outcome) => void) {
+  constructor(shared: Shared, request: SendRequest, onOutcome: (outcome: Outcome) => void) {
     this.#shared = shared
     this.#request = request
-    this.#resolve = resolve
+    this.#onOutcome = onOutcome
     shared.underWay.add(this)
   }
 
@@ -228,8 +226,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#settled = true
     clearTimeout(this.#deadline)
     shared.underWay.delete(this)
-    if (shared.onIdle !== null && shared.underWay.size === 0) shared.onIdle()
-    this.#resolve({
+    this.#onOutcome({
       verdict,
       status: this.#status,
       reason,
@@ -245,6 +242,7 @@ class Attempt implements Dispatcher.DispatchHandler {
       retryAfterMs: this.#retryAfterMs,
       responseStart: this.#responseStart === null ? null : textOf(this.#responseStart.subarray(0, this.#responseBytes)),
     })
+    if (shared.onIdle !== null && shared.underWay.size === 0) shared.onIdle()
   }
 
   /** Copied, because a chunk is a window on a much larger buffer. */

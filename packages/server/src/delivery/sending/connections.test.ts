@@ -9,12 +9,12 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import {
   assertFailed,
   assertTimedOut,
+  clientFor,
   httpReceiver,
   listening,
   post,
   rawReceiver,
   SHORT_MS,
-  senderFor,
   statusAnswer,
   withResolvers,
 } from '../fixtures/attempts.ts'
@@ -29,10 +29,10 @@ test('idle connections are reused, the most recently used first, and have no con
     ports.push(request.socket.remotePort)
     statusAnswer(200)(request, response)
   })
-  const sender = senderFor(t)
-  await Promise.all([post(sender, url), post(sender, url)])
-  const third = await post(sender, `${url}/other`)
-  const fourth = await post(sender, url)
+  const client = clientFor(t)
+  await Promise.all([post(client, url), post(client, url)])
+  const third = await post(client, `${url}/other`)
+  const fourth = await post(client, url)
   assert.equal(new Set(ports).size, 2)
   assert.equal(ports[2], ports[3])
   for (const { timings, address } of [third, fourth]) {
@@ -43,8 +43,8 @@ test('idle connections are reused, the most recently used first, and have no con
 
 test('a connection is not reused after the receiver sent Connection: close', async (t) => {
   const url = await httpReceiver(t, statusAnswer(200, { Connection: 'close' }))
-  const sender = senderFor(t)
-  for (let round = 0; round < 3; round += 1) assert.notEqual((await post(sender, url)).timings.connectMs, null)
+  const client = clientFor(t)
+  for (let round = 0; round < 3; round += 1) assert.notEqual((await post(client, url)).timings.connectMs, null)
 })
 
 test('a connection is closed once it has been idle for as long as the receiver announced, less a second', async (t) => {
@@ -53,7 +53,7 @@ test('a connection is closed once it has been idle for as long as the receiver a
     request.socket.once('close', onLeave)
     statusAnswer(200, { 'Keep-Alive': 'timeout=2' })(request, response)
   })
-  await post(senderFor(t), url)
+  await post(clientFor(t), url)
   const startedAtMs = performance.now()
   await left
   const idleMs = performance.now() - startedAtMs
@@ -61,7 +61,7 @@ test('a connection is closed once it has been idle for as long as the receiver a
 })
 
 test('at the limit of open connections, the one that has been idle longest is closed for each new one', async (t) => {
-  const sender = senderFor(t, { maxOpen: 3 })
+  const client = clientFor(t, { maxOpen: 3 })
   const urls: string[] = []
   const open = new Map<number, number>()
   const closed: number[] = []
@@ -78,10 +78,10 @@ test('at the limit of open connections, the one that has been idle longest is cl
     })
     urls.push(`http://127.0.0.1:${await listening(t, server)}/`)
   }
-  for (const url of urls.slice(0, 3)) assert.equal((await post(sender, url)).verdict, 'success')
+  for (const url of urls.slice(0, 3)) assert.equal((await post(client, url)).verdict, 'success')
   // The first connection is now the most recently used.
-  assert.equal((await post(sender, urls[0] as string)).verdict, 'success')
-  for (const url of urls.slice(3)) assert.equal((await post(sender, url)).verdict, 'success')
+  assert.equal((await post(client, urls[0] as string)).verdict, 'success')
+  for (const url of urls.slice(3)) assert.equal((await post(client, url)).verdict, 'success')
   await untilClosed
   assert.deepEqual(closed, [1, 2, 0])
   assert.deepEqual([...open.values()], [1, 1, 1, 1, 1, 1])
@@ -96,9 +96,9 @@ test('a reused connection that turns out to be closed is dialled again, which do
       seen.add(socket)
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
     })
-    const sender = senderFor(t)
+    const client = clientFor(t)
     for (let round = 0; round < 4; round += 1) {
-      const outcome = await post(sender, url)
+      const outcome = await post(client, url)
       assert.equal(outcome.verdict, 'success', outcome.error ?? '')
       assert.notEqual(outcome.timings.connectMs, null)
     }
@@ -112,9 +112,9 @@ test('a connection is dialled again only once, and not after the response has be
     if (nth === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
     else socket.end()
   })
-  const sender = senderFor(t)
-  await post(sender, dying)
-  const again = await post(sender, dying)
+  const client = clientFor(t)
+  await post(client, dying)
+  const again = await post(client, dying)
   assertFailed(again, 'temporary', 'connection_closed')
   assert.notEqual(again.timings.connectMs, null)
   assert.equal(requests, 3)
@@ -124,8 +124,8 @@ test('a connection is dialled again only once, and not after the response has be
     if (nth === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
     else socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx')
   })
-  await post(sender, cut)
-  assertFailed(await post(sender, cut), 'temporary', 'connection_closed')
+  await post(client, cut)
+  assertFailed(await post(client, cut), 'temporary', 'connection_closed')
   assert.equal(begun, 2)
 })
 
@@ -137,16 +137,16 @@ test('a connection with an unfinished request is not reused', async (t) => {
     })
   })
   const url = `http://127.0.0.1:${await listening(t, server)}/`
-  const sender = senderFor(t)
-  assertFailed(await post(sender, url, { body: Buffer.alloc(32 * 1024 * 1024, 'x') }), 'permanent', 'http_413')
-  assert.notEqual((await post(sender, url)).timings.connectMs, null)
+  const client = clientFor(t)
+  assertFailed(await post(client, url, { body: Buffer.alloc(32 * 1024 * 1024, 'x') }), 'permanent', 'http_413')
+  assert.notEqual((await post(client, url)).timings.connectMs, null)
 })
 
 test('an address that is not public is not dialled, however it is written', async (t) => {
   let dialled = 0
   const server = createServer(() => (dialled += 1))
   const port = await listening(t, server)
-  const sender = senderFor(t, { guard: publicOnly })
+  const client = clientFor(t, { guard: publicOnly })
   const hosts = [
     '127.0.0.1',
     '2130706433',
@@ -159,7 +159,7 @@ test('an address that is not public is not dialled, however it is written', asyn
     'localhost',
   ]
   for (const host of hosts) {
-    const outcome = await post(sender, `http://${host}:${port}/`)
+    const outcome = await post(client, `http://${host}:${port}/`)
     assertFailed(outcome, 'permanent', 'address_refused')
     assert.equal(outcome.address, null, host)
   }
@@ -170,12 +170,12 @@ test('an IPv6 address in the URL is dialled where it is allowed', async (t) => {
   const server = createHttpServer(statusAnswer(200))
   const port = await listening(t, server, '::1').catch(() => undefined)
   if (port === undefined) return t.skip('this machine has no IPv6 loopback')
-  const outcome = await post(senderFor(t), `http://[::1]:${port}/`)
+  const outcome = await post(clientFor(t), `http://[::1]:${port}/`)
   assert.deepEqual([outcome.verdict, outcome.address, outcome.timings.dnsMs], ['success', '::1', null])
 })
 
 test('the metadata service is not dialled even where private addresses are allowed', async (t) => {
-  assertFailed(await post(senderFor(t), 'http://169.254.169.254/latest/meta-data/'), 'permanent', 'address_refused')
+  assertFailed(await post(clientFor(t), 'http://169.254.169.254/latest/meta-data/'), 'permanent', 'address_refused')
 })
 
 test('of the addresses of a name only permitted ones are dialled', async (t) => {
@@ -188,7 +188,7 @@ test('of the addresses of a name only permitted ones are dialled', async (t) => 
       return ip === '127.0.0.1'
     },
   }
-  const outcome = await post(senderFor(t, { guard, lookup: async () => ['10.9.8.7', '127.0.0.1', '::1'] }), named)
+  const outcome = await post(clientFor(t, { guard, lookup: async () => ['10.9.8.7', '127.0.0.1', '::1'] }), named)
   assert.deepEqual([outcome.verdict, outcome.address], ['success', '127.0.0.1'])
   assert.deepEqual(asked, ['10.9.8.7', '127.0.0.1', '::1'])
   assert.notEqual(outcome.timings.dnsMs, null)
@@ -205,40 +205,40 @@ test('a name that changes its address after the check is not dialled at the new 
   // Permitted at first, though nothing listens there; then the loopback address, where something does.
   const lookup = async (): Promise<string[]> => ((lookups += 1) === 1 ? ['127.0.0.77'] : ['127.0.0.1'])
   const guard = createAddressGuard({ allowPrivate: false, allow: ['127.0.0.77'] })
-  const sender = senderFor(t, { guard, lookup })
-  const first = await post(sender, `http://rebinding.example:${port}/`)
+  const client = clientFor(t, { guard, lookup })
+  const first = await post(client, `http://rebinding.example:${port}/`)
   assertFailed(first, 'temporary', 'connection_refused')
   assert.deepEqual([first.address, lookups, dialled], ['127.0.0.77', 1, 0])
-  assertFailed(await post(sender, `http://rebinding.example:${port}/`), 'permanent', 'address_refused')
+  assertFailed(await post(client, `http://rebinding.example:${port}/`), 'permanent', 'address_refused')
   assert.deepEqual([lookups, dialled], [2, 0])
 })
 
 test('if the first address of a name fails, the next one is dialled', async (t) => {
   const url = await httpReceiver(t, statusAnswer(200))
-  const sender = senderFor(t, { lookup: async () => ['127.0.0.78', '127.0.0.1'] })
-  const outcome = await post(sender, url.replace('127.0.0.1', 'two.example'))
+  const client = clientFor(t, { lookup: async () => ['127.0.0.78', '127.0.0.1'] })
+  const outcome = await post(client, url.replace('127.0.0.1', 'two.example'))
   assert.deepEqual([outcome.verdict, outcome.address], ['success', '127.0.0.1'])
-  const none = senderFor(t, { lookup: async () => ['127.0.0.78', '127.0.0.79'] })
+  const none = clientFor(t, { lookup: async () => ['127.0.0.78', '127.0.0.79'] })
   assertFailed(await post(none, url.replace('127.0.0.1', 'two.example')), 'temporary', 'connection_refused')
 })
 
 test('names that are not found or cannot be looked up are temporary failures', async (t) => {
   const failing = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }))
   const url = 'http://receiver.example/'
-  assertFailed(await post(senderFor(t, { lookup: failing('ENOTFOUND') }), url), 'temporary', 'dns_not_found')
-  assertFailed(await post(senderFor(t, { lookup: failing('EAI_AGAIN') }), url), 'temporary', 'dns_failure')
-  assertFailed(await post(senderFor(t, { lookup: async () => [] }), url), 'temporary', 'dns_not_found')
+  assertFailed(await post(clientFor(t, { lookup: failing('ENOTFOUND') }), url), 'temporary', 'dns_not_found')
+  assertFailed(await post(clientFor(t, { lookup: failing('EAI_AGAIN') }), url), 'temporary', 'dns_failure')
+  assertFailed(await post(clientFor(t, { lookup: async () => [] }), url), 'temporary', 'dns_not_found')
 })
 
 test('a lookup that hangs times out, and is made once for all attempts that wait for it', async (t) => {
   let lookups = 0
-  const sender = senderFor(t, {
+  const client = clientFor(t, {
     lookup: () => {
       lookups += 1
       return new Promise<never>(() => undefined)
     },
   })
-  const outcomes = await Promise.all([1, 2, 3].map(() => post(sender, 'http://slow.example/', { timeoutMs: SHORT_MS })))
+  const outcomes = await Promise.all([1, 2, 3].map(() => post(client, 'http://slow.example/', { timeoutMs: SHORT_MS })))
   for (const outcome of outcomes) assertTimedOut(outcome, /looked up/)
   assert.equal(lookups, 1)
 })
@@ -255,13 +255,13 @@ async function tlsReceiver(t: TestContext, options: TlsOptions, host = '127.0.0.
 }
 
 test('a certificate from a trusted authority is accepted, for a name and for an address', async (t) => {
-  const sender = senderFor(t, { ca: authority.cert })
+  const client = clientFor(t, { ca: authority.cert })
   for (const host of ['localhost', '127.0.0.1']) {
     const url = await tlsReceiver(t, createCertificate(localhost), host)
-    const first = await post(sender, url)
+    const first = await post(client, url)
     assert.equal(first.verdict, 'success', first.error ?? '')
     assert.ok((first.timings.tlsMs ?? 0) > 0)
-    const second = await post(sender, url)
+    const second = await post(client, url)
     assert.deepEqual([second.verdict, second.timings.tlsMs], ['success', null])
   }
 })
@@ -274,8 +274,8 @@ test('the TLS server name is the host name of the URL, not the resolved address'
     socket.on('data', () => socket.write('HTTP/1.1 204 No Content\r\n\r\n'))
   })
   const port = await listening(t, server)
-  const sender = senderFor(t, { ca: authority.cert, lookup: async () => ['127.0.0.1'] })
-  assert.equal((await post(sender, `https://hooks.example:${port}/`)).status, 204)
+  const client = clientFor(t, { ca: authority.cert, lookup: async () => ['127.0.0.1'] })
+  assert.equal((await post(client, `https://hooks.example:${port}/`)).status, 204)
   assert.deepEqual(names, ['hooks.example'])
 })
 
@@ -288,7 +288,7 @@ test('a certificate that is self-signed, expired, for another host or from an un
     ['tls_wrong_host', { ...localhost, hosts: ['elsewhere.example'] }],
     ['tls_untrusted', { ...localhost, issuer: other }],
   ]
-  const sender = senderFor(t, { ca: authority.cert })
+  const client = clientFor(t, { ca: authority.cert })
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
   t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED)
   for (const [reason, request] of wrong) {
@@ -298,18 +298,18 @@ test('a certificate that is self-signed, expired, for another host or from an un
       socket.on('data', () => (received += 1))
     })
     server.on('tlsClientError', () => undefined)
-    const outcome = await post(sender, `https://localhost:${await listening(t, server)}/`)
+    const outcome = await post(client, `https://localhost:${await listening(t, server)}/`)
     assertFailed(outcome, 'permanent', reason)
     assert.equal(received, 0)
   }
 })
 
 test('other handshake errors are temporary failures', async (t) => {
-  const sender = senderFor(t, { ca: authority.cert })
+  const client = clientFor(t, { ca: authority.cert })
   const plain = await rawReceiver(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
   const reset = await rawReceiver(t, (socket) => socket.resetAndDestroy())
   const closing = await rawReceiver(t, (socket) => socket.end())
-  for (const url of [plain, reset, closing]) assertFailed(await post(sender, url.replace('http:', 'https:')), 'temporary', 'tls_failure')
+  for (const url of [plain, reset, closing]) assertFailed(await post(client, url.replace('http:', 'https:')), 'temporary', 'tls_failure')
   const silent = await rawReceiver(t, () => undefined)
-  assertTimedOut(await post(sender, silent.replace('http:', 'https:'), { timeoutMs: SHORT_MS }), /TLS handshake/)
+  assertTimedOut(await post(client, silent.replace('http:', 'https:'), { timeoutMs: SHORT_MS }), /TLS handshake/)
 })

@@ -1,47 +1,93 @@
-// Units in flight. A unit is one request, created once and sent to every URL at the same time. Collects the outcomes and counts the
-// requests in flight per URL. The lane decides what may be sent and what follows from an outcome.
+// Units in flight. A unit is one request, which a sender builds and sends to every URL at the same time. Collects the outcomes and counts
+// the requests in flight per URL. The lane decides what may be sent and what follows from an outcome.
 
 import { kindOf } from '../../destinations/kinds.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
-import type { Destination, Shipment } from '../../store/store.ts'
+import type { Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import { deliveryIdOf, jsonOf, type Member, type Task, traceOf, type Unit, type UnitOutcome } from '../shipments/task.ts'
-import type { Sender } from './attempt.ts'
-import { type Outcome, REASONS } from './outcome.ts'
-
-export interface Flight {
-  task: Task
-  unit: Unit
-  deliveryId: string
-  results: UnitOutcome[]
-  /** The number of URLs that have not answered. Each has a request in flight, which holds a slot. */
-  left: number
-  /** Whether one URL has accepted it. */
-  delivered: boolean
-  /** Whether the lane no longer waits for the URLs that have not answered. */
-  trailing: boolean
-}
+import { UNWRITABLE } from '../senders/executor.ts'
+import type { Senders, Work } from '../senders/senders.ts'
+import type { Member } from '../shipments/member.ts'
+import { deliveryIdOf, type Task, type Unit, type UnitOutcome, type Unsendable } from '../shipments/task.ts'
+import type { Outcome } from './outcome.ts'
 
 export interface FlightDeps {
-  sender: Sender
+  senders: Pick<Senders, 'start'>
   clock: Clock
   /** Called when one URL has answered and others have not yet. */
   onAnswer: (flight: Flight) => void
   /** Called when all URLs have answered, never during start(). `slots`: the number of slots that the flight still holds. */
   onAllAnswered: (flight: Flight, slots: number) => void
+  /** Called instead if the message of the unit was deleted or cannot be read. Never during start(). */
+  onUnsendable: (flight: Flight, why: Unsendable, slots: number) => void
   onError: (error: unknown) => void
 }
 
-/** The outcome of a request that could not be created, which is a bug. It is retried like a failure: the message is not lost, and there is no loop. */
-export const UNWRITABLE: Outcome = {
-  verdict: REASONS.internal_error[0],
-  status: null,
-  reason: 'internal_error',
-  error: REASONS.internal_error[1],
-  address: null,
-  timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
-  retryAfterMs: null,
-  responseStart: null,
+export class Flight implements Work {
+  readonly destination: Destination
+  readonly task: Task
+  readonly unit: Unit
+  readonly startedAtMs: number
+  readonly urls: readonly number[]
+  readonly keepAnswer = false
+  readonly results: UnitOutcome[] = []
+  /** The number of URLs that have not answered. Each has a request in flight, which holds a slot. */
+  left: number
+  /** Whether one URL has accepted it. */
+  delivered = false
+  /** Whether the lane no longer waits for the URLs that have not answered. */
+  trailing = false
+  readonly #flights: Flights
+
+  constructor(flights: Flights, destination: Destination, task: Task, unit: Unit, startedAtMs: number) {
+    this.#flights = flights
+    this.destination = destination
+    this.task = task
+    this.unit = unit
+    this.startedAtMs = startedAtMs
+    this.urls = urlsFor(destination, unit)
+    this.left = this.urls.length
+  }
+
+  get deliveryId(): string {
+    return deliveryIdOf(this.unit)
+  }
+
+  get isBatch(): boolean {
+    return this.unit.isBatch
+  }
+
+  get attempt(): number {
+    return this.#first.shipment.attempt + 1
+  }
+
+  get replay(): boolean {
+    return this.#first.shipment.replay
+  }
+
+  get messages(): readonly Member[] {
+    return this.unit.members
+  }
+
+  answered(url: number, outcome: Outcome): void {
+    this.#flights.answered(this, this.urlAt(url), outcome)
+  }
+
+  unsendable(why: Unsendable): void {
+    this.#flights.unsendable(this, why)
+  }
+
+  bug(message: string): void {
+    this.#flights.bug(message)
+  }
+
+  urlAt(url: number): string {
+    return kindOf(this.destination).targets(this.destination)[url] as string
+  }
+
+  get #first(): Member {
+    return this.unit.members[0] as Member
+  }
 }
 
 export class Flights {
@@ -57,53 +103,46 @@ export class Flights {
   }
 
   start(destination: Destination, task: Task, unit: Unit): void {
-    const { shipment } = unit.members[0] as Member
-    const urls = urlsFor(destination, unit)
-    const flight: Flight = {
-      task,
-      unit,
-      deliveryId: deliveryIdOf(unit),
-      results: [],
-      left: urls.length,
-      delivered: false,
-      trailing: false,
-    }
+    const { senders, clock } = this.#deps
+    const flight = new Flight(this, destination, task, unit, clock.wallMs())
+    for (const url of flight.urls) this.#count(flight.urlAt(url), 1)
     try {
-      this.#send(flight, destination, shipment, urls)
+      if (flight.urls.length === 0) throw new Error(`destination ${destination.id} has no URL`)
+      senders.start(flight)
     } catch (error) {
       this.#deps.onError(error)
-      const startedAtMs = this.#deps.clock.wallMs()
-      flight.results = (urls.length > 0 ? urls : ['']).map((url) => ({ url, startedAtMs, outcome: UNWRITABLE }))
-      queueMicrotask(() => this.#deps.onAllAnswered(flight, slotsFor(destination, unit)))
+      queueMicrotask(() => this.#fail(flight))
     }
   }
 
-  #send(flight: Flight, destination: Destination, shipment: Shipment, urls: readonly string[]): void {
-    const { sender, clock } = this.#deps
-    const { unit, deliveryId } = flight
-    if (urls.length === 0) throw new Error(`destination ${destination.id} has no URL`)
-    const startedAtMs = clock.wallMs()
-    const about = { id: deliveryId, attempt: shipment.attempt + 1, replay: shipment.replay, atMs: startedAtMs, trace: traceOf(unit) }
-    const kind = kindOf(destination)
-    const { headers, body } = kind.request(destination, unit.members.map(jsonOf), unit.isBatch, about)
-    const { timeoutMs } = destination
-    const verdictOf = kind.verdicts(destination)
-    // No async function here: this is the hottest path, and each would add a promise per attempt.
-    for (const url of urls) {
-      this.#byUrl.set(url, this.inFlightAt(url) + 1)
-      void sender
-        .send({ url, headers, body, timeoutMs, verdictOf })
-        .then((outcome) => this.#answered(flight, { url, startedAtMs, outcome }))
-    }
-  }
-
-  #answered(flight: Flight, result: UnitOutcome): void {
-    const others = this.inFlightAt(result.url) - 1
-    if (others > 0) this.#byUrl.set(result.url, others)
-    else this.#byUrl.delete(result.url)
-    flight.results.push(result)
+  answered(flight: Flight, url: string, outcome: Outcome): void {
+    this.#count(url, -1)
+    flight.results.push({ url, startedAtMs: flight.startedAtMs, outcome })
     if (--flight.left === 0) this.#deps.onAllAnswered(flight, 1)
     else this.#deps.onAnswer(flight)
+  }
+
+  bug(message: string): void {
+    this.#deps.onError(new Error(message))
+  }
+
+  unsendable(flight: Flight, why: Unsendable): void {
+    for (const url of flight.urls) this.#count(flight.urlAt(url), -1)
+    this.#deps.onUnsendable(flight, why, flight.left)
+  }
+
+  /** Ends a flight that could not be started, which is a bug. */
+  #fail(flight: Flight): void {
+    for (const url of flight.urls) this.#count(flight.urlAt(url), -1)
+    const urls = flight.urls.length > 0 ? flight.urls.map((url) => flight.urlAt(url)) : ['']
+    flight.results.push(...urls.map((url) => ({ url, startedAtMs: flight.startedAtMs, outcome: UNWRITABLE })))
+    this.#deps.onAllAnswered(flight, urls.length)
+  }
+
+  #count(url: string, change: 1 | -1): void {
+    const count = this.inFlightAt(url) + change
+    if (count > 0) this.#byUrl.set(url, count)
+    else this.#byUrl.delete(url)
   }
 }
 
@@ -112,12 +151,22 @@ export function slotsFor(destination: Destination, unit: Unit): number {
   return Math.max(1, urlsFor(destination, unit).length)
 }
 
-/** The destination's current URLs that are still to be tried; all of them if the URLs were replaced. Compares URLs without query values, which the store does not keep. */
-function urlsFor(destination: Destination, unit: Unit): readonly string[] {
+const allOf = new WeakMap<readonly string[], readonly number[]>()
+
+/**
+ * The destination's current URLs that are still to be tried, as indexes; all of them if the URLs were replaced. Compares URLs without
+ * query values, which the store does not keep.
+ */
+function urlsFor(destination: Destination, unit: Unit): readonly number[] {
   const { shipment } = unit.members[0] as Member
-  const all = kindOf(destination).targets(destination)
+  const targets = kindOf(destination).targets(destination)
+  let all = allOf.get(targets)
+  if (all === undefined) {
+    all = targets.map((_, at) => at)
+    allOf.set(targets, all)
+  }
   if (shipment.urls === null) return all
   const pending = new Set(shipment.urls.map(hiddenUrl))
-  const left = all.filter((url) => pending.has(hiddenUrl(url)))
+  const left = all.filter((at) => pending.has(hiddenUrl(targets[at] as string)))
   return left.length > 0 ? left : all
 }

@@ -36,6 +36,11 @@ export interface Outcome {
 
 export const RESPONSE_START_BYTES = 4_096
 
+/** Whether the service itself caused the failure, so that it says nothing about the receiver. */
+export function isOwnFault({ reason }: Outcome): boolean {
+  return reason === 'internal_error' || reason === 'sender_lost'
+}
+
 const REASON_OF_CODE = new Map<string, ReasonCode>([
   ['ETIMEDOUT', 'timeout'],
   ['ECONNREFUSED', 'connection_refused'],

@@ -8,12 +8,15 @@ import { type DeliveryEvents, settledEvent } from '../events.ts'
 import type { Backlog } from '../lanes/backlog.ts'
 import { chargeOf, type Memory } from '../lanes/memory.ts'
 import type { SetTimer } from '../lanes/timers.ts'
+import type { Senders } from '../senders/senders.ts'
 import { InterimSettlements } from './interim-settlements.ts'
 import { SettlementRecorder } from './settlement-recorder.ts'
 import { expiry, type HeldShipment, type Task } from './task.ts'
 
 export interface HeldShipmentsDeps {
   store: DeliveryStore
+  /** Informed about messages that will not be started. */
+  senders: Pick<Senders, 'drop'>
   memory: Memory
   clock: Clock
   setTimer: SetTimer
@@ -100,7 +103,12 @@ export class HeldShipments {
 
   /** Messages of users who were deleted are not sent. */
   delete(isDeleted: IsDeleted): void {
-    for (const task of this.#tasks) this.change(task, () => task.delete(isDeleted))
+    const { senders } = this.#deps
+    for (const task of this.#tasks) {
+      this.change(task, () => {
+        for (const { content, index } of task.delete(isDeleted)) senders.drop(content, [index])
+      })
+    }
   }
 
   /** Makes a change that may produce outcomes, and schedules their recording. */
@@ -119,7 +127,7 @@ export class HeldShipments {
     for (const task of this.#tasks) {
       task.stop()
       if (task.isOver && !task.hasChanges && !task.isLost && !this.#interim.isRecording(task)) {
-        this.#tasks.delete(task)
+        this.#remove(task)
         stopped.push(...task.shipments)
       } else this.#endIfOver(task)
     }
@@ -167,11 +175,17 @@ export class HeldShipments {
 
   #endIfOver(task: Task): void {
     // If a settlement is in progress, this is called again when it ends.
-    if (!task.isOver || this.#interim.isRecording(task) || !this.#tasks.delete(task)) return
+    if (!task.isOver || this.#interim.isRecording(task) || !this.#remove(task)) return
     this.#interim.forget(task)
     if (task.isLost) this.forget(task.shipments)
     else if (task.hasChanges) this.#settle(task)
     else this.release(task.shipments)
+  }
+
+  /** Returns false if it was removed before. */
+  #remove(task: Task): boolean {
+    for (const content of task.contents) this.#deps.senders.drop(content)
+    return this.#tasks.delete(task)
   }
 
   #settle(task: Task): void {

@@ -3,9 +3,11 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { Verdict } from '../../destinations/kind.ts'
 import { assertBalanced } from '../../store/encoding/settlement.ts'
+import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
 import type { BatchSettings, ClaimedShipment, IsDeleted, SegmentContent, Settlement, Shipment } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
-import { deliveryIdOf, expiry, jsonOf, Task, traceOf, type Unit, type UnitOutcome } from './task.ts'
+import type { Member } from './member.ts'
+import { deliveryIdOf, expiry, Task, traceOf, type Unit, type UnitOutcome } from './task.ts'
 
 const URLS = ['https://a.test/', 'https://b.test/', 'https://c.test/']
 const SINGLE: BatchSettings = { size: 1, bytes: 500_000, lingerMs: 0 }
@@ -45,6 +47,15 @@ function contentOf(items: SegmentContent['items']): SegmentContent {
   return { ...call, items }
 }
 
+/** As it is handed over after ingest: with its parsed messages. */
+function bodyOf(content: SegmentContent, batch = content.items): SegmentBody {
+  return new SegmentBody(writeStoredBody({ batch }), content, [], content)
+}
+
+function jsonOf({ json }: Member): string {
+  return json ?? assert.fail('it cannot be serialized')
+}
+
 const message = (messageId: string, given: Record<string, unknown> = {}): SegmentContent['items'][number] => {
   return { type: 'track', event: 'e', userId: `user of ${messageId}`, messageId, ...given }
 }
@@ -64,8 +75,8 @@ function claimedOf(id: number, parts: SegmentContent['items'][], given: Partial<
     parts: parts.map((items, at) => ({ origin: id * 10 + at, segment: id * 100 + at, indexes: items.map((_, index) => index) })),
     ...given,
   }
-  const contents = new Map(parts.map((items, at) => [id * 100 + at, contentOf(items)] as const))
-  return { shipment, contents, bytes: 1_000 * parts.length }
+  const bodies = new Map(parts.map((items, at) => [id * 100 + at, bodyOf(contentOf(items))] as const))
+  return { shipment, bodies, bytes: 1_000 * parts.length }
 }
 
 function items(count: number, prefix = 'm'): SegmentContent['items'] {
@@ -268,8 +279,8 @@ test('a purged message is not sent and ends as cancelled, apart from those that 
 
 test('messages that the store cannot read fail with a reason, and the others are sent', () => {
   const claimed = claimedOf(1, [items(1), items(2)])
-  const contents = new Map(claimed.contents).set(101, { ...contentOf([]), isUnreadable: true })
-  const task = new Task([{ ...claimed, contents }], { batch: SINGLE })
+  const bodies = new Map(claimed.bodies).set(101, bodyOf({ ...contentOf([]), isUnreadable: true }))
+  const task = new Task([{ ...claimed, bodies }], { batch: SINGLE })
   task.finish(task.start(NOW_MS) as Unit, results('success'))
   assert.equal(task.start(NOW_MS), undefined)
   assert.deepEqual(
@@ -283,7 +294,7 @@ test('messages that the store cannot read fail with a reason, and the others are
 
 test('a shipment with nothing left to send is over immediately', () => {
   const gone = claimedOf(1, [[null, null]])
-  const task = new Task([gone, { ...gone, shipment: { ...gone.shipment, id: 2 }, contents: new Map() }], { batch: SINGLE })
+  const task = new Task([gone, { ...gone, shipment: { ...gone.shipment, id: 2 }, bodies: new Map() }], { batch: SINGLE })
   assert.deepEqual([task.isOver, task.hasChanges], [true, true])
   assert.equal(endedIds(settle(task), 'cancelled').length, 4)
 })
@@ -314,7 +325,9 @@ test('a message that cannot be serialized is a unit of its own, so it does not b
   const broken = contentOf(items(3))
   Object.defineProperty(broken.items[1] as object, 'type', { value: { toJSON: () => assert.fail('unwritable') }, enumerable: true })
   const claimed = claimedOf(1, [items(3)])
-  const task = new Task([{ ...claimed, contents: new Map([[100, broken]]) }], { batch: { size: 10, bytes: 500_000, lingerMs: 0 } })
+  const task = new Task([{ ...claimed, bodies: new Map([[100, bodyOf(broken, [])]]) }], {
+    batch: { size: 10, bytes: 500_000, lingerMs: 0 },
+  })
   assert.deepEqual(
     task.units.map(({ members }) => members.map(({ index }) => index)),
     [[0], [1], [2]],
@@ -335,8 +348,8 @@ test('a batch of several shipments is retried as the same batch', () => {
     ],
   )
   const [draft] = remaining
-  const contents = new Map([...claimedOf(1, [items(3)]).contents, ...claimedOf(2, [items(3)]).contents])
-  const again = new Task([{ shipment: { ...(draft as (typeof remaining)[0]), id: 3, claim: 2 }, contents, bytes: 1 }], { batch: SINGLE })
+  const bodies = new Map([...claimedOf(1, [items(3)]).bodies, ...claimedOf(2, [items(3)]).bodies])
+  const again = new Task([{ shipment: { ...(draft as (typeof remaining)[0]), id: 3, claim: 2 }, bodies, bytes: 1 }], { batch: SINGLE })
   assert.deepEqual([again.retry, again.units.map(memberIds)], [true, [['10-0', '10-1', '10-2', '20-0']]])
 })
 
@@ -534,7 +547,10 @@ test('a request has the trace of its messages if they share one, and none otherw
   const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
   const traced = (id: number, of: SegmentContent['trace']): ClaimedShipment => {
     const claimed = claimedOf(id, [items(2)])
-    return { ...claimed, contents: new Map([...claimed.contents].map(([segment, content]) => [segment, { ...content, trace: of }])) }
+    return {
+      ...claimed,
+      bodies: new Map([...claimed.bodies].map(([segment, { content }]) => [segment, bodyOf({ ...content, trace: of })])),
+    }
   }
   const unitOf = (size: number, ...shipments: ClaimedShipment[]): Unit =>
     new Task(shipments, { batch: { size, bytes: 500_000, lingerMs: 0 } }).start(NOW_MS) as Unit

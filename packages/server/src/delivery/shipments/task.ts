@@ -1,11 +1,8 @@
 // A task is one shipment or, for a destination that receives batches, several. It is split into units; a unit is one request to each URL.
 // A settlement records the outcomes known so far: the last one when every started unit has its outcome, and earlier ones while the task is
 // still in progress under its claim. Pure: no clock, no network, no store. Invariant: every delivery of its shipments is in exactly one
-// place of a settlement: ended, to be retried, or kept. Messages are serialized as JSON immediately and their parsed form is dropped,
-// because the garbage collector would copy it repeatedly until the messages are sent.
+// place of a settlement: ended, to be retried, or kept. Messages stay in their stored form; a sender parses them.
 
-import type { JsonObject } from '@switchyard/protocol'
-import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import type {
   AttemptRecord,
@@ -19,38 +16,16 @@ import type {
   Part,
   RequestRecord,
   RowId,
-  SegmentContent,
   Settlement,
   Shipment,
   ShipmentDraft,
   TraceContext,
 } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
+import { Member, PartContent } from './member.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
 
-/** One message of a unit. */
-export interface Member {
-  shipment: Shipment
-  /** The index, in the task's records, of the part that the message belongs to. */
-  part: number
-  /** The shipment that the message was accepted with. Together with the index it is the delivery id. */
-  origin: RowId
-  index: number
-  messageId: string | null
-  /** The message as sent; null if it cannot be serialized, which would be a bug. */
-  json: string | null
-  /** Whether it is never sent in a batch with others. */
-  isAlone: boolean
-  trace: TraceContext | null
-  sourceId: string
-  type: string | null
-  userId: string | null
-  previousId: string | null
-  /** When it was accepted, in wall time. */
-  receivedAtMs: number
-}
-
-/** What is kept of a claimed shipment after its messages were serialized. */
+/** What is kept of a claimed shipment in a task. */
 export type HeldShipment = Pick<ClaimedShipment, 'shipment' | 'bytes'>
 
 export interface Unit {
@@ -83,6 +58,9 @@ interface PartRecord {
   unreadable: number[]
 }
 
+/** Why a message is not sent, although its delivery is pending: it was deleted, or its stored bytes are damaged. */
+export type Unsendable = 'deleted' | 'unreadable'
+
 /** Deliveries that will be retried together. */
 interface PendingRetry {
   shipment: Shipment
@@ -103,6 +81,8 @@ export class Task {
   readonly size: number
   /** The units not started yet, in order. */
   readonly units: Unit[]
+  /** The messages to be sent. */
+  readonly contents: PartContent[] = []
   /** The shipments as stored: without deliveries that were recorded as ended. */
   #shipments: readonly HeldShipment[]
   readonly #records: PartRecord[] = []
@@ -120,12 +100,14 @@ export class Task {
   constructor(shipments: readonly ClaimedShipment[], { batch }: Pick<Destination, 'batch'>) {
     this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
-    const members = shipments.flatMap((claimed) => this.#membersOf(claimed))
-    this.size = members.length
     const isBatch = shipments.some(({ shipment }) => shipment.unit)
+    // The size of a batch depends on its messages, so these are read here. A single message is read by its sender.
+    const members = shipments.flatMap((claimed) => this.#membersOf(claimed, isBatch || batch.size > 1))
+    this.size = members.length
     if (isBatch) this.units = members.length === 0 ? [] : [unitOf(members, true)]
     else if (batch.size > 1) this.units = splitIntoBatches(members, batch)
     else this.units = members.map((member) => unitOf([member], false))
+    for (const { body } of this.contents) body.forgetParsed()
   }
 
   get shipments(): readonly HeldShipment[] {
@@ -163,6 +145,13 @@ export class Task {
     this.#retries.push({ shipment, members: unit.members, isBatch: unit.isBatch, urls, reason, startedAtMs: unit.startedAtMs })
   }
 
+  /** Called when the sender found that the message of a unit, which is not a batch, cannot be sent. */
+  endUnsent(unit: Unit, why: Unsendable): void {
+    this.#running.delete(unit)
+    const { part, index } = unit.members[0] as Member
+    this.#unsent(part, index, why)
+  }
+
   /** Called when this node aborted the unit before there was a result. The unit then counts as not started. */
   withdraw(unit: Unit): void {
     this.#running.delete(unit)
@@ -180,19 +169,23 @@ export class Task {
     this.#unstarted.push(...this.units.splice(0))
   }
 
-  /** Drops messages whose users were deleted while the task waited. */
-  delete(isDeleted: IsDeleted): void {
+  /** Drops messages whose users were deleted while the task waited, and returns them. */
+  delete(isDeleted: IsDeleted): Member[] {
+    const deleted: Member[] = []
     for (let at = this.units.length - 1; at >= 0; at--) {
       const unit = this.units[at] as Unit
-      const left = unit.members.filter(({ part, index, sourceId, type, userId, previousId }) => {
-        const { segment } = this.#records[part] as PartRecord
-        if (!isDeleted(sourceId, segment, { type, userId, previousId })) return true
-        this.#purged(part, index)
+      const left = unit.members.filter((member) => {
+        const { segment } = this.#records[member.part] as PartRecord
+        if (!isDeleted(member.sourceId, segment, member.owner)) return true
+        this.#unsent(member.part, member.index, 'deleted')
+        deleted.push(member)
         return false
       })
       if (left.length === 0) this.units.splice(at, 1)
       else unit.members = left
     }
+    for (const { body } of this.contents) body.forgetParsed()
+    return deleted
   }
 
   /** Whether nothing is waiting or in flight, so that it can be settled or released. */
@@ -295,36 +288,37 @@ export class Task {
     return combinedRetries
   }
 
-  #membersOf({ shipment, contents }: ClaimedShipment): Member[] {
+  /** `reads`: whether the messages are read now, to find those that cannot be sent. If they are in memory, that costs nothing. */
+  #membersOf({ shipment, bodies }: ClaimedShipment, reads: boolean): Member[] {
     const members: Member[] = []
     for (const { origin, segment, indexes } of shipment.parts) {
       const record: PartRecord = { shipment, origin, segment, requests: [], delivered: [], ended: new Map(), purged: [], unreadable: [] }
       const part = this.#records.push(record) - 1
-      const content = contents.get(segment)
-      if (content?.isUnreadable) {
-        record.unreadable.push(...indexes)
-        this.#hasChanges = true
-        this.#unrecorded += indexes.length
-        continue
-      }
+      const body = bodies.get(segment)
+      const known = reads ? body?.content : body?.parsed
+      const content = body === undefined ? null : new PartContent(origin, body, indexes)
+      const before = members.length
       for (const index of indexes) {
-        const item = content?.items[index]
-        if (content === undefined || item == null) this.#purged(part, index)
-        else members.push(memberOf(shipment, part, origin, content, index, item))
+        if (known?.isUnreadable) this.#unsent(part, index, 'unreadable')
+        else if (content === null || content.body.absent.includes(index) || (known && known.items[index] == null))
+          this.#unsent(part, index, 'deleted')
+        else members.push(new Member(shipment, part, content, index))
       }
+      if (content !== null && members.length > before) this.contents.push(content)
     }
     return members
   }
 
-  #purged(part: number, index: number): void {
-    ;(this.#records[part] as PartRecord).purged.push(index)
+  #unsent(part: number, index: number, why: Unsendable): void {
+    const { purged, unreadable } = this.#records[part] as PartRecord
+    ;(why === 'deleted' ? purged : unreadable).push(index)
     this.#hasChanges = true
     this.#unrecorded++
   }
 
   /** Only the first part lists all parts: if each of a thousand parts listed them all, there would be a million entries. */
   #gathered(members: readonly Member[], isFirst: boolean): Gathered {
-    return { lead: (members[0] as Member).origin, parts: isFirst ? this.#partsOf(members) : null }
+    return { lead: (members[0] as Member).content.origin, parts: isFirst ? this.#partsOf(members) : null }
   }
 
   #partsOf(members: readonly Member[]): Part[] {
@@ -416,45 +410,8 @@ export function traceOf({ members }: Unit): TraceContext | null {
 
 /** The id of a batch is that of its first delivery. */
 export function deliveryIdOf({ members }: Unit): string {
-  const { origin, index } = members[0] as Member
-  return `${String(origin)}-${index}`
-}
-
-function memberOf(shipment: Shipment, part: number, origin: RowId, content: SegmentContent, index: number, item: JsonObject): Member {
-  const { messageId, type, userId, previousId } = item
-  const json = messageJson(content, index)
-  return {
-    shipment,
-    part,
-    origin,
-    index,
-    messageId: textOrNull(messageId),
-    json,
-    isAlone: type === 'delete' || json === null,
-    trace: content.trace,
-    sourceId: content.sourceId,
-    type: textOrNull(type),
-    userId: textOrNull(userId),
-    previousId: textOrNull(previousId),
-    receivedAtMs: content.receivedAtMs,
-  }
-}
-
-function textOrNull(value: unknown): string | null {
-  return typeof value === 'string' ? value : null
-}
-
-function messageJson(content: SegmentContent, index: number): string | null {
-  try {
-    return JSON.stringify(outboundMessage(content, index))
-  } catch {
-    return null
-  }
-}
-
-export function jsonOf({ json }: Member): string {
-  if (json === null) throw new Error('the message cannot be serialized as JSON')
-  return json
+  const { content, index } = members[0] as Member
+  return `${String(content.origin)}-${index}`
 }
 
 /** Splits messages into batches within the destination's limits. A message that exceeds the byte limit is sent alone. */
@@ -468,8 +425,10 @@ function splitIntoBatches(members: readonly Member[], { size, bytes }: BatchSett
     currentBytes = 0
   }
   for (const member of members) {
-    const { isAlone } = member
-    const memberBytes = Buffer.byteLength(member.json ?? '') + 1
+    const { json } = member
+    // A delete message is never sent with others, nor is one that cannot be serialized.
+    const isAlone = json === null || member.type === 'delete'
+    const memberBytes = Buffer.byteLength(json ?? '') + 1
     if (isAlone || current.length === size || currentBytes + memberBytes >= bytes) close()
     current.push(member)
     currentBytes += memberBytes

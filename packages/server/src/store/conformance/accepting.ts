@@ -37,8 +37,8 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     const { segment, duplicates } = await accept(store(), sourceId, items, [destinationId], batch)
     assert.deepEqual(duplicates, [])
     await reopen()
-    const { shipment, contents } = await claimOne(store(), destinationId)
-    assert.deepEqual(contents.get(segment as number), { sourceId, ...batch, trace: null, items })
+    const { shipment, bodies } = await claimOne(store(), destinationId)
+    assert.deepEqual(bodies.get(segment as number)?.content, { sourceId, ...batch, trace: null, items })
     assert.deepEqual(
       shipment.parts.map(({ segment: of, indexes }) => [of, indexes]),
       [[segment, [0, 1]]],
@@ -155,7 +155,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     const [taken] = consumer.received
     assert.ok(taken !== undefined && consumer.received.length === 1)
     assert.deepEqual(messageIdsOf(taken), ['a', 'b'])
-    assert.equal(taken.contents.get(segment as number)?.items[2], null, 'the duplicate is left out')
+    assert.equal(taken.bodies.get(segment as number)?.content.items[2], null, 'the duplicate is left out')
     assert.deepEqual(consumer.reservations, [[destinationId, taken.bytes]])
     assert.deepEqual([taken.shipment.attempt, taken.shipment.firstAttemptAtMs, taken.shipment.replay], [0, null, false])
     assert.deepEqual((await claim(store(), destinationId)).shipments, [])
@@ -235,8 +235,8 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
       await accept(store(), sourceId, [{ type: 'track', messageId, ...item }], [destinationId])
       const expected = JSON.stringify({ type: 'track', messageId, ...item })
       const claimed = await claimOne(store(), destinationId)
-      const [content] = [...claimed.contents.values()]
-      assert.equal(JSON.stringify(content?.items[0]), expected)
+      const [body] = [...claimed.bodies.values()]
+      assert.equal(JSON.stringify(body?.content.items[0]), expected)
       const message = await store().history.message(messageId)
       assert.equal(JSON.stringify(message?.content.items[0]), expected)
     })

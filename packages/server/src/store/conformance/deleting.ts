@@ -58,10 +58,10 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     )
     assert.deepEqual(await ledgerOf(store(), off), counts())
     const { shipments } = await claim(store(), one)
-    const items = shipments.map(({ shipment, contents }) => {
+    const items = shipments.map(({ shipment, bodies }) => {
       const [part] = shipment.parts
       assert.ok(part !== undefined && shipment.parts.length === 1)
-      return contents.get(part.segment)?.items[part.indexes[0] as number]
+      return bodies.get(part.segment)?.content.items[part.indexes[0] as number]
     })
     assert.deepEqual(
       items.map((item) => [Object.keys(item ?? {}).sort(), item?.['type'], item?.['userId']]),

@@ -154,9 +154,9 @@ export function deliveriesOf({ parts }: Pick<Shipment, 'parts'>): string[] {
   return parts.flatMap(({ origin, indexes }) => indexes.map((index) => `${origin}-${index}`))
 }
 
-export function messageIdsOf({ shipment, contents }: ClaimedShipment): (string | null)[] {
+export function messageIdsOf({ shipment, bodies }: ClaimedShipment): (string | null)[] {
   return shipment.parts.flatMap(({ segment, indexes }) =>
-    indexes.map((index) => (contents.get(segment)?.items[index]?.['messageId'] as string | undefined) ?? null),
+    indexes.map((index) => (bodies.get(segment)?.content.items[index]?.['messageId'] as string | undefined) ?? null),
   )
 }
 

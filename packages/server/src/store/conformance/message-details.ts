@@ -39,7 +39,7 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
       const bare = await accept(store(), sourceId, [track('bare')], [destinationId])
       await reopen()
       const { shipments } = await claim(store(), destinationId)
-      const traces = shipments.map(({ contents }) => [...contents].map(([of, content]) => [of, content.trace]))
+      const traces = shipments.map(({ bodies }) => [...bodies].map(([of, { about }]) => [of, about.trace]))
       assert.deepEqual(traces.flat(), [
         [segment, trace],
         [bare.segment, null],

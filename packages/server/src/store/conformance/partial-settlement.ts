@@ -176,7 +176,7 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     const { shipments } = await claim(store(), destinationId)
     const rest = shipments.find(({ shipment }) => shipment.parts[0]?.origin === next.shipment.parts[0]?.origin) as ClaimedShipment
     assert.deepEqual(
-      [...rest.contents.values()].map(({ items }) => items.map((item) => item?.['messageId'] ?? null)),
+      [...rest.bodies.values()].map(({ content: { items } }) => items.map((item) => item?.['messageId'] ?? null)),
       [['parts-purged-0', null, 'parts-purged-2', null]],
     )
     await settle(store(), rest, byIndex('kept', 'kept', 'delivered', 'cancelled'))

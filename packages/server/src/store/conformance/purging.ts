@@ -118,9 +118,9 @@ export function purging({ store, reopen, open }: StoreFixture): void {
     const all = await allPages((page) => store().history.messages({ sourceId }, page), 1_000)
     const left = all.flatMap(({ content }) => content.items).filter((item) => item?.['userId'] === 'gone' && item['type'] !== 'delete')
     assert.deepEqual(left, [])
-    for (const { shipment, contents } of consumer.received) {
+    for (const { shipment, bodies } of consumer.received) {
       const { segment } = shipment.parts[0] as { segment: RowId }
-      for (const item of contents.get(segment)?.items ?? []) {
+      for (const item of bodies.get(segment)?.content.items ?? []) {
         if (item?.['userId'] === 'gone') assert.ok(consumer.deletions.some((isDeleted) => isDeleted(sourceId, segment, item)))
       }
     }

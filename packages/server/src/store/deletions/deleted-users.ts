@@ -4,7 +4,8 @@
 // purged already. A request that is in flight at that moment is not cancelled. Used by both adapters.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { ClaimedShipment, IsDeleted, RowId, SegmentContent, ShipmentConsumer } from '../store.ts'
+import type { SegmentBody } from '../port/stored-messages.ts'
+import type { ClaimedShipment, IsDeleted, RowId, ShipmentConsumer } from '../store.ts'
 import { isOfUsers } from './purged-content.ts'
 
 /** The messages that a deletion is about. */
@@ -45,15 +46,13 @@ export class DeletedUsers {
 
   without(claimed: ClaimedShipment): ClaimedShipment {
     if (this.#open.size === 0) return claimed
-    const contents = new Map<RowId, SegmentContent>()
-    for (const [segment, content] of claimed.contents) {
-      const isGone = (item: JsonObject | null): boolean => item !== null && this.#isDeleted(content.sourceId, segment, item)
-      contents.set(
-        segment,
-        content.items.some(isGone) ? { ...content, items: content.items.map((item) => (isGone(item) ? null : item)) } : content,
-      )
+    const bodies = new Map<RowId, SegmentBody>()
+    for (const [segment, body] of claimed.bodies) {
+      const { sourceId, items } = body.content
+      const gone = items.flatMap((item, at) => (item !== null && this.#isDeleted(sourceId, segment, item) ? [at] : []))
+      bodies.set(segment, gone.length > 0 ? body.without(gone) : body)
     }
-    return { ...claimed, contents }
+    return { ...claimed, bodies }
   }
 
   /** Wraps a consumer so that it receives no content of deleted messages. */

@@ -1,6 +1,7 @@
 // After a batch is committed, passes the shipments for which delivery has reserved memory to delivery, without reading them from the store.
 
-import type { AcceptResult, RowId, SegmentContent, Shipment, ShipmentConsumer } from '../store.ts'
+import { SegmentBody } from '../port/stored-messages.ts'
+import type { AcceptBatch, AcceptResult, RowId, Shipment, ShipmentConsumer } from '../store.ts'
 
 /** A destination for which a shipment is planned, and whether delivery has reserved memory for the shipment. */
 export interface PlannedHandOver {
@@ -15,20 +16,21 @@ export interface Accepted extends AcceptResult {
   unclaimed: string[]
 }
 
-/** `bytes`: the size of the body, as given to `reserve`. */
 export function handToDelivery(
   consumer: ShipmentConsumer | null,
   accepted: Accepted,
   planned: readonly PlannedHandOver[],
-  content: SegmentContent,
-  bytes: number,
+  { content, body }: Pick<AcceptBatch, 'content' | 'body'>,
 ): void {
   if (consumer === null) return
   const { segment, duplicates, claimed, unclaimed } = accepted
-  const isDuplicate = new Set(duplicates)
-  const present =
-    isDuplicate.size === 0 ? content : { ...content, items: content.items.map((item, at) => (isDuplicate.has(at) ? null : item)) }
-  for (const shipment of claimed) consumer.deliver({ shipment, contents: new Map([[segment as RowId, present]]), bytes })
+  const bytes = body.length
+  const { sourceId, receivedAtMs, ip, browser, trace } = content
+  const about = { sourceId, receivedAtMs, ip, browser, trace }
+  for (const shipment of claimed) {
+    const own = new SegmentBody(body, about, duplicates, duplicates.length === 0 ? content : null)
+    consumer.deliver({ shipment, bodies: new Map([[segment as RowId, own]]), bytes })
+  }
   if (claimed.length < planned.length) {
     const isClaimed = new Set(claimed.map(({ destinationId }) => destinationId))
     cancelReservations(

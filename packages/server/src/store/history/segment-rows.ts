@@ -5,7 +5,7 @@ import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import { readTrace } from '../encoding/trace-column.ts'
 import type { RowId, SegmentContent } from '../port/model.ts'
-import { readStoredBody } from '../port/stored-messages.ts'
+import { SegmentBody } from '../port/stored-messages.ts'
 import type { OriginRows } from './delivery-ids.ts'
 
 /** A segment without its body and its routes. */
@@ -57,13 +57,13 @@ export interface ReadSegment<Id extends RowId> extends SegmentRow<Id> {
 export async function* readSegments<Id extends RowId>(rows: SegmentRows<Id>, ids: readonly Id[]): AsyncGenerator<ReadSegment<Id>> {
   for await (const row of rows.segments(ids)) {
     const body = unpackBody(row.body)
-    yield Object.assign(row, { content: contentOf(row, body), bytes: body.length })
+    yield Object.assign(row, { content: bodyOf(row, body).content, bytes: body.length })
   }
 }
 
-export function contentOf<Id extends RowId>(row: StoredContent<Id>, body: Uint8Array): SegmentContent {
+export function bodyOf<Id extends RowId>(row: StoredContent<Id>, body: Uint8Array): SegmentBody {
   const { sourceId, receivedAtMs, ip, browser, trace, absent } = row
-  return readStoredBody(body, { sourceId, receivedAtMs, ip, browser, trace: readTrace(trace) }, absent)
+  return new SegmentBody(body, { sourceId, receivedAtMs, ip, browser, trace: readTrace(trace) }, absent)
 }
 
 export async function readSegment<Id extends RowId>(rows: SegmentRows<Id>, id: Id): Promise<ReadSegment<Id> | undefined> {

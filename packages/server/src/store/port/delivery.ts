@@ -1,7 +1,8 @@
 // The part of the port that delivery uses: claims, settles and releases shipments.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { FinalStateName, Part, RequestRecord, RowId, SegmentContent } from './model.ts'
+import type { FinalStateName, Part, RequestRecord, RowId } from './model.ts'
+import type { SegmentBody } from './stored-messages.ts'
 
 /** Deliveries to one destination that are attempted together. */
 export interface Shipment {
@@ -25,7 +26,7 @@ export interface Shipment {
 export interface ClaimedShipment {
   shipment: Shipment
   /** By segment. A segment that was purged completely is missing. */
-  contents: ReadonlyMap<RowId, SegmentContent>
+  bodies: ReadonlyMap<RowId, SegmentBody>
   /** The stored size of the segments. Counts against the memory limit while the shipment is held in memory. */
   bytes: number
 }

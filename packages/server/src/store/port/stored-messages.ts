@@ -2,7 +2,7 @@
 // otherwise it is an object of the same shape. Messages are not validated here, because ingest has validated them.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { SegmentContent } from '../store.ts'
+import type { SegmentContent } from './model.ts'
 
 export interface StoredBody {
   batch: readonly (JsonObject | null)[]
@@ -18,15 +18,49 @@ export function writeStoredBody(body: StoredBody): Buffer {
   )
 }
 
+/** What is known of a segment without reading its body. */
+export type SegmentAbout = Pick<SegmentContent, 'sourceId' | 'receivedAtMs' | 'ip' | 'browser' | 'trace'>
+
+/** The messages of a segment as they are stored. They are parsed only when someone asks for them: usually that is a sender, in its own thread. */
+export class SegmentBody {
+  readonly about: SegmentAbout
+  readonly bytes: Uint8Array
+  /** The indexes of messages that are in the bytes but must not be sent: duplicates, and messages of deleted users. */
+  readonly absent: readonly number[]
+  #content: SegmentContent | null
+
+  /** `content`: the parsed messages, if the caller has them already. */
+  constructor(bytes: Uint8Array, about: SegmentAbout, absent: readonly number[] = [], content: SegmentContent | null = null) {
+    this.bytes = bytes
+    this.about = about
+    this.absent = absent
+    this.#content = content
+  }
+
+  get content(): SegmentContent {
+    return (this.#content ??= readStoredBody(this.bytes, this.about, this.absent))
+  }
+
+  /** The parsed messages, if they are in memory. */
+  get parsed(): SegmentContent | null {
+    return this.#content
+  }
+
+  /** Drops the parsed messages. While messages wait, the garbage collector would copy their objects repeatedly; bytes it leaves alone. */
+  forgetParsed(): void {
+    this.#content = null
+  }
+
+  without(indexes: readonly number[]): SegmentBody {
+    return new SegmentBody(this.bytes, this.about, [...this.absent, ...indexes])
+  }
+}
+
 /**
  * `absent`: the indexes of duplicates, which are in the bytes but were not accepted. Does not throw, because one damaged body must not prevent
  * other segments that are read with it from being sent, listed or purged.
  */
-export function readStoredBody(
-  bytes: Uint8Array,
-  about: Pick<SegmentContent, 'sourceId' | 'receivedAtMs' | 'ip' | 'browser' | 'trace'>,
-  absent: readonly number[] = [],
-): SegmentContent {
+export function readStoredBody(bytes: Uint8Array, about: SegmentAbout, absent: readonly number[] = []): SegmentContent {
   const body = parsed(bytes)
   if (body === null) return { ...about, sentAt: null, context: null, integrations: null, items: [], isUnreadable: true }
   const items = [...body.batch]

@@ -459,7 +459,7 @@ test('user ids with any characters can be deleted, suppressed, listed and pseudo
   }
   const { shipments } = await claim(store, destinationId)
   assert.deepEqual(
-    shipments.map(({ shipment, contents }) => contents.get(shipment.parts[0]?.segment as string)?.items[0]?.['userId']),
+    shipments.map(({ shipment, bodies }) => bodies.get(shipment.parts[0]?.segment as string)?.content.items[0]?.['userId']),
     userIds,
   )
   for (const claimed of shipments) await settle(store, claimed, 'delivered')

@@ -7,7 +7,7 @@ import { runInSteps } from '../../timing/run-in-steps.ts'
 import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
 import { RetentionRuns } from '../history/retention.ts'
-import { readStoredBody } from '../port/stored-messages.ts'
+import { SegmentBody } from '../port/stored-messages.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import type {
   ClaimedShipment,
@@ -248,12 +248,12 @@ class Sqlite implements SqliteStore {
 }
 
 function claimed({ shipments, segments }: ClaimReply): ClaimedShipment[] {
-  const contents = new Map<RowId, SegmentContent>()
+  const all = new Map<RowId, SegmentBody>()
   for (const { seq, sourceId, receivedAtMs, ip, browser, trace, absent, body } of segments) {
-    contents.set(seq, readStoredBody(body, { sourceId, receivedAtMs, ip, browser, trace }, absent))
+    all.set(seq, new SegmentBody(body, { sourceId, receivedAtMs, ip, browser, trace }, absent))
   }
   return shipments.map(({ shipment, bytes }) => {
-    const own = shipment.parts.map(({ segment }) => [segment, contents.get(segment)] as const)
-    return { shipment, bytes, contents: new Map(own.filter((entry): entry is [RowId, SegmentContent] => entry[1] !== undefined)) }
+    const own = shipment.parts.map(({ segment }) => [segment, all.get(segment)] as const)
+    return { shipment, bytes, bodies: new Map(own.filter((entry): entry is [RowId, SegmentBody] => entry[1] !== undefined)) }
   })
 }

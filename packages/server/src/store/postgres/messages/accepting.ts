@@ -203,7 +203,7 @@ export class Accepting implements IngestStore {
     } finally {
       this.#writing.delete(writing)
     }
-    handToDelivery(this.#context.consumer(), accepted, wanted, content, bytes)
+    handToDelivery(this.#context.consumer(), accepted, wanted, batch)
     return { segment: accepted.segment, duplicates: accepted.duplicates }
   }
 

@@ -43,7 +43,7 @@ test('if a body is damaged, a claim returns it as unreadable along with the othe
       WHERE seq = (SELECT seq FROM switchyard.segments ORDER BY seq DESC LIMIT 1 OFFSET 1)`)
     const { shipments } = await claim(store, destinationId)
     assert.deepEqual(
-      shipments.map(({ contents }) => [...contents.values()].map(({ isUnreadable }) => isUnreadable)),
+      shipments.map(({ bodies }) => [...bodies.values()].map(({ content: { isUnreadable } }) => isUnreadable)),
       [[undefined], [true], [undefined]],
     )
     const { data } = await store.history.messages({ sourceId }, { limit: 10, cursor: null })

@@ -5,8 +5,9 @@
 import type { HeldShipment } from '../../delivery/common-delivery-store.ts'
 import { unpackBody } from '../../encoding/body-bytes.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
-import { contentOf, type StoredContent } from '../../history/segment-rows.ts'
-import type { Claim, ClaimedShipment, ClaimRequest, RowId, SegmentContent, Shipment } from '../../store.ts'
+import { bodyOf, type StoredContent } from '../../history/segment-rows.ts'
+import type { SegmentBody } from '../../port/stored-messages.ts'
+import type { Claim, ClaimedShipment, ClaimRequest, RowId, Shipment } from '../../store.ts'
 import { CONTENT_COLUMNS, SEGMENT_TABLES } from '../rows/segment-rows.ts'
 import { int4s, int8s } from '../session/binary-arrays.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
@@ -379,19 +380,19 @@ export class Claiming {
       void this.release(rows.map((row, at) => shipmentOf(row, destinationId, stored[at] as StoredPart<string>[], segments, true)))
       throw error
     }
-    const contents = new Map<string, SegmentContent>()
+    const bodies = new Map<string, SegmentBody>()
     const fill = (row: ShipmentRow, parts: readonly StoredPart<string>[]): ClaimedShipment => {
-      const own = new Map<RowId, SegmentContent>()
+      const own = new Map<RowId, SegmentBody>()
       let bytes = 0
       for (const [, segment] of parts) {
         const found = segments.get(segment)
         if (found === undefined) continue
-        const content = contents.get(segment) ?? contentOf(found, unpackBody(found.body))
-        contents.set(segment, content)
-        own.set(segment, content)
+        const body = bodies.get(segment) ?? bodyOf(found, unpackBody(found.body))
+        bodies.set(segment, body)
+        own.set(segment, body)
         bytes += found.body.length
       }
-      return { shipment: shipmentOf(row, destinationId, parts, segments, false), contents: own, bytes }
+      return { shipment: shipmentOf(row, destinationId, parts, segments, false), bodies: own, bytes }
     }
     return rows.flatMap((row, at) => {
       try {

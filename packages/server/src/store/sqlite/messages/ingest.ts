@@ -55,7 +55,7 @@ export class SqliteIngest implements IngestStore {
       cancelReservations(consumer, shipments, bytes)
       throw error
     })
-    handToDelivery(this.#consumer(), accepted, shipments, content, bytes)
+    handToDelivery(this.#consumer(), accepted, shipments, { content, body })
     return { segment: accepted.segment, duplicates: accepted.duplicates }
   }
 

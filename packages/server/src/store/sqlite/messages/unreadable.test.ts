@@ -41,7 +41,7 @@ for (const [what, bytes] of [
       ['c', 'c-stays'],
     ])
     assert.deepEqual(
-      shipments.map(({ contents }) => [...contents.values()][0]?.isUnreadable),
+      shipments.map(({ bodies }) => [...bodies.values()][0]?.content.isUnreadable),
       [undefined, true, undefined],
     )
   })

@@ -95,7 +95,7 @@ test('a file of the first release is migrated without losing data', async (t) =>
     maxBytes: 1e6,
   })
   assert.deepEqual(
-    shipments.map(({ shipment, contents }) => [shipment.replay, contents.get(SEGMENT)?.items[0]?.['messageId']]),
+    shipments.map(({ shipment, bodies }) => [shipment.replay, bodies.get(SEGMENT)?.content.items[0]?.['messageId']]),
     [[true, 'm-old']],
   )
 

@@ -1,0 +1,32 @@
+// Opens senders: threads, or one in this thread for tests that bring their own resolver or clock, which no thread could be given.
+
+import { createAddressGuard } from '../sending/address-guard.ts'
+import { createHttpClient, type HttpClientOptions } from '../sending/attempt.ts'
+import { Executor } from './executor.ts'
+import { Senders } from './senders.ts'
+import { ThreadLink, type ThreadOptions } from './thread-link.ts'
+
+export function openSenderThreads(
+  count: number,
+  options: ThreadOptions,
+  { onLost, program }: { onLost?: (error: Error) => void; program?: URL } = {},
+): Senders {
+  const open = (name: string, events: ConstructorParameters<typeof ThreadLink>[2]): ThreadLink =>
+    new ThreadLink(name, options, events, program)
+  return new Senders({ count, open, ...(onLost ? { onLost } : {}) })
+}
+
+export function openInlineSender({ guard, ...options }: Omit<HttpClientOptions, 'guard'> & Pick<ThreadOptions, 'guard'>): Senders {
+  return new Senders({
+    count: 1,
+    open: (_name, { outcome, unsendable, bug }) => {
+      // A lane must not get an outcome while it starts the work.
+      const executor = new Executor(createHttpClient({ guard: createAddressGuard(guard), ...options }), {
+        outcome: (...report) => queueMicrotask(() => outcome(...report)),
+        unsendable: (...report) => queueMicrotask(() => unsendable(...report)),
+        bug: (...report) => queueMicrotask(() => bug(...report)),
+      })
+      return { commands: executor, drain: () => executor.drain() }
+    },
+  })
+}

@@ -1,0 +1,63 @@
+// What the main thread and a sender say to each other. A sender turns work into outcomes: it builds the requests of messages, signs them,
+// sends them, and reports what came back. It decides nothing: which message is sent when, and what follows from an outcome, is the
+// lanes' business. A sender may be in this thread (executor.ts) or in another one (thread-link.ts, sender-thread.ts).
+
+import type { SegmentAbout } from '../../store/port/stored-messages.ts'
+import type { Destination, RowId } from '../../store/store.ts'
+import type { Outcome } from '../sending/outcome.ts'
+import type { Unsendable } from '../shipments/task.ts'
+
+/** Messages that a sender is given, to be sent later. */
+export interface Load {
+  /** The number by which units refer to these messages. */
+  key: number
+  origin: RowId
+  about: SegmentAbout
+  /** The stored body; or, in a test request, the one text to be sent. */
+  body: Uint8Array
+  isText: boolean
+  absent: readonly number[]
+  /** The messages that will be sent, each once. When all were sent or dropped, the sender forgets the load. */
+  indexes: readonly number[]
+}
+
+/** One request to each of its URLs. */
+export interface Start {
+  unit: number
+  /** The number under which the destination was defined. */
+  destination: number
+  isBatch: boolean
+  /** From 1. */
+  attempt: number
+  replay: boolean
+  /** The wall time of the attempt. */
+  atMs: number
+  /** Keeps the start of the answer on success, too. */
+  keepAnswer: boolean
+  /** Indexes in the list of the destination's URLs. */
+  urls: readonly number[]
+  /** The messages: key of the load and index in turn. */
+  messages: readonly number[]
+}
+
+/** Commands to a sender. They take effect in order. */
+export interface SenderLink {
+  /** Makes the settings of a destination known under a number. */
+  define(number: number, destination: Destination): void
+  /** Forgets a destination. Units that were started are finished. */
+  forget(number: number): void
+  load(load: Load): void
+  start(start: Start): void
+  /** Forgets messages that were loaded and not started: all of a load if `indexes` is null. */
+  drop(key: number, indexes: readonly number[] | null): void
+  /** Waits a moment for units in flight and ends the rest as `aborted`. No command may follow. */
+  drain(): Promise<void>
+}
+
+/** Reports of a sender. Each URL of a unit gets one outcome, unless the whole unit is unsendable. */
+export interface SenderReports {
+  outcome(unit: number, url: number, outcome: Outcome): void
+  unsendable(unit: number, why: Unsendable): void
+  /** A bug prevented the request of a unit. Its URLs get outcomes nevertheless. */
+  bug(unit: number, message: string): void
+}

@@ -1,0 +1,253 @@
+// All senders of this process. Every destination has one sender, so that its connections are reused. A sender that ends or no longer
+// responds is replaced; the requests that it had in flight end as `sender_lost`, because nobody knows how far they came. They are retried
+// like any failure, so a message that makes senders crash does not do so in a loop.
+
+import type { SegmentBody } from '../../store/port/stored-messages.ts'
+import type { Destination, RowId } from '../../store/store.ts'
+import type { Outcome } from '../sending/outcome.ts'
+import type { Unsendable } from '../shipments/task.ts'
+import { failure } from './executor.ts'
+import type { SenderLink, SenderReports } from './protocol.ts'
+
+/** Messages that can be given to a sender. */
+export interface Sendable {
+  origin: RowId
+  body: Pick<SegmentBody, 'about' | 'bytes' | 'absent'>
+  /** Whether the bytes are the text to be sent and not a stored body. */
+  isText?: boolean
+  indexes: readonly number[]
+  /** Set while a sender has these messages; `left` is the number of those that were not started. */
+  loaded: { by: Link['commands']; key: number; left: number } | null
+}
+
+/** A request to some of a destination's URLs. */
+export interface Work {
+  destination: Destination
+  isBatch: boolean
+  /** From 1. */
+  attempt: number
+  replay: boolean
+  /** In wall time. */
+  startedAtMs: number
+  keepAnswer: boolean
+  /** Indexes in the list of the destination's URLs. */
+  urls: readonly number[]
+  messages: readonly { content: Sendable; index: number }[]
+  /** Called once for each URL, never while the work is being started. */
+  answered(url: number, outcome: Outcome): void
+  /** Called instead if the message, which is the only one, cannot be sent. */
+  unsendable(why: Unsendable): void
+  /** Called if a bug prevented the request; `answered` is called as well. */
+  bug(message: string): void
+}
+
+/** A way to a sender that can be lost and opened again. */
+export interface Link {
+  commands: Omit<SenderLink, 'drain'>
+  drain(): Promise<void>
+  /** Missing if the sender is part of this thread. */
+  health?: {
+    isHeard: boolean
+    ping(): void
+    kill(error: Error): void
+  }
+}
+
+export type OpenLink = (name: string, events: SenderReports & { lost(error: Error): void }) => Link
+
+export interface SendersOptions {
+  count: number
+  open: OpenLink
+  /** Called when a sender was lost. It is replaced. */
+  onLost?: (error: Error) => void
+}
+
+const CHECK_MS = 2_000
+/** A sender that has work and stays silent for this many checks is replaced. */
+const SILENT_CHECKS = 5
+/** A sender that is lost sooner than this is opened again only after a pause, which doubles each time. */
+const STABLE_MS = 10_000
+const FIRST_PAUSE_MS = 100
+const MAX_PAUSE_MS = 5_000
+
+export class Senders {
+  readonly #senders: ReplaceableSender[]
+  readonly #byDestination = new Map<string, ReplaceableSender>()
+  readonly #check: NodeJS.Timeout
+
+  constructor({ count, open, onLost = () => undefined }: SendersOptions) {
+    this.#senders = Array.from({ length: count }, (_, at) => new ReplaceableSender(`switchyard-sender-${at + 1}`, open, onLost))
+    this.#check = setInterval(() => {
+      for (const sender of this.#senders) sender.check()
+    }, CHECK_MS)
+    this.#check.unref()
+  }
+
+  start(work: Work): void {
+    this.#senderOf(work.destination.id).start(work)
+  }
+
+  /** Makes senders forget messages that will not be started: the given ones, or all if `indexes` is missing. */
+  drop(content: Sendable, indexes: readonly number[] | null = null): void {
+    const { loaded } = content
+    if (loaded === null || loaded.left === 0) return
+    loaded.by.drop(loaded.key, indexes)
+    loaded.left -= indexes?.length ?? loaded.left
+  }
+
+  /** Called when a destination was deleted. */
+  forget(destinationId: string): void {
+    const sender = this.#byDestination.get(destinationId)
+    this.#byDestination.delete(destinationId)
+    sender?.forget(destinationId)
+  }
+
+  /** Waits a moment for requests in flight; the rest end as `aborted`. */
+  async close(): Promise<void> {
+    clearInterval(this.#check)
+    await Promise.all(this.#senders.map((sender) => sender.close()))
+  }
+
+  #senderOf(destinationId: string): ReplaceableSender {
+    let sender = this.#byDestination.get(destinationId)
+    if (sender === undefined) {
+      sender = this.#senders.reduce((best, each) => (each.destinations < best.destinations ? each : best))
+      sender.destinations++
+      this.#byDestination.set(destinationId, sender)
+    }
+    return sender
+  }
+}
+
+/** A unit of work in flight, and the URLs that have not answered. */
+interface Unit {
+  work: Work
+  urls: number[]
+}
+
+class ReplaceableSender {
+  /** The number of destinations that belong to it. */
+  destinations = 0
+  readonly #name: string
+  readonly #open: OpenLink
+  readonly #onLost: (error: Error) => void
+  /** Null before the first use, and during the pause after it was lost. */
+  #link: Link | null = null
+  #openedAtMs = 0
+  #pauseMs = FIRST_PAUSE_MS
+  #pausedUntilMs = 0
+  #isClosed = false
+  #silentChecks = 0
+  #lastNumber = 0
+  readonly #units = new Map<number, Unit>()
+  /** The destinations that the current link knows, by id. */
+  readonly #defined = new Map<string, { destination: Destination; number: number }>()
+
+  constructor(name: string, open: OpenLink, onLost: (error: Error) => void) {
+    this.#name = name
+    this.#open = open
+    this.#onLost = onLost
+  }
+
+  start(work: Work): void {
+    const commands = this.#linked()?.commands
+    const { destination, isBatch, attempt, replay, startedAtMs, keepAnswer, urls } = work
+    const unit = ++this.#lastNumber
+    this.#units.set(unit, { work, urls: [...urls] })
+    if (commands === undefined) return queueMicrotask(() => this.#fail(unit, this.#isClosed ? 'aborted' : 'sender_lost'))
+    const number = this.#define(commands, destination)
+    const messages: number[] = []
+    for (const { content, index } of work.messages) messages.push(this.#load(commands, content), index)
+    commands.start({ unit, destination: number, isBatch, attempt, replay, atMs: startedAtMs, keepAnswer, urls, messages })
+  }
+
+  forget(destinationId: string): void {
+    this.destinations--
+    const defined = this.#defined.get(destinationId)
+    if (defined === undefined) return
+    this.#defined.delete(destinationId)
+    this.#link?.commands.forget(defined.number)
+  }
+
+  check(): void {
+    const health = this.#link?.health
+    if (health === undefined) return
+    this.#silentChecks = health.isHeard || this.#units.size === 0 ? 0 : this.#silentChecks + 1
+    if (this.#silentChecks < SILENT_CHECKS) health.ping()
+    else health.kill(new Error(`${this.#name} did not respond for ${(SILENT_CHECKS * CHECK_MS) / 1_000} s`))
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const link = this.#link
+    await link?.drain()
+    this.#link = null
+    // A thread that had to be terminated has reported nothing.
+    for (const unit of this.#units.keys()) this.#fail(unit, 'aborted')
+  }
+
+  #linked(): Link | null {
+    if (this.#link !== null || this.#isClosed || performance.now() < this.#pausedUntilMs) return this.#link
+    this.#openedAtMs = performance.now()
+    const link = this.#open(this.#name, {
+      outcome: (unit, url, outcome) => this.#answered(unit, url, outcome),
+      unsendable: (unit, why) => this.#unsendable(unit, why),
+      bug: (unit, message) => this.#units.get(unit)?.work.bug(message),
+      lost: (error) => this.#lost(error),
+    })
+    this.#link = link
+    return link
+  }
+
+  #lost(error: Error): void {
+    const now = performance.now()
+    this.#pauseMs = now - this.#openedAtMs >= STABLE_MS ? FIRST_PAUSE_MS : Math.min(this.#pauseMs * 2, MAX_PAUSE_MS)
+    this.#pausedUntilMs = now + this.#pauseMs
+    this.#link = null
+    this.#silentChecks = 0
+    this.#defined.clear()
+    this.#onLost(error)
+    for (const unit of [...this.#units.keys()]) this.#fail(unit, 'sender_lost')
+  }
+
+  #define(commands: Link['commands'], destination: Destination): number {
+    const known = this.#defined.get(destination.id)
+    if (known?.destination === destination) return known.number
+    if (known !== undefined) commands.forget(known.number)
+    const number = ++this.#lastNumber
+    commands.define(number, destination)
+    this.#defined.set(destination.id, { destination, number })
+    return number
+  }
+
+  #load(commands: Link['commands'], content: Sendable): number {
+    let { loaded } = content
+    if (loaded?.by !== commands) {
+      const { origin, body, isText = false, indexes } = content
+      const key = ++this.#lastNumber
+      commands.load({ key, origin, about: body.about, body: body.bytes, isText, absent: body.absent, indexes })
+      loaded = { by: commands, key, left: indexes.length }
+      content.loaded = loaded
+    }
+    loaded.left--
+    return loaded.key
+  }
+
+  #answered(number: number, url: number, outcome: Outcome): void {
+    const unit = this.#units.get(number)
+    if (unit === undefined) return
+    if (unit.urls.length === 1) this.#units.delete(number)
+    else unit.urls.splice(unit.urls.indexOf(url), 1)
+    unit.work.answered(url, outcome)
+  }
+
+  #unsendable(number: number, why: Unsendable): void {
+    const unit = this.#units.get(number)
+    this.#units.delete(number)
+    unit?.work.unsendable(why)
+  }
+
+  #fail(number: number, reason: 'aborted' | 'sender_lost'): void {
+    for (const url of [...(this.#units.get(number)?.urls ?? [])]) this.#answered(number, url, failure(reason))
+  }
+}

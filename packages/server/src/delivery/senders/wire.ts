@@ -1,0 +1,255 @@
+// How commands and reports are written into packets and read from them. Both sides use this file, so they always agree. Addresses and
+// failures are the only texts of an outcome: an address is sent once and then referred to by number.
+
+import type { Verdict } from '../../destinations/kind.ts'
+import type { SegmentAbout } from '../../store/port/stored-messages.ts'
+import type { Destination, RowId, TraceContext } from '../../store/store.ts'
+import type { Outcome } from '../sending/outcome.ts'
+import type { Unsendable } from '../shipments/task.ts'
+import type { PacketReader, PacketWriter } from './packet.ts'
+import type { Load, SenderLink, SenderReports, Start } from './protocol.ts'
+
+// ── Commands ──
+
+const DEFINE = 1
+const FORGET = 2
+const LOAD = 3
+const START = 4
+const DROP = 5
+/** Asks for an answer, to see whether the sender still runs. */
+const PING = 6
+
+const BATCH = 1
+const REPLAY = 2
+const KEEP_ANSWER = 4
+
+export class CommandWriter implements Omit<SenderLink, 'drain'> {
+  readonly #to: PacketWriter
+  readonly #onWrite: () => void
+
+  constructor(to: PacketWriter, onWrite: () => void) {
+    this.#to = to
+    this.#onWrite = onWrite
+  }
+
+  define(number: number, destination: Destination): void {
+    this.#begin(DEFINE)
+    this.#to.number(number)
+    this.#to.value(destination)
+  }
+
+  forget(number: number): void {
+    this.#begin(FORGET)
+    this.#to.number(number)
+  }
+
+  load({ key, origin, about, body, isText, absent, indexes }: Load): void {
+    const to = this.#to
+    this.#begin(LOAD)
+    to.number(key)
+    to.number(isText ? 1 : 0)
+    to.number(about.receivedAtMs)
+    to.number(about.browser ? 1 : 0)
+    to.value(origin)
+    to.value(about.sourceId)
+    to.value(about.ip)
+    to.value(about.trace)
+    to.bytes(body)
+    writeList(to, absent)
+    writeList(to, indexes)
+  }
+
+  start({ unit, destination, isBatch, attempt, replay, atMs, keepAnswer, urls, messages }: Start): void {
+    const to = this.#to
+    this.#begin(START)
+    to.number(unit)
+    to.number(destination)
+    to.number((isBatch ? BATCH : 0) | (replay ? REPLAY : 0) | (keepAnswer ? KEEP_ANSWER : 0))
+    to.number(attempt)
+    to.number(atMs)
+    writeList(to, urls)
+    writeList(to, messages)
+  }
+
+  drop(key: number, indexes: readonly number[] | null): void {
+    this.#begin(DROP)
+    this.#to.number(key)
+    this.#to.number(indexes === null ? 1 : 0)
+    writeList(this.#to, indexes ?? [])
+  }
+
+  ping(): void {
+    this.#begin(PING)
+  }
+
+  #begin(command: number): void {
+    this.#to.number(command)
+    this.#onWrite()
+  }
+}
+
+/** Carries out the commands of a packet. Returns whether an answer was asked for. */
+export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>): boolean {
+  let isPinged = false
+  while (!from.isAtEnd) {
+    const command = from.number()
+    if (command === START) link.start(readStart(from))
+    else if (command === LOAD) link.load(readLoad(from))
+    else if (command === DEFINE) link.define(from.number(), from.value() as Destination)
+    else if (command === FORGET) link.forget(from.number())
+    else if (command === PING) isPinged = true
+    else {
+      const key = from.number()
+      const isAll = from.number() === 1
+      const indexes = readList(from)
+      link.drop(key, isAll ? null : indexes)
+    }
+  }
+  return isPinged
+}
+
+function readLoad(from: PacketReader): Load {
+  const key = from.number()
+  const isText = from.number() === 1
+  const receivedAtMs = from.number()
+  const browser = from.number() === 1
+  const origin = from.value() as RowId
+  const sourceId = from.value() as string
+  const ip = from.value() as string | null
+  const trace = from.value() as TraceContext | null
+  const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
+  return { key, origin, about, isText, body: from.bytes(), absent: readList(from), indexes: readList(from) }
+}
+
+function readStart(from: PacketReader): Start {
+  const unit = from.number()
+  const destination = from.number()
+  const flags = from.number()
+  return {
+    unit,
+    destination,
+    isBatch: (flags & BATCH) !== 0,
+    replay: (flags & REPLAY) !== 0,
+    keepAnswer: (flags & KEEP_ANSWER) !== 0,
+    attempt: from.number(),
+    atMs: from.number(),
+    urls: readList(from),
+    messages: readList(from),
+  }
+}
+
+// ── Reports ──
+
+const VERDICTS: readonly Verdict[] = ['success', 'temporary', 'permanent']
+const UNSENDABLE: readonly Unsendable[] = ['deleted', 'unreadable']
+/** In the place of a URL's number: reports about the whole unit. */
+const CANNOT_BE_SENT = -1
+const HAS_BUG = -2
+/** How many addresses both sides remember. Others are sent every time. */
+const MAX_ADDRESSES = 10_000
+const UNNUMBERED = -1
+
+export class ReportWriter implements SenderReports {
+  readonly #to: PacketWriter
+  readonly #onWrite: () => void
+  readonly #addresses = new Map<string, number>()
+
+  constructor(to: PacketWriter, onWrite: () => void) {
+    this.#to = to
+    this.#onWrite = onWrite
+  }
+
+  outcome(unit: number, url: number, { verdict, status, reason, error, address, timings, retryAfterMs, responseStart }: Outcome): void {
+    const to = this.#to
+    to.number(unit)
+    to.number(url)
+    to.number(VERDICTS.indexOf(verdict))
+    to.nullable(status)
+    this.#address(address)
+    to.nullable(timings.dnsMs)
+    to.nullable(timings.connectMs)
+    to.nullable(timings.tlsMs)
+    to.nullable(timings.firstByteMs)
+    to.number(timings.totalMs)
+    to.nullable(retryAfterMs)
+    const hasText = reason !== null || error !== null || responseStart !== null
+    to.number(hasText ? 1 : 0)
+    if (hasText) to.value([reason, error, responseStart])
+    this.#onWrite()
+  }
+
+  unsendable(unit: number, why: Unsendable): void {
+    this.#to.number(unit)
+    this.#to.number(CANNOT_BE_SENT)
+    this.#to.number(UNSENDABLE.indexOf(why))
+    this.#onWrite()
+  }
+
+  bug(unit: number, message: string): void {
+    this.#to.number(unit)
+    this.#to.number(HAS_BUG)
+    this.#to.value(message)
+    this.#onWrite()
+  }
+
+  #address(address: string | null): void {
+    const known = address === null ? Number.NaN : this.#addresses.get(address)
+    if (known !== undefined) return this.#to.number(known)
+    const number = this.#addresses.size
+    this.#to.number(number < MAX_ADDRESSES ? number : UNNUMBERED)
+    this.#to.value(address)
+    if (number < MAX_ADDRESSES) this.#addresses.set(address as string, number)
+  }
+}
+
+export class ReportReader {
+  readonly #addresses: string[] = []
+
+  read(from: PacketReader, reports: SenderReports): void {
+    while (!from.isAtEnd) {
+      const unit = from.number()
+      const url = from.number()
+      if (url === HAS_BUG) reports.bug(unit, from.value() as string)
+      else if (url === CANNOT_BE_SENT) reports.unsendable(unit, UNSENDABLE[from.number()] as Unsendable)
+      else reports.outcome(unit, url, this.#outcome(from))
+    }
+  }
+
+  #outcome(from: PacketReader): Outcome {
+    const verdict = VERDICTS[from.number()] as Verdict
+    const status = from.nullable()
+    const address = this.#address(from)
+    const timings = {
+      dnsMs: from.nullable(),
+      connectMs: from.nullable(),
+      tlsMs: from.nullable(),
+      firstByteMs: from.nullable(),
+      totalMs: from.number(),
+    }
+    const retryAfterMs = from.nullable()
+    if (from.number() === 0) return { verdict, status, reason: null, error: null, address, timings, retryAfterMs, responseStart: null }
+    const [reason, error, responseStart] = from.value() as [string | null, string | null, string | null]
+    return { verdict, status, reason, error, address, timings, retryAfterMs, responseStart }
+  }
+
+  #address(from: PacketReader): string | null {
+    const number = from.nullable()
+    if (number === null) return null
+    if (number !== UNNUMBERED && number < this.#addresses.length) return this.#addresses[number] as string
+    const address = from.value() as string
+    if (number !== UNNUMBERED) this.#addresses.push(address)
+    return address
+  }
+}
+
+function writeList(to: PacketWriter, list: readonly number[]): void {
+  to.number(list.length)
+  for (const each of list) to.number(each)
+}
+
+function readList(from: PacketReader): number[] {
+  const length = from.number()
+  const list: number[] = []
+  for (let at = 0; at < length; at++) list.push(from.number())
+  return list
+}

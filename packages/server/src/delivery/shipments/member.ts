@@ -1,0 +1,87 @@
+// One message of a unit, and the stored messages that it belongs to. A message is not parsed here: its sender builds the JSON that is sent.
+// Only who listens to attempts, or deletes users, reads fields of a message, and then its segment is parsed once more.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { outboundMessage } from '../../outbound/outbound-message.ts'
+import type { SegmentBody } from '../../store/port/stored-messages.ts'
+import type { RowId, Shipment, TraceContext } from '../../store/store.ts'
+import type { Sendable } from '../senders/senders.ts'
+
+/** The messages of one part of a shipment, from which a sender builds requests. */
+export class PartContent implements Sendable {
+  /** The shipment that the messages were accepted with. Together with the index it is the delivery id. */
+  readonly origin: RowId
+  readonly body: SegmentBody
+  /** The messages to be sent. */
+  readonly indexes: readonly number[]
+  loaded: Sendable['loaded'] = null
+
+  constructor(origin: RowId, body: SegmentBody, indexes: readonly number[]) {
+    this.origin = origin
+    this.body = body
+    this.indexes = indexes
+  }
+
+  item(index: number): JsonObject {
+    return this.body.content.items[index] ?? {}
+  }
+
+  /** The message as sent; null if it cannot be serialized, which would be a bug. */
+  json(index: number): string | null {
+    try {
+      return JSON.stringify(outboundMessage(this.body.content, index))
+    } catch {
+      return null
+    }
+  }
+}
+
+export class Member {
+  readonly shipment: Shipment
+  /** The index, in the task's records, of the part that the message belongs to. */
+  readonly part: number
+  readonly content: PartContent
+  readonly index: number
+
+  constructor(shipment: Shipment, part: number, content: PartContent, index: number) {
+    this.shipment = shipment
+    this.part = part
+    this.content = content
+    this.index = index
+  }
+
+  get trace(): TraceContext | null {
+    return this.content.body.about.trace
+  }
+
+  get sourceId(): string {
+    return this.content.body.about.sourceId
+  }
+
+  /** When it was accepted, in wall time. */
+  get receivedAtMs(): number {
+    return this.content.body.about.receivedAtMs
+  }
+
+  get messageId(): string | null {
+    return textOrNull(this.content.item(this.index)['messageId'])
+  }
+
+  get type(): string | null {
+    return textOrNull(this.content.item(this.index)['type'])
+  }
+
+  get json(): string | null {
+    return this.content.json(this.index)
+  }
+
+  /** The fields that say whose message it is. */
+  get owner(): JsonObject {
+    const { type, userId, previousId } = this.content.item(this.index)
+    return { type, userId, previousId }
+  }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}
