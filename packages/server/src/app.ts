@@ -2,6 +2,7 @@
 // nothing is lost. Only open-store.ts knows which store adapter is used. The logic of the stages does not belong here.
 
 import type { AddressInfo, Socket } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Config, isLoopback } from './config.ts'
@@ -96,7 +97,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const senders =
     parts.lookup || parts.clock
       ? openInlineSender({ ...sending, lookup: parts.lookup, now: () => clock.wallMs() })
-      : openSenderThreads(1, sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced') })
+      : openSenderThreads(senderCount(config), sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced') })
   const observer = createObserver({ store, clock, log, metrics, version: VERSION })
   const pacing = new IngestPacing()
   const delivery = createDelivery({
@@ -337,6 +338,11 @@ function waitForConfiguration<T>(store: Store, find: () => T | undefined, limitM
 
 function allowsPrivate({ privateAddresses, host }: Config): boolean {
   return privateAddresses === 'auto' ? isLoopback(host) : privateAddresses === 'allow'
+}
+
+/** The main thread and the thread that writes to the store need a core each. */
+function senderCount({ senders }: Config): number {
+  return senders === 'auto' ? Math.max(1, availableParallelism() - 2) : senders
 }
 
 function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }: Config): StartProblem {

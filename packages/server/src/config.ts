@@ -159,6 +159,15 @@ export const SETTINGS = {
     sentence:
       'The number of pending deliveries of one destination above which requests with messages for it are rejected with 503. Counts only while the service, not the receiver, is what limits the destination.',
   }),
+  senders: setting<'auto' | number>({
+    variable: 'SWITCHYARD_SENDERS',
+    placeholder: 'NUMBER',
+    parse: (text) => (text === 'auto' ? { value: 'auto' } : orAuto(parseInteger(text, 1, 64))),
+    fallback: 'auto',
+    usual: 'auto',
+    sentence:
+      'The number of threads that sign and send requests to destinations, from 1 to 64. auto means one for each core beyond the first two, and at least one.',
+  }),
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never }
@@ -317,6 +326,11 @@ function setting<T>(row: Setting<T>): Setting<T> {
 function parseInteger(text: string, least: number, most: number): Parsed<number> {
   const value = Number(text)
   return /^\d{1,15}$/.test(text) && value >= least && value <= most ? { value } : { expected: `a whole number from ${least} to ${most}` }
+}
+
+/** Adds `auto` to the values that an error names. */
+function orAuto<T>(parsed: Parsed<T>): Parsed<T> {
+  return 'expected' in parsed ? { expected: `auto or ${parsed.expected}` } : parsed
 }
 
 function parseHost(text: string): Parsed<string> {

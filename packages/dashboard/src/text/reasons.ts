@@ -65,6 +65,10 @@ const REASONS: Readonly<Record<string, Reason>> = {
     says: 'The service could not send the request because of an internal error.',
     advice: "Check the service's log. The delivery is retried automatically.",
   },
+  sender_lost: {
+    says: 'The part of the service that sends requests failed before the receiver answered. The request may have arrived.',
+    advice: "Check the service's log. The delivery is retried automatically, so the receiver may get it twice.",
+  },
   aborted: {
     says: 'The service stopped before the receiver answered.',
     advice: 'The message is sent again after the restart, so the receiver may get it twice.',

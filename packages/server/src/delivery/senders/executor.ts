@@ -8,8 +8,7 @@ import { readStoredBody } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, SegmentContent, TraceContext } from '../../store/store.ts'
 import type { HttpClient } from '../sending/attempt.ts'
 import { type Outcome, REASONS } from '../sending/outcome.ts'
-import type { Unsendable } from '../shipments/task.ts'
-import type { Load, SenderLink, SenderReports, Start } from './protocol.ts'
+import type { Load, SenderLink, SenderReports, Start, Unsendable } from './protocol.ts'
 
 /** The outcome of a request that could not be created, which is a bug. It is retried like a failure: the message is not lost, and there is no loop. */
 export const UNWRITABLE = failure('internal_error')

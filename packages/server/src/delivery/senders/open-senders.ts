@@ -3,17 +3,15 @@
 import { createAddressGuard } from '../sending/address-guard.ts'
 import { createHttpClient, type HttpClientOptions } from '../sending/attempt.ts'
 import { Executor } from './executor.ts'
-import { Senders } from './senders.ts'
+import { Senders, type SendersOptions } from './senders.ts'
 import { ThreadLink, type ThreadOptions } from './thread-link.ts'
 
 export function openSenderThreads(
   count: number,
   options: ThreadOptions,
-  { onLost, program }: { onLost?: (error: Error) => void; program?: URL } = {},
+  { program, ...more }: Pick<SendersOptions, 'onLost' | 'checkMs'> & { program?: URL } = {},
 ): Senders {
-  const open = (name: string, events: ConstructorParameters<typeof ThreadLink>[2]): ThreadLink =>
-    new ThreadLink(name, options, events, program)
-  return new Senders({ count, open, ...(onLost ? { onLost } : {}) })
+  return new Senders({ ...more, count, open: (name, events) => new ThreadLink(name, options, events, program) })
 }
 
 export function openInlineSender({ guard, ...options }: Omit<HttpClientOptions, 'guard'> & Pick<ThreadOptions, 'guard'>): Senders {

@@ -5,7 +5,9 @@
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
-import type { Unsendable } from '../shipments/task.ts'
+
+/** Why a message is not sent, although its delivery is pending: it was deleted, or its stored bytes are damaged. */
+export type Unsendable = 'deleted' | 'unreadable'
 
 /** Messages that a sender is given, to be sent later. */
 export interface Load {
@@ -56,8 +58,8 @@ export interface SenderLink {
 
 /** Reports of a sender. Each URL of a unit gets one outcome, unless the whole unit is unsendable. */
 export interface SenderReports {
-  outcome(unit: number, url: number, outcome: Outcome): void
-  unsendable(unit: number, why: Unsendable): void
+  outcome: (unit: number, url: number, outcome: Outcome) => void
+  unsendable: (unit: number, why: Unsendable) => void
   /** A bug prevented the request of a unit. Its URLs get outcomes nevertheless. */
-  bug(unit: number, message: string): void
+  bug: (unit: number, message: string) => void
 }

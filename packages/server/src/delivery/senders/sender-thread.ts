@@ -13,27 +13,50 @@ const { guard, ca, closeGraceMs } = workerData as ThreadOptions
 const port = parentPort
 if (port === null) throw new Error('sender-thread.ts must run as a worker thread')
 
+/** How long outcomes wait for others, so that a packet carries many of them. */
+const GATHER_MS = 1
+const MOST_GATHERED = 64
+
 const writer = new PacketWriter()
-let isScheduled = false
+let isFlushing = false
+let gathering: NodeJS.Timeout | undefined
+/** The number of requests in flight, and of outcomes that were not reported yet. */
+let inFlight = 0
+let gathered = 0
 const http = createHttpClient({ guard: createAddressGuard(guard), ca, closeGraceMs })
-const executor = new Executor(http, new ReportWriter(writer, schedule))
+const executor = new Executor(http, new ReportWriter(writer, onReport))
 
 port.on('message', (packet: Packet | 'drain') => {
   if (packet === 'drain') return void drain()
   writer.keepSpare(packet.spare)
-  const isPinged = readCommands(new PacketReader(packet), executor)
+  const { isPinged, started } = readCommands(new PacketReader(packet), executor)
+  inFlight += started
   writer.giveBack(packet.buffer)
-  if (isPinged) schedule()
+  if (isPinged) flushSoon()
 })
 
-function schedule(): void {
-  if (isScheduled) return
-  isScheduled = true
+/**
+ * If few requests are in flight, the lane may wait for this outcome to start the next one, so it is reported at once. If many are, others
+ * will end within a moment, and a packet for each would cost more than the rest of its work.
+ */
+function onReport(): void {
+  inFlight--
+  gathered++
+  if (gathered >= Math.min(inFlight, MOST_GATHERED)) flushSoon()
+  else gathering ??= setTimeout(flush, GATHER_MS)
+}
+
+function flushSoon(): void {
+  if (isFlushing) return
+  isFlushing = true
   setImmediate(flush)
 }
 
 function flush(): void {
-  isScheduled = false
+  isFlushing = false
+  clearTimeout(gathering)
+  gathering = undefined
+  gathered = 0
   const { packet, transfer } = writer.take()
   port?.postMessage(packet, transfer)
 }

@@ -5,9 +5,8 @@
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
-import type { Unsendable } from '../shipments/task.ts'
 import { failure } from './executor.ts'
-import type { SenderLink, SenderReports } from './protocol.ts'
+import type { SenderLink, SenderReports, Unsendable } from './protocol.ts'
 
 /** Messages that can be given to a sender. */
 export interface Sendable {
@@ -59,13 +58,15 @@ export interface SendersOptions {
   count: number
   open: OpenLink
   /** Called when a sender was lost. It is replaced. */
-  onLost?: (error: Error) => void
+  onLost?: ((error: Error) => void) | undefined
+  /** How often senders are checked. Default: every 2 s. */
+  checkMs?: number | undefined
 }
 
 const CHECK_MS = 2_000
 /** A sender that has work and stays silent for this many checks is replaced. */
 const SILENT_CHECKS = 5
-/** A sender that is lost sooner than this is opened again only after a pause, which doubles each time. */
+/** A sender that is lost sooner than this is opened again only after a pause, which doubles each time; otherwise at once. */
 const STABLE_MS = 10_000
 const FIRST_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
@@ -75,11 +76,11 @@ export class Senders {
   readonly #byDestination = new Map<string, ReplaceableSender>()
   readonly #check: NodeJS.Timeout
 
-  constructor({ count, open, onLost = () => undefined }: SendersOptions) {
+  constructor({ count, open, onLost = () => undefined, checkMs = CHECK_MS }: SendersOptions) {
     this.#senders = Array.from({ length: count }, (_, at) => new ReplaceableSender(`switchyard-sender-${at + 1}`, open, onLost))
     this.#check = setInterval(() => {
       for (const sender of this.#senders) sender.check()
-    }, CHECK_MS)
+    }, checkMs)
     this.#check.unref()
   }
 
@@ -134,7 +135,7 @@ class ReplaceableSender {
   /** Null before the first use, and during the pause after it was lost. */
   #link: Link | null = null
   #openedAtMs = 0
-  #pauseMs = FIRST_PAUSE_MS
+  #pauseMs = 0
   #pausedUntilMs = 0
   #isClosed = false
   #silentChecks = 0
@@ -174,7 +175,7 @@ class ReplaceableSender {
     if (health === undefined) return
     this.#silentChecks = health.isHeard || this.#units.size === 0 ? 0 : this.#silentChecks + 1
     if (this.#silentChecks < SILENT_CHECKS) health.ping()
-    else health.kill(new Error(`${this.#name} did not respond for ${(SILENT_CHECKS * CHECK_MS) / 1_000} s`))
+    else health.kill(new Error(`${this.#name} has work and did not respond`))
   }
 
   async close(): Promise<void> {
@@ -201,13 +202,16 @@ class ReplaceableSender {
 
   #lost(error: Error): void {
     const now = performance.now()
-    this.#pauseMs = now - this.#openedAtMs >= STABLE_MS ? FIRST_PAUSE_MS : Math.min(this.#pauseMs * 2, MAX_PAUSE_MS)
+    const isStable = now - this.#openedAtMs >= STABLE_MS
+    this.#pauseMs = isStable ? 0 : Math.min(Math.max(this.#pauseMs * 2, FIRST_PAUSE_MS), MAX_PAUSE_MS)
     this.#pausedUntilMs = now + this.#pauseMs
     this.#link = null
     this.#silentChecks = 0
     this.#defined.clear()
     this.#onLost(error)
-    for (const unit of [...this.#units.keys()]) this.#fail(unit, 'sender_lost')
+    // A lane may start new work at the new sender as soon as it gets an outcome.
+    const lost = Array.from(this.#units.keys())
+    for (const unit of lost) this.#fail(unit, 'sender_lost')
   }
 
   #define(commands: Link['commands'], destination: Destination): number {
@@ -248,6 +252,7 @@ class ReplaceableSender {
   }
 
   #fail(number: number, reason: 'aborted' | 'sender_lost'): void {
-    for (const url of [...(this.#units.get(number)?.urls ?? [])]) this.#answered(number, url, failure(reason))
+    const urls = this.#units.get(number)?.urls.slice() ?? []
+    for (const url of urls) this.#answered(number, url, failure(reason))
   }
 }

@@ -65,7 +65,7 @@ export class ThreadLink implements Link {
     this.#send()
     const exited = once(this.#worker, 'exit')
     this.#isEnding = true
-    this.#worker.postMessage('drain')
+    this.#worker.postMessage('drain', [])
     const limit = setTimeout(() => void this.#worker.terminate(), this.#options.closeGraceMs + DRAIN_LIMIT_MS)
     await exited
     clearTimeout(limit)

@@ -5,9 +5,8 @@ import type { Verdict } from '../../destinations/kind.ts'
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, TraceContext } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
-import type { Unsendable } from '../shipments/task.ts'
 import type { PacketReader, PacketWriter } from './packet.ts'
-import type { Load, SenderLink, SenderReports, Start } from './protocol.ts'
+import type { Load, SenderLink, SenderReports, Start, Unsendable } from './protocol.ts'
 
 // ── Commands ──
 
@@ -88,13 +87,17 @@ export class CommandWriter implements Omit<SenderLink, 'drain'> {
   }
 }
 
-/** Carries out the commands of a packet. Returns whether an answer was asked for. */
-export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>): boolean {
+/** Carries out the commands of a packet. Returns the number of requests that were started, and whether an answer was asked for. */
+export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>): { started: number; isPinged: boolean } {
   let isPinged = false
+  let started = 0
   while (!from.isAtEnd) {
     const command = from.number()
-    if (command === START) link.start(readStart(from))
-    else if (command === LOAD) link.load(readLoad(from))
+    if (command === START) {
+      const start = readStart(from)
+      started += start.urls.length
+      link.start(start)
+    } else if (command === LOAD) link.load(readLoad(from))
     else if (command === DEFINE) link.define(from.number(), from.value() as Destination)
     else if (command === FORGET) link.forget(from.number())
     else if (command === PING) isPinged = true
@@ -105,7 +108,7 @@ export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>
       link.drop(key, isAll ? null : indexes)
     }
   }
-  return isPinged
+  return { started, isPinged }
 }
 
 function readLoad(from: PacketReader): Load {

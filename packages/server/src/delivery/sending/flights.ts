@@ -6,9 +6,10 @@ import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { UNWRITABLE } from '../senders/executor.ts'
+import type { Unsendable } from '../senders/protocol.ts'
 import type { Senders, Work } from '../senders/senders.ts'
 import type { Member } from '../shipments/member.ts'
-import { deliveryIdOf, type Task, type Unit, type UnitOutcome, type Unsendable } from '../shipments/task.ts'
+import { deliveryIdOf, type Task, type Unit, type UnitOutcome } from '../shipments/task.ts'
 import type { Outcome } from './outcome.ts'
 
 export interface FlightDeps {

@@ -21,6 +21,7 @@ import type {
   ShipmentDraft,
   TraceContext,
 } from '../../store/store.ts'
+import type { Unsendable } from '../senders/protocol.ts'
 import type { Outcome } from '../sending/outcome.ts'
 import { Member, PartContent } from './member.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
@@ -57,9 +58,6 @@ interface PartRecord {
   /** Messages that the store could not read. */
   unreadable: number[]
 }
-
-/** Why a message is not sent, although its delivery is pending: it was deleted, or its stored bytes are damaged. */
-export type Unsendable = 'deleted' | 'unreadable'
 
 /** Deliveries that will be retried together. */
 interface PendingRetry {

@@ -9,17 +9,7 @@ import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
 import { RetentionRuns } from '../history/retention.ts'
 import { SegmentBody } from '../port/stored-messages.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
-import type {
-  ClaimedShipment,
-  Configuration,
-  MessageFilter,
-  NewAuditEntry,
-  PageRequest,
-  RowId,
-  SegmentContent,
-  StatRow,
-  Store,
-} from '../store.ts'
+import type { ClaimedShipment, Configuration, MessageFilter, NewAuditEntry, PageRequest, RowId, StatRow, Store } from '../store.ts'
 import { ConfigurationFile, createSettings } from './configuration-file.ts'
 import { SqliteDeletions } from './deletions.ts'
 import { SqliteIngest } from './messages/ingest.ts'

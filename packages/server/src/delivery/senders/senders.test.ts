@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test, { type TestContext } from 'node:test'
+import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
+import { type Destination, NO_FILTER } from '../../store/store.ts'
+import type { Outcome } from '../sending/outcome.ts'
+import { openInlineSender, openSenderThreads } from './open-senders.ts'
+import type { Unsendable } from './protocol.ts'
+import type { Sendable, Senders, Work } from './senders.ts'
+
+const AT_MS = 1_700_000_000_000
+const OPTIONS = { guard: { allowPrivate: true, allow: [] }, closeGraceMs: 0 }
+const FAILING = new URL('../fixtures/failing-sender-thread.ts', import.meta.url)
+
+interface Received {
+  path: string
+  headers: IncomingHttpHeaders
+  body: string
+  /** The port of the connection. */
+  from: number
+}
+
+async function startReceiver(t: TestContext, answer = (_request: IncomingMessage, response: ServerResponse): void => void response.end()) {
+  const received: Received[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.setEncoding('utf8').on('data', (chunk: string) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      const { url: path = '', headers, socket } = request
+      received.push({ path, headers, body, from: socket.remotePort ?? 0 })
+      answer(request, response)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+let destinations = 0
+function destinationOf(urls: string[], given: Partial<Destination> = {}): Destination {
+  return {
+    id: `dst_${++destinations}`,
+    type: 'webhook',
+    name: 'test',
+    enabled: true,
+    paused: false,
+    sourceIds: [],
+    urls,
+    headers: { 'X-Own': 'yes' },
+    sharedSecret: 'secret',
+    signingSecrets: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
+    batch: { size: 1, bytes: 500_000, lingerMs: 0 },
+    timeoutMs: 60_000,
+    retryWindowMs: 60_000,
+    maxInFlight: 10,
+    historical: true,
+    filter: NO_FILTER,
+    createdAtMs: AT_MS,
+    ...given,
+  }
+}
+
+/** A stored segment of `count` messages, of which the ones with an index in `indexes` are sent. */
+function contentOf(count: number, indexes = [...Array(count).keys()], absent: number[] = []): Sendable {
+  const batch = Array.from({ length: count }, (_, at) => ({ type: 'track', event: `e${at}`, userId: 'ü', messageId: `m${at}` }))
+  const about = {
+    sourceId: 'src',
+    receivedAtMs: AT_MS,
+    ip: '192.0.2.7',
+    browser: true,
+    trace: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null },
+  }
+  return { origin: 4711, body: new SegmentBody(writeStoredBody({ batch }), about, absent), indexes, loaded: null }
+}
+
+/** Sends messages of a content in one unit. Resolves with the outcomes by URL, or with why nothing was sent. */
+function send(
+  senders: Senders,
+  destination: Destination,
+  content: Sendable,
+  indexes: number[],
+  given: Partial<Work> = {},
+  onAnswer?: () => void,
+) {
+  return new Promise<Outcome[] | Unsendable>((resolve) => {
+    const outcomes: Outcome[] = []
+    let left = destination.urls.length
+    senders.start({
+      destination,
+      isBatch: indexes.length > 1,
+      attempt: 2,
+      replay: true,
+      startedAtMs: AT_MS,
+      keepAnswer: false,
+      urls: destination.urls.map((_, at) => at),
+      messages: indexes.map((index) => ({ content, index })),
+      answered(url, outcome) {
+        outcomes[url] = outcome
+        onAnswer?.()
+        if (--left === 0) resolve(outcomes)
+      },
+      unsendable: resolve,
+      bug: () => undefined,
+      ...given,
+    })
+  })
+}
+
+async function reasonOf(sent: Promise<Outcome[] | Unsendable>): Promise<string | null | undefined> {
+  const outcomes = await sent
+  return typeof outcomes === 'string' ? outcomes : outcomes[0]?.reason
+}
+
+/** The URL of a port on which nothing answers: the receiver accepts the request and leaves it. */
+async function hangingReceiver(t: TestContext) {
+  let reached: () => void = () => undefined
+  const arrived = new Promise<void>((resolve) => {
+    reached = resolve
+  })
+  const { url } = await startReceiver(t, () => reached())
+  return { url, arrived }
+}
+
+test('a sender thread sends the same bytes as a sender in this thread', async (t) => {
+  const { received, url } = await startReceiver(t)
+  const threads = openSenderThreads(2, OPTIONS)
+  const inline = openInlineSender(OPTIONS)
+  t.after(() => Promise.all([threads.close(), inline.close()]))
+  for (const senders of [threads, inline]) {
+    const content = contentOf(4)
+    for (const indexes of [[0], [1, 2], [3]]) assert.equal(await reasonOf(send(senders, destinationOf([url]), content, indexes)), null)
+  }
+  const sent = received.map(({ headers, body, path }) => [path, body, { ...headers, host: '' }])
+  assert.equal(sent.length, 6)
+  assert.deepEqual(sent.slice(0, 3), sent.slice(3))
+  const { headers, body } = received[0] as Received
+  assert.deepEqual(
+    [headers['x-own'], headers['x-attempt'], headers['x-replay'], headers['webhook-id'], JSON.parse(body).messageId],
+    ['yes', '2', 'true', '4711-0', 'm0'],
+  )
+  assert.ok(headers['x-signature'] && headers['webhook-signature'] && headers['traceparent'])
+})
+
+test('a destination sticks to a sender, which reuses the connection', async (t) => {
+  const { received, url } = await startReceiver(t)
+  const senders = openSenderThreads(3, OPTIONS)
+  t.after(() => senders.close())
+  const [one, two] = [destinationOf([`${url}/one`]), destinationOf([`${url}/two`])]
+  const content = contentOf(10)
+  for (let index = 0; index < 10; index++) await send(senders, index % 2 === 0 ? one : two, contentOf(10), [index])
+  const ports = (path: string): number => new Set(received.filter((each) => each.path === path).map(({ from }) => from)).size
+  assert.deepEqual([ports('/one'), ports('/two'), content.loaded], [1, 1, null])
+  assert.equal(new Set(received.map(({ from }) => from)).size, 2)
+})
+
+test('changed settings are used from the next request on', async (t) => {
+  const { received, url } = await startReceiver(t)
+  const senders = openSenderThreads(1, OPTIONS)
+  t.after(() => senders.close())
+  const before = destinationOf([url])
+  await send(senders, before, contentOf(1), [0])
+  await send(senders, { ...before, headers: { 'X-Own': 'changed' } }, contentOf(1), [0])
+  senders.forget(before.id)
+  await send(senders, { ...before, headers: { 'X-Own': 'created again' } }, contentOf(1), [0])
+  assert.deepEqual(
+    received.map(({ headers }) => headers['x-own']),
+    ['yes', 'changed', 'created again'],
+  )
+})
+
+test('a message that was purged from the store, or whose bytes are damaged, is reported and not sent', async (t) => {
+  const { received, url } = await startReceiver(t)
+  const senders = openSenderThreads(1, OPTIONS)
+  t.after(() => senders.close())
+  const destination = destinationOf([url])
+  const { about } = contentOf(1).body
+  const purged = { ...contentOf(2), body: new SegmentBody(writeStoredBody({ batch: [null, { type: 'track', event: 'e' }] }), about) }
+  const damaged = { ...contentOf(1), body: new SegmentBody(Buffer.from('{"batch":['), about) }
+  assert.equal(await reasonOf(send(senders, destination, purged, [0])), 'deleted')
+  assert.equal(await reasonOf(send(senders, destination, purged, [1])), null)
+  assert.equal(await reasonOf(send(senders, destination, damaged, [0])), 'unreadable')
+  assert.equal(await reasonOf(send(senders, destination, contentOf(2, [0, 1], [1]), [1])), 'deleted')
+  assert.equal(received.length, 1)
+})
+
+test('dropped messages are gone from the sender, and the others of the load can still be sent', async (t) => {
+  const { received, url } = await startReceiver(t)
+  const senders = openSenderThreads(1, OPTIONS)
+  t.after(() => senders.close())
+  const destination = destinationOf([url])
+  const content = contentOf(4)
+  const bugs: string[] = []
+  const bug = (message: string): void => void bugs.push(message)
+  assert.equal(await reasonOf(send(senders, destination, content, [0])), null)
+  senders.drop(content, [1])
+  assert.equal(await reasonOf(send(senders, destination, content, [1], { bug })), 'deleted')
+  assert.equal(await reasonOf(send(senders, destination, content, [2])), null)
+  senders.drop(content)
+  // The lane would be wrong to ask for it now; it is told so, and nothing is sent.
+  assert.equal(await reasonOf(send(senders, destination, content, [3], { bug })), 'internal_error')
+  assert.deepEqual([received.length, bugs], [2, ['the sender does not have the message']])
+})
+
+/** Sends again as long as the first URL's outcome is that the sender was lost, as a lane would. */
+async function retried(attempt: () => Promise<Outcome[] | Unsendable>): Promise<Outcome[]> {
+  for (;;) {
+    const outcomes = (await attempt()) as Outcome[]
+    if (outcomes[0]?.reason !== 'sender_lost') return outcomes
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+for (const path of ['crash', 'throw']) {
+  test(`a sender that ends (${path}) is replaced: what it had in flight ends as lost, and other senders go on`, async (t) => {
+    const { received, url } = await startReceiver(t)
+    const hanging = await hangingReceiver(t)
+    const lost: Error[] = []
+    const onLost = (error: Error): void => void lost.push(error)
+    const senders = openSenderThreads(2, OPTIONS, { onLost, program: FAILING })
+    t.after(() => senders.close())
+    const [failing, other] = [destinationOf([`${url}/${path}`]), destinationOf([`${url}/other`])]
+    // In flight at the same sender, and partly answered: the URL that answered keeps its outcome.
+    const beside = destinationOf([`${url}/beside`, hanging.url])
+    const first = send(senders, failing, { ...contentOf(1), indexes: [] }, [])
+    assert.equal(await reasonOf(first), 'sender_lost')
+    assert.equal(await reasonOf(send(senders, other, contentOf(1), [0])), null)
+    assert.equal(lost.length, 1)
+    // Until the new thread may be opened, requests end as lost too; they are retried later.
+    let [isAnswered, onAnswer] = [Promise.resolve(), (): void => undefined]
+    const inFlight = retried(() => {
+      isAnswered = new Promise((resolve) => {
+        onAnswer = resolve
+      })
+      return send(senders, beside, contentOf(1), [0], {}, () => onAnswer())
+    })
+    await hanging.arrived
+    await isAnswered
+    assert.equal(await reasonOf(send(senders, failing, contentOf(1), [0])), 'sender_lost')
+    assert.deepEqual(
+      (await inFlight).map(({ reason, verdict }) => [reason, verdict]),
+      [
+        [null, 'success'],
+        ['sender_lost', 'temporary'],
+      ],
+    )
+    // Messages that the lost thread had are given to the new one.
+    const again = { ...failing, urls: [`${url}/repaired`] }
+    const content = contentOf(2)
+    await retried(() => send(senders, again, content, [0]))
+    const { loaded } = content
+    await send(senders, failing, contentOf(1), [0])
+    await retried(() => send(senders, again, content, [1]))
+    assert.notEqual(content.loaded?.by, loaded?.by)
+    assert.equal(received.filter(({ path: sentTo }) => sentTo === '/repaired').length, 2)
+    assert.ok(received.every(({ path: sentTo }) => sentTo !== `/${path}`))
+  })
+}
+
+test('a sender that no longer responds is replaced', async (t) => {
+  const { received, url } = await startReceiver(t)
+  const lost: string[] = []
+  const onLost = ({ message }: Error): void => void lost.push(message)
+  // A thread that has work counts as hanging after five silent checks. On a loaded machine it may take seconds to start.
+  const senders = openSenderThreads(1, OPTIONS, { onLost, program: FAILING, checkMs: 1_000 })
+  t.after(() => senders.close())
+  const hanging = destinationOf([`${url}/hang`])
+  assert.equal(await reasonOf(send(senders, hanging, contentOf(1), [0])), 'sender_lost')
+  assert.deepEqual(lost, ['switchyard-sender-1 has work and did not respond'])
+  await retried(() => send(senders, { ...hanging, urls: [`${url}/repaired`] }, contentOf(1), [0]))
+  assert.deepEqual(
+    received.map(({ path }) => path),
+    ['/repaired'],
+  )
+})
+
+test('when senders are closed, requests in flight end as aborted, and later ones do too', async (t) => {
+  const hanging = await hangingReceiver(t)
+  const senders = openSenderThreads(1, OPTIONS)
+  const destination = destinationOf([hanging.url])
+  const sent = send(senders, destination, contentOf(1), [0])
+  await hanging.arrived
+  await senders.close()
+  assert.equal(await reasonOf(sent), 'aborted')
+  assert.equal(await reasonOf(send(senders, destination, contentOf(1), [0])), 'aborted')
+})

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import type { Outcome } from '../sending/outcome.ts'
+import { PacketReader, PacketWriter } from './packet.ts'
+import type { Load, Start } from './protocol.ts'
+import { CommandWriter, ReportReader, ReportWriter, readCommands } from './wire.ts'
+
+const natural = fc.nat(10_000)
+const nullable = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(arbitrary, { nil: null })
+const trace = nullable(fc.record({ traceparent: fc.string(), tracestate: nullable(fc.string()) }))
+const load: fc.Arbitrary<Load> = fc.record({
+  key: natural,
+  origin: fc.oneof(natural, fc.string()),
+  about: fc.record({ sourceId: fc.string(), receivedAtMs: natural, ip: nullable(fc.string()), browser: fc.boolean(), trace }),
+  body: fc.uint8Array({ maxLength: 300 }),
+  isText: fc.boolean(),
+  absent: fc.array(natural),
+  indexes: fc.array(natural),
+})
+const start: fc.Arbitrary<Start> = fc.record({
+  unit: natural,
+  destination: natural,
+  isBatch: fc.boolean(),
+  attempt: natural,
+  replay: fc.boolean(),
+  atMs: fc.nat(Number.MAX_SAFE_INTEGER),
+  keepAnswer: fc.boolean(),
+  urls: fc.array(natural),
+  messages: fc.array(natural),
+})
+const outcome: fc.Arbitrary<Outcome> = fc.record({
+  verdict: fc.constantFrom('success', 'temporary', 'permanent'),
+  status: nullable(natural),
+  reason: nullable(fc.string()),
+  error: nullable(fc.string()),
+  address: nullable(fc.constantFrom('192.0.2.1', '192.0.2.2', '2001:db8::1')),
+  timings: fc.record({
+    dnsMs: nullable(natural),
+    connectMs: nullable(natural),
+    tlsMs: nullable(natural),
+    firstByteMs: nullable(natural),
+    totalMs: fc.double({ noNaN: true }),
+  }),
+  retryAfterMs: nullable(natural),
+  responseStart: nullable(fc.string()),
+})
+
+/** What the other side gets: a structured clone, with the buffers transferred. */
+function pass(writer: PacketWriter, other?: PacketWriter): PacketReader {
+  const { packet, transfer } = writer.take()
+  const received = structuredClone(packet, { transfer })
+  other?.giveBack(received.buffer)
+  writer.keepSpare(received.spare)
+  return new PacketReader(received)
+}
+
+test('commands arrive in order and unchanged, also when buffers are reused', () => {
+  const command = fc.oneof(
+    load.map((each) => ['load', each] as const),
+    start.map((each) => ['start', each] as const),
+    natural.map((number) => ['forget', number] as const),
+    fc.tuple(natural, nullable(fc.array(natural))).map((each) => ['drop', ...each] as const),
+    natural.map((number) => ['define', number, { id: `destination ${number}` }] as const),
+  )
+  fc.assert(
+    fc.property(fc.array(fc.array(command, { maxLength: 20 }), { maxLength: 5 }), (packets) => {
+      const writer = new PacketWriter()
+      const commands = new CommandWriter(writer, () => undefined)
+      for (const packet of packets) {
+        for (const [kind, ...args] of packet) (commands[kind] as (...given: readonly unknown[]) => void)(...args)
+        const received: unknown[] = []
+        const note =
+          (kind: string) =>
+          (...args: unknown[]): void =>
+            void received.push([kind, ...structuredClone(args)])
+        const link = { define: note('define'), forget: note('forget'), load: note('load'), start: note('start'), drop: note('drop') }
+        const { started, isPinged } = readCommands(pass(writer), link)
+        assert.deepEqual(structuredClone(received), structuredClone(packet))
+        assert.equal(isPinged, false)
+        assert.equal(
+          started,
+          packet.reduce((sum, [kind, given]) => sum + (kind === 'start' ? given.urls.length : 0), 0),
+        )
+        assert.ok(writer.isEmpty)
+      }
+    }),
+  )
+})
+
+test('reports arrive in order and unchanged, and an address is sent once', () => {
+  const report = fc.oneof(
+    fc.tuple(natural, natural, outcome).map((each) => ['outcome', ...each] as const),
+    fc.tuple(natural, fc.constantFrom('deleted', 'unreadable')).map((each) => ['unsendable', ...each] as const),
+    fc.tuple(natural, fc.string()).map((each) => ['bug', ...each] as const),
+  )
+  fc.assert(
+    fc.property(fc.array(fc.array(report, { maxLength: 20 }), { maxLength: 5 }), (packets) => {
+      const writer = new PacketWriter()
+      const reports = new ReportWriter(writer, () => undefined)
+      const reader = new ReportReader()
+      for (const packet of packets) {
+        for (const [kind, ...args] of packet) (reports[kind] as (...given: readonly unknown[]) => void)(...args)
+        const received: unknown[] = []
+        const note =
+          (kind: string) =>
+          (...args: unknown[]): void =>
+            void received.push([kind, ...args])
+        reader.read(pass(writer), { outcome: note('outcome'), unsendable: note('unsendable'), bug: note('bug') })
+        assert.deepEqual(structuredClone(received), structuredClone(packet))
+      }
+    }),
+  )
+})
+
+test('a ping is noticed among other commands', () => {
+  const writer = new PacketWriter()
+  const commands = new CommandWriter(writer, () => undefined)
+  commands.forget(1)
+  commands.ping()
+  const ignore = (): void => undefined
+  const link = { define: ignore, forget: ignore, load: ignore, start: ignore, drop: ignore }
+  assert.deepEqual(readCommands(pass(writer), link), { started: 0, isPinged: true })
+})
+
+test('a buffer that comes back is filled again, and more addresses than are remembered are still correct', () => {
+  const writer = new PacketWriter()
+  const other = new PacketWriter()
+  const reports = new ReportWriter(writer, () => undefined)
+  const reader = new ReportReader()
+  const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 1 }
+  const about = { verdict: 'success', status: 200, reason: null, error: null, timings, retryAfterMs: null, responseStart: null } as const
+  const expected: string[] = []
+  const received: (string | null)[] = []
+  for (let nth = 0; nth < 25_000; nth++) {
+    const address = `address ${nth % 12_500}`
+    expected.push(address)
+    reports.outcome(nth, 0, { ...about, address })
+    if (nth % 1_000 !== 999) continue
+    const note = (_unit: number, _url: number, { address }: Outcome): void => void received.push(address)
+    reader.read(pass(writer, other), { outcome: note, unsendable: () => undefined, bug: () => undefined })
+    // The other side has nothing to say but returns the buffer.
+    const back = other.take().packet
+    writer.keepSpare(back.spare)
+  }
+  assert.deepEqual(received, expected)
+})
