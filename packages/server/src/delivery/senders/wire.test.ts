@@ -60,7 +60,7 @@ test('commands arrive in order and unchanged, also when buffers are reused', () 
     load.map((each) => ['load', each] as const),
     start.map((each) => ['start', each] as const),
     natural.map((number) => ['forget', number] as const),
-    fc.tuple(natural, nullable(fc.array(natural))).map((each) => ['drop', ...each] as const),
+    fc.tuple(fc.constant('drop' as const), natural, nullable(fc.array(natural))),
     natural.map((number) => ['define', number, { id: `destination ${number}` }] as const),
   )
   fc.assert(
@@ -90,9 +90,9 @@ test('commands arrive in order and unchanged, also when buffers are reused', () 
 
 test('reports arrive in order and unchanged, and an address is sent once', () => {
   const report = fc.oneof(
-    fc.tuple(natural, natural, outcome).map((each) => ['outcome', ...each] as const),
-    fc.tuple(natural, fc.constantFrom('deleted', 'unreadable')).map((each) => ['unsendable', ...each] as const),
-    fc.tuple(natural, fc.string()).map((each) => ['bug', ...each] as const),
+    fc.tuple(fc.constant('outcome' as const), natural, natural, outcome),
+    fc.tuple(fc.constant('unsendable' as const), natural, fc.constantFrom('deleted', 'unreadable')),
+    fc.tuple(fc.constant('bug' as const), natural, fc.string()),
   )
   fc.assert(
     fc.property(fc.array(fc.array(report, { maxLength: 20 }), { maxLength: 5 }), (packets) => {
