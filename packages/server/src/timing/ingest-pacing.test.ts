@@ -61,19 +61,19 @@ test('while a lane waits, requests are handled in order, a few milliseconds in e
   assert.deepEqual([pacing.used.turns, pacing.used.busyMs, pacing.state.delayed], [2, 15, 0])
 })
 
-test('while a lane is behind, ingest pauses for as long as a turn took until its answers', () => {
+test('while a lane is behind, ingest pauses for 1.5 times as long as a turn took until its answers', () => {
   const { pacing, admit, request, handled, answer, run } = paced()
   pacing.report('dst', 'behind')
   admit(request('a'), request('b'), request('c'))
   run(0)
   assert.deepEqual(handled, ['a at 10'])
   run(30)
-  // The commit took until 30, so the pause lasts until 60.
+  // The commit took until 30, so the pause lasts until 75.
   answer.get('a')?.()
-  run(59)
+  run(74)
   assert.equal(handled.length, 1)
-  run(60)
-  assert.deepEqual(handled.slice(1), ['b at 70'])
+  run(75)
+  assert.deepEqual(handled.slice(1), ['b at 85'])
   assert.deepEqual(pacing.state, { isActive: true, delayed: 3, refused: 0 })
 })
 

@@ -1,7 +1,7 @@
 // Shares this process between ingest and delivery. Lanes report what they need, and ingest asks before it handles a request. If no lane waits for
 // work that is still in the store, requests are handled at once, and this costs nothing. If one does, ingest handles requests for a few
-// milliseconds per turn of the event loop. If a lane also falls behind because of ingest, ingest works at most half of the time: after each turn it
-// waits until the store has committed, and then for as long again. Senders notice slower answers. Invariants: requests are handled in the order in
+// milliseconds per turn of the event loop. If a lane also falls behind because of ingest, ingest works at most 40 % of the time: after each turn it
+// waits until the store has committed, and then for 1.5 times as long as that took. Senders notice slower answers. Invariants: requests are handled in the order in
 // which they arrived; each is handled or refused within seconds; the requests that wait are bounded in number and bytes. A lane that is blocked, or
 // that waits for a slow receiver, must not report 'behind'.
 
@@ -41,6 +41,8 @@ interface WaitingRequest {
 
 /** Ingest starts no further request in a turn of the event loop after this time. A batch of 500 KB alone takes as long. */
 const TURN_MS = 8
+/** How long ingest pauses after its turn and the commit, as a multiple of what they took. Reading bodies and answering also take time, which is not measured. */
+const PAUSE_FACTOR = 1.5
 /** The longest pause after a turn, as a multiple of what the turn took on the main thread, so that a store that commits slowly does not stop ingest. */
 const MAX_PAUSE_FACTOR = 7
 const MAX_PAUSE_MS = 250
@@ -125,7 +127,7 @@ export class IngestPacing {
     let endMs = startMs
     let unanswered = 1
     const onAnswered = (): void => {
-      if (--unanswered === 0) this.#next(this.#timers.nowMs() - startMs)
+      if (--unanswered === 0) this.#next((this.#timers.nowMs() - startMs) * PAUSE_FACTOR)
     }
     while (this.#queue.length > 0 && endMs - startMs < TURN_MS) {
       const { request, sinceMs } = this.#queue.shift() as WaitingRequest

@@ -1,14 +1,15 @@
 // Whether ingest slows a lane down: judged by requests that are watched one at a time. A receiver that answers faster than the
-// main thread gets to its answer waits for at most one turn of ingest, and that turn is most of the request's duration. A receiver that is slow
-// itself takes many turns, or most of its time passes without ingest. A request during which ingest did nothing says nothing.
+// main thread gets to its answer waits for one or two turns of ingest, and these are a third of the request's duration or more. A receiver that
+// is slow itself takes many turns, or most of its time passes without ingest. A request during which ingest did nothing says nothing.
 
 import type { IngestPacing } from '../../timing/ingest-pacing.ts'
 
 type Used = IngestPacing['used']
 
-/** Several requests decide, so that one that happens to be slow, or quick, changes nothing. */
-const MAX_SCORE = 4
-const SLOWED_FROM = 2
+/** Several requests decide. One in three is enough, because on a busy machine even a fast receiver sometimes answers late. */
+const SLOWED_SCORE = 2
+const MAX_SCORE = 6
+const SLOWED_FROM = 3
 
 export class Slowdown {
   readonly #pacing: Pick<IngestPacing, 'used'>
@@ -37,6 +38,6 @@ export class Slowdown {
     const usedTurns = turns - this.#before.turns
     if (usedTurns === 0) return
     const isSlowed = usedTurns <= 2 && (busyMs - this.#before.busyMs) * 3 >= nowMs - this.#before.nowMs
-    this.#score = Math.min(MAX_SCORE, Math.max(0, this.#score + (isSlowed ? 1 : -1)))
+    this.#score = Math.min(MAX_SCORE, Math.max(0, this.#score + (isSlowed ? SLOWED_SCORE : -1)))
   }
 }
