@@ -10,8 +10,9 @@ import type { FlushResult } from './call/params.ts'
 import { AnalyticsError, messageOf } from './errors.ts'
 import type { ExitTarget } from './platform/platform.ts'
 import type { PluginRun } from './plugins/pipeline.ts'
+import { type Batch, eventsOf, type Piped, type Waiter } from './queue/batch.ts'
 import { FlushPeriods, type Period } from './queue/flush-periods.ts'
-import { type Batch, type Piped, Queue, type Recalled, type Waiter } from './queue/queue.ts'
+import { Queue, type Recalled } from './queue/queue.ts'
 import { MessagesWithoutKey, type Spool, type SpoolLimits } from './queue/spool.ts'
 import { customTransport } from './send/http-client.ts'
 import { TokenSource } from './send/oauth.ts'
@@ -423,10 +424,6 @@ export class Outbox implements ExitTarget {
         : new AnalyticsError('spool_failed', `the spool failed: ${messageOf(error)}`, { reason: error })
     this.#events.failed(failure, false)
   }
-}
-
-function eventsOf(batch: Batch): AnalyticsEvent[] {
-  return JSON.parse(`[${batch.parts.map((part) => platform.decode(part)).join(',')}]`) as AnalyticsEvent[]
 }
 
 /** Throws invalid_settings if the platform does not support a setting. */

@@ -14,6 +14,8 @@ export const platform: Platform = {
   byteLength: (text) => Buffer.byteLength(text),
   encode: (text) => Buffer.from(text),
   decode: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
+  allocate: (bytes) => Buffer.allocUnsafeSlow(bytes),
+  write: (text, into, at) => (into as Buffer).write(text, at),
   concat: (parts) => Buffer.concat(parts),
   base64: (bytes, alphabet) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(alphabet),
   async gzip(bytes) {

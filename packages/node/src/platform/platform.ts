@@ -24,6 +24,10 @@ export interface Platform {
   byteLength(text: string): number
   encode(text: string): Uint8Array
   decode(bytes: Uint8Array): string
+  /** Memory for write(), with any content. */
+  allocate(bytes: number): Uint8Array<ArrayBuffer>
+  /** Writes the text as UTF-8. `into` must come from allocate() and have room for it. */
+  write(text: string, into: Uint8Array, at: number): void
   concat(parts: Uint8Array[]): Uint8Array
   base64(bytes: Uint8Array, alphabet: 'base64' | 'base64url'): string
   gzip(bytes: Uint8Array): Promise<Uint8Array>

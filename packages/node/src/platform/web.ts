@@ -21,6 +21,8 @@ export const platform: Platform = {
   byteLength: (text) => encoder.encode(text).length,
   encode: (text) => encoder.encode(text),
   decode: (bytes) => decoder.decode(bytes),
+  allocate: (bytes) => new Uint8Array(bytes),
+  write: (text, into, at) => encoder.encodeInto(text, into.subarray(at)),
   concat(parts) {
     const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
     let at = 0

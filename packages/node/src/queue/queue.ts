@@ -1,41 +1,11 @@
-// The queue of messages to send, limited in bytes. Messages are collected as text until their batch is full; then the batch is
-// encoded to bytes outside the JavaScript heap. A million calls in one tight loop therefore need little more memory than their
-// own size (the public client, with objects and a promise for each, runs out of 4 GB: bench/client, --all). Nothing here knows
-// how a batch is sent.
+// The queue of messages to send, limited in bytes. A message is written to memory outside the JavaScript heap during its call. A
+// million calls in one tight loop therefore need little more memory than their own size (the public client, with objects and a
+// promise for each, runs out of 4 GB: bench/client, --all). Nothing here knows how a batch is sent.
 
 import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
-import type { Callback } from '../call/callback.ts'
-import type { Context } from '../call/context.ts'
-import type { PluginRun } from '../plugins/pipeline.ts'
+import { type Batch, eventsOf, join, type Run, type Waiter } from './batch.ts'
 import type { Period } from './flush-periods.ts'
-import type { SpoolRange } from './spool.ts'
-
-/** The context and callback of a message, for when its outcome is known. */
-export interface Waiter {
-  /** Index of the message in its batch. */
-  index: number
-  ctx: Context
-  callback: Callback | undefined
-  /** Set if plugins processed the message. */
-  piped: Piped | undefined
-}
-
-/** State of a message that plugins processed: its after plugins run when its destination plugins have finished. */
-export interface Piped {
-  destinations: PluginRun | undefined
-}
-
-export interface Batch {
-  /** JSON of the messages, separated by commas. The parts must be joined by commas, too. */
-  parts: Uint8Array[]
-  count: number
-  /** Total size of the messages without the commas, as counted against the queue's limit. */
-  bytes: number
-  period: Period
-  waiters: Waiter[] | undefined
-  spooled: SpoolRange[] | undefined
-}
 
 /** A message that was removed from the queue again. */
 export interface Recalled {
@@ -61,6 +31,12 @@ export interface QueueOptions {
 /** Large enough that the overhead of a request is negligible, and small enough to be sent well within its timeout. */
 const JOINED_BYTES = 64 * 1024
 
+/** A client with little to send must not take much memory, and with much to send the chunks must be few. */
+const MIN_CHUNK_BYTES = 16 * 1024
+const MAX_CHUNK_BYTES = 256 * 1024
+
+const COMMA = 0x2c
+
 export class Queue {
   readonly #options: QueueOptions
   #bytes = 0
@@ -71,14 +47,13 @@ export class Queue {
   #ready: Batch[] = []
   #head = 0
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** The batch being filled. */
-  #text = ''
-  #textBytes = 0
-  #count = 0
+  /** The chunk being filled, and where the next message goes. */
+  #chunk = new Uint8Array(0)
+  #at = 0
+  /** The batch being filled, and its last run. */
+  #filling: Batch | undefined
+  #run: Run | undefined
   #startedAt = 0
-  #period: Period | undefined
-  #waiters: Waiter[] | undefined
-  #spooled: SpoolRange[] | undefined
 
   constructor(options: QueueOptions) {
     this.#options = options
@@ -128,19 +103,42 @@ export class Queue {
   ): void {
     if (!isFresh) this.#fresh = 0
     else if (this.#fresh++ === 0) queueMicrotask(this.#endFresh)
-    // A batch contains either only spooled messages or none, because at close spooled messages are kept and others are lost.
-    const isOther = this.#period !== period || (this.#spooled === undefined) !== (spooledAs === undefined)
-    if (this.#count > 0 && (isOther || this.#textBytes + bytes + 1 > this.#options.maxBatchBytes)) this.seal()
-    if (this.#count === 0) this.#start(period)
-    else this.#text += ','
-    this.#text += json
-    if (waiter) {
-      this.#waiters ??= []
-      this.#waiters.push({ ...waiter, index: this.#count })
+    const open = this.#filling
+    if (open !== undefined) {
+      // A batch contains either only spooled messages or none, because at close spooled messages are kept and others are lost.
+      const isOther = open.period !== period || (open.spooled === undefined) !== (spooledAs === undefined)
+      if (isOther || open.bytes + open.count + bytes + 1 > this.#options.maxBatchBytes) this.seal()
     }
-    if (spooledAs !== undefined) this.#noteSpooled(spooledAs)
-    this.#textBytes += bytes + 1
-    if (++this.#count >= this.#options.flushAt) this.seal()
+    const batch = this.#write(json, bytes, period)
+    if (waiter) {
+      batch.waiters ??= []
+      batch.waiters.push({ ...waiter, index: batch.count })
+    }
+    if (spooledAs !== undefined) noteSpooled(batch, spooledAs)
+    batch.bytes += bytes
+    if (++batch.count >= this.#options.flushAt) this.seal()
+  }
+
+  /** Writes a message, and the comma for the one that may follow, at the end of the batch that is being filled. Returns that batch. */
+  #write(json: string, bytes: number, period: Period): Batch {
+    if (this.#at + bytes + 1 > this.#chunk.length) {
+      const size = Math.min(Math.max(this.#bytes, MIN_CHUNK_BYTES), MAX_CHUNK_BYTES)
+      this.#chunk = platform.allocate(Math.max(size, bytes + 1))
+      this.#at = 0
+    }
+    const chunk = this.#chunk
+    const from = this.#at
+    platform.write(json, chunk, from)
+    const to = from + bytes
+    chunk[to] = COMMA
+    this.#at = to + 1
+    if (this.#filling === undefined) {
+      this.#start()
+      this.#filling = { chunk, from, to, next: undefined, count: 0, bytes: 0, period, waiters: undefined, spooled: undefined }
+      this.#run = this.#filling
+    } else if (this.#run?.chunk === chunk) this.#run.to = to
+    else this.#run = (this.#run as Run).next = { chunk, from, to, next: undefined }
+    return this.#filling
   }
 
   readonly #endFresh = (): void => {
@@ -164,20 +162,10 @@ export class Queue {
 
   /** Completes the batch that is being filled, so that it can be sent. */
   seal(): void {
-    if (this.#count === 0) return
-    this.#ready.push({
-      parts: [platform.encode(this.#text)],
-      count: this.#count,
-      bytes: this.#textBytes - this.#count,
-      period: this.#period as Period,
-      waiters: this.#waiters,
-      spooled: this.#spooled,
-    })
-    this.#text = ''
-    this.#textBytes = 0
-    this.#count = 0
-    this.#waiters = undefined
-    this.#spooled = undefined
+    if (this.#filling === undefined) return
+    this.#ready.push(this.#filling)
+    this.#filling = undefined
+    this.#run = undefined
     this.#options.onReady()
   }
 
@@ -230,8 +218,7 @@ export class Queue {
     this.#timer = undefined
   }
 
-  #start(period: Period): void {
-    this.#period = period
+  #start(): void {
     this.#startedAt = performance.now()
     this.#timer ??= this.#wait(this.#options.flushIntervalMs)
   }
@@ -241,42 +228,28 @@ export class Queue {
   #wait(ms: number): ReturnType<typeof setTimeout> {
     return platform.idleTimer(() => {
       this.#timer = undefined
-      if (this.#count === 0) return
+      if (this.#filling === undefined) return
       const left = this.#startedAt + this.#options.flushIntervalMs - performance.now()
       if (left > 1) this.#timer = this.#wait(left)
       else this.seal()
     }, ms)
   }
-
-  #noteSpooled(number: number): void {
-    const last = this.#spooled?.at(-1)
-    if (last?.to === number - 1) last.to = number
-    else {
-      this.#spooled ??= []
-      this.#spooled.push({ from: number, to: number })
-    }
-  }
 }
 
-function join(batch: Batch, next: Batch): void {
-  if (next.waiters) {
-    batch.waiters ??= []
-    for (const waiter of next.waiters) batch.waiters.push({ ...waiter, index: waiter.index + batch.count })
-  }
-  if (next.spooled) {
+function noteSpooled(batch: Batch, number: number): void {
+  const last = batch.spooled?.at(-1)
+  if (last?.to === number - 1) last.to = number
+  else {
     batch.spooled ??= []
-    batch.spooled.push(...next.spooled)
+    batch.spooled.push({ from: number, to: number })
   }
-  batch.parts.push(...next.parts)
-  batch.bytes += next.bytes
-  batch.count += next.count
 }
 
-function messagesOf({ parts, period, waiters, spooled }: Batch): Recalled[] {
-  const events = JSON.parse(`[${parts.map((part) => platform.decode(part)).join(',')}]`) as unknown[]
+function messagesOf(batch: Batch): Recalled[] {
+  const { period, waiters, spooled } = batch
   const waiterOf = new Map(waiters?.map((waiter) => [waiter.index, waiter]))
   const numbers = spooled?.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
-  return events.map((event, index) => {
+  return eventsOf(batch).map((event, index) => {
     const json = JSON.stringify(event)
     return { json, bytes: platform.byteLength(json), period, waiter: waiterOf.get(index), spooledAs: numbers?.[index] }
   })

@@ -4,7 +4,7 @@
 
 import { platform } from '#platform'
 import { AnalyticsError, messageOf } from '../errors.ts'
-import type { Batch } from '../queue/queue.ts'
+import { type Batch, partsOf } from '../queue/batch.ts'
 import type { CheckedSettings } from '../settings.ts'
 import { USER_AGENT } from '../version.ts'
 import type { TokenSource } from './oauth.ts'
@@ -196,7 +196,7 @@ export class Sender {
 
   /** Includes the time of this attempt, with which the service corrects the client's clock, except for historical imports. */
   #body(batch: Batch): Uint8Array[] {
-    const parts = batch.parts.flatMap((part, at) => (at === 0 ? [part] : [COMMA, part]))
+    const parts = partsOf(batch).flatMap((part, at) => (at === 0 ? [part] : [COMMA, part]))
     const sentAt = this.#options.settings.historical ? '' : `,"sentAt":"${new Date().toISOString()}"`
     return [HEAD, ...parts, platform.encode(`${this.#tail}${sentAt}}`)]
   }
