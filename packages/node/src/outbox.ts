@@ -10,7 +10,7 @@ import type { FlushResult } from './call/params.ts'
 import { AnalyticsError, messageOf } from './errors.ts'
 import type { ExitTarget } from './platform/platform.ts'
 import type { PluginRun } from './plugins/pipeline.ts'
-import { type Batch, eventsOf, type Piped, type Waiter } from './queue/batch.ts'
+import { type Batch, eventsOf, free, type Piped, type Waiter } from './queue/batch.ts'
 import { FlushPeriods, type Period } from './queue/flush-periods.ts'
 import { Queue, type Recalled } from './queue/queue.ts'
 import { MessagesWithoutKey, type Spool, type SpoolLimits } from './queue/spool.ts'
@@ -336,6 +336,7 @@ export class Outbox implements ExitTarget {
     // Most batches are delivered completely and have no callbacks or plugins, so nothing has to be done for each message.
     if (failed > 0 || batch.waiters) this.#concludeEach(batch, result, rejected, isKept)
     else this.#end(batch.period, delivered, 0)
+    free(batch)
     this.#events.flushed({ messages: batch.count, delivered, failed, attempts: result.attempts })
     if (this.#periods.pending === 0) this.#events.drained()
   }

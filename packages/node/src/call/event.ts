@@ -53,7 +53,8 @@ export interface InvalidMessage {
 
 export type Composed = ComposedMessage | InvalidMessage
 
-const libraryOnly = { library: LIBRARY }
+/** The context of a message whose call has none. */
+export const LIBRARY_CONTEXT = { library: LIBRARY }
 
 /** Creates the event of a call without validating it: the fields of its type, an ID, a time, and the library's context, which the caller's context overrides. */
 export function eventOf(type: MessageType, params: RawParams, now: number): AnalyticsEvent {
@@ -111,7 +112,7 @@ export function enqueuedEvent(message: RawParams, now: number, hasInvalidTimesta
 
 /** Merges the caller's context over the library's. A value that is not an object is returned unchanged, and the parser rejects it. */
 function contextOf(context: unknown): unknown {
-  if (context == null) return libraryOnly
+  if (context == null) return LIBRARY_CONTEXT
   return typeof context === 'object' && !Array.isArray(context) ? { library: LIBRARY, ...context } : context
 }
 

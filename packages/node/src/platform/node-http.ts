@@ -49,7 +49,7 @@ export function httpTransport(maxConnections: number): Transport {
     }
     const options = {
       ...target,
-      headers: { ...request.headers, 'Content-Length': request.parts.reduce((sum, part) => sum + part.length, 0) },
+      headers: { ...request.headers, 'Content-Length': request.body.length },
     }
     try {
       return await exchange(module, options, request, deadline)
@@ -130,10 +130,11 @@ function exchange(
           statusText: incoming.statusMessage ?? '',
           headers: incoming.headers as Record<string, string>,
           text: chunks.length === 1 ? (chunks[0] as Buffer).toString() : Buffer.concat(chunks).toString(),
+          // A server may respond before it has read the body, which is then still being written.
+          isBodyFree: outgoing.writableFinished,
         })
       })
     })
-    for (const part of request.parts) outgoing.write(part)
-    outgoing.end()
+    outgoing.end(request.body)
   })
 }

@@ -15,8 +15,7 @@ export const platform: Platform = {
   encode: (text) => Buffer.from(text),
   decode: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
   allocate: (bytes) => Buffer.allocUnsafeSlow(bytes),
-  write: (text, into, at) => (into as Buffer).write(text, at),
-  concat: (parts) => Buffer.concat(parts),
+  write: (text, into, at, bytes) => (into as Buffer).write(text, at, bytes),
   base64: (bytes, alphabet) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(alphabet),
   async gzip(bytes) {
     const zlib = await import('node:zlib')

@@ -22,16 +22,7 @@ export const platform: Platform = {
   encode: (text) => encoder.encode(text),
   decode: (bytes) => decoder.decode(bytes),
   allocate: (bytes) => new Uint8Array(bytes),
-  write: (text, into, at) => encoder.encodeInto(text, into.subarray(at)),
-  concat(parts) {
-    const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-    let at = 0
-    for (const part of parts) {
-      whole.set(part, at)
-      at += part.length
-    }
-    return whole
-  },
+  write: (text, into, at, bytes) => encoder.encodeInto(text, into.subarray(at, at + bytes)),
   base64(bytes, alphabet) {
     let text = ''
     for (const byte of bytes) text += String.fromCharCode(byte)

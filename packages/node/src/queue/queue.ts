@@ -4,7 +4,7 @@
 
 import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
-import { type Batch, eventsOf, join, type Run, type Waiter } from './batch.ts'
+import { type Batch, type Chunk, endUse, eventsOf, free, join, type Run, type Waiter, writeMessage } from './batch.ts'
 import type { Period } from './flush-periods.ts'
 
 /** A message that was removed from the queue again. */
@@ -33,9 +33,7 @@ const JOINED_BYTES = 64 * 1024
 
 /** A client with little to send must not take much memory, and with much to send the chunks must be few. */
 const MIN_CHUNK_BYTES = 16 * 1024
-const MAX_CHUNK_BYTES = 256 * 1024
-
-const COMMA = 0x2c
+const MAX_CHUNK_BYTES = 1024 * 1024
 
 export class Queue {
   readonly #options: QueueOptions
@@ -48,7 +46,7 @@ export class Queue {
   #head = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   /** The chunk being filled, and where the next message goes. */
-  #chunk = new Uint8Array(0)
+  #chunk: Chunk = { memory: new Uint8Array(0), uses: 1 }
   #at = 0
   /** The batch being filled, and its last run. */
   #filling: Batch | undefined
@@ -119,26 +117,30 @@ export class Queue {
     if (++batch.count >= this.#options.flushAt) this.seal()
   }
 
-  /** Writes a message, and the comma for the one that may follow, at the end of the batch that is being filled. Returns that batch. */
+  /** Writes a message at the end of the batch that is being filled, and returns that batch. */
   #write(json: string, bytes: number, period: Period): Batch {
-    if (this.#at + bytes + 1 > this.#chunk.length) {
-      const size = Math.min(Math.max(this.#bytes, MIN_CHUNK_BYTES), MAX_CHUNK_BYTES)
-      this.#chunk = platform.allocate(Math.max(size, bytes + 1))
+    let to = writeMessage(json, bytes, this.#chunk.memory, this.#at)
+    if (to === undefined) {
+      const size = Math.min(Math.max(Math.trunc(this.#bytes / 4), MIN_CHUNK_BYTES), MAX_CHUNK_BYTES)
+      const memory = platform.allocate(Math.max(size, bytes + 1))
+      endUse(this.#chunk)
+      this.#chunk = { memory, uses: 1 }
       this.#at = 0
+      to = writeMessage(json, bytes, this.#chunk.memory, 0) as number
     }
     const chunk = this.#chunk
     const from = this.#at
-    platform.write(json, chunk, from)
-    const to = from + bytes
-    chunk[to] = COMMA
-    this.#at = to + 1
-    if (this.#filling === undefined) {
-      this.#start()
-      this.#filling = { chunk, from, to, next: undefined, count: 0, bytes: 0, period, waiters: undefined, spooled: undefined }
-      this.#run = this.#filling
-    } else if (this.#run?.chunk === chunk) this.#run.to = to
-    else this.#run = (this.#run as Run).next = { chunk, from, to, next: undefined }
-    return this.#filling
+    this.#at = to
+    if (this.#run?.chunk === chunk) this.#run.to = to
+    else {
+      chunk.uses++
+      if (this.#filling === undefined) {
+        this.#start()
+        this.#filling = { chunk, from, to, next: undefined, count: 0, bytes: 0, period, waiters: undefined, spooled: undefined }
+        this.#run = this.#filling
+      } else this.#run = (this.#run as Run).next = { chunk, from, to, next: undefined }
+    }
+    return this.#filling as Batch
   }
 
   readonly #endFresh = (): void => {
@@ -153,7 +155,9 @@ export class Queue {
     let from = this.#ready.length
     let count = 0
     while (count < fresh && from > this.#head) count += (this.#ready[--from] as Batch).count
-    const messages = this.#ready.splice(from).flatMap(messagesOf)
+    const batches = this.#ready.splice(from)
+    const messages = batches.flatMap(messagesOf)
+    for (const batch of batches) free(batch)
     const older = messages.splice(0, Math.max(count - fresh, 0))
     for (const { json, bytes, period, waiter, spooledAs } of older) this.add(json, bytes, period, waiter, spooledAs, false)
     this.#fresh = 0

@@ -99,14 +99,14 @@ export function customTransport(custom: HTTPClient | HTTPFetchFn): Transport {
 }
 
 async function exchange(client: HTTPClient, request: OutgoingRequest, signal: AbortSignal): Promise<Answer> {
-  // Mocks of fetch and third-party clients expect text. Only global fetch gets bytes, as one part, because gzip cannot be
+  // Mocks of fetch and third-party clients expect text. Only global fetch gets bytes, because gzip cannot be
   // combined with a custom client.
   const isCompressed = request.headers['Content-Encoding'] !== undefined
   const response = await client.makeRequest({
     url: request.url,
     method: 'POST',
     headers: request.headers,
-    body: isCompressed ? (request.parts[0] as unknown as string) : request.bodyText(),
+    body: isCompressed ? (request.body as unknown as string) : request.bodyText(),
     get data() {
       const text = request.bodyText()
       return request.headers['Content-Type'] === 'application/json' ? (JSON.parse(text) as unknown) : text
@@ -120,6 +120,8 @@ async function exchange(client: HTTPClient, request: OutgoingRequest, signal: Ab
     statusText: response.statusText ?? '',
     headers: plainHeaders(response.headers),
     text: await textOf(response),
+    // The client may still read `data`.
+    isBodyFree: false,
   }
 }
 

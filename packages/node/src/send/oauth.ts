@@ -124,7 +124,7 @@ export class TokenSource {
       scope: oauth.scope ?? 'tracking_api:write',
     }).toString()
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
-    return transport.send({ url: `${authServer}/token`, headers, parts: [platform.encode(form)], bodyText: () => form, timeoutMs })
+    return transport.send({ url: `${authServer}/token`, headers, body: platform.encode(form), bodyText: () => form, timeoutMs })
   }
 
   async #assertion(): Promise<string> {

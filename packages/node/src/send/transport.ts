@@ -7,8 +7,7 @@ export const MAX_ANSWER_BYTES = 1024 * 1024
 export interface OutgoingRequest {
   url: string
   headers: Record<string, string>
-  /** The body in parts that are sent one after the other, because joining them would copy a large batch. */
-  parts: Uint8Array[]
+  body: Uint8Array
   bodyText: () => string
   /** From the start of the request to the last byte of the response. */
   timeoutMs: number
@@ -20,6 +19,8 @@ export interface Answer {
   /** Names are in lower case. */
   headers: Record<string, string>
   text: string
+  /** True if nothing reads the body of the request any more, so that its memory can be used again. */
+  isBodyFree: boolean
 }
 
 export interface Transport {

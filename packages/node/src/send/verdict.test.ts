@@ -7,7 +7,7 @@ import { backoffMs, judge, MAX_RETRY_AFTER_MS, parseRetryAfter } from './verdict
 const NOW = Date.UTC(2026, 10, 15, 12)
 
 function answer(status: number, headers: Record<string, string> = {}, text = ''): Answer {
-  return { status, statusText: '', headers, text }
+  return { status, statusText: '', headers, text, isBodyFree: true }
 }
 
 const kinds: [statuses: number[], kind: string][] = [
