@@ -1,21 +1,22 @@
 // The platform for Node.js 18 and later. Modules that are slow to load (http, zlib) are loaded at their first use, so that
 // importing the client is fast.
 
-import { createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { totalmem } from 'node:os'
 import { promisify } from 'node:util'
 import { exitWatch, signalWatch } from './node-exit.ts'
 import { httpTransport } from './node-http.ts'
+import { newId } from './node-ids.ts'
 import { openSpool } from './node-spool.ts'
 import type { Platform } from './platform.ts'
 
 export const platform: Platform = {
-  newId: randomUUID,
+  newId,
   byteLength: (text) => Buffer.byteLength(text),
   encode: (text) => Buffer.from(text),
   decode: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
   allocate: (bytes) => Buffer.allocUnsafeSlow(bytes),
-  write: (text, into, at, bytes) => (into as Buffer).write(text, at, bytes),
+  write: (text, into, at) => (into as Buffer).write(text, at),
   base64: (bytes, alphabet) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(alphabet),
   async gzip(bytes) {
     const zlib = await import('node:zlib')

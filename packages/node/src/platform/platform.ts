@@ -26,8 +26,8 @@ export interface Platform {
   decode(bytes: Uint8Array): string
   /** Memory for write(), with any content. */
   allocate(bytes: number): Uint8Array<ArrayBuffer>
-  /** Writes the first `bytes` bytes of the text as UTF-8. `into` must come from allocate(). */
-  write(text: string, into: Uint8Array, at: number, bytes: number): void
+  /** Writes the text as UTF-8. `into` must come from allocate() and have room for it. */
+  write(text: string, into: Uint8Array, at: number): void
   base64(bytes: Uint8Array, alphabet: 'base64' | 'base64url'): string
   gzip(bytes: Uint8Array): Promise<Uint8Array>
   /** Throws if the text is not a supported private key in PEM format. */

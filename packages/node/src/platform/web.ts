@@ -22,7 +22,7 @@ export const platform: Platform = {
   encode: (text) => encoder.encode(text),
   decode: (bytes) => decoder.decode(bytes),
   allocate: (bytes) => new Uint8Array(bytes),
-  write: (text, into, at, bytes) => encoder.encodeInto(text, into.subarray(at, at + bytes)),
+  write: (text, into, at) => encoder.encodeInto(text, into.subarray(at)),
   base64(bytes, alphabet) {
     let text = ''
     for (const byte of bytes) text += String.fromCharCode(byte)

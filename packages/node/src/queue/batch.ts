@@ -2,6 +2,7 @@
 // costs one small object, and a long queue hardly grows the heap: V8 doubles its young generation when objects survive, and with
 // a buffer for each batch it took 134 MB for a million messages.
 
+import { MESSAGE_TYPES } from '@switchyard/protocol'
 import { platform } from '#platform'
 import type { Callback } from '../call/callback.ts'
 import type { Context } from '../call/context.ts'
@@ -51,22 +52,36 @@ export interface Batch extends Run {
 }
 
 /**
- * Most messages end with the same text: a context that names only the library. That is 69 bytes, a tenth of a usual message. In a chunk,
- * the byte CUT stands for this text. JSON cannot contain this byte, because control characters are escaped.
+ * Most messages start and end with one of few texts: their type, and a context that names only the library. Together that is a sixth of a
+ * usual message, so these texts are not stored. In a chunk, a message is a byte that says what it starts and ends with, the text in between,
+ * and the byte END. JSON cannot contain END, because control characters are escaped.
  */
-const CUT = 0x01
+const END = 0x01
+const STARTS = ['', ...MESSAGE_TYPES.map((type) => `{"type":"${type}","messageId":"`)]
+const START_BYTES = STARTS.map((start) => platform.encode(start))
+const LIBRARY_END = `,"context":${JSON.stringify(LIBRARY_CONTEXT)}}`
+const LIBRARY_END_BYTES = platform.encode(`${LIBRARY_END},`)
+/** Added to the index of the start if the message ends with LIBRARY_END. */
+const HAS_LIBRARY_END = 0x80
 const COMMA = 0x2c
-const USUAL_END = `,"context":${JSON.stringify(LIBRARY_CONTEXT)}}`
-const CUT_BYTES = platform.encode(`${USUAL_END},`)
+/** What a message needs in a chunk in addition to its JSON, at most. */
+export const STORAGE_OVERHEAD_BYTES = 2
+/** The index in STARTS by the first letter of the type. */
+const START_OF_LETTER = new Map(MESSAGE_TYPES.map((type, index) => [type.charCodeAt(0), index + 1]))
+const LETTER_AT = '{"type":"'.length
 
 /** Writes a message into a chunk and returns the position after it, or undefined if the chunk has no room for it. `bytes` is the size of the JSON. */
 export function writeMessage(json: string, bytes: number, chunk: Uint8Array, at: number): number | undefined {
-  // endsWith() takes three times as long.
-  const isCut = json.slice(-USUAL_END.length) === USUAL_END
-  const end = isCut ? at + bytes - USUAL_END.length : at + bytes
+  let start = START_OF_LETTER.get(json.charCodeAt(LETTER_AT)) ?? 0
+  let startLength = (STARTS[start] as string).length
+  // slice() takes a third of the time of startsWith() and endsWith().
+  if (json.slice(0, startLength) !== STARTS[start]) start = startLength = 0
+  const endLength = json.slice(-LIBRARY_END.length) === LIBRARY_END ? LIBRARY_END.length : 0
+  const end = at + 1 + bytes - startLength - endLength
   if (end >= chunk.length) return undefined
-  platform.write(json, chunk, at, end - at)
-  chunk[end] = isCut ? CUT : COMMA
+  chunk[at] = endLength > 0 ? start + HAS_LIBRARY_END : start
+  platform.write(json.slice(startLength, json.length - endLength), chunk, at + 1)
+  chunk[end] = END
   return end + 1
 }
 
@@ -76,27 +91,27 @@ export function jsonBytes(batch: Batch): number {
 }
 
 /** Writes the JSON of a batch, with a comma after each message. */
-export function writeJson(batch: Batch, into: Uint8Array, start: number): void {
-  const end = start + jsonBytes(batch)
-  let at = start
+export function writeJson(batch: Batch, into: Uint8Array, offset: number): void {
+  let at = offset
   for (let run: Run | undefined = batch; run; run = run.next) {
     const stored = run.chunk.memory.subarray(run.from, run.to)
-    // Copies the run to the end of the room, and then each message from there to its place. Creating a view of each message
-    // instead would take a third longer.
-    let from = end - stored.length
-    into.set(stored, from)
-    for (let cut = into.indexOf(CUT, from); cut !== -1 && cut < end; cut = into.indexOf(CUT, from)) {
-      into.copyWithin(at, from, cut)
-      at += cut - from
-      into.set(CUT_BYTES, at)
-      at += CUT_BYTES.length
-      from = cut + 1
+    for (let from = 0, end = 0; from < stored.length; from = end + 1) {
+      const code = stored[from] as number
+      end = stored.indexOf(END, from + 1)
+      const start = START_BYTES[code & ~HAS_LIBRARY_END] as Uint8Array
+      into.set(start, at)
+      at += start.length
+      into.set(stored.subarray(from + 1, end), at)
+      at += end - from - 1
+      if (code < HAS_LIBRARY_END) into[at++] = COMMA
+      else {
+        into.set(LIBRARY_END_BYTES, at)
+        at += LIBRARY_END_BYTES.length
+      }
     }
-    into.copyWithin(at, from, end)
-    at += end - from
   }
   // Room that was not written may contain anything, and must not be sent.
-  if (at !== end) throw new Error(`a batch has ${at - start} bytes instead of ${end - start}`)
+  if (at !== offset + jsonBytes(batch)) throw new Error(`a batch has ${at - offset} bytes instead of ${jsonBytes(batch)}`)
 }
 
 export function eventsOf(batch: Batch): AnalyticsEvent[] {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { MESSAGE_TYPES } from '@switchyard/protocol'
 import fc from 'fast-check'
 import { LIBRARY_CONTEXT } from '../call/event.ts'
 import { type Batch, eventsOf, free, jsonBytes, writeJson } from './batch.ts'
@@ -37,11 +38,15 @@ function textOf(batch: Batch): string {
 
 const message = fc
   .record({
+    type: fc.constantFrom(...MESSAGE_TYPES, 'trick', undefined),
+    messageId: fc.constantFrom('m-1', 'track', '', undefined),
     text: fc.string({ unit: 'binary', maxLength: 30 }),
     padding: fc.constantFrom(0, 10, 500, 3_000, 20_000),
     context: fc.constantFrom(LIBRARY_CONTEXT, {}, { ...LIBRARY_CONTEXT, ip: '::1' }, undefined),
   })
-  .map(({ text, padding, context }) => JSON.stringify({ text, padding: 'x'.repeat(padding), context }))
+  .map(({ type, messageId, text, padding, context }) =>
+    JSON.stringify({ type, messageId, text, padding: padding > 0 ? 'x'.repeat(padding) : undefined, context }),
+  )
 
 test('messages are read from the queue as they were added, whatever they contain and in whatever order they are freed', () => {
   fc.assert(

@@ -4,7 +4,18 @@
 
 import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
-import { type Batch, type Chunk, endUse, eventsOf, free, join, type Run, type Waiter, writeMessage } from './batch.ts'
+import {
+  type Batch,
+  type Chunk,
+  endUse,
+  eventsOf,
+  free,
+  join,
+  type Run,
+  STORAGE_OVERHEAD_BYTES,
+  type Waiter,
+  writeMessage,
+} from './batch.ts'
 import type { Period } from './flush-periods.ts'
 
 /** A message that was removed from the queue again. */
@@ -122,7 +133,7 @@ export class Queue {
     let to = writeMessage(json, bytes, this.#chunk.memory, this.#at)
     if (to === undefined) {
       const size = Math.min(Math.max(Math.trunc(this.#bytes / 4), MIN_CHUNK_BYTES), MAX_CHUNK_BYTES)
-      const memory = platform.allocate(Math.max(size, bytes + 1))
+      const memory = platform.allocate(Math.max(size, bytes + STORAGE_OVERHEAD_BYTES))
       endUse(this.#chunk)
       this.#chunk = { memory, uses: 1 }
       this.#at = 0
