@@ -43,7 +43,7 @@ export interface QueueOptions {
 const JOINED_BYTES = 64 * 1024
 
 /** A client with little to send must not take much memory, and with much to send the chunks must be few. */
-const MIN_CHUNK_BYTES = 16 * 1024
+const MIN_CHUNK_BYTES = 64 * 1024
 const MAX_CHUNK_BYTES = 1024 * 1024
 
 export class Queue {
