@@ -88,7 +88,7 @@ test('the memory of a burst is freed while it is sent', { skip: !('transfer' in 
   await using server = await startTrackingServer()
   let freed = 0
   const buffers = ArrayBuffer.prototype as unknown as { transfer(bytes: number): ArrayBuffer }
-  const transfer = Reflect.get(buffers, 'transfer') as (this: ArrayBuffer, bytes: number) => ArrayBuffer
+  const transfer = Reflect.get(buffers, 'transfer')
   t.mock.method(buffers, 'transfer', function (this: ArrayBuffer, bytes: number) {
     freed += this.byteLength
     return transfer.call(this, bytes)

@@ -87,8 +87,8 @@ test('messages are read from the queue as they were added, whatever they contain
 
 test('a batch whose memory was freed cannot be read', { skip: !('transfer' in ArrayBuffer.prototype) }, () => {
   const queue = queueOf(1)
-  add(queue, JSON.stringify({ padding: 'x'.repeat(16_000) }))
-  add(queue, JSON.stringify({ padding: 'x'.repeat(16_000) }))
+  // More than a chunk is full, so that the next message needs another.
+  for (const fill of [60_000, 60_000]) add(queue, JSON.stringify({ padding: 'x'.repeat(fill) }))
   const batch = queue.take(1) as Batch
   free(batch)
   assert.throws(() => textOf(batch), TypeError)
