@@ -64,7 +64,14 @@ const RULES: Rule[] = [
   { files: /^server\/cli\.ts$/, may: [...server, /^server\/commands\//] },
   {
     files: /^server\/commands\//,
-    may: [...server, /^server\/commands\//, /^server\/(app|installation\/maintenance)\.ts$/, /^@switchyard\/node$/, /^yaml$/, /^undici$/],
+    may: [
+      ...server,
+      /^server\/commands\//,
+      /^server\/(app|installation\/(maintenance|processes\/[^/]+))\.ts$/,
+      /^@switchyard\/node$/,
+      /^yaml$/,
+      /^undici$/,
+    ],
   },
   // Moves one store into the other, so it may import both adapters. Only installation/ may import it.
   { files: /^server\/store-migration\//, may: [...server, /^server\/store-migration\//, /^server\/store\//] },

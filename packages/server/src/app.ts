@@ -25,6 +25,7 @@ import { registerReadiness } from './http/readiness.ts'
 import { BacklogLimit } from './ingest/backlog-limit.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './installation/open-store.ts'
+import type { Supervised } from './installation/processes/supervised.ts'
 import type { Log } from './logging/log.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
@@ -54,8 +55,10 @@ export interface App {
   close(): Promise<void>
 }
 
-/** Replacements for tests. */
+/** What the service gets from the program that starts it; most of it are replacements for tests. */
 export interface AppParts {
+  /** Set if this process is one of several on the same port. */
+  supervised?: Pick<Supervised, 'index' | 'combineMetrics'> | undefined
   clock?: (scheduleStartMs: number) => Clock
   lookup?: (hostname: string) => Promise<readonly string[]>
   /** Certificate authorities to trust, in PEM. */
@@ -88,6 +91,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     onCommit: metrics.committed,
     onRoundTrip: metrics.roundTrip,
     stopping: parts.stopping,
+    processIndex: parts.supervised?.index,
   })
   const clock = (parts.clock ?? createClock)(store.scheduleStartMs)
   store.useClock(clock)
@@ -192,6 +196,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     authorize: (request) => access.allows(request),
     states: () => delivery.states(),
     pacing: () => pacing.state,
+    combine: parts.supervised?.combineMetrics,
   })
   const operatorTools: OperatorTools = {
     installation: {

@@ -21,6 +21,7 @@ test('without settings, each setting has its documented default', () => {
     host: '127.0.0.1',
     port: 8080,
     store: { kind: 'sqlite', path: './data/switchyard.db' },
+    processes: 1,
     adminToken: null,
     allowAddresses: [],
     privateAddresses: 'auto',
@@ -41,6 +42,7 @@ test('each setting is read from its variable', () => {
     SWITCHYARD_HOST: '[::1]',
     SWITCHYARD_PORT: '0',
     SWITCHYARD_STORE: 'postgres://db.example/switchyard',
+    SWITCHYARD_PROCESSES: 'Auto',
     SWITCHYARD_ADMIN_TOKEN: 'admin-token-long-enough',
     SWITCHYARD_ALLOW_ADDRESSES: '10.0.0.0/8, 127.0.0.1,fd00::/8',
     SWITCHYARD_PRIVATE_ADDRESSES: 'refuse',
@@ -58,6 +60,7 @@ test('each setting is read from its variable', () => {
     host: '::1',
     port: 0,
     store: { kind: 'postgres', url: 'postgres://db.example/switchyard' },
+    processes: 'auto',
     adminToken: 'admin-token-long-enough',
     allowAddresses: ['10.0.0.0/8', '127.0.0.1/32', 'fd00::/8'],
     privateAddresses: 'refuse',
@@ -71,6 +74,19 @@ test('each setting is read from its variable', () => {
     rateLimit: 500,
     maxBacklog: 2_000_000,
   })
+})
+
+test('several processes require PostgreSQL, and auto is allowed with SQLite', () => {
+  const env = { SWITCHYARD_STORE: 'postgres://db.example/switchyard' }
+  assert.equal(config({ ...env, SWITCHYARD_PROCESSES: '4' }).processes, 4)
+  assert.equal(config({ SWITCHYARD_PROCESSES: 'auto' }).processes, 'auto')
+  assert.equal(config({ SWITCHYARD_PROCESSES: '1' }).processes, 1)
+  assert.match(problems({ SWITCHYARD_PROCESSES: '4' }).join(), /^SWITCHYARD_PROCESSES is 4, but only one process can use a SQLite file\. /)
+  assert.match(problems({}, ['--processes', '2']).join(), /^--processes is 2, but .*SWITCHYARD_STORE to postgres:/)
+  for (const wrong of ['0', '65', '-1', 'all', '1.5'])
+    assert.deepEqual(problems({ ...env, SWITCHYARD_PROCESSES: wrong }), [
+      `SWITCHYARD_PROCESSES must be auto or a whole number from 1 to 64, but is "${wrong}".`,
+    ])
 })
 
 test('an empty variable means not set', () => {

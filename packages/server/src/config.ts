@@ -8,6 +8,7 @@ import { nearest } from './nearest.ts'
 import { AddressProblem, parsePostgresAddress } from './store/postgres/session/address.ts'
 
 const MIN_TOKEN_CHARACTERS = 16
+export const MAX_PROCESSES = 64
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -56,6 +57,14 @@ export const SETTINGS = {
       'Where messages are stored: sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several hosts separated by commas.',
     // A database URL may contain a password.
     secret: true,
+  }),
+  processes: setting<number | 'auto'>({
+    variable: 'SWITCHYARD_PROCESSES',
+    placeholder: 'NUMBER',
+    parse: (text) => parseAutoOr(text, 1, MAX_PROCESSES),
+    fallback: 1,
+    usual: '1',
+    sentence: 'The number of processes that share the port and the work, or auto for one per core. More than 1 requires PostgreSQL.',
   }),
   adminToken: setting<string | null>({
     variable: 'SWITCHYARD_ADMIN_TOKEN',
@@ -162,7 +171,7 @@ export const SETTINGS = {
   senders: setting<'auto' | number>({
     variable: 'SWITCHYARD_SENDERS',
     placeholder: 'NUMBER',
-    parse: (text) => (text === 'auto' ? { value: 'auto' } : orAuto(parseInteger(text, 1, 64))),
+    parse: (text) => parseAutoOr(text, 1, 64),
     fallback: 'auto',
     usual: 'auto',
     sentence:
@@ -220,6 +229,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
   const config = values as Config
   const weak = weakToken(config, given.has('adminToken') ? flagOf(SETTINGS.adminToken) : SETTINGS.adminToken.variable)
   if (weak !== null) return { kind: 'problems', problems: [weak] }
+  const several = severalProcessesOnSqlite(config, given.has('processes') ? flagOf(SETTINGS.processes) : SETTINGS.processes.variable)
+  if (several !== null) return { kind: 'problems', problems: [several] }
   return { kind: 'config', config, warnings: [...unknownVariables(env), ...exposedDefaults(config)] }
 }
 
@@ -234,6 +245,14 @@ function weakToken({ adminToken, host, publicUrl }: Config, at: string): ConfigP
   const message =
     `${at} is too short: it has ${adminToken.length} characters, but needs at least ${MIN_TOKEN_CHARACTERS} if other machines can reach the service. ` +
     'Generate one with: openssl rand -hex 32'
+  return { setting: at, message }
+}
+
+function severalProcessesOnSqlite({ processes, store }: Config, at: string): ConfigProblem | null {
+  if (store.kind !== 'sqlite' || processes === 'auto' || processes === 1) return null
+  const message =
+    `${at} is ${processes}, but only one process can use a SQLite file. Remove the setting, or store the data in PostgreSQL: ` +
+    'set SWITCHYARD_STORE to postgres://… (`switchyard migrate-store` moves an existing file).'
   return { setting: at, message }
 }
 
@@ -328,8 +347,9 @@ function parseInteger(text: string, least: number, most: number): Parsed<number>
   return /^\d{1,15}$/.test(text) && value >= least && value <= most ? { value } : { expected: `a whole number from ${least} to ${most}` }
 }
 
-/** Adds `auto` to the values that an error names. */
-function orAuto<T>(parsed: Parsed<T>): Parsed<T> {
+function parseAutoOr(text: string, least: number, most: number): Parsed<number | 'auto'> {
+  if (text.toLowerCase() === 'auto') return { value: 'auto' }
+  const parsed = parseInteger(text, least, most)
   return 'expected' in parsed ? { expected: `auto or ${parsed.expected}` } : parsed
 }
 

@@ -3,6 +3,7 @@
 
 import type { App } from '../app.ts'
 import { type Config, flagOf, readConfig, SETTINGS, type Setting } from '../config.ts'
+import type { Supervised } from '../installation/processes/supervised.ts'
 import { harmless } from '../logging/terminal-text.ts'
 import { type Command, EXIT, type ExitCode, type Flag } from './line/command.ts'
 
@@ -32,7 +33,16 @@ export const serve: Command = {
     }
     // --help and --version were handled before.
     if (result.kind !== 'config') return EXIT.ok
-    return await run(result.config, result.warnings, json)
+    const { config, warnings } = result
+    const [{ connectToSupervisor }, { processCount }] = await Promise.all([
+      import('../installation/processes/supervised.ts'),
+      import('../installation/processes/process-count.ts'),
+    ])
+    const supervised = connectToSupervisor()
+    // The supervisor has logged the warnings.
+    if (supervised !== null) return await run({ ...config, port: supervised.port }, [], json, supervised)
+    const processes = processCount(config)
+    return processes === 1 ? await run(config, warnings, json, null) : await runSeveral(processes, config, warnings)
   },
 }
 
@@ -46,18 +56,29 @@ function settingFlags(): Record<string, Flag> {
   )
 }
 
-async function run(config: Config, warnings: readonly string[], json: boolean): Promise<ExitCode> {
+/** Each of the processes runs this command again, with the same arguments, and finds that it has a supervisor. */
+async function runSeveral(processes: number, { port, log: level }: Config, warnings: readonly string[]): Promise<ExitCode> {
+  const [{ supervise }, { createLog }] = await Promise.all([import('../installation/processes/supervisor.ts'), import('../logging/log.ts')])
+  const log = createLog(level, { fields: { process: 0 } })
+  for (const warning of warnings) log.warn(warning)
+  const isGood = await supervise({ processes, port, log })
+  log.flush()
+  return isGood ? EXIT.ok : EXIT.failed
+}
+
+async function run(config: Config, warnings: readonly string[], json: boolean, supervised: Supervised | null): Promise<ExitCode> {
   const [{ createApp, StartProblem, StoreProblem }, { createLog }] = await Promise.all([import('../app.ts'), import('../logging/log.ts')])
-  const log = createLog(config.log)
+  const log = createLog(config.log, { fields: supervised && { process: supervised.index } })
   for (const warning of warnings) log.warn(warning)
   const giveUp = new AbortController()
-  const starting = createApp(config, log, { stopping: giveUp.signal })
+  const starting = createApp(config, log, { stopping: giveUp.signal, supervised: supervised ?? undefined })
   // Registered before the start completes, so that a signal during the start stops what has already been started, in order.
   const stopped = new Promise<ExitCode>((resolve) => {
     let stopping = false
-    const stop = (signal: NodeJS.Signals): void => {
-      // A second signal exits at once.
-      if (stopping) process.exit(EXIT.failed)
+    const stop = (signal: NodeJS.Signals | 'the supervisor ended'): void => {
+      // A second signal exits at once. A supervisor decides that itself, and signals may reach this process from others as well.
+      if (stopping && supervised === null) process.exit(EXIT.failed)
+      if (stopping) return
       stopping = true
       log.info({ signal }, 'stopping')
       giveUp.abort()
@@ -86,18 +107,24 @@ async function run(config: Config, warnings: readonly string[], json: boolean): 
         )
     }
     process.on('SIGTERM', stop)
-    process.on('SIGINT', stop)
+    // A terminal sends Ctrl-C to all processes. The supervisor passes it on as SIGTERM.
+    process.on('SIGINT', supervised === null ? stop : () => {})
+    supervised?.onOrphaned(() => stop('the supervisor ended'))
   })
   let app: App
   try {
-    app = await starting
+    // A start that never completes must not keep the process alive when it is told to stop.
+    const first = await Promise.race([starting, stopped])
+    if (typeof first === 'number') return first
+    app = first
   } catch (error) {
     if (!(error instanceof StartProblem || error instanceof StoreProblem)) throw error
     if (giveUp.signal.aborted) return await stopped
     process.stderr.write(`${error.message}\n`)
     return EXIT.failed
   }
-  process.stdout.write(json ? `${JSON.stringify(startFacts(app, config))}\n` : startMessage(app, config))
+  if (supervised?.announces !== false)
+    process.stdout.write(json ? `${JSON.stringify(startFacts(app, config))}\n` : startMessage(app, config))
   log.info({ url: app.url }, 'listening')
   return await stopped
 }

@@ -50,6 +50,8 @@ export interface OpenOptions {
   waitMs?: number
   /** Aborts the wait. */
   stopping?: AbortSignal | undefined
+  /** Distinguishes the processes on one port. */
+  processIndex?: number | undefined
 }
 
 /** A database that is started together with the nodes needs about this long, including recovery after a crash. */
@@ -100,7 +102,7 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
   const { onState, onCommit, onRoundTrip = () => {} } = options
   const onBackgroundError = (err: unknown): void => options.log.error({ err }, 'a background task failed and will be retried')
   const secretBox = createSecretBox(secretKey)
-  const nodeName = nodeNameOf(port)
+  const nodeName = nodeNameOf(port, options.processIndex)
   const open = () =>
     createPostgresStore({ url, secretBox, retentionDays, nodeName, version: VERSION, onState, onCommit, onRoundTrip, onBackgroundError })
   try {
@@ -113,9 +115,9 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
   }
 }
 
-/** The port distinguishes several nodes on one machine. */
-function nodeNameOf(port: number): string {
-  return `${hostname()}:${port === 0 ? process.pid : port}`
+/** The port distinguishes several nodes on one machine, and the index those on one port. */
+function nodeNameOf(port: number, index?: number): string {
+  return `${hostname()}:${port === 0 ? process.pid : port}${index === undefined ? '' : `#${index}`}`
 }
 
 /** Compose and Kubernetes start the database and the nodes at the same time. A node that is ready first waits, and logs this once. */

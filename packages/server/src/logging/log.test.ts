@@ -6,7 +6,7 @@ import { createLog } from './log.ts'
 
 test('on a terminal, untrusted text in an entry can neither forge a line nor control the terminal', () => {
   const stream = Object.assign(new PassThrough(), { isTTY: true }) as unknown as NodeJS.WriteStream
-  const log = createLog('info', stream)
+  const log = createLog('info', { stream })
   const hostile = 'a\n12:00:00.000 error forged\u0085next\u009b2J\u202eabc\u2028d'
   log.warn({ reason: hostile, [hostile]: 1 }, hostile)
   const text = String(stream.read())

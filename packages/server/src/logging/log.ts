@@ -15,14 +15,21 @@ interface Line {
   [field: string]: unknown
 }
 
-export function createLog(level: LogLevel, stream: NodeJS.WriteStream = process.stderr): Log {
+/** A pipe keeps a write of up to this size together (PIPE_BUF of Linux). Several processes log to the same pipe, and lines must not be mixed. */
+const MAX_WRITE_BYTES = 4_096
+
+/** Every line has the given fields. */
+export function createLog(
+  level: LogLevel,
+  { stream = process.stderr, fields = null }: { stream?: NodeJS.WriteStream; fields?: object | null } = {},
+): Log {
   const options = {
     level,
-    base: null,
+    base: fields,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   }
-  if (!stream.isTTY) return pino(options, pino.destination({ fd: 2, sync: false }))
+  if (!stream.isTTY) return pino(options, pino.destination({ fd: 2, sync: false, maxWrite: MAX_WRITE_BYTES }))
   return pino(options, { write: (line: string) => stream.write(readable(JSON.parse(line) as Line)) })
 }
 

@@ -198,11 +198,28 @@ export const METRICS = {
     'Delay of a timer on the main thread, measured ten times a second.',
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
   ),
+  processes: metric(
+    'switchyard_processes',
+    'gauge',
+    ['state'],
+    'process',
+    'Processes of this service by state: answered (reported to this scrape) or missing (did not report in time, or is being restarted).',
+  ),
   liveListeners: metric('switchyard_live_listeners', 'gauge', [], 'process', 'Open GET /api/live streams.'),
   build: metric('switchyard_build_info', 'gauge', ['version'], 'process', 'Always 1: the version of the service.'),
 } as const
 
 export type MetricKey = keyof typeof METRICS
+
+/** How the values of several processes on one port become one, for the metrics of the process that are not added up. */
+export const NOT_SUMMED: Readonly<Partial<Record<MetricKey, 'max' | 'min'>>> = {
+  sourceInfo: 'max',
+  destinationInfo: 'max',
+  breaker: 'max',
+  build: 'max',
+  storeWritable: 'min',
+  storeReadable: 'min',
+}
 
 /** The metrics of prom-client that are served, by name. Some exist only on Linux. */
 export const PROCESS_METRICS: Readonly<Record<string, { type: Metric['type']; help: string; linux?: true }>> = {

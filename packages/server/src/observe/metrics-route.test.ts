@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import Fastify from 'fastify'
 import { type MetricsAccess, registerMetrics } from './metrics-route.ts'
 
-async function serve(t: TestContext, access: MetricsAccess, text: () => Promise<string> = async () => 'the metrics\n') {
+async function serve(t: TestContext, access: MetricsAccess, text: () => Promise<string | null> = async () => 'the metrics\n') {
   const app = Fastify()
   registerMetrics(app, { access, text, authorize: ({ headers }) => headers.authorization === 'Bearer good' })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -37,6 +37,11 @@ test('with open no request needs a token, and with token every request does', as
   const token = await serve(t, 'token')
   assert.deepEqual([await token(), await token({ authorization: 'Bearer good' })], [401, 200])
   assert.equal(await (await serve(t, 'off'))(), 404)
+})
+
+test('without the metrics of the other processes, the answer is 503 and not the metrics of one process', async (t) => {
+  const scrape = await serve(t, 'open', async () => null)
+  assert.equal(await scrape(), 503)
 })
 
 test('concurrent scrapes share one text, and the next scrape gets a new one', async (t) => {

@@ -13,14 +13,18 @@ export type MetricsAccess = 'open' | 'local' | 'token' | 'off'
 
 export interface MetricsRoute {
   access: MetricsAccess
-  text: () => Promise<string>
+  /** Null if the other processes on the port could not be asked. */
+  text: () => Promise<string | null>
   authorize: (request: IncomingMessage) => boolean
 }
+
+/** Numbers of one process alone would look as if the others had been reset, so there are none. */
+const NO_TOTALS = 'The supervisor did not report the metrics of all processes in time. Try again.'
 
 export function registerMetrics(app: FastifyInstance, { access, text, authorize }: MetricsRoute): void {
   if (access === 'off') return
   const isOpen = (request: IncomingMessage): boolean => access === 'open' || (access === 'local' && isLocal(request))
-  let writing: Promise<Buffer> | null = null
+  let writing: Promise<Buffer | null> | null = null
   app.get('/metrics', async (request, reply) => {
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
     if (!isOpen(request.raw) && !authorize(request.raw))
@@ -30,11 +34,16 @@ export function registerMetrics(app: FastifyInstance, { access, text, authorize 
         .send(errorBody(new ApiError('unauthorized')))
     // Concurrent scrapes share one text, so that many scrapers delay other requests no more than one does.
     writing ??= text()
-      .then((all) => Buffer.from(all))
+      .then((all) => (all === null ? null : Buffer.from(all)))
       .finally(() => {
         writing = null
       })
-    return reply.type(METRICS_CONTENT_TYPE).send(await writing)
+    const written = await writing
+    if (written !== null) return reply.type(METRICS_CONTENT_TYPE).send(written)
+    return reply
+      .code(503)
+      .header('retry-after', '1')
+      .send(errorBody(new ApiError('overloaded', { message: NO_TOTALS })))
   })
 }
 

@@ -165,6 +165,10 @@ export class Metrics implements Watcher {
       groupSize: this.#group.samples(METRICS.groupSize.name, {}),
       roundTrips: [{ labels: {}, value: this.#roundTrips }],
       eventLoopLag: this.#lag.samples(METRICS.eventLoopLag.name, {}),
+      processes: [
+        { labels: { state: 'answered' }, value: 1 },
+        { labels: { state: 'missing' }, value: 0 },
+      ],
       liveListeners: [{ labels: {}, value: listeners() }],
       build: [{ labels: { version }, value: 1 }],
     }

@@ -33,7 +33,12 @@ export interface Observer {
   flushStats(): Promise<void>
   registerMetrics(
     app: FastifyInstance,
-    options: { access: MetricsAccess; authorize: MetricsRoute['authorize'] } & Pick<MetricSources, 'states' | 'pacing'>,
+    options: {
+      access: MetricsAccess
+      authorize: MetricsRoute['authorize']
+      /** Turns the text of this process into that of all processes on the port. */
+      combine?: ((own: () => Promise<string>) => MetricsRoute['text']) | undefined
+    } & Pick<MetricSources, 'states' | 'pacing'>,
   ): void
   /** Writes the latest counts. Call it before the store is closed. */
   close(): Promise<void>
@@ -75,7 +80,7 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
     },
     live,
     flushStats: () => stats.flush(),
-    registerMetrics(app, { access, authorize, states, pacing }) {
+    registerMetrics(app, { access, authorize, states, pacing, combine = (own) => own }) {
       const counts = new StoreCountsReader(store.books)
       const sources: MetricSources = {
         configuration: () => store.configuration(),
@@ -86,7 +91,7 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
         wallMs,
         version,
       }
-      registerMetrics(app, { access, authorize, text: () => metrics.text(sources) })
+      registerMetrics(app, { access, authorize, text: combine(() => metrics.text(sources)) })
     },
     async close() {
       relay?.close()

@@ -1,0 +1,259 @@
+// Runs several processes of the service on one port, as `serve` does with SWITCHYARD_PROCESSES above 1: starts them, replaces those that
+// end or hang, stops them all, and adds up their metrics. It holds the listening socket and gives each connection to the next process
+// that is free (node:cluster), so a process that hangs gets no more than one. It does no other work and never opens the store.
+//
+// While no process is ready, only one is starting. So one process prepares an empty database, prints the start message, or reports why
+// it cannot start; the others follow once it listens.
+
+import cluster, { type Worker } from 'node:cluster'
+import type { Log } from '../../logging/log.ts'
+import { MetricSums } from '../../observe/metric-sums.ts'
+import { ASSIGNMENT_VARIABLE, type Assignment, HEARTBEAT_MS, type ProcessMessage } from './supervised.ts'
+
+export interface SupervisorOptions {
+  processes: number
+  /** 0: the first process picks a port, and all others use the same. */
+  port: number
+  log: Pick<Log, 'info' | 'warn' | 'error'>
+  limits?: Partial<typeof LIMITS>
+}
+
+const LIMITS = {
+  /** A process that has sent no heartbeat for this long is killed and replaced. */
+  hungMs: 30_000,
+  /** A process that is loading its code on a busy machine has this much longer. */
+  loadMs: 30_000,
+  /** Each process stops within 9 seconds by itself, and the documentation promises 10 for all. */
+  stopMs: 9_500,
+  /** A process that was ready for this long is replaced at once when it ends. */
+  stableMs: 60_000,
+  maxRestartDelayMs: 30_000,
+  /** How many processes in a row may fail to start while none is ready. */
+  failedStarts: 5,
+  /** Longer than a process waits for the store's counts. */
+  metricsMs: 3_000,
+}
+
+interface Slot {
+  index: number
+  worker: Worker | null
+  /** When it began to listen; null before. */
+  readySinceMs: number | null
+  missedHeartbeats: number
+  /** How often in a row the process of this slot ended soon. */
+  failures: number
+  startAtMs: number
+}
+
+/** Resolves with true when all processes have stopped as asked, and with false if something failed: the reason has been logged or printed. */
+export function supervise(options: SupervisorOptions): Promise<boolean> {
+  return new Promise((resolve) => new Supervisor(options, resolve).run())
+}
+
+class Supervisor {
+  readonly #log: SupervisorOptions['log']
+  readonly #limits: typeof LIMITS
+  readonly #slots: Slot[]
+  readonly #resolve: (isGood: boolean) => void
+  readonly #sums = new MetricSums()
+  #ticker: NodeJS.Timeout | undefined
+  /** The port that processes are told to listen on, and the one that they do listen on. */
+  #port: number
+  #boundPort: number | null = null
+  #hasAnnounced = false
+  #failedStarts = 0
+  #stopping: 'no' | 'yes' | 'failed' = 'no'
+  #collecting: Promise<string | null> | null = null
+  #requests = 0
+  /** Answers to the request in progress. */
+  #answers: { request: number; indexes: Set<number>; check: () => void } | null = null
+
+  constructor({ processes, port, log, limits = {} }: SupervisorOptions, resolve: (isGood: boolean) => void) {
+    this.#log = log
+    this.#limits = { ...LIMITS, ...limits }
+    this.#port = port
+    this.#resolve = resolve
+    this.#slots = Array.from({ length: processes }, (_, at) => ({
+      index: at + 1,
+      worker: null,
+      readySinceMs: null,
+      missedHeartbeats: 0,
+      failures: 0,
+      startAtMs: 0,
+    }))
+  }
+
+  run(): void {
+    // Not all platforms do this by default.
+    cluster.schedulingPolicy = cluster.SCHED_RR
+    process.on('SIGTERM', (signal) => this.#stop(signal))
+    process.on('SIGINT', (signal) => this.#stop(signal))
+    this.#ticker = setInterval(() => this.#tick(), HEARTBEAT_MS)
+    this.#startDue()
+  }
+
+  get #ready(): Slot[] {
+    return this.#slots.filter(({ readySinceMs }) => readySinceMs !== null)
+  }
+
+  #startDue(): void {
+    const now = performance.now()
+    for (const slot of this.#slots) {
+      if (this.#stopping !== 'no' || slot.worker !== null || slot.startAtMs > now) continue
+      const isAnyReady = this.#ready.length > 0
+      if (!isAnyReady && this.#slots.some(({ worker }) => worker !== null)) return
+      // As long as one process has it, the port that node:cluster picked for 0 is found by asking for 0 again.
+      if (!isAnyReady) this.#port = this.#boundPort ?? this.#port
+      this.#start(slot)
+    }
+  }
+
+  #start(slot: Slot): void {
+    const assignment: Assignment = { index: slot.index, port: this.#port, announces: !this.#hasAnnounced }
+    const worker = cluster.fork({ [ASSIGNMENT_VARIABLE]: JSON.stringify(assignment) })
+    slot.worker = worker
+    slot.missedHeartbeats = -this.#limits.loadMs / HEARTBEAT_MS
+    this.#log.info({ child: slot.index, pid: worker.process.pid }, 'started a process')
+    worker.on('message', (message: ProcessMessage) => this.#receive(slot, message))
+    worker.on('listening', ({ port }) => this.#listening(slot, port))
+    worker.once('exit', (code, signal) => this.#ended(slot, worker, code, signal))
+    // The process could not be started at all, so there is no exit.
+    worker.once('error', (err) => {
+      if (worker.process.pid !== undefined) return
+      this.#log.error({ child: slot.index, err }, 'a process could not be started')
+      this.#ended(slot, worker, 1, null)
+    })
+  }
+
+  #listening(slot: Slot, port: number): void {
+    this.#boundPort ??= port
+    // All others ended between its start and now, so 0 gave it another port. The next one is told which.
+    if (port !== this.#boundPort) slot.worker?.process.kill('SIGKILL')
+    if (slot.readySinceMs !== null || port !== this.#boundPort) return
+    slot.readySinceMs = performance.now()
+    this.#hasAnnounced = true
+    this.#failedStarts = 0
+    if (this.#ready.length === this.#slots.length) this.#log.info({ processes: this.#slots.length }, 'all processes are listening')
+    this.#startDue()
+  }
+
+  #ended(slot: Slot, worker: Worker, code: number, signal: string | null): void {
+    if (slot.worker !== worker) return
+    const { readySinceMs } = slot
+    slot.worker = null
+    slot.readySinceMs = null
+    this.#sums.end(slot.index)
+    this.#answers?.check()
+    if (this.#stopping !== 'no') {
+      if (code !== 0 && readySinceMs !== null) this.#stopping = 'failed'
+      if (this.#slots.every((each) => each.worker === null)) this.#finish(this.#stopping === 'yes')
+      return
+    }
+    if (!this.#hasAnnounced) {
+      // It has printed the reason, unless it was killed.
+      if (signal !== null) this.#log.error({ child: slot.index, signal }, 'the first process was killed before it was ready')
+      return this.#giveUp()
+    }
+    if (readySinceMs === null && this.#ready.length === 0 && ++this.#failedStarts >= this.#limits.failedStarts) {
+      this.#log.error({ code, signal }, `no process is running, and ${this.#failedStarts} in a row failed to start: giving up`)
+      return this.#giveUp()
+    }
+    const now = performance.now()
+    slot.failures = readySinceMs !== null && now - readySinceMs >= this.#limits.stableMs ? 0 : slot.failures + 1
+    const delayMs = slot.failures <= 1 ? 0 : Math.min(this.#limits.maxRestartDelayMs, 1_000 * 2 ** (slot.failures - 2))
+    slot.startAtMs = now + delayMs
+    this.#log.error({ child: slot.index, code, signal, delayMs }, 'a process ended unexpectedly and is replaced')
+    this.#startDue()
+  }
+
+  /** Counts heartbeats in its own ticks, so that it does not kill every process after it was suspended itself. */
+  #tick(): void {
+    for (const slot of this.#slots) {
+      if (slot.worker === null || this.#stopping !== 'no') continue
+      if (++slot.missedHeartbeats * HEARTBEAT_MS < this.#limits.hungMs) continue
+      this.#log.error({ child: slot.index }, `a process has not responded for ${this.#limits.hungMs / 1_000} s and is killed`)
+      slot.missedHeartbeats = 0
+      slot.worker.process.kill('SIGKILL')
+    }
+    this.#startDue()
+  }
+
+  #receive(slot: Slot, message: ProcessMessage): void {
+    slot.missedHeartbeats = 0
+    if (message.kind === 'metrics') {
+      if (message.text === null) return
+      // A late answer is the most recent one, too.
+      this.#sums.update(slot.index, message.text)
+      if (this.#answers?.request === message.request) this.#answers.indexes.add(slot.index)
+      this.#answers?.check()
+    }
+    if (message.kind !== 'metrics-wanted') return
+    this.#collecting ??= this.#collect().finally(() => {
+      this.#collecting = null
+    })
+    const { request } = message
+    this.#collecting.then(
+      (text) => send(slot.worker, { kind: 'metrics', request, text }),
+      (err: unknown) => this.#log.error({ err }, 'adding up the metrics of all processes failed'),
+    )
+  }
+
+  async #collect(): Promise<string | null> {
+    const request = ++this.#requests
+    const indexes = new Set<number>()
+    const asked = this.#ready
+    await new Promise<void>((resolve) => {
+      const deadline = setTimeout(resolve, this.#limits.metricsMs)
+      const check = (): void => {
+        // A process that has ended since will not answer.
+        if (!asked.every(({ index, worker }) => indexes.has(index) || worker === null)) return
+        clearTimeout(deadline)
+        resolve()
+      }
+      this.#answers = { request, indexes, check }
+      for (const { worker } of asked) send(worker, { kind: 'metrics-wanted', request })
+      check()
+    })
+    this.#answers = null
+    return this.#sums.text(indexes, this.#slots.length)
+  }
+
+  #stop(signal: NodeJS.Signals): void {
+    // A second signal ends everything at once.
+    if (this.#stopping !== 'no') {
+      this.#kill()
+      return this.#finish(false)
+    }
+    this.#stopping = 'yes'
+    this.#log.info({ signal }, 'stopping')
+    const running = this.#slots.filter(({ worker }) => worker !== null)
+    if (running.length === 0) return this.#finish(true)
+    for (const { worker } of running) worker?.process.kill('SIGTERM')
+    setTimeout(() => {
+      const left = this.#slots.filter(({ worker }) => worker !== null).map(({ index }) => index)
+      this.#log.error({ children: left }, `processes did not stop within ${this.#limits.stopMs / 1_000} s and are killed`)
+      this.#stopping = 'failed'
+      this.#kill()
+    }, this.#limits.stopMs).unref()
+  }
+
+  #giveUp(): void {
+    this.#stopping = 'failed'
+    this.#kill()
+    this.#finish(false)
+  }
+
+  #kill(): void {
+    for (const { worker } of this.#slots) worker?.process.kill('SIGKILL')
+  }
+
+  #finish(isGood: boolean): void {
+    clearInterval(this.#ticker)
+    if (isGood) this.#log.info('stopped')
+    this.#resolve(isGood)
+  }
+}
+
+function send(worker: Worker | null, message: ProcessMessage): void {
+  if (worker?.isConnected()) worker.process.send(message, undefined, undefined, () => {})
+}
