@@ -95,12 +95,17 @@ suite('several processes on one port', { concurrency: 2 }, () => {
     assert.equal(service.stdout().match(/Switchyard listens on/g)?.length, 1)
     assert.ok(service.log().every((line) => typeof line['process'] === 'number'))
 
+    // A process learns of the others with its heartbeat.
     const current = new Set<string>()
-    for (let nth = 0; nth < 4; nth++) {
-      const { data } = (await (await callAlone(service, '/api/nodes')).json()) as { data: { name: string; current: boolean }[] }
-      assert.equal(data.length, PROCESSES)
-      current.add(data.find((node) => node.current)?.name ?? '')
-    }
+    await eventually(
+      async () => {
+        const { data } = (await (await callAlone(service, '/api/nodes')).json()) as { data: { name: string; current: boolean }[] }
+        if (data.length === PROCESSES) current.add(data.find((node) => node.current)?.name ?? '')
+        return [...current].map((name) => name.split('#')[1]).sort()
+      },
+      (indexes) => indexes.join() === '1,2',
+      { what: 'each process lists both as nodes' },
+    )
     for (let nth = 0; nth < PROCESSES; nth++) assert.equal((await callAlone(service, '/readyz')).status, 200)
     assert.deepEqual([...current].map((name) => name.split('#')[1]).sort(), ['1', '2'])
 

@@ -1,6 +1,6 @@
 // The metrics of the service, from the table that serves them.
 
-import { METRICS, type Metric, PROCESS_METRICS } from '../../packages/server/src/observe/metric-table.ts'
+import { METRICS, type Metric, type MetricKey, NOT_SUMMED, PROCESS_METRICS } from '../../packages/server/src/observe/metric-table.ts'
 import { code, heading, table } from './markdown.ts'
 
 export function metricsPage(): string {
@@ -44,6 +44,18 @@ export function metricsPage(): string {
     'The series of deleted sources and destinations disappear. A dashboard and alert rules that use these metrics are in',
     '[docs/operations](../operations/alerts.md).',
     '',
+    '## Several processes',
+    '',
+    'With `SWITCHYARD_PROCESSES` above 1, a scrape returns the metrics of all processes of the node:',
+    '',
+    '- Metrics from the store are the same for all processes and are returned once.',
+    '- Counters and histograms of the process are summed. They do not fall when a process is replaced; what it counted after the last scrape is missing.',
+    `- Gauges of the process are summed, except ${combinedBy('max')}, which are the maximum, and ${combinedBy('min')}, which are the minimum.`,
+    '- Metrics from Node.js have one series for each process, with the label `process`.',
+    '',
+    'If a process does not report within three seconds, its last values are used again, and `switchyard_processes{state="missing"}` counts it.',
+    'Alert on that being above 0 for several minutes.',
+    '',
     '## From the store',
     '',
     'These metrics are read from the store for each scrape, at most once a second. They are exact and survive restarts. If the store does not respond within two',
@@ -66,4 +78,9 @@ export function metricsPage(): string {
     table(['Metric', 'Type', 'Meaning'], ofProcess),
     '',
   ].join('\n')
+}
+
+function combinedBy(rule: 'max' | 'min'): string {
+  const keys = (Object.keys(NOT_SUMMED) as MetricKey[]).filter((key) => NOT_SUMMED[key] === rule)
+  return keys.map((key) => code(METRICS[key].name)).join(', ')
 }

@@ -111,6 +111,7 @@ class Supervisor {
   #start(slot: Slot): void {
     const assignment: Assignment = { index: slot.index, port: this.#port, announces: !this.#hasAnnounced }
     const worker = cluster.fork({ [ASSIGNMENT_VARIABLE]: JSON.stringify(assignment) })
+    closeUnclaimedConnections(worker)
     slot.worker = worker
     slot.missedHeartbeats = -this.#limits.loadMs / HEARTBEAT_MS
     this.#log.info({ child: slot.index, pid: worker.process.pid }, 'started a process')
@@ -256,4 +257,30 @@ class Supervisor {
 
 function send(worker: Worker | null, message: ProcessMessage): void {
   if (worker?.isConnected()) worker.process.send(message, undefined, undefined, () => {})
+}
+
+/**
+ * When a process is killed, node:cluster forgets the connection that it was just passing to it, but keeps it open: the client would wait
+ * until its own timeout. So connections are noted until the process has confirmed them, and the others are closed when it ends.
+ * This relies on messages of node:cluster that are not documented. If they change, connections are no longer closed here, and nothing else.
+ */
+function closeUnclaimedConnections({ process: child }: Worker): void {
+  const unclaimed = new Map<unknown, { close?: () => void }>()
+  const send = child.send.bind(child) as (message: ClusterMessage, ...rest: unknown[]) => boolean
+  child.send = (message: ClusterMessage, ...rest: unknown[]) => {
+    const [connection] = rest
+    if (message.act === 'newconn' && typeof connection === 'object' && connection !== null) unclaimed.set(message.seq, connection)
+    return send(message, ...rest)
+  }
+  child.on('internalMessage', ({ ack }: ClusterMessage) => unclaimed.delete(ack))
+  child.once('exit', () => {
+    for (const connection of unclaimed.values()) connection.close?.()
+  })
+}
+
+interface ClusterMessage {
+  act?: string
+  seq?: number
+  /** The `seq` of the message that this one confirms. */
+  ack?: number
 }
