@@ -216,6 +216,7 @@ export const NOT_SUMMED: Readonly<Partial<Record<MetricKey, 'max' | 'min'>>> = {
   sourceInfo: 'max',
   destinationInfo: 'max',
   breaker: 'max',
+  ingestPaced: 'max',
   build: 'max',
   storeWritable: 'min',
   storeReadable: 'min',
