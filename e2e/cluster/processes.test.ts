@@ -193,8 +193,9 @@ suite('several processes on one port', { concurrency: 2 }, () => {
     const { code, signal, ms, stderr } = await first.ended
     assert.deepEqual([code, signal], [0, null], stderr)
     assert.ok(ms < 10_000, `${ms} ms`)
+    // Of the supervisor alone: on a busy machine, attempts of the processes may time out.
     assert.deepEqual(
-      first.log().filter(({ level }) => level !== 'info'),
+      first.log().filter(({ level, ...line }) => level !== 'info' && line['process'] === 0),
       [],
     )
     for (const pid of pidsOf(first).values()) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
