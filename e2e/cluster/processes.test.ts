@@ -101,13 +101,12 @@ suite('several processes on one port', { concurrency: 2 }, () => {
       async () => {
         const { data } = (await (await callAlone(service, '/api/nodes')).json()) as { data: { name: string; current: boolean }[] }
         if (data.length === PROCESSES) current.add(data.find((node) => node.current)?.name ?? '')
-        return [...current].map((name) => name.split('#')[1]).sort()
+        return new Set([...current].map((name) => name.split('#')[1]))
       },
-      (indexes) => indexes.join() === '1,2',
+      (indexes) => indexes.has('1') && indexes.has('2'),
       { what: 'each process lists both as nodes' },
     )
     for (let nth = 0; nth < PROCESSES; nth++) assert.equal((await callAlone(service, '/readyz')).status, 200)
-    assert.deepEqual([...current].map((name) => name.split('#')[1]).sort(), ['1', '2'])
 
     await createDestination(service, receiver.url)
     let sent = 0
