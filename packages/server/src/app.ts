@@ -2,7 +2,6 @@
 // nothing is lost. Only open-store.ts knows which store adapter is used. The logic of the stages does not belong here.
 
 import type { AddressInfo, Socket } from 'node:net'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Config, isLoopback } from './config.ts'
@@ -25,6 +24,7 @@ import { registerReadiness } from './http/readiness.ts'
 import { BacklogLimit } from './ingest/backlog-limit.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './installation/open-store.ts'
+import { coresForThisProcess } from './installation/processes/process-count.ts'
 import type { Supervised } from './installation/processes/supervised.ts'
 import type { Log } from './logging/log.ts'
 import { createOAuth } from './oauth/oauth.ts'
@@ -346,8 +346,8 @@ function allowsPrivate({ privateAddresses, host }: Config): boolean {
 }
 
 /** The main thread and the thread that writes to the store need a core each. */
-function senderCount({ senders }: Config): number {
-  return senders === 'auto' ? Math.max(1, availableParallelism() - 2) : senders
+function senderCount(config: Config): number {
+  return config.senders === 'auto' ? Math.max(1, coresForThisProcess(config) - 2) : config.senders
 }
 
 function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }: Config): StartProblem {

@@ -175,7 +175,7 @@ export const SETTINGS = {
     fallback: 'auto',
     usual: 'auto',
     sentence:
-      'The number of threads that sign and send requests to destinations, from 1 to 64. auto means one for each core beyond the first two, and at least one.',
+      'The number of threads that sign and send requests to destinations, from 1 to 64. auto means one for each core beyond the first two, and at least one. Each process has its own, and with SWITCHYARD_PROCESSES it counts its share of the cores.',
   }),
 }
 
