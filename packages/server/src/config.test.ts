@@ -34,6 +34,7 @@ test('without settings, each setting has its documented default', () => {
     metrics: 'auto',
     rateLimit: null,
     maxBacklog: null,
+    senders: 'auto',
   })
 })
 
@@ -55,6 +56,7 @@ test('each setting is read from its variable', () => {
     SWITCHYARD_METRICS: 'Token',
     SWITCHYARD_RATE_LIMIT: '500',
     SWITCHYARD_MAX_BACKLOG: '2000000',
+    SWITCHYARD_SENDERS: '3',
   }
   assert.deepEqual(config(env), {
     host: '::1',
@@ -73,6 +75,7 @@ test('each setting is read from its variable', () => {
     metrics: 'token',
     rateLimit: 500,
     maxBacklog: 2_000_000,
+    senders: 3,
   })
 })
 
