@@ -48,6 +48,7 @@ const BYTES_PER_EVENT_IN_SMALL_REQUESTS = { sqlite: 1_100, postgres: 1_600 }
 /** PostgreSQL keeps up to max_wal_size of WAL. */
 const MORE_BYTES = { sqlite: 1e9, postgres: 9e9 }
 const LARGE_REQUEST = 100
+const POSTGRES_WARM_UP_EVENTS = 150_000
 const DELIVERED_LIMIT_MS = 120_000
 const KEPT_FILE = 'backlog.json'
 
@@ -76,6 +77,9 @@ export async function measureLargeBacklog(
       (await runner.attempt('backlog', `fill ${events} on ${store}`, () => fill(traffic, options, createPlace)))
     if (!filled) return undefined
     if (servers.length > 0) await untilQuiet(() => servers.flatMap((server) => server.pids()), CALM_AFTER_FILL_MS)
+    // Until each page of the index of message ids was written once since the last checkpoint, PostgreSQL logs the whole page with a change.
+    if (store === 'postgres')
+      for (const { place, healthyId } of [none, filled]) await measureCostAt(traffic, place, healthyId, POSTGRES_WARM_UP_EVENTS, warmUpEvents)
     const costing = [none, filled].map(({ place, healthyId, events: pending }) => ({
       key: pending,
       measure: () => measureCostAt(traffic, place, healthyId, measuredEvents, warmUpEvents),

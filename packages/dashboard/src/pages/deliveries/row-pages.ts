@@ -45,7 +45,7 @@ export class RowPages<Row> {
   #generation = 0
   #version = 0
 
-  constructor({ load, keep = 3, ahead = 100, patience = 10 }: RowPagesOptions<Row>) {
+  constructor({ load, keep = 3, ahead = 100, patience = 40 }: RowPagesOptions<Row>) {
     this.#load = load
     this.#keep = keep
     this.#ahead = ahead

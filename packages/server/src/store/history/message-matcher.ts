@@ -9,9 +9,9 @@ import type { DeliveryRows } from './delivery-rows.ts'
 import { matches } from './message-content.ts'
 import { readSegments, userHashes } from './segment-rows.ts'
 
-/** The maximum size of the keys and bodies that one page reads: about 200 ms of parsing. */
-const BYTES_PER_PAGE = 32 * 1024 * 1024
-/** Every segment counts as at least this many bytes, so that no more than 32,768 segments are read. */
+/** The maximum size of the keys and bodies that one page reads: about 100 ms of parsing. */
+const BYTES_PER_PAGE = 8 * 1024 * 1024
+/** Every segment counts as at least this many bytes, so that no more than 8,192 segments are read. */
 const MIN_BYTES_PER_SEGMENT = 1024
 /** The number of segments whose keys are read at once. The keys of one segment may be 60 KB. */
 const SEGMENTS_AT_ONCE = 200

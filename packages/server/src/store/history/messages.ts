@@ -13,8 +13,8 @@ import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, steps } from '
 import { repeatsIn } from './repeat-counts.ts'
 import { type ReadSegment, readSegment, readSegments, type SegmentHead, userHashes } from './segment-rows.ts'
 
-/** The maximum size of the bodies that one page reads: about 200 ms of parsing. */
-const BYTES_PER_PAGE = 32 * 1024 * 1024
+/** The maximum size of the bodies that one page reads: about 100 ms of parsing. */
+const BYTES_PER_PAGE = 8 * 1024 * 1024
 /** The maximum number of messages with one messageId. They are of different sources, or some days apart. */
 const MAX_TRAILS = 20
 /** The number of rows that are read at once with their keys, which may be 60 KB each. */
