@@ -79,7 +79,8 @@ export async function measureLargeBacklog(
     if (servers.length > 0) await untilQuiet(() => servers.flatMap((server) => server.pids()), CALM_AFTER_FILL_MS)
     // Until each page of the index of message ids was written once since the last checkpoint, PostgreSQL logs the whole page with a change.
     if (store === 'postgres')
-      for (const { place, healthyId } of [none, filled]) await measureCostAt(traffic, place, healthyId, POSTGRES_WARM_UP_EVENTS, warmUpEvents)
+      for (const { place, healthyId } of [none, filled])
+        await measureCostAt(traffic, place, healthyId, POSTGRES_WARM_UP_EVENTS, warmUpEvents)
     const costing = [none, filled].map(({ place, healthyId, events: pending }) => ({
       key: pending,
       measure: () => measureCostAt(traffic, place, healthyId, measuredEvents, warmUpEvents),

@@ -12,8 +12,8 @@ import {
   parseTime,
 } from '@switchyard/protocol'
 import type { ApiErrorCode } from '../errors.ts'
+import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from '../store/port/scan-json.ts'
 import { writeStoredBody } from '../store/port/stored-messages.ts'
-import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from './scan-json.ts'
 
 /** What a path accepts: a batch, or one message of the type that is in the path. */
 export type Route = 'batch' | MessageType

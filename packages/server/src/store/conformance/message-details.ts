@@ -56,6 +56,32 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
     }
   })
 
+  test('a message in a large batch is found by its id, its messageId and its user, and in its delivery', async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
+    const name = (index: number) => `large-${sourceId}-${index}`
+    const items = Array.from({ length: 300 }, (_, index) =>
+      track(name(index), { userId: name(index), properties: { text: 'é"}]'.repeat(100) } }),
+    )
+    await accept(store(), sourceId, items, [destinationId])
+    for (const index of [0, 123, 299]) {
+      const [listed] = (await store().history.messages({ sourceId, userId: name(index) }, { limit: 10, cursor: null })).data
+      const [row] = (await store().history.deliveries({ destinationId, userId: name(index) }, { limit: 10, cursor: null })).data
+      const detail = await store().history.delivery(row?.id ?? '')
+      const found = [
+        listed,
+        await store().history.message(listed?.id ?? ''),
+        await store().history.message(name(index)),
+        ...(await store().history.trails(name(index))),
+        detail,
+      ]
+      assert.deepEqual(
+        found.map((each) => each?.content?.items[each.index]),
+        found.map(() => items[index]),
+      )
+      assert.deepEqual([row?.messageId, row?.userId, detail?.messageId], [name(index), name(index), name(index)])
+    }
+  })
+
   test('the filter rule that excluded a message is stored with it', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const other = await newDestination(store(), sourceId)

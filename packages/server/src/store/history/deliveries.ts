@@ -226,7 +226,8 @@ async function fieldsOfMessages<Id extends RowId>(
 ): Promise<MessageFields[]> {
   const bySegment = groupBy(places.keys(), (at) => (places[at] as ResolvedDelivery<Id>).segment)
   const fields = places.map(({ index }) => messageFields(null, index))
-  for await (const { seq, content } of readSegments(rows, [...bySegment.keys()])) {
+  const wantedIn = ({ seq }: { seq: Id }) => bySegment.get(seq)?.map((at) => (places[at] as ResolvedDelivery<Id>).index)
+  for await (const { seq, content } of readSegments(rows, [...bySegment.keys()], wantedIn)) {
     for (const at of bySegment.get(seq) ?? []) fields[at] = messageFields(content, (places[at] as ResolvedDelivery<Id>).index)
   }
   return fields

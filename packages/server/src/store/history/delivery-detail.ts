@@ -14,10 +14,8 @@ const GATHERED_BYTES = 32 * 1024 * 1024
 
 export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id: string): Promise<DeliveryDetail | undefined> {
   const [delivery] = await resolveDeliveryIds(rows, [id])
-  const segment = delivery && (await readSegment(rows, delivery.segment))
-  if (!segment) return undefined
+  if (!delivery) return undefined
   const { origin, index, destination, replay } = delivery
-  const { content } = segment
   const attempts = (await rows.attemptsAt(origin)).map(({ at, attempt, doc }) => ({ at, attempt, doc: JSON.parse(doc) as AttemptDoc }))
   const history = attempts.flatMap(({ attempt, doc }) =>
     requestsOf(doc)
@@ -25,6 +23,9 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
       .map((request) => Object.assign(request, { attempt })),
   )
   const last = history.at(-1)
+  const segment = await readSegment(rows, delivery.segment, [index, ...(last?.indexes ?? [])])
+  if (!segment) return undefined
+  const { content } = segment
   const [final] = attempts.flatMap(({ at, doc }) =>
     doc.f.filter(([, , indexes]) => indexes.includes(index)).map(([state, reason]) => ({ state, reason, atMs: at })),
   )
@@ -72,7 +73,8 @@ async function gatheredIn<Id extends RowId>(
   const gathered = parts.map(({ origin, segment, indexes }): GatheredPart => ({ origin, segment, indexes, content: null }))
   const bySegment = groupBy(gathered, ({ segment }) => segment as Id)
   let bytesRead = 0
-  for await (const { seq, content, bytes } of readSegments(rows, [...bySegment.keys()])) {
+  const wantedIn = ({ seq }: { seq: Id }) => bySegment.get(seq)?.flatMap(({ indexes }) => indexes)
+  for await (const { seq, content, bytes } of readSegments(rows, [...bySegment.keys()], wantedIn)) {
     for (const part of bySegment.get(seq) ?? []) part.content = withOnly(content, part.indexes)
     bytesRead += bytes
     if (bytesRead > GATHERED_BYTES) break

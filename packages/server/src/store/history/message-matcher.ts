@@ -55,7 +55,8 @@ export class MessageMatcher<Id extends RowId> {
     const possible = await this.#possibleIn(ids)
     const found = new Map<Id, ReadonlySet<number>>()
     let unread: Id | undefined
-    for await (const { seq, content, bytes } of readSegments(this.#rows, possible === undefined ? ids : [...possible.keys()])) {
+    const read = readSegments(this.#rows, possible === undefined ? ids : [...possible.keys()], ({ seq }) => possible?.get(seq))
+    for await (const { seq, content, bytes } of read) {
       if (this.#bytes <= 0) {
         unread = seq
         break

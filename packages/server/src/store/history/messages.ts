@@ -11,7 +11,7 @@ import { matches, withOnly } from './message-content.ts'
 import type { FoundKey, MessageRows } from './message-rows.ts'
 import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
 import { repeatsIn } from './repeat-counts.ts'
-import { type ReadSegment, readSegment, readSegments, type SegmentHead, userHashes } from './segment-rows.ts'
+import { type ReadSegment, readSegment, readSegments, type SegmentHead, type SegmentRow, userHashes } from './segment-rows.ts'
 
 /** The maximum size of the bodies that one page reads: about 100 ms of parsing. */
 const BYTES_PER_PAGE = 8 * 1024 * 1024
@@ -47,7 +47,7 @@ export async function listMessages<Id extends RowId>(
 
 export async function readMessage<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<StoredMessage | undefined> {
   const parsed = rows.parseId(id)
-  const segment = parsed && (await readSegment(rows, parsed.row))
+  const segment = parsed && (await readSegment(rows, parsed.row, [parsed.index]))
   if (segment?.content.items[parsed?.index ?? -1]) return (await described(rows, [{ segment, index: parsed?.index as number }]))[0]
   for await (const found of places(rows, await rows.find(id), id)) return (await described(rows, [found]))[0]
   return undefined
@@ -55,7 +55,7 @@ export async function readMessage<Id extends RowId>(rows: MessageRows<Id>, id: s
 
 export async function messageTrails<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<MessageTrail[]> {
   const parsed = rows.parseId(id)
-  const segment = parsed && (await readSegment(rows, parsed.row))
+  const segment = parsed && (await readSegment(rows, parsed.row, [parsed.index]))
   const found: Found<Id>[] = segment && parsed.index < segment.count ? [{ segment, index: parsed.index }] : []
   // Only the key remains of a purged message. It is almost certain that no other messageId has the same key.
   for await (const place of keyPlaces(rows, (await rows.find(id)).slice(0, MAX_TRAILS))) found.push(place)
@@ -101,7 +101,7 @@ async function walkMessages<Id extends RowId>(
       const indexes = hashes && keys && candidates(keys, new Set([hashes.get(from) ?? 0]))
       if (indexes?.length !== 0) possible.set(seq, indexes && new Set(indexes))
     }
-    for await (const segment of readSegments(rows, [...possible.keys()])) {
+    for await (const segment of readSegments(rows, [...possible.keys()], ({ seq }) => possible.get(seq))) {
       const { seq, content, bytes } = segment
       if (bytesRead > BYTES_PER_PAGE) return next(seq, LAST_INDEX)
       bytesRead += bytes
@@ -147,8 +147,9 @@ function alone<Id extends RowId>({ segment, index }: Found<Id>): Found<Id> {
 /** In the order of the keys. */
 async function* keyPlaces<Id extends RowId>(rows: MessageRows<Id>, keys: readonly FoundKey<Id>[]): AsyncGenerator<Found<Id>> {
   const fingerprints = new Map(keys.map(({ segment, fingerprint }) => [segment, fingerprint]))
-  for await (const segment of readSegments(rows, [...fingerprints.keys()])) {
-    const index = indexOfKey(segment.keys, fingerprints.get(segment.seq) as Uint32Array)
+  const indexIn = ({ seq, keys: own }: Pick<SegmentRow<Id>, 'seq' | 'keys'>) => indexOfKey(own, fingerprints.get(seq) as Uint32Array)
+  for await (const segment of readSegments(rows, [...fingerprints.keys()], (row) => [indexIn(row)])) {
+    const index = indexIn(segment)
     if (index !== -1) yield { segment, index }
   }
 }

@@ -54,10 +54,17 @@ export interface ReadSegment<Id extends RowId> extends SegmentRow<Id> {
   bytes: number
 }
 
-export async function* readSegments<Id extends RowId>(rows: SegmentRows<Id>, ids: readonly Id[]): AsyncGenerator<ReadSegment<Id>> {
+/** `wantedIn` returns the indexes of the messages that are needed, if it knows them: the others may be null, because parsing a large body is slow. */
+export async function* readSegments<Id extends RowId>(
+  rows: SegmentRows<Id>,
+  ids: readonly Id[],
+  wantedIn?: (row: SegmentRow<Id>) => Iterable<number> | undefined,
+): AsyncGenerator<ReadSegment<Id>> {
   for await (const row of rows.segments(ids)) {
     const body = unpackBody(row.body)
-    yield Object.assign(row, { content: bodyOf(row, body).content, bytes: body.length })
+    const wanted = wantedIn?.(row)
+    const stored = bodyOf(row, body)
+    yield Object.assign(row, { content: wanted === undefined ? stored.content : stored.contentOf(new Set(wanted)), bytes: body.length })
   }
 }
 
@@ -66,8 +73,12 @@ export function bodyOf<Id extends RowId>(row: StoredContent<Id>, body: Uint8Arra
   return new SegmentBody(body, { sourceId, receivedAtMs, ip, browser, trace: readTrace(trace) }, absent)
 }
 
-export async function readSegment<Id extends RowId>(rows: SegmentRows<Id>, id: Id): Promise<ReadSegment<Id> | undefined> {
-  for await (const segment of readSegments(rows, [id])) return segment
+export async function readSegment<Id extends RowId>(
+  rows: SegmentRows<Id>,
+  id: Id,
+  wanted: Iterable<number>,
+): Promise<ReadSegment<Id> | undefined> {
+  for await (const segment of readSegments(rows, [id], () => wanted)) return segment
   return undefined
 }
 

@@ -3,6 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { SegmentContent } from './model.ts'
+import { parseBatchItems } from './scan-json.ts'
 
 export interface StoredBody {
   batch: readonly (JsonObject | null)[]
@@ -41,6 +42,11 @@ export class SegmentBody {
     return (this.#content ??= readStoredBody(this.bytes, this.about, this.absent))
   }
 
+  /** The content with at least these messages. Others may be null, because parsing a large body is slow. */
+  contentOf(wanted: ReadonlySet<number>): SegmentContent {
+    return readStoredBody(this.bytes, this.about, this.absent, wanted)
+  }
+
   /** The parsed messages, if they are in memory. */
   get parsed(): SegmentContent | null {
     return this.#content
@@ -57,11 +63,16 @@ export class SegmentBody {
 }
 
 /**
- * `absent`: the indexes of duplicates, which are in the bytes but were not accepted. Does not throw, because one damaged body must not prevent
- * other segments that are read with it from being sent, listed or purged.
+ * `absent`: the indexes of duplicates, which are in the bytes but were not accepted. `wanted`: other messages may be null. Does not throw, because
+ * one damaged body must not prevent other segments that are read with it from being sent, listed or purged.
  */
-export function readStoredBody(bytes: Uint8Array, about: SegmentAbout, absent: readonly number[] = []): SegmentContent {
-  const body = parsed(bytes)
+export function readStoredBody(
+  bytes: Uint8Array,
+  about: SegmentAbout,
+  absent: readonly number[] = [],
+  wanted?: ReadonlySet<number>,
+): SegmentContent {
+  const body = parsed(bytes, wanted)
   if (body === null) return { ...about, sentAt: null, context: null, integrations: null, items: [], isUnreadable: true }
   const items = [...body.batch]
   for (const index of absent) items[index] = null
@@ -74,9 +85,18 @@ export function readStoredBody(bytes: Uint8Array, about: SegmentAbout, absent: r
   }
 }
 
-function parsed(bytes: Uint8Array): StoredBody | null {
+/** To parse a body of 500 KB takes about 10 ms, half of it to collect the garbage. Small bodies are parsed faster than they are scanned. */
+const MIN_SCANNED_BYTES = 64 * 1024
+const OPEN_OBJECT = 0x7b
+
+function parsed(bytes: Uint8Array, wanted: ReadonlySet<number> | undefined): StoredBody | null {
   try {
-    const body = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')) as StoredBody | null
+    const isScanned = wanted !== undefined && bytes.length >= MIN_SCANNED_BYTES && bytes[0] === OPEN_OBJECT
+    const body = (
+      isScanned
+        ? parseBatchItems(bytes, wanted)
+        : JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+    ) as StoredBody | null
     return Array.isArray(body?.batch) ? body : null
   } catch {
     return null

@@ -1,5 +1,5 @@
-// Finds what JSON.parse does not report: the number of bytes of each item of a batch, and how deeply it is nested. It makes one
-// pass over the raw bytes of a body that is known to be valid JSON, without recursion, because the nesting may be deep.
+// Finds what JSON.parse does not report: the number of bytes of each item of a batch, and how deeply it is nested. And parses only some of the
+// items. It makes one pass over the raw bytes of a body that is known to be valid JSON, without recursion, because the nesting may be deep.
 // It takes a third to a half of the time of JSON.parse, so small and flat bodies, which are the most common, are not scanned.
 
 /**
@@ -43,23 +43,50 @@ export function isTooDeep(json: Uint8Array): boolean {
 export function scanBatch(json: Uint8Array, maxItemBytes: number): BatchScan {
   let scan: BatchScan = { oversized: null, deepItems: null, deepEnvelope: false }
   let deepEnvelope = false
+  eachField(json, (at, isBatch) => {
+    if (isBatch) {
+      scan = scanItems(json, at, maxItemBytes)
+      return listEnd
+    }
+    const end = skipValue(json, at)
+    deepEnvelope ||= deepest > MAX_DEPTH
+    return end
+  })
+  return { ...scan, deepEnvelope }
+}
+
+/** Parses such an object, but only these items of its batch. The others are null. */
+export function parseBatchItems(json: Uint8Array, wanted: ReadonlySet<number>): unknown {
+  const text = (start: number, end?: number): string =>
+    Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8', start, end)
+  let batch: unknown[] | undefined
+  // The body without the items: they may be most of it.
+  let envelope = ''
+  let copied = 0
+  eachField(json, (at, isBatch) => {
+    if (!isBatch) return skipValue(json, at)
+    const items: unknown[] = []
+    eachItem(json, at, (start, end) => items.push(wanted.has(items.length) ? JSON.parse(text(start, end)) : null))
+    batch = items
+    envelope += `${text(copied, at)}[]`
+    copied = listEnd
+    return listEnd
+  })
+  const parsed = JSON.parse(envelope + text(copied)) as object
+  return batch === undefined ? parsed : { ...parsed, batch }
+}
+
+/** Calls `field` with the start of each value of the object, and whether it is the array `batch`; `field` returns the end of the value. */
+function eachField(json: Uint8Array, field: (start: number, isBatch: boolean) => number): void {
   let at = skipSpace(json, skipSpace(json, 0) + 1)
   while (json[at] === QUOTE) {
     const keyStart = at
     const keyEnd = skipString(json, at)
     at = skipSpace(json, skipSpace(json, keyEnd) + 1)
-    if (json[at] === OPEN_LIST && isBatchKey(json, keyStart, keyEnd)) {
-      scan = scanItems(json, at, maxItemBytes)
-      at = listEnd
-    } else {
-      at = skipValue(json, at)
-      deepEnvelope ||= deepest > MAX_DEPTH
-    }
-    at = skipSpace(json, at)
+    at = skipSpace(json, field(at, json[at] === OPEN_LIST && isBatchKey(json, keyStart, keyEnd)))
     if (json[at] !== COMMA) break
     at = skipSpace(json, at + 1)
   }
-  return { ...scan, deepEnvelope }
 }
 
 // Second results of the functions below, which return the end of a value. Returning both would allocate an object for each value.
@@ -69,18 +96,26 @@ let listEnd = 0
 function scanItems(json: Uint8Array, listStart: number, maxItemBytes: number): BatchScan {
   let oversized: BatchScan['oversized'] = null
   let deepItems: Set<number> | null = null
-  let at = skipSpace(json, listStart + 1)
-  for (let index = 0; json[at] !== CLOSE_LIST; index++) {
-    const start = at
-    at = skipValue(json, start)
-    if (at - start > maxItemBytes) oversized ??= { index, start }
+  let index = 0
+  eachItem(json, listStart, (start, end) => {
+    if (end - start > maxItemBytes) oversized ??= { index, start }
     if (deepest > MAX_DEPTH) deepItems = (deepItems ?? new Set()).add(index)
-    at = skipSpace(json, at)
+    index++
+  })
+  return { oversized, deepItems, deepEnvelope: false }
+}
+
+/** Sets `listEnd`. While `item` runs, `deepest` is the depth of that item. */
+function eachItem(json: Uint8Array, listStart: number, item: (start: number, end: number) => void): void {
+  let at = skipSpace(json, listStart + 1)
+  while (at < json.length && json[at] !== CLOSE_LIST) {
+    const end = skipValue(json, at)
+    item(at, end)
+    at = skipSpace(json, end)
     if (json[at] !== COMMA) break
     at = skipSpace(json, at + 1)
   }
   listEnd = at + 1
-  return { oversized, deepItems, deepEnvelope: false }
 }
 
 /** Returns the position after the value that starts here. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from './scan-json.ts'
+import { isTooDeep, MAX_DEPTH, mayBeDeep, parseBatchItems, scanBatch } from './scan-json.ts'
 
 const bytes = (text: string): Buffer => Buffer.from(text)
 const nested = (levels: number, open = '[', close = ']', inner = ''): string => open.repeat(levels) + inner + close.repeat(levels)
@@ -71,4 +71,30 @@ test('sizes and depths match the parsed values, for any JSON', () => {
     }),
     { numRuns: 300 },
   )
+})
+
+test('the wanted items and the other fields are parsed as JSON.parse does, and the other items are null', () => {
+  const spaced = fc.tuple(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom(undefined, 1, '\t'))
+  const fields = fc.dictionary(
+    fc.string().filter((key) => key !== 'batch'),
+    fc.jsonValue(),
+  )
+  fc.assert(
+    fc.property(fields, fc.array(spaced), fields, fc.array(fc.nat(5)), (before, values, after, wanted) => {
+      const items = values.map(([value, space]) => JSON.stringify(value, null, space)).join(' ,')
+      const inner = [before, 'batch', after].flatMap((part) => {
+        if (part === 'batch') return [`"batch" : [ ${items} ]`]
+        return Object.entries(part).map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
+      })
+      const text = ` { ${inner.join(' , ')} } `
+      const expected = JSON.parse(text) as { batch: unknown[] }
+      for (const index of expected.batch.keys()) if (!wanted.includes(index)) expected.batch[index] = null
+      assert.deepEqual(parseBatchItems(bytes(text), new Set(wanted)), expected)
+    }),
+  )
+  assert.deepEqual(parseBatchItems(bytes('{"batch":[1],"b\\u0061tch":[2,3],"a":4}'), new Set([0])), { batch: [2, null], a: 4 })
+  assert.deepEqual(parseBatchItems(bytes('{"a":[1]}'), new Set([0])), { a: [1] })
+  for (const damaged of ['{"batch":[{"a":1},{"b"', '{"batch":[1', '{"batch":', '{"batch":[{"a":}]}', '{']) {
+    assert.throws(() => parseBatchItems(bytes(damaged), new Set([0])), SyntaxError, damaged)
+  }
 })
