@@ -205,7 +205,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
             {
               content: {
                 origin: 'test',
-                body: { about: segment, bytes: Buffer.from(text), absent: [] },
+                body: { about: segment, bytes: Buffer.from(text), absent: [], parsed: null },
                 isText: true,
                 indexes: [startedAtMs],
                 loaded: null,

@@ -140,6 +140,7 @@ export class Lane implements SlotUser {
     if (this.#gate.isBlocked(this.#now)) this.#releaseUnstarted()
     this.#batchBuffer.linger(this.destination.batch.lingerMs)
     this.pump()
+    forgetParsed(claimed)
   }
 
   /** Called when the store has work that was not handed to this lane. */
@@ -160,6 +161,7 @@ export class Lane implements SlotUser {
     if (this.#gate.isBlocked(now) && !(probe && this.#gate.mayProbe(now))) this.#releaseUnstarted()
     this.#batchBuffer.linger(this.destination.batch.lingerMs)
     this.pump()
+    for (const claimed of shipments) forgetParsed(claimed)
     this.#endIfIdle()
   }
 
@@ -383,6 +385,11 @@ export class Lane implements SlotUser {
   get #now(): number {
     return this.#deps.clock.scheduleMs()
   }
+}
+
+/** Called when what could be started was started. The parsed messages of what waits would only be copied by the garbage collector. */
+function forgetParsed({ bodies }: ClaimedShipment): void {
+  for (const body of bodies.values()) body.forgetParsed()
 }
 
 function sameBatch({ batch: a }: Destination, { batch: b }: Destination): boolean {

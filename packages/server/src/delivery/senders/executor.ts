@@ -49,7 +49,7 @@ export class Executor implements SenderLink {
     this.#destinations.delete(number)
   }
 
-  load({ key, origin, about, body, isText, absent, indexes }: Load): void {
+  load({ key, origin, about, body, isText, parsed, absent, indexes }: Load): void {
     const texts = new Map<number, string | Error>()
     const loaded: Loaded = { origin, trace: about.trace, texts, isUnreadable: false, left: indexes.length }
     this.#loads.set(key, loaded)
@@ -57,7 +57,7 @@ export class Executor implements SenderLink {
       texts.set(indexes[0] as number, Buffer.from(body.buffer, body.byteOffset, body.length).toString())
       return
     }
-    const content = readStoredBody(body, about, absent)
+    const content = parsed ?? readStoredBody(body, about, absent)
     loaded.isUnreadable = content.isUnreadable === true
     for (const index of indexes) if (content.items[index] != null) texts.set(index, jsonOf(content, index))
   }

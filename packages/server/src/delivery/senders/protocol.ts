@@ -3,7 +3,7 @@
 // lanes' business. A sender may be in this thread (executor.ts) or in another one (thread-link.ts, sender-thread.ts).
 
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
-import type { Destination, RowId } from '../../store/store.ts'
+import type { Destination, RowId, SegmentContent } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
 
 /** Why a message is not sent, although its delivery is pending: it was deleted, or its stored bytes are damaged. */
@@ -18,6 +18,8 @@ export interface Load {
   /** The stored body; or, in a test request, the one text to be sent. */
   body: Uint8Array
   isText: boolean
+  /** The parsed body, if it is in memory and the sender is in this thread. */
+  parsed: SegmentContent | null
   absent: readonly number[]
   /** The messages that will be sent, each once. When all were sent or dropped, the sender forgets the load. */
   indexes: readonly number[]

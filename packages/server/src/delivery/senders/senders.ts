@@ -11,7 +11,7 @@ import type { SenderLink, SenderReports, Unsendable } from './protocol.ts'
 /** Messages that can be given to a sender. */
 export interface Sendable {
   origin: RowId
-  body: Pick<SegmentBody, 'about' | 'bytes' | 'absent'>
+  body: Pick<SegmentBody, 'about' | 'bytes' | 'absent' | 'parsed'>
   /** Whether the bytes are the text to be sent and not a stored body. */
   isText?: boolean
   indexes: readonly number[]
@@ -228,8 +228,9 @@ class ReplaceableSender {
     let { loaded } = content
     if (loaded?.by !== commands) {
       const { origin, body, isText = false, indexes } = content
+      const { about, bytes, parsed, absent } = body
       const key = ++this.#lastNumber
-      commands.load({ key, origin, about: body.about, body: body.bytes, isText, absent: body.absent, indexes })
+      commands.load({ key, origin, about, body: bytes, isText, parsed, absent, indexes })
       loaded = { by: commands, key, left: indexes.length }
       content.loaded = loaded
     }

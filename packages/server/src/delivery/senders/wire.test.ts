@@ -15,6 +15,7 @@ const load: fc.Arbitrary<Load> = fc.record({
   about: fc.record({ sourceId: fc.string(), receivedAtMs: natural, ip: nullable(fc.string()), browser: fc.boolean(), trace }),
   body: fc.uint8Array({ maxLength: 300 }),
   isText: fc.boolean(),
+  parsed: fc.constant(null),
   absent: fc.array(natural),
   indexes: fc.array(natural),
 })

@@ -121,7 +121,7 @@ function readLoad(from: PacketReader): Load {
   const ip = from.value() as string | null
   const trace = from.value() as TraceContext | null
   const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
-  return { key, origin, about, isText, body: from.bytes(), absent: readList(from), indexes: readList(from) }
+  return { key, origin, about, isText, parsed: null, body: from.bytes(), absent: readList(from), indexes: readList(from) }
 }
 
 function readStart(from: PacketReader): Start {

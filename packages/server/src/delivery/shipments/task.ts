@@ -105,7 +105,6 @@ export class Task {
     if (isBatch) this.units = members.length === 0 ? [] : [unitOf(members, true)]
     else if (batch.size > 1) this.units = splitIntoBatches(members, batch)
     else this.units = members.map((member) => unitOf([member], false))
-    for (const { body } of this.contents) body.forgetParsed()
   }
 
   get shipments(): readonly HeldShipment[] {
