@@ -98,10 +98,11 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const allowed = { allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] }
   const guard = createAddressGuard(allowed)
   const sending = { guard: allowed, ca: parts.ca, closeGraceMs: 200 }
+  const senderThreads = senderCount(config)
   const senders =
-    parts.lookup || parts.clock
+    parts.lookup || parts.clock || senderThreads === 0
       ? openInlineSender({ ...sending, lookup: parts.lookup, now: () => clock.wallMs() })
-      : openSenderThreads(senderCount(config), sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced') })
+      : openSenderThreads(senderThreads, sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced') })
   const observer = createObserver({ store, clock, log, metrics, version: VERSION })
   const pacing = new IngestPacing()
   const delivery = createDelivery({
@@ -345,9 +346,11 @@ function allowsPrivate({ privateAddresses, host }: Config): boolean {
   return privateAddresses === 'auto' ? isLoopback(host) : privateAddresses === 'allow'
 }
 
-/** The main thread and the thread that writes to the store need a core each. */
+/** The main thread and the thread that writes to the store need a core each. With a single core, a thread would only cost switches. */
 function senderCount(config: Config): number {
-  return config.senders === 'auto' ? Math.max(1, coresForThisProcess(config) - 2) : config.senders
+  if (config.senders !== 'auto') return config.senders
+  const cores = coresForThisProcess(config)
+  return cores === 1 ? 0 : Math.max(1, cores - 2)
 }
 
 function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }: Config): StartProblem {

@@ -171,11 +171,11 @@ export const SETTINGS = {
   senders: setting<'auto' | number>({
     variable: 'SWITCHYARD_SENDERS',
     placeholder: 'NUMBER',
-    parse: (text) => parseAutoOr(text, 1, 64),
+    parse: (text) => parseAutoOr(text, 0, 64),
     fallback: 'auto',
     usual: 'auto',
     sentence:
-      'The number of threads that sign and send requests to destinations, from 1 to 64. auto means one for each core beyond the first two, and at least one. Each process has its own, and with SWITCHYARD_PROCESSES it counts its share of the cores.',
+      'The number of threads that sign and send requests to destinations, from 0 to 64. With 0, the main thread does it. auto means one for each core beyond the first two, and at least one; with a single core, 0. Each process has its own, and with SWITCHYARD_PROCESSES it counts its share of the cores.',
   }),
 }
 

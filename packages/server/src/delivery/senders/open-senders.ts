@@ -1,4 +1,4 @@
-// Opens senders: threads, or one in this thread for tests that bring their own resolver or clock, which no thread could be given.
+// Opens senders: threads, or one in this thread, for a process with a single core and for tests that bring their own resolver or clock.
 
 import { createAddressGuard } from '../sending/address-guard.ts'
 import { createHttpClient, type HttpClientOptions } from '../sending/attempt.ts'
