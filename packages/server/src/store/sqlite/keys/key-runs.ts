@@ -57,10 +57,14 @@ export class KeyRuns {
     const rows = database
       .prepare('SELECT id, newest, CASE WHEN newest >= ? THEN filter END AS filter FROM key_runs ORDER BY id')
       .iterate(oldestSegment) as unknown as Iterable<{ id: number; newest: number; filter: Uint8Array | null }>
-    for (const { id, newest, filter } of rows) {
-      this.#runs.unshift({ id, newest, stopsDuplicates: filter !== null })
-      if (filter !== null) this.#filters.add(id, wordsOf(filter))
+    const runs = this.#runs
+    const filters = function* () {
+      for (const { id, newest, filter } of rows) {
+        runs.unshift({ id, newest, stopsDuplicates: filter !== null })
+        if (filter !== null) yield { run: id, filter: wordsOf(filter) }
+      }
     }
+    this.#filters.addAll(filters())
     return this.#runs[0]?.newest ?? 0
   }
 

@@ -67,3 +67,23 @@ test('filters of different sizes work together', () => {
   }
   assert.deepEqual(new RunFilters().candidates(keyOf(1, 1), 0), [])
 })
+
+test('runs that are added together have the same candidates as runs that are added one by one', () => {
+  // The last runs are larger, as after a change of the capacity.
+  const runs = Array.from({ length: 111 }, (_, at) => ({ run: at + 1, filter: filterOf(at + 1, at < 90 ? CAPACITY : 2 * CAPACITY) }))
+  for (const count of [0, 1, 8, 39, 40, 41, 72, 73, 111]) {
+    const [together, oneByOne] = [new RunFilters(), new RunFilters()]
+    together.addAll(runs.slice(0, count))
+    for (const { run, filter } of runs.slice(0, count)) oneByOne.add(run, filter)
+    for (const filters of [together, oneByOne]) {
+      filters.add(500, filterOf(500))
+      filters.remove(20)
+    }
+    for (let run = 0; run <= 111; run++) {
+      for (let number = 0; number < KEYS; number += 97) {
+        const key = keyOf(run, number)
+        assert.deepEqual(together.candidates(key, 0), oneByOne.candidates(key, 0))
+      }
+    }
+  }
+})

@@ -20,6 +20,7 @@ interface Slice {
 }
 
 const NONE: readonly number[] = []
+const MAX_COLUMNS = 32
 
 export class RunFilters {
   readonly #slices: Slice[] = []
@@ -52,6 +53,43 @@ export class RunFilters {
     }
     slice.runs.push(run)
     slice.live |= column
+  }
+
+  /**
+   * Adds the runs of a store, oldest first. Whole slices are transposed, which takes a fraction of the time: a start with 50 million keys, which are
+   * 211 runs, took 1.8 s longer than with none when they were added one by one.
+   */
+  addAll(runs: Iterable<{ run: number; filter: Uint32Array }>): void {
+    let group: { run: number; filter: Uint32Array }[] = []
+    const addGroup = (): void => {
+      for (const { run, filter } of group) this.add(run, filter)
+      group = []
+    }
+    for (const each of runs) {
+      if (group.length > 0 && group[0]?.filter.length !== each.filter.length) addGroup()
+      const last = this.#slices.at(-1)
+      group.push(each)
+      if (last === undefined || last.runs.length < last.width) addGroup()
+      else if (group.length === MAX_COLUMNS) {
+        this.#addSlice(group)
+        group = []
+      }
+    }
+    addGroup()
+  }
+
+  #addSlice(group: readonly { run: number; filter: Uint32Array }[]): void {
+    const filters = group.map(({ filter }) => filter)
+    const [{ length }] = filters as [Uint32Array]
+    const slice = this.#sliceFor(length * 32)
+    const block = new Uint32Array(MAX_COLUMNS)
+    for (let at = 0; at < length; at++) {
+      for (let column = 0; column < MAX_COLUMNS; column++) block[column] = (filters[column] as Uint32Array)[at] as number
+      transpose(block)
+      slice.words.set(block, at * 32)
+    }
+    slice.runs.push(...group.map(({ run }) => run))
+    slice.live = -1
   }
 
   remove(run: number): void {
@@ -90,9 +128,23 @@ export class RunFilters {
     const last = this.#slices.at(-1)
     if (last !== undefined && last.places === places && last.runs.length < last.width) return last
     // The first slice has only eight columns: most stores never have more than eight runs in a day, and a slice with 32 columns takes 16 MB.
-    const width = last === undefined ? 8 : 32
+    const width = last === undefined ? 8 : MAX_COLUMNS
     const slice: Slice = { places, words: width === 8 ? new Uint8Array(places) : new Uint32Array(places), width, runs: [], live: 0 }
     this.#slices.push(slice)
     return slice
+  }
+}
+
+/** Transposes a matrix of 32 × 32 bits: swaps halves, then quarters, and so on down to single bits. */
+function transpose(rows: Uint32Array): void {
+  let mask = 0x0000ffff
+  for (let size = 16; size > 0; size >>= 1, mask ^= mask << size) {
+    for (let row = 0; row < 32; row = (row + size + 1) & ~size) {
+      const upper = rows[row] as number
+      const lower = rows[row + size] as number
+      const swapped = ((upper >>> size) ^ lower) & mask
+      rows[row] = upper ^ (swapped << size)
+      rows[row + size] = lower ^ swapped
+    }
   }
 }
