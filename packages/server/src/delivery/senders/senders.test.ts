@@ -290,3 +290,24 @@ test('when senders are closed, requests in flight end as aborted, and later ones
   assert.equal(await reasonOf(sent), 'aborted')
   assert.equal(await reasonOf(send(senders, destination, contentOf(1), [0])), 'aborted')
 })
+
+test('a sender that fails while it is being closed is closed nevertheless', async (t) => {
+  const hanging = await hangingReceiver(t)
+  const senders = openSenderThreads(1, OPTIONS, { program: FAILING })
+  const sent = send(senders, destinationOf([`${hanging.url}/throw-at-the-end`]), contentOf(1), [0])
+  await hanging.arrived
+  await senders.close()
+  assert.equal(await reasonOf(sent), 'aborted')
+})
+
+test('while a lost sender is not opened again, lanes do not use up the attempts of all their messages', async (t) => {
+  const { received, url } = await startReceiver(t)
+  const senders = openSenderThreads(1, OPTIONS, { program: FAILING })
+  t.after(() => senders.close())
+  await send(senders, destinationOf([`${url}/crash`]), contentOf(1), [0])
+  const destination = destinationOf([url])
+  const attempts = contentOf(1_000)
+  let lost = 0
+  while ((await reasonOf(send(senders, destination, attempts, [lost]))) === 'sender_lost') lost++
+  assert.deepEqual([lost, received.length], [1, 1])
+})

@@ -155,7 +155,7 @@ class ReplaceableSender {
     const { destination, isBatch, attempt, replay, startedAtMs, keepAnswer, urls } = work
     const unit = ++this.#lastNumber
     this.#units.set(unit, { work, urls: [...urls] })
-    if (commands === undefined) return queueMicrotask(() => this.#fail(unit, this.#isClosed ? 'aborted' : 'sender_lost'))
+    if (commands === undefined) return this.#failLater(unit)
     const number = this.#define(commands, destination)
     const messages: number[] = []
     for (const { content, index } of work.messages) messages.push(this.#load(commands, content), index)
@@ -250,6 +250,13 @@ class ReplaceableSender {
     const unit = this.#units.get(number)
     this.#units.delete(number)
     unit?.work.unsendable(why)
+  }
+
+  /** Ends a unit that cannot be given to a sender: after the pause, or a lane would use up an attempt of all its messages during it. */
+  #failLater(number: number): void {
+    if (this.#isClosed) return queueMicrotask(() => this.#fail(number, 'aborted'))
+    // A timer may end up to a millisecond early.
+    setTimeout(() => this.#fail(number, 'sender_lost'), Math.ceil(this.#pausedUntilMs - performance.now()) + 1).unref()
   }
 
   #fail(number: number, reason: 'aborted' | 'sender_lost'): void {

@@ -1,6 +1,5 @@
 // The main thread's side of a sender in a thread of its own. Commands of one turn of the event loop go into one packet.
 
-import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { type Packet, PacketReader, PacketWriter } from './packet.ts'
 import type { SenderReports } from './protocol.ts'
@@ -56,14 +55,19 @@ export class ThreadLink implements Link {
       this.#writer.giveBack(packet.buffer)
     })
     this.#events = events
-    this.#worker.on('error', (error) => this.#lose(error as Error))
-    this.#worker.on('exit', (code) => this.#lose(new Error(`a sender thread ended unexpectedly, with code ${code}`)))
+    let cause: Error | undefined
+    this.#worker.on('error', (error) => {
+      cause = error as Error
+    })
+    // Follows every error, after the last reports of the thread.
+    this.#worker.on('exit', (code) => this.#lose(cause ?? new Error(`a sender thread ended unexpectedly, with code ${code}`)))
   }
 
   async drain(): Promise<void> {
     if (this.#isEnding) return
     this.#send()
-    const exited = once(this.#worker, 'exit')
+    // Not once() of node:events, which rejects if the thread fails before it has ended.
+    const exited = new Promise((resolve) => this.#worker.once('exit', resolve))
     this.#isEnding = true
     this.#worker.postMessage('drain', [])
     const limit = setTimeout(() => void this.#worker.terminate(), this.#options.closeGraceMs + DRAIN_LIMIT_MS)
