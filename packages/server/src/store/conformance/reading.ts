@@ -194,6 +194,14 @@ export function reading({ store, reopen }: StoreFixture): void {
     )
   })
 
+  test('pending deliveries of a time range are listed without those before it, however many', async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
+    for (let nth = 0; nth < 120; nth++) await accept(store(), sourceId, [track(`old-${nth}`)], [destinationId])
+    const filter = { state: 'pending', fromMs: await quietMoment() } as const
+    await accept(store(), sourceId, [track('new')], [destinationId])
+    for (const to of [{ destinationId }, {}]) assert.deepEqual(await deliveriesWith({ ...filter, ...to }), ['new pending - 0'])
+  })
+
   test('deliveries are listed by the user and the event of their message', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const items = [

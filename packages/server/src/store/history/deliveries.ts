@@ -114,7 +114,7 @@ function pending<Id extends RowId>(
   const { order } = rows
   const start = rowCursorOf(order, 'p', cursor, [...rows.firstPending(destination), 0])
   async function* withFacts() {
-    for await (const step of rows.pending(destination, start.slice(0, -1))) {
+    for await (const step of rows.pending(destination, start.slice(0, -1), firstRow(order, filter))) {
       for (const some of portions(step, ({ parts }) => parts.length, PARTS_AT_ONCE)) {
         // Only for rows that may match the time range: a walk may pass a million others, whose segments are not needed.
         const segments = some.flatMap(({ parts }) =>

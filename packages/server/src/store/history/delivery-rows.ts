@@ -49,8 +49,11 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginR
   destination(id: string): Awaitable<Id | undefined>
   /** The position of the first pending shipment of a destination, or of all destinations if `destination` is null. */
   firstPending(destination: Id | null): PendingPlace
-  /** Reads shipments from a position on, some at a time. The order is stable: claiming or releasing a shipment does not change its position. */
-  pending(destination: Id | null, from: PendingPlace): AsyncIterable<readonly PendingRow<Id>[]>
+  /**
+   * Reads shipments from a position on, some at a time. The order is stable: claiming or releasing a shipment does not change its position. Shipments
+   * that were never attempted and are older than `first` may be left out; their row ids are in the order of time.
+   */
+  pending(destination: Id | null, from: PendingPlace, first: Id): AsyncIterable<readonly PendingRow<Id>[]>
   /** Newest first, with row ids from `first` to `last`. */
   attempts(destination: Id | null, deliveredOnly: boolean, first: Id, last: Id, limit: number): Awaitable<readonly AttemptRow<Id>[]>
   /** AttemptDoc as JSON. One doc may be several megabytes, because it contains the responses of receivers to each message of a batch. */

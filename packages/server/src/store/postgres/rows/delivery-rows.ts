@@ -24,7 +24,7 @@ export function deliveryRows(ask: Ask, idMap: IdMap, seed: Seed): DeliveryRows<s
     ...segmentRows(ask, idMap, seed),
     destination,
     firstPending,
-    pending: (of, from) => walkPending(ask, of, from),
+    pending: (of, from, first) => walkPending(ask, of, from, first),
     attempts: (of, deliveredOnly, first, last, limit) =>
       all(
         `SELECT id, origin, destination, segment, at AS "atMs", attempt AS attempts, replay,

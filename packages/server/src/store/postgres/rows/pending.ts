@@ -27,19 +27,21 @@ export async function* walkPending(
   ask: Ask,
   destination: string | null,
   from: PendingPlace,
+  first: string,
 ): AsyncGenerator<readonly PendingRow<string>[]> {
   const held = await holders(ask)
   for (const part of [0, 1].slice(from[0] as number)) {
-    yield* rowsOf(ask, destination, held, part === from[0] ? from : firstPending(destination, part))
+    yield* rowsOf(ask, destination, held, part === from[0] ? from : firstPending(destination, part), first)
   }
 }
 
-/** Yields the rows of one part, from a position on. */
+/** Yields the rows of one part, from a position on. In the first part, passes over rows older than `first`. */
 function rowsOf(
   ask: Ask,
   destination: string | null,
   held: readonly string[],
   from: PendingPlace,
+  first: string,
 ): AsyncGenerator<readonly PendingRow<string>[]> {
   const isFresh = from[0] === 0
   // A single destination is compared with `=`; in a row comparison, the index scan would start at its first row and not at the position.
@@ -52,7 +54,10 @@ function rowsOf(
   const sql = `${some('holder = 0')} UNION ALL ${some('holder = ANY($2::bigint[])')} ORDER BY ${order.join(', ')} LIMIT $1`
   return steps<PendingRow<string>, PendingPlace>(
     from,
-    ({ place: [part, to, due, id] }) => [part, to, due, afterRowId(id as string)] as PendingPlace,
+    ({ place: [part, to, due, id] }) => {
+      const next = afterRowId(id as string)
+      return [part, to, due, isFresh && BigInt(next) < BigInt(first) ? first : next] as PendingPlace
+    },
     async ([part, to, due, id], count) => {
       const values = [...(destination === null ? [to] : []), ...(isFresh ? [] : [due]), id] as (number | string)[]
       const { rows } = await ask<Shipment>(sql, [count, held, ...values, ...(destination === null ? [] : [destination])])

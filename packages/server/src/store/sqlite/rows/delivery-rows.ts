@@ -14,10 +14,10 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
     ...segmentRows(rows),
     destination: (id) => rows.destinations.num(id),
     firstPending: (destination) => [destination ?? 0, 0, 0, 0],
-    pending: (destination, from) =>
+    pending: (destination, from, first) =>
       steps<PendingRow<number>, PendingPlace>(
         from,
-        ({ place: [num, type, due, id] }) => [num, type, due, (id as number) + 1] as PendingPlace,
+        ({ place: [num, type, due, id] }) => [num, type, due, Math.max((id as number) + 1, type === 0 ? first : 0)] as PendingPlace,
         ([num, ...rest], count) =>
           rows
             .all<ShipmentRow>(
