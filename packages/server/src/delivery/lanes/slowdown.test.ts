@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
+import { type Claim, type DeliveryStore, type Destination, NO_FILTER } from '../../store/store.ts'
+import { failure } from '../senders/executor.ts'
+import type { Senders, Work } from '../senders/senders.ts'
+import { Lane } from './lane.ts'
+import { Memory } from './memory.ts'
+import { Slots } from './slots.ts'
 import { Slowdown } from './slowdown.ts'
 
 interface Sample {
@@ -54,4 +61,110 @@ test('the judgement follows a receiver that becomes slow, after a few requests',
   const slowed = Array.from({ length: 10 }, () => SLOWED)
   assert.equal(watch(...slowed, SLOW_RECEIVER, SLOW_RECEIVER, SLOW_RECEIVER), true)
   assert.equal(watch(...slowed, SLOW_RECEIVER, SLOW_RECEIVER, SLOW_RECEIVER, SLOW_RECEIVER), false)
+})
+
+test('while a watched request gets no answer, the lane waits for the receiver and not for ingest', () => {
+  const used = { turns: 0, busyMs: 0, nowMs: 0 }
+  const slowdown = new Slowdown({
+    get used() {
+      return { ...used }
+    },
+  })
+  const pass = (turns: number): void => {
+    used.turns += turns
+    used.busyMs += turns * 8
+    used.nowMs += turns * 10
+  }
+  for (const request of [{}, {}, {}]) {
+    slowdown.started(request)
+    pass(1)
+    slowdown.answered(request)
+  }
+  const hanging = {}
+  slowdown.started(hanging)
+  pass(2)
+  assert.equal(slowdown.isSlowed, true)
+  pass(40)
+  assert.equal(slowdown.isSlowed, false)
+  slowdown.answered(hanging)
+  assert.equal(slowdown.isSlowed, true, 'one request does not decide')
+})
+
+const DESTINATION: Destination = {
+  id: 'dst',
+  type: 'webhook',
+  name: 'test',
+  enabled: true,
+  paused: false,
+  sourceIds: [],
+  urls: ['http://receiver.invalid'],
+  headers: {},
+  sharedSecret: null,
+  signingSecrets: [],
+  batch: { size: 1, bytes: 500_000, lingerMs: 0 },
+  timeoutMs: 1_000,
+  retryWindowMs: 60_000,
+  maxInFlight: 1,
+  historical: true,
+  filter: NO_FILTER,
+  createdAtMs: 0,
+}
+
+/** A claim of one message of which the store has more. */
+function claimOf(id: number): Claim {
+  const part = { origin: id, segment: id, indexes: [0] }
+  const shipment = {
+    id,
+    claim: 1,
+    destinationId: 'dst',
+    attempt: 0,
+    firstAttemptAtMs: null,
+    dueAtMs: 0,
+    unit: false,
+    urls: null,
+    replay: false,
+    parts: [part],
+  }
+  const about = { sourceId: 'src', receivedAtMs: 0, ip: null, browser: false, trace: null }
+  const bodies = new Map([[id, new SegmentBody(writeStoredBody({ batch: [{ type: 'track' }] }), about)]])
+  return { shipments: [{ shipment, bodies, bytes: 100 }], moreFresh: true, nextRetryAtMs: null }
+}
+
+test('a message that cannot be sent does not end the judgement of whether ingest slows the lane down', async () => {
+  const started: Work[] = []
+  const needs: string[] = []
+  const ingest = { turns: 0, busyMs: 0, nowMs: 0 }
+  let claims = 0
+  const store = { claim: async () => claimOf(++claims), settle: async () => {}, release: () => {}, share: () => 1 }
+  const lane = new Lane(DESTINATION, {
+    store: store as unknown as DeliveryStore,
+    senders: { start: (work: Work) => void started.push(work), drop: () => {} } as unknown as Senders,
+    slots: new Slots(10),
+    memory: new Memory(1_000_000),
+    clock: { wallMs: () => 0, scheduleMs: () => 0 },
+    setTimer: () => () => {},
+    random: () => 0.5,
+    events: { attempted: () => {}, delivered: () => {}, breaker: () => {}, trouble: (_, error) => assert.fail(error as Error) },
+    pacing: {
+      report: (_id, need) => void needs.push(need),
+      get used() {
+        return { ...ingest }
+      },
+    },
+  })
+  const next = async (): Promise<Work> => {
+    while (started.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    return started.shift() as Work
+  }
+  lane.pump()
+  // The requests before the one that is watched: the lane does not know yet that work waits in the store.
+  for (let nth = 0; nth < 3; nth++) (await next()).unsendable('deleted')
+  for (let nth = 0; nth < 4; nth++) {
+    const work = await next()
+    ingest.turns += 1
+    ingest.busyMs += 8
+    ingest.nowMs += 10
+    work.answered(0, { ...failure('internal_error'), verdict: 'success', reason: null, error: null, status: 200 })
+  }
+  assert.equal(needs.at(-1), 'behind')
 })

@@ -10,6 +10,8 @@ type Used = IngestPacing['used']
 const SLOWED_SCORE = 2
 const MAX_SCORE = 6
 const SLOWED_FROM = 3
+/** A receiver that has not answered after this many turns is slow itself or hangs. Until it answers, the lane is not slowed down by ingest. */
+const MAX_WATCHED_TURNS = 20
 
 export class Slowdown {
   readonly #pacing: Pick<IngestPacing, 'used'>
@@ -22,7 +24,8 @@ export class Slowdown {
   }
 
   get isSlowed(): boolean {
-    return this.#score >= SLOWED_FROM
+    if (this.#score < SLOWED_FROM) return false
+    return this.#watched === null || this.#pacing.used.turns - this.#before.turns <= MAX_WATCHED_TURNS
   }
 
   started(request: object): void {
