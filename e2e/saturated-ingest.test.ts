@@ -1,5 +1,5 @@
-// Ingest as fast as the service answers: receivers must not starve meanwhile, senders feel it as slower answers and then as 503, and a
-// destination that is dead or slow by itself costs the senders nothing.
+// Clients send as fast as the service answers. Meanwhile a receiver must still get its deliveries, and clients get slower answers and then
+// 503. A destination that is dead or slow by itself does not slow down clients.
 
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
@@ -22,7 +22,7 @@ const BODY = JSON.stringify({
   })),
 })
 
-/** A receiver that only counts, so that it is no bottleneck. */
+/** A receiver that only counts, so that it is not the bottleneck. */
 async function startCounter(answerAfterMs = 0) {
   const signals = new Signals()
   const counter = { received: 0, bodies: [] as string[] }
@@ -105,8 +105,8 @@ test('a healthy destination gets a fair share while ingest is saturated, and eve
     `alone ${alonePerSecond.toFixed(0)}/s, saturated ${deliveredPerSecond.toFixed(0)}/s, ${answers.length} answers, ${refused.length} refused, ${delayed} delayed`,
   )
   assert.ok(refused.every(({ status, retryAfter, text }) => status === 503 && retryAfter === '1' && text.includes('"overloaded"')))
-  assert.ok(delayed > 0, 'senders were slowed down')
-  // Half on a machine of its own; 0.02 to 0.04 without pacing. Here senders, receiver and other tests share the machine.
+  assert.ok(delayed > 0, 'clients were slowed down')
+  // About 0.5 if the service has its own machine; 0.02 to 0.04 without pacing. Here clients, receiver and other tests share the machine.
   assert.ok(deliveredPerSecond > 0.1 * alonePerSecond, `${deliveredPerSecond} per second, and ${alonePerSecond} alone`)
   const owed = acceptedBefore + (answers.length - refused.length) * BATCH
   await receiver.until(() => receiver.received >= owed)
@@ -115,7 +115,7 @@ test('a healthy destination gets a fair share while ingest is saturated, and eve
   assert.equal(await metric(service, 'switchyard_ingest_paced'), 0)
 })
 
-test('above SWITCHYARD_MAX_BACKLOG senders get 503 with Retry-After, and the client sends again until its message is accepted', async () => {
+test('above SWITCHYARD_MAX_BACKLOG requests get 503 with Retry-After, and the client sends again until its message is accepted', async () => {
   await using service = await startService({ log: 'fatal', env: { SWITCHYARD_MAX_BACKLOG: '2000' } })
   await using receiver = await startCounter()
   const wiring = await wire(service, { urls: [receiver.url] })

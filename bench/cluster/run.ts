@@ -189,7 +189,7 @@ function ratios(one: Key, other: Key): Spread | undefined {
   )
 }
 
-/** How many times the CPU time of this program, with that of its database, graphile-worker needs for the same event. */
+/** CPU time per event of graphile-worker, divided by that of this program; both include the CPU time of the database. */
 function cpuRatios(key: Key): Spread | undefined {
   const cpu = (run: DeliveryRun) => run.cpuUsPerEvent + run.databaseCpuUsPerEvent
   return spreadOf(
@@ -229,7 +229,7 @@ function deliveryText(): string {
     'Acknowledged/s',
     'CPU µs/event',
     'Database µs',
-    'CPU of tuned ÷ its own',
+    'CPU of tuned ÷ own CPU',
     'Peak MB',
     'Received',
   ]

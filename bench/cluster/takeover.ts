@@ -10,7 +10,7 @@ import { startNodes } from './programs.ts'
 export interface TakeoverRun {
   /** From the kill to the delivery, by the node that was restarted. */
   restartedMs: number
-  /** The same, from the moment in which the restarted node was ready. Negative if it delivered before. */
+  /** The same, from the moment when the restarted node was ready. Negative if it delivered before. */
   afterReadyMs: number
   /** From the kill to the delivery, by the other of two nodes. */
   byOtherMs: number
@@ -63,7 +63,7 @@ interface HoldingReceiver {
   close(): void
 }
 
-/** Does not answer the first request, so that its sender holds the delivery. */
+/** Does not answer the first request, so that the node that sent it still holds the delivery. */
 async function startReceiver(): Promise<HoldingReceiver> {
   const arrivals: number[] = []
   const server = createServer((request, response) => {

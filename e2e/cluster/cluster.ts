@@ -21,8 +21,8 @@ export { LEASE_MS }
 /** Another node takes over the work of a dead node within this time. */
 export const RESUME_MS = LEASE_MS + 5_000
 /**
- * If its process was killed, and not its machine, it takes about a second. The bound is for a loaded machine; it is far below the lease,
- * so that a takeover that waited for the lease fails.
+ * The same if only its process was killed, which usually takes about a second. The limit allows for a loaded machine, but is far below the
+ * lease, so that a test fails if the takeover waited for the lease.
  */
 export const RESUME_KILLED_MS = LEASE_MS / 2
 

@@ -12,7 +12,7 @@ import { eventually } from '../signals.ts'
 
 const PROCESSES = 2
 
-/** As long as there is one, the server that the tests share goes on. */
+/** Keeps the PostgreSQL server that the tests share running: it stops when the last database is dropped. */
 let held: TestDatabase
 before(async () => {
   held = await createDatabase()
@@ -115,7 +115,7 @@ suite('several processes on one port', { concurrency: 2 }, () => {
       new Set(service.log().flatMap((line) => (line.msg === 'the attempt succeeded' ? [line['process']] : [])))
     await eventually(send, () => delivering().size === PROCESSES, { what: 'both processes deliver' })
     await service.settled()
-    // Every attempt is one line of the log, whatever came of it.
+    // Every attempt is one line of the log, whatever its result.
     const attempts = (): number => service.log().filter((line) => line['attempt'] !== undefined).length
     const counted = async (): Promise<[sum: number, metrics: string]> => {
       const metrics = await (await callAlone(service, '/metrics')).text()
@@ -161,7 +161,7 @@ suite('several processes on one port', { concurrency: 2 }, () => {
       const pid = pidsOf(service).get(1) as number
       process.kill(pid, 'SIGKILL')
       const before = sender.acknowledged.size
-      // The other process goes on meanwhile.
+      // The other process continues meanwhile.
       await sender.until(() => sender.acknowledged.size >= before + 300)
       await complete(service, 2)
       assert.notEqual(pidsOf(service).get(1), pid)

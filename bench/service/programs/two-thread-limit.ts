@@ -1,5 +1,5 @@
-// The limit in two threads: the same building blocks as limit.ts, with signing and sending in a thread of their own. This
-// thread takes HTTP, parses, commits to SQLite and answers; two-thread-sender.ts signs and sends. It does not validate,
+// The limit in two threads: the same parts as limit.ts, with signing and sending in a separate thread. This
+// thread receives HTTP requests, parses, commits to SQLite and answers; two-thread-sender.ts signs and sends. It does not validate,
 // deduplicate or retry, loses pending messages when it dies, and its memory is unbounded.
 //
 // Variants, in alternating runs of 45,000 events in batches of 15 on two cores with other work, so that CPU time per event says more than

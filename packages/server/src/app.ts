@@ -55,7 +55,7 @@ export interface App {
   close(): Promise<void>
 }
 
-/** What the service gets from the program that starts it; most of it are replacements for tests. */
+/** What the service gets from the program that starts it; most of its parts are replacements for tests. */
 export interface AppParts {
   /** Set if this process is one of several on the same port. */
   supervised?: Pick<Supervised, 'index' | 'combineMetrics'> | undefined
@@ -346,7 +346,7 @@ function allowsPrivate({ privateAddresses, host }: Config): boolean {
   return privateAddresses === 'auto' ? isLoopback(host) : privateAddresses === 'allow'
 }
 
-/** The main thread and the thread that writes to the store need a core each. With a single core, a thread would only cost switches. */
+/** The main thread and the thread that writes to the store need a core each. With a single core, another thread would only add context switches. */
 function senderCount(config: Config): number {
   if (config.senders !== 'auto') return config.senders
   const cores = coresForThisProcess(config)

@@ -166,7 +166,7 @@ export const SETTINGS = {
     fallback: null,
     usual: 'off',
     sentence:
-      'The number of pending deliveries of one destination above which requests with messages for it are rejected with 503. Counts only while the service, not the receiver, is what limits the destination.',
+      'If a destination has at least this many pending deliveries, requests with messages for it are rejected with 503. Applies only while the load on the service delays the deliveries, not while the receiver is slow or failing.',
   }),
   senders: setting<'auto' | number>({
     variable: 'SWITCHYARD_SENDERS',
@@ -175,7 +175,7 @@ export const SETTINGS = {
     fallback: 'auto',
     usual: 'auto',
     sentence:
-      'The number of threads that sign and send requests to destinations, from 0 to 64. With 0, the main thread does it. auto means one for each core beyond the first two, and at least one; with a single core, 0. Each process has its own, and with SWITCHYARD_PROCESSES it counts its share of the cores.',
+      'The number of sender threads, which sign and send requests to destinations, from 0 to 64. With 0, the main thread does this. auto means one for each core beyond the first two, and at least one; with a single core, 0. With SWITCHYARD_PROCESSES above 1, each process has this many, and auto divides the cores among the processes.',
   }),
 }
 

@@ -41,7 +41,7 @@ export function signStandardWebhook(webhook: StandardWebhook, signingSecrets: st
 }
 
 /**
- * Returns a function that signs any number of attempts with the same secrets. A sender of many webhooks should keep it: parsing the secrets
+ * Returns a function that signs any number of attempts with the same secrets. A program that sends many webhooks should keep it: parsing the secrets
  * takes about as long as signing a message.
  */
 export function standardWebhookSigner(signingSecrets: string | readonly string[]): (webhook: StandardWebhook) => StandardWebhookHeaders {

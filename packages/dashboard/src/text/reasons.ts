@@ -66,7 +66,7 @@ const REASONS: Readonly<Record<string, Reason>> = {
     advice: "Check the service's log. The delivery is retried automatically.",
   },
   sender_lost: {
-    says: 'The part of the service that sends requests failed before the receiver answered. The request may have arrived.',
+    says: 'The service failed while it sent the request (its sender thread ended or stopped responding). The request may have reached the receiver.',
     advice: "Check the service's log. The delivery is retried automatically, so the receiver may get it twice.",
   },
   aborted: {

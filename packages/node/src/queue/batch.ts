@@ -11,7 +11,7 @@ import type { PluginRun } from '../plugins/pipeline.ts'
 import type { Period } from './flush-periods.ts'
 import type { SpoolRange } from './spool.ts'
 
-/** The context and callback of a message, for when its outcome is known. */
+/** The context and callback of a message, used when its outcome is known. */
 export interface Waiter {
   /** Index of the message in its batch. */
   index: number
@@ -52,8 +52,8 @@ export interface Batch extends Run {
 }
 
 /**
- * Most messages start and end with one of few texts: their type, and a context that names only the library. Together that is a sixth of a
- * usual message, so these texts are not stored. In a chunk, a message is a byte that says what it starts and ends with, the text in between,
+ * Most messages start with their type and end with a context that names only the library. These texts are a sixth of a
+ * usual message, so they are not stored. In a chunk, a message is a byte that says what it starts and ends with, the text in between,
  * and the byte END. JSON cannot contain END, because control characters are escaped.
  */
 const END = 0x01

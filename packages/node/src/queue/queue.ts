@@ -42,7 +42,7 @@ export interface QueueOptions {
 /** Large enough that the overhead of a request is negligible, and small enough to be sent well within its timeout. */
 const JOINED_BYTES = 64 * 1024
 
-/** A client with little to send must not take much memory, and with much to send the chunks must be few. */
+/** Small for a client that sends little, so that it uses little memory, and large for a long queue, so that there are few chunks. */
 const MIN_CHUNK_BYTES = 64 * 1024
 const MAX_CHUNK_BYTES = 1024 * 1024
 

@@ -49,8 +49,8 @@ export interface SenderOptions {
 
 const HEAD = platform.encode('{"batch":[')
 /**
- * Under a backlog, requests have about this size, and the memory of a finished one is used again for the next. V8 would free it late, so
- * that a million messages would need 64 MB more. Smaller bodies are not worth it.
+ * Under a backlog, requests have about this size, and the memory of a finished one is used again for the next. V8 would free it late, and
+ * a million messages would need 64 MB more. For smaller bodies, this would save too little.
  */
 const LARGE_BODY_BYTES = { from: 32 * 1024, to: 80 * 1024 }
 

@@ -28,7 +28,7 @@ export const REASONS = {
   internal_error: ['temporary', 'The service could not send the request because of an internal error.'],
   sender_lost: [
     'temporary',
-    'The part of the service that sends requests failed before the receiver answered. The request may have arrived.',
+    'The service failed while it sent the request (its sender thread ended or stopped responding). The request may have reached the receiver.',
   ],
   aborted: ['temporary', 'The service stopped before the receiver answered.'],
 } as const satisfies Record<string, readonly [verdict: 'temporary' | 'permanent', sentence: string]>

@@ -26,7 +26,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   unsupported_encoding: 'The tracking API accepts gzip. The control API accepts only bodies without Content-Encoding.',
   rate_limited: 'Send the same request again after the wait. The limit is the setting SWITCHYARD_RATE_LIMIT.',
   overloaded:
-    'Send the same request again after the wait. Possible causes: many request bodies that arrive slowly at the same time, senders that send faster than a destination gets its deliveries, or the limit SWITCHYARD_MAX_BACKLOG.',
+    'Send the same request again after the wait. Possible causes: many request bodies that arrive slowly at the same time, messages that arrive faster than the service can deliver them, or the limit SWITCHYARD_MAX_BACKLOG.',
   store_unavailable: 'Send the same request again after the wait. The log of the service has the reason; often the disk is full.',
   // Both
   not_found: 'Compare the path with the HTTP API reference.',

@@ -56,7 +56,7 @@ function settingFlags(): Record<string, Flag> {
   )
 }
 
-/** Each of the processes runs this command again, with the same arguments, and finds that it has a supervisor. */
+/** Each process runs this command again, with the same arguments, and detects that it has a supervisor. */
 async function runSeveral(processes: number, { port, log: level }: Config, warnings: readonly string[]): Promise<ExitCode> {
   const [{ supervise }, { createLog }] = await Promise.all([import('../installation/processes/supervisor.ts'), import('../logging/log.ts')])
   const log = createLog(level, { fields: { process: 0 } })
@@ -76,7 +76,7 @@ async function run(config: Config, warnings: readonly string[], json: boolean, s
   const stopped = new Promise<ExitCode>((resolve) => {
     let stopping = false
     const stop = (signal: NodeJS.Signals | 'the supervisor ended'): void => {
-      // A second signal exits at once. A supervisor decides that itself, and signals may reach this process from others as well.
+      // A second signal exits at once. A supervised process ignores it: its supervisor decides when to kill it, and the signal may come from elsewhere.
       if (stopping && supervised === null) process.exit(EXIT.failed)
       if (stopping) return
       stopping = true

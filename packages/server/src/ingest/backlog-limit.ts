@@ -1,6 +1,6 @@
-// The limit on the deliveries that a healthy destination may have waiting (SWITCHYARD_MAX_BACKLOG). Once a second, it reads the ledger of the store
-// and compares the pending deliveries of each destination that is behind; with several nodes, these are the deliveries of all nodes. It counts
-// only destinations that this process cannot keep up with: a destination that is dead, paused or slow by itself never has an effect on senders.
+// The limit on the pending deliveries of a healthy destination (SWITCHYARD_MAX_BACKLOG). Once a second, it reads the ledger of the store
+// and compares the pending deliveries of each destination that is behind with the limit. The ledger covers all nodes. Only destinations
+// whose deliveries this process delays count: a destination that is dead, paused or slow by itself never causes a request to be refused.
 // While no destination is behind, nothing is read.
 
 import type { LedgerRow, Plan } from '../store/store.ts'
@@ -13,7 +13,7 @@ export interface BacklogLimitDeps {
 }
 
 const CHECK_EVERY_MS = 1_000
-/** A destination counts as behind if it was in most of the last checks, so that one moment does not decide. */
+/** A destination counts as behind if it was in most of the last checks, so that a short delay is not enough. */
 const MAX_SCORE = 3
 const COUNTED_FROM = 2
 

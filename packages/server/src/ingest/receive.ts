@@ -104,7 +104,7 @@ const UNKNOWN_KEY = {
 
 const BACKLOG_LIMIT = {
   message:
-    'Too many deliveries to a destination of this source are waiting, so no message was accepted. Wait for the number of seconds in the Retry-After header, then try again.',
+    'Too many deliveries to a destination of this source are pending, so no message was accepted. Wait for the number of seconds in the Retry-After header, then try again.',
   seconds: 5,
 }
 
@@ -196,7 +196,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
       items,
     }
     const planned = plan(configuration, source.id, content)
-    // Refund a charge if nothing is stored: the sender will retry the request, and it is charged then.
+    // Refund a charge if nothing is stored: the client will retry the request, and it is charged then.
     const refund = (): void => rateLimit?.charge(source.id, -charged)
     if (backlogLimit?.isReached(planned)) {
       refund()

@@ -15,7 +15,7 @@ interface Line {
   [field: string]: unknown
 }
 
-/** A pipe keeps a write of up to this size together (PIPE_BUF of Linux). Several processes log to the same pipe, and lines must not be mixed. */
+/** Writes of up to this size to a pipe are atomic (PIPE_BUF on Linux). Several processes log to the same pipe, and their lines must not be mixed. */
 const MAX_WRITE_BYTES = 4_096
 
 /** Every line has the given fields. */

@@ -37,7 +37,7 @@ function process(values: {
   })
 }
 
-test('what processes count is added up, what they read from the store is not, and what concerns one process has its label', () => {
+test('counts of processes are added up, values from the store are not, and metrics of a single process have its label', () => {
   const sums = new MetricSums()
   sums.update(2, process({ retried: 3, inFlight: 1, writable: 0, cpu: 1.5 }))
   sums.update(1, process({ retried: 4, inFlight: 2 }))
@@ -113,7 +113,7 @@ test('without any report there is no text', () => {
   assert.equal(new MetricSums().text(new Set(), 2), null)
 })
 
-test('it was decided for every gauge of the process whether it is added up', () => {
+test('every gauge of the process has a rule for whether it is added up', () => {
   const summed: MetricKey[] = ['inFlight', 'processes', 'liveListeners']
   const gauges = (Object.entries(METRICS) as [MetricKey, Metric][]).filter(
     ([, { type, origin }]) => type === 'gauge' && origin === 'process',

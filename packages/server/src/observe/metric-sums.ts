@@ -1,8 +1,8 @@
 // Turns the metrics of several processes on one port into one text, as if one process had counted everything. Works on the Prometheus
-// text of each process, in which a line already is a series and its value.
+// text of each process, in which each line is a series and its value.
 //
-// Invariant: a sum never falls because a process did not answer or was replaced. Prometheus takes a falling counter for a restart and
-// counts the whole remaining value once more. So the last values of a process that does not answer are used again, and the counters of a
+// Invariant: a sum never falls because a process did not answer or was replaced. Prometheus interprets a falling counter as a restart
+// and counts the whole remaining value once more. So the last values of a process that does not answer are used again, and the counters of a
 // process that ended are kept.
 
 import { METRICS, type Metric, type MetricKey, NOT_SUMMED, PROCESS_METRICS } from './metric-table.ts'

@@ -18,7 +18,7 @@ export interface MetricsRoute {
   authorize: (request: IncomingMessage) => boolean
 }
 
-/** Numbers of one process alone would look as if the others had been reset, so there are none. */
+/** The numbers of one process alone would look as if the other processes had been reset, so none are returned. */
 const NO_TOTALS = 'The supervisor did not report the metrics of all processes in time. Try again.'
 
 export function registerMetrics(app: FastifyInstance, { access, text, authorize }: MetricsRoute): void {

@@ -1,13 +1,13 @@
-// Shares this process between ingest and delivery. Lanes report what they need, and ingest asks before it handles a request. If no lane waits for
+// Divides the time of this process between ingest and delivery. Lanes report what they need, and ingest calls admit() before it handles a request. If no lane waits for
 // work that is still in the store, requests are handled at once, and this costs nothing. If one does, ingest handles requests for a few
 // milliseconds per turn of the event loop. If a lane also falls behind because of ingest, ingest works at most 40 % of the time: after each turn it
-// waits until the store has committed, and then for 1.5 times as long as that took. Senders notice slower answers. Invariants: requests are handled in the order in
+// waits until the store has committed, and then for 1.5 times as long as turn and commit took. Clients notice this as slower answers. Invariants: requests are handled in the order in
 // which they arrived; each is handled or refused within seconds; the requests that wait are bounded in number and bytes. A lane that is blocked, or
 // that waits for a slow receiver, must not report 'behind'.
 
 /**
  * What a lane needs from the main thread. `waiting`: more work is in the store than fits in memory, and it may be sent. `behind`: in addition, the
- * receiver answers faster than this process handles its answers, because ingest takes the time.
+ * receiver answers faster than this process handles its answers, because ingest uses the main thread.
  */
 export type LaneNeed = 'none' | 'waiting' | 'behind'
 
@@ -17,7 +17,7 @@ export interface PacingTimers {
   later: (run: () => void, delayMs: number) => void
 }
 
-/** A request that asks to be handled. One of the two functions is called, now or later. */
+/** A request that is to be handled. Either `handle` or `refuse` is called, now or later. */
 export interface PacedRequest {
   readonly bytes: number
   handle(): void
@@ -39,7 +39,7 @@ interface WaitingRequest {
   sinceMs: number
 }
 
-/** Ingest starts no further request in a turn of the event loop after this time. A batch of 500 KB alone takes as long. */
+/** After this time, ingest starts no further request in the same turn of the event loop. One batch of 500 KB takes about as long. */
 const TURN_MS = 8
 /** How long ingest pauses after its turn and the commit, as a multiple of what they took. Reading bodies and answering also take time, which is not measured. */
 const PAUSE_FACTOR = 1.5
@@ -119,7 +119,7 @@ export class IngestPacing {
   }
 
   #useTurn(turn: number): void {
-    // A pause has two timers, one for the store's answer and one for the latest time. The first one ends it.
+    // A pause has two timers: one starts after the store's answer, the other is the maximum. The timer that fires first ends the pause.
     if (turn !== this.#turns) return
     this.#turns++
     const startMs = this.#timers.nowMs()

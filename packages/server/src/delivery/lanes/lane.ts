@@ -60,7 +60,7 @@ export class Lane implements SlotUser {
   readonly #schedule: Schedule
   readonly #flights: Flights
   readonly #slowdown: Slowdown
-  /** As last reported. */
+  /** The need that was last reported. */
   #need: LaneNeed = 'none'
   #inFlight = 0
   #inFlightRetries = 0
@@ -388,7 +388,7 @@ export class Lane implements SlotUser {
   }
 }
 
-/** Called when what could be started was started. The parsed messages of what waits would only be copied by the garbage collector. */
+/** Called when everything that may start has started. Otherwise the garbage collector would copy the parsed messages of waiting shipments again and again. */
 function forgetParsed({ bodies }: ClaimedShipment): void {
   for (const body of bodies.values()) body.forgetParsed()
 }

@@ -41,23 +41,23 @@ const UNDISTURBED: Sample = { turns: 0, busyMs: 0, tookMs: 2 }
 const SLOW_RECEIVER: Sample = { turns: 90, busyMs: 900, tookMs: 1_000 }
 const SLOW_RECEIVER_LITTLE_INGEST: Sample = { turns: 2, busyMs: 10, tookMs: 1_000 }
 
-test('a lane is slowed down if a turn of ingest is a large part of what its requests take', () => {
+test('a lane counts as slowed down if a turn of ingest takes a large part of the duration of its requests', () => {
   assert.equal(watch(), false)
-  assert.equal(watch(SLOWED), false, 'one request does not decide')
+  assert.equal(watch(SLOWED), false, 'one request is not enough')
   assert.equal(watch(SLOWED, SLOWED), true)
 })
 
-test('a receiver that is slow itself is not slowed down, however busy ingest is', () => {
+test('the lane of a slow receiver does not count as slowed down, however busy ingest is', () => {
   assert.equal(watch(SLOW_RECEIVER, SLOW_RECEIVER, SLOW_RECEIVER), false)
   assert.equal(watch(SLOW_RECEIVER_LITTLE_INGEST, SLOW_RECEIVER_LITTLE_INGEST), false)
 })
 
-test('requests during which ingest did nothing do not change the judgement', () => {
+test('requests during which ingest did nothing do not change the result', () => {
   assert.equal(watch(UNDISTURBED, UNDISTURBED, UNDISTURBED), false)
   assert.equal(watch(SLOWED, SLOWED, UNDISTURBED, UNDISTURBED, UNDISTURBED), true)
 })
 
-test('the judgement follows a receiver that becomes slow, after a few requests', () => {
+test('if the receiver becomes slow, the result changes after a few requests', () => {
   const slowed = Array.from({ length: 10 }, () => SLOWED)
   assert.equal(watch(...slowed, SLOW_RECEIVER, SLOW_RECEIVER, SLOW_RECEIVER), true)
   assert.equal(watch(...slowed, SLOW_RECEIVER, SLOW_RECEIVER, SLOW_RECEIVER, SLOW_RECEIVER), false)

@@ -1,12 +1,12 @@
-// Whether ingest slows a lane down: judged by requests that are watched one at a time. A receiver that answers faster than the
-// main thread gets to its answer waits for one or two turns of ingest, and these are a third of the request's duration or more. A receiver that
-// is slow itself takes many turns, or most of its time passes without ingest. A request during which ingest did nothing says nothing.
+// Decides whether ingest slows a lane down, by measuring one of its requests at a time. If the receiver is fast, its answer waits until the
+// main thread has finished one or two turns of ingest, and these take at least a third of the request's duration. If the receiver is slow, a
+// request lasts many turns, or most of its duration passes without ingest. A request during which ingest did nothing is ignored.
 
 import type { IngestPacing } from '../../timing/ingest-pacing.ts'
 
 type Used = IngestPacing['used']
 
-/** Several requests decide. One in three is enough, because on a busy machine even a fast receiver sometimes answers late. */
+/** One request is not enough to decide. It is enough if one in three is slowed, because on a busy machine even a fast receiver sometimes answers late. */
 const SLOWED_SCORE = 2
 const MAX_SCORE = 6
 const SLOWED_FROM = 3

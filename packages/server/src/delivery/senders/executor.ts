@@ -1,5 +1,5 @@
-// The work of a sender: keeps the messages that it was given as the JSON texts that are sent, builds and signs requests of them, and
-// reports the outcome of each. It runs in a sender's thread or in the main thread.
+// The work of a sender: keeps the messages that it was given as the JSON texts that are sent, builds, signs and sends requests, and
+// reports the outcome of each. It runs in a sender thread or in the main thread.
 
 import { kindOf } from '../../destinations/kinds.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'

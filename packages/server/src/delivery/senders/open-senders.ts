@@ -1,4 +1,4 @@
-// Opens senders: threads, or one in this thread, for a process with a single core and for tests that bring their own resolver or clock.
+// Opens senders: sender threads, or one sender in this thread. The latter is for a process with a single core, and for tests that provide their own resolver or clock.
 
 import { createAddressGuard } from '../sending/address-guard.ts'
 import { createHttpClient, type HttpClientOptions } from '../sending/attempt.ts'

@@ -1,6 +1,6 @@
 // A packet is one message between the main thread and a sender: many commands or outcomes, written one after the other. Numbers and the
-// bytes of stored messages go into one buffer, which is transferred; the few other values are copied. So nothing is copied per message
-// but its bytes, once. Buffers are reused: each goes to the other side and comes back.
+// bytes of stored messages go into one buffer, which is transferred; the few other values are copied. So for each message only
+// its bytes are copied, once. Buffers are reused: each is sent to the other side and returned.
 
 export interface Packet {
   /** Numbers first, then bytes. */
@@ -11,7 +11,7 @@ export interface Packet {
   spare: ArrayBuffer[]
 }
 
-const LEAST_BYTES = 64 * 1024
+const MIN_BYTES = 64 * 1024
 /** More spare buffers than this are left to the garbage collector. */
 const MAX_SPARE = 4
 const NUMBER_BYTES = Float64Array.BYTES_PER_ELEMENT
@@ -89,7 +89,7 @@ export class PacketWriter {
   #bufferFor(bytes: number): ArrayBuffer {
     const spare = this.#spare.pop()
     if (spare !== undefined && spare.byteLength >= bytes) return spare
-    return new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(bytes, LEAST_BYTES))))
+    return new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(bytes, MIN_BYTES))))
   }
 }
 

@@ -1,6 +1,6 @@
-// What the main thread and a sender say to each other. A sender turns work into outcomes: it builds the requests of messages, signs them,
-// sends them, and reports what came back. It decides nothing: which message is sent when, and what follows from an outcome, is the
-// lanes' business. A sender may be in this thread (executor.ts) or in another one (thread-link.ts, sender-thread.ts).
+// The commands and reports between the main thread and a sender. A sender builds requests from messages, signs them, sends them, and
+// reports their outcomes. It makes no decisions: lanes decide when a message is sent, and what follows from an outcome. A sender may run
+// in this thread (executor.ts) or in another one (thread-link.ts, sender-thread.ts).
 
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, SegmentContent } from '../../store/store.ts'
@@ -54,7 +54,7 @@ export interface SenderLink {
   start(start: Start): void
   /** Forgets messages that were loaded and not started: all of a load if `indexes` is null. */
   drop(key: number, indexes: readonly number[] | null): void
-  /** Waits a moment for units in flight and ends the rest as `aborted`. No command may follow. */
+  /** Waits a moment for units in flight, then ends the others as `aborted`. No command may follow. */
   drain(): Promise<void>
 }
 

@@ -1,5 +1,5 @@
-// The program of a sender's thread: carries out the commands of each packet, and sends back what came of them, together with what
-// else has ended in the same turn of the event loop.
+// The program of a sender thread: carries out the commands of each packet, and sends back the outcomes that became known in the same turn
+// of the event loop.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { createAddressGuard } from '../sending/address-guard.ts'
@@ -13,7 +13,7 @@ const { guard, ca, closeGraceMs } = workerData as ThreadOptions
 const port = parentPort
 if (port === null) throw new Error('sender-thread.ts must run as a worker thread')
 
-/** How long outcomes wait for others, so that a packet carries many of them. */
+/** How long an outcome waits for others, so that one packet contains many of them. */
 const GATHER_MS = 1
 const MOST_GATHERED = 64
 
@@ -36,8 +36,8 @@ port.on('message', (packet: Packet | 'drain') => {
 })
 
 /**
- * If few requests are in flight, the lane may wait for this outcome to start the next one, so it is reported at once. If many are, others
- * will end within a moment, and a packet for each would cost more than the rest of its work.
+ * If few requests are in flight, the lane may need this outcome to start the next request, so it is reported at once. If many are in flight,
+ * others will end very soon, and a packet for each outcome would cost more than everything else that is done for it.
  */
 function onReport(): void {
   inFlight--

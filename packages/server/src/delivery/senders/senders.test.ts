@@ -118,7 +118,7 @@ async function reasonOf(sent: Promise<Outcome[] | Unsendable>): Promise<string |
   return typeof outcomes === 'string' ? outcomes : outcomes[0]?.reason
 }
 
-/** The URL of a port on which nothing answers: the receiver accepts the request and leaves it. */
+/** The URL of a port on which nothing answers: the receiver accepts the request and never responds. */
 async function hangingReceiver(t: TestContext) {
   let reached: () => void = () => undefined
   const arrived = new Promise<void>((resolve) => {
@@ -148,7 +148,7 @@ test('a sender thread sends the same bytes as a sender in this thread', async (t
   assert.ok(headers['x-signature'] && headers['webhook-signature'] && headers['traceparent'])
 })
 
-test('a destination sticks to a sender, which reuses the connection', async (t) => {
+test('a destination keeps its sender, which reuses the connection', async (t) => {
   const { received, url } = await startReceiver(t)
   const senders = openSenderThreads(3, OPTIONS)
   t.after(() => senders.close())
@@ -203,7 +203,7 @@ test('dropped messages are gone from the sender, and the others of the load can 
   assert.equal(await reasonOf(send(senders, destination, content, [1], { bug })), 'deleted')
   assert.equal(await reasonOf(send(senders, destination, content, [2])), null)
   senders.drop(content)
-  // The lane would be wrong to ask for it now; it is told so, and nothing is sent.
+  // A lane that asks for it now has a bug: that is reported, and nothing is sent.
   assert.equal(await reasonOf(send(senders, destination, content, [3], { bug })), 'internal_error')
   assert.deepEqual([received.length, bugs], [2, ['the sender does not have the message']])
 })
@@ -218,7 +218,7 @@ async function retried(attempt: () => Promise<Outcome[] | Unsendable>): Promise<
 }
 
 for (const path of ['crash', 'throw']) {
-  test(`a sender that ends (${path}) is replaced: what it had in flight ends as lost, and other senders go on`, async (t) => {
+  test(`a sender that ends (${path}) is replaced: its requests in flight end as lost, and other senders continue`, async (t) => {
     const { received, url } = await startReceiver(t)
     const hanging = await hangingReceiver(t)
     const lost: Error[] = []
@@ -272,7 +272,7 @@ test('a sender that no longer responds is replaced', async (t) => {
   t.after(() => senders.close())
   const hanging = destinationOf([`${url}/hang`])
   assert.equal(await reasonOf(send(senders, hanging, contentOf(1), [0])), 'sender_lost')
-  assert.deepEqual(lost, ['switchyard-sender-1 has work and did not respond'])
+  assert.deepEqual(lost, ['switchyard-sender-1 has work but does not respond'])
   await retried(() => send(senders, { ...hanging, urls: [`${url}/repaired`] }, contentOf(1), [0]))
   assert.deepEqual(
     received.map(({ path }) => path),

@@ -1,5 +1,5 @@
 // All senders of this process. Every destination has one sender, so that its connections are reused. A sender that ends or no longer
-// responds is replaced; the requests that it had in flight end as `sender_lost`, because nobody knows how far they came. They are retried
+// responds is replaced; the requests that it had in flight end as `sender_lost`, because it is unknown whether they reached the receiver. They are retried
 // like any failure, so a message that makes senders crash does not do so in a loop.
 
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
@@ -40,7 +40,7 @@ export interface Work {
   bug(message: string): void
 }
 
-/** A way to a sender that can be lost and opened again. */
+/** A connection to a sender. If it is lost, another one can be opened. */
 export interface Link {
   commands: Omit<SenderLink, 'drain'>
   drain(): Promise<void>
@@ -64,7 +64,7 @@ export interface SendersOptions {
 }
 
 const CHECK_MS = 2_000
-/** A sender that has work and stays silent for this many checks is replaced. */
+/** A sender that has work and does not respond to this many checks in a row is replaced. */
 const SILENT_CHECKS = 5
 /** A sender that is lost sooner than this is opened again only after a pause, which doubles each time; otherwise at once. */
 const STABLE_MS = 10_000
@@ -103,7 +103,7 @@ export class Senders {
     sender?.forget(destinationId)
   }
 
-  /** Waits a moment for requests in flight; the rest end as `aborted`. */
+  /** Waits a moment for requests in flight; the others end as `aborted`. */
   async close(): Promise<void> {
     clearInterval(this.#check)
     await Promise.all(this.#senders.map((sender) => sender.close()))
@@ -175,7 +175,7 @@ class ReplaceableSender {
     if (health === undefined) return
     this.#silentChecks = health.isHeard || this.#units.size === 0 ? 0 : this.#silentChecks + 1
     if (this.#silentChecks < SILENT_CHECKS) health.ping()
-    else health.kill(new Error(`${this.#name} has work and did not respond`))
+    else health.kill(new Error(`${this.#name} has work but does not respond`))
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-// The main thread's side of a sender in a thread of its own. Commands of one turn of the event loop go into one packet.
+// The main thread's connection to a sender thread. All commands of one turn of the event loop go into one packet.
 
 import { Worker } from 'node:worker_threads'
 import { type Packet, PacketReader, PacketWriter } from './packet.ts'
@@ -18,7 +18,7 @@ export interface ThreadEvents extends SenderReports {
   lost(error: Error): void
 }
 
-/** How long a thread that was asked to drain may take beyond its grace. */
+/** How much longer than its grace period a thread may take to drain. */
 const DRAIN_LIMIT_MS = 1_000
 
 export class ThreadLink implements Link {

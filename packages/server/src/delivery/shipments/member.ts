@@ -1,5 +1,5 @@
-// One message of a unit, and the stored messages that it belongs to. A message is not parsed here: its sender builds the JSON that is sent.
-// Only who listens to attempts, or deletes users, reads fields of a message, and then its segment is parsed once more.
+// One message of a unit, and the stored messages that it belongs to. A message is usually not parsed here: its sender builds the JSON that
+// is sent. Only listeners to attempts, and deletion requests, read fields of a message; its segment is then parsed once more.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../../outbound/outbound-message.ts'

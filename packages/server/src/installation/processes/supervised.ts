@@ -1,14 +1,14 @@
-// A process that a supervisor started: what it was told, and its side of the messages between the two. It sends heartbeats, reports its
-// metrics when it is asked, and asks for the metrics of all processes. supervisor.ts has the other side.
+// The part of a supervised process that talks to its supervisor. It reads its assignment, sends heartbeats, reports its metrics when it is
+// asked, and asks for the metrics of all processes. supervisor.ts is the other side.
 
 import cluster from 'node:cluster'
 import { withTimeout } from '../../timing/with-timeout.ts'
 
-/** Internal: how the supervisor tells a process what it is. */
+/** Internal: the supervisor passes the assignment to a process in this variable. */
 export const ASSIGNMENT_VARIABLE = 'SWITCHYARD_ASSIGNMENT'
 
 export interface Assignment {
-  /** From 1. A process that replaces another one has its index. */
+  /** From 1. A process that replaces another one gets the same index. */
   index: number
   /** Differs from the setting if that is 0 and a port has been picked. */
   port: number
@@ -25,7 +25,7 @@ export type ProcessMessage =
 export interface Supervised extends Assignment {
   /** Returns a function that gets the metrics of all processes, or null if the supervisor does not answer. `own` are those of this process. */
   combineMetrics(own: () => Promise<string>): () => Promise<string | null>
-  /** Called if the supervisor has ended, so that nobody would stop this process. */
+  /** Called if the supervisor has ended. The process must then stop by itself. */
   onOrphaned(listener: () => void): void
 }
 
@@ -38,7 +38,7 @@ export function connectToSupervisor(): Supervised | null {
   const { worker } = cluster
   const given = process.env[ASSIGNMENT_VARIABLE]
   if (worker === undefined || given === undefined) return null
-  // Processes and threads started from here are none of the supervisor's.
+  // Processes and threads that this process starts are not supervised, so they must not inherit it.
   delete process.env[ASSIGNMENT_VARIABLE]
   const waiting = new Map<number, (text: string | null) => void>()
   let requests = 0

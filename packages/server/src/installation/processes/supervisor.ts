@@ -21,7 +21,7 @@ export interface SupervisorOptions {
 const LIMITS = {
   /** A process that has sent no heartbeat for this long is killed and replaced. */
   hungMs: 30_000,
-  /** A process that is loading its code on a busy machine has this much longer. */
+  /** Additional time for a process that is still loading its code, which takes long on a busy machine. */
   loadMs: 30_000,
   /** Each process stops within 9 seconds by itself, and the documentation promises 10 for all. */
   stopMs: 9_500,
@@ -40,7 +40,7 @@ interface Slot {
   /** When it began to listen; null before. */
   readySinceMs: number | null
   missedHeartbeats: number
-  /** How often in a row the process of this slot ended soon. */
+  /** How often in a row the process of this slot ended soon after its start. */
   failures: number
   startAtMs: number
 }
@@ -102,7 +102,7 @@ class Supervisor {
       if (this.#stopping !== 'no' || slot.worker !== null || slot.startAtMs > now) continue
       const isAnyReady = this.#ready.length > 0
       if (!isAnyReady && this.#slots.some(({ worker }) => worker !== null)) return
-      // As long as one process has it, the port that node:cluster picked for 0 is found by asking for 0 again.
+      // While a process listens, port 0 means the port that node:cluster picked for that process. When none listens, the port must be given.
       if (!isAnyReady) this.#port = this.#boundPort ?? this.#port
       this.#start(slot)
     }
@@ -128,7 +128,7 @@ class Supervisor {
 
   #listening(slot: Slot, port: number): void {
     this.#boundPort ??= port
-    // All others ended between its start and now, so 0 gave it another port. The next one is told which.
+    // All other processes ended after this one was started, so port 0 gave it a different port. Its replacement is given the right one.
     if (port !== this.#boundPort) slot.worker?.process.kill('SIGKILL')
     if (slot.readySinceMs !== null || port !== this.#boundPort) return
     slot.readySinceMs = performance.now()
@@ -167,7 +167,7 @@ class Supervisor {
     this.#startDue()
   }
 
-  /** Counts heartbeats in its own ticks, so that it does not kill every process after it was suspended itself. */
+  /** Counts missed heartbeats instead of comparing times, so that it does not kill every process after it was suspended itself. */
   #tick(): void {
     for (const slot of this.#slots) {
       if (slot.worker === null || this.#stopping !== 'no') continue
@@ -183,7 +183,7 @@ class Supervisor {
     slot.missedHeartbeats = 0
     if (message.kind === 'metrics') {
       if (message.text === null) return
-      // A late answer is the most recent one, too.
+      // Also used if the answer is late: it is still the most recent one.
       this.#sums.update(slot.index, message.text)
       if (this.#answers?.request === message.request) this.#answers.indexes.add(slot.index)
       this.#answers?.check()
@@ -260,8 +260,8 @@ function send(worker: Worker | null, message: ProcessMessage): void {
 }
 
 /**
- * When a process is killed, node:cluster forgets the connection that it was just passing to it, but keeps it open: the client would wait
- * until its own timeout. So connections are noted until the process has confirmed them, and the others are closed when it ends.
+ * If a process is killed while node:cluster passes a connection to it, node:cluster neither closes that connection nor passes it to another
+ * process: the client would wait until its own timeout. So connections are remembered until the process has confirmed them. When the process ends, the unconfirmed ones are closed.
  * This relies on messages of node:cluster that are not documented. If they change, connections are no longer closed here, and nothing else.
  */
 function closeUnclaimedConnections({ process: child }: Worker): void {

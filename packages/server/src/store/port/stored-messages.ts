@@ -22,7 +22,7 @@ export function writeStoredBody(body: StoredBody): Buffer {
 /** What is known of a segment without reading its body. */
 export type SegmentAbout = Pick<SegmentContent, 'sourceId' | 'receivedAtMs' | 'ip' | 'browser' | 'trace'>
 
-/** The messages of a segment as they are stored. They are parsed only when someone asks for them: usually that is a sender, in its own thread. */
+/** The messages of a segment as they are stored. They are parsed only when they are needed, usually in a sender thread. */
 export class SegmentBody {
   readonly about: SegmentAbout
   readonly bytes: Uint8Array
@@ -52,7 +52,7 @@ export class SegmentBody {
     return this.#content
   }
 
-  /** Drops the parsed messages. While messages wait, the garbage collector would copy their objects repeatedly; bytes it leaves alone. */
+  /** Drops the parsed messages. While messages wait, the garbage collector would copy their objects repeatedly, but it does not copy bytes. */
   forgetParsed(): void {
     this.#content = null
   }

@@ -339,7 +339,7 @@ class Postgres implements PostgresStore {
     for (const work of each) await work().catch((error: unknown) => this.#reportError(error))
   }
 
-  /** Another node may have released work. A poll that is in flight may have missed it, so then the next interval polls again. */
+  /** Another node may have released work. A poll that is already running may have missed it; in that case the next interval polls again. */
   #pollAtOnce(): void {
     this.#claiming.forgetPositions()
     this.#pollNotBefore = 0

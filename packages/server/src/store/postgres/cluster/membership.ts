@@ -201,7 +201,7 @@ export class Membership {
   start(listeners: MembershipListeners): void {
     this.#on = listeners
     this.#timer = setInterval(() => void this.heartbeat().catch(() => {}), HEARTBEAT_MS).unref()
-    // Tells the others that this node has its lock, and decides about the locks that were free when it joined.
+    // Tells the other nodes that this node has its lock, and checks again the locks that were free when it joined.
     this.#renewAndDeclare().catch(() => {})
   }
 
@@ -301,7 +301,7 @@ export class Membership {
     const { rows } = await this.#heartbeatDatabase.query<{ alive: number; now_ms: number; run: string; locked: boolean; nodes: NodeRow[] }>(
       {
         name: 'heartbeat',
-        // It takes the lock unless this session has it already. A session can take a lock twice, so it must not just try.
+        // Takes the lock unless this session already has it. The check is needed because a session can take the same lock twice.
         text: `WITH locks AS MATERIALIZED (${HELD_LOCKS}), me AS (UPDATE nodes SET expires_at = ${leaseEnd('$4')}, doc = $3 WHERE num = $1 AND holder = $2 RETURNING num)
           SELECT (SELECT count(*)::integer FROM me) AS alive, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
             ${SERVER_RUN} AS run,
@@ -361,7 +361,7 @@ export class Membership {
     if (lapses === this.#leaseExpiries) for (const listener of this.#listeners) listener()
   }
 
-  /** Looks for locks that are free, and checks them again when it can be decided about them, which is before the next heartbeat. */
+  /** Looks for free locks. A free lock is checked again after LOCK_FREE_MS, which is before the next regular heartbeat. */
   #watchLocks(nodes: readonly NodeRow[], run: string): void {
     const now = performance.now()
     const locks = nodes.map(({ holder, expiresAtMs, hasLock, doc }) => ({
@@ -388,14 +388,14 @@ export class Membership {
   async #declareOthersDead(): Promise<void> {
     const ended = this.#ended.splice(0)
     for (const lock of ended) await this.#releaseEnded(lock)
-    // Reads which nodes are left, so that what was released is found at once.
+    // Reads the remaining nodes, so that the released work is found at once.
     if (ended.length > 0) await this.#renewOnce()
     await this.#declareExpiredDead()
   }
 
   /**
    * Releases what the node held, if its lock is still free and it has sent no heartbeat since. Its row stays until its lease expires:
-   * should the process live after all, it may send until then, and deletion requests must wait for it.
+   * if the process is still running after all, it may send until then, and deletion requests must wait for it.
    */
   async #releaseEnded({ holder, expiresAtMs }: NodeLock): Promise<void> {
     await this.#database.transaction(async (ask) => {

@@ -131,7 +131,7 @@ test('what a node held is released long before its lease expires if its session 
   await database.query('UPDATE switchyard.nodes SET expires_at = now() WHERE num = $1', [num])
   assert.equal(await other.membership.isVersionConfirmed(version), true)
 
-  // If the process lives after all, it cannot settle what others have, and continues as a new node.
+  // If the process is still running after all, it cannot settle what others took over, and continues as a new node.
   await assert.rejects(ended.delivery.settle(settlementOf([held.shipment], 'delivered')), ClaimLost)
   delete (ended.membership as { heartbeat?: unknown }).heartbeat
   await ended.membership.heartbeat()
@@ -159,7 +159,7 @@ test('a node whose session was terminated opens another, takes its lock again an
       'it has its lock again',
     )
   }
-  // The other node joins only now: on a machine that is too busy, it could have released the living node before.
+  // The other node joins only now: on a very busy machine, it could have released the work of the running node before.
   const other = await node('other')
   await register(500, await serverRun())
   await until(() => isReleased(500), Boolean, 'the node without a process is released')
@@ -182,7 +182,7 @@ test('a free lock means nothing for a node that took none, or took it before the
   await database.query('DELETE FROM switchyard.nodes')
 })
 
-test('a node whose own session broke ignores free locks for a lease: whatever broke it may have broken those of others', async () => {
+test('a node whose own session broke ignores free locks for a lease: the same cause may have broken the sessions of others', async () => {
   const own = await createDatabase()
   try {
     const one = await node('one', own, SHORT_LEASE_MS)

@@ -1,12 +1,12 @@
 // Notices that the process of a node has ended, without waiting for its lease. The session that sends a node's heartbeats also holds an
 // advisory lock, whose number is the node's holder id. If the process ends, even by kill -9, the server closes its sessions and
-// the lock is free. If the machine or its network vanishes, the session stays open on the server, and only the lease says that the node is dead.
+// the lock is free. If the machine or its network fails, the session stays open on the server, and only the lease says that the node is dead.
 //
-// A free lock alone proves nothing: a living node may have lost its session and be opening another. So the lock must stay free for
+// A free lock alone proves nothing: a running node may have lost its session and be opening another. So the lock must stay free for
 // LOCK_FREE_MS without a heartbeat of the node. And it must have been taken since the server was started, because a server that
 // was restarted, or promoted, has no locks at all.
 
-/** Opening a session and sending a heartbeat takes a living node a few round trips. Longer than that, and short enough for a takeover within 2 s. */
+/** Longer than a running node needs to open a session and send a heartbeat, which are a few round trips, and short enough for a takeover within 2 s. */
 export const LOCK_FREE_MS = 700
 
 /** Identifies a run of the server. The standby that replaces it has another start time. */
@@ -40,7 +40,7 @@ export class FreeLocks {
     })
   }
 
-  /** How long after this time it can be decided about the next free lock; undefined if there is none. */
+  /** How long after this time the next free lock will have been free for LOCK_FREE_MS; undefined if none is free. */
   nextMs(now: number): number | undefined {
     const waits = [...this.#free.values()].map(({ since }) => Math.max(0, since + LOCK_FREE_MS - now))
     return waits.length === 0 ? undefined : Math.min(...waits)
