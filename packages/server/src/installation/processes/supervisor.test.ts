@@ -154,6 +154,23 @@ suite('a supervisor', { concurrency: 2 }, () => {
     assert.match(program.stdout(), /^listens on \d+\n$/)
   })
 
+  test('failed messages to processes, and late messages of those that have ended, change nothing', async (t) => {
+    const program = await start(t)
+    await program.complete()
+    process.kill(program.pids().get(2) as number, 'SIGKILL')
+    await program.complete(2)
+    const before = program.pids()
+    for (let nth = 1; nth <= 2; nth++) {
+      program.kill('SIGUSR2')
+      await program.until('it has repeated them', () => program.log().filter(({ msg }) => msg === 'repeated').length === nth)
+    }
+    const answers = [await program.ask(), await program.ask()]
+    assert.deepEqual(new Map(answers.map(({ index, pid }) => [index, pid])), before)
+    program.kill('SIGTERM')
+    assert.equal((await program.ended).code, 0)
+    assert.deepEqual(program.pids(), before)
+  })
+
   test('a process that ends again and again is replaced after growing delays', async (t) => {
     const program = await start(t)
     await program.complete()

@@ -115,11 +115,16 @@ class Supervisor {
     slot.worker = worker
     slot.missedHeartbeats = -this.#limits.loadMs / HEARTBEAT_MS
     this.#log.info({ child: slot.index, pid: worker.process.pid }, 'started a process')
-    worker.on('message', (message: ProcessMessage) => this.#receive(slot, message))
-    worker.on('listening', ({ port }) => this.#listening(slot, port))
+    // What a process has sent may be read after its exit was reported, when its place is free or has another process.
+    worker.on('message', (message: ProcessMessage) => {
+      if (slot.worker === worker) this.#receive(slot, message)
+    })
+    worker.on('listening', ({ port }) => {
+      if (slot.worker === worker) this.#listening(slot, port)
+    })
     worker.once('exit', (code, signal) => this.#ended(slot, worker, code, signal))
-    // The process could not be started at all, so there is no exit.
-    worker.once('error', (err) => {
+    // If the process could not be started at all, there is no exit. Other errors, such as a message to a process that is ending, are followed by one.
+    worker.on('error', (err) => {
       if (worker.process.pid !== undefined) return
       this.#log.error({ child: slot.index, err }, 'a process could not be started')
       this.#ended(slot, worker, 1, null)
