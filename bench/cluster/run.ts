@@ -1,5 +1,5 @@
 // Entry of the cluster benchmark: the service on PostgreSQL with one to four nodes, against graphile-worker on the
-// same server in the same run, what an event and a claim cost, and how soon the work of a killed node is delivered. It writes into the repository only the file that --markdown names.
+// same server in the same run; the cost of an event and of a claim; and the time until the work of a killed node is delivered. It writes into the repository only the file that --markdown names.
 
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

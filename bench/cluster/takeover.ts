@@ -16,7 +16,7 @@ export interface TakeoverRun {
   byOtherMs: number
 }
 
-/** By then the node has told the others that it holds its lock, so that they can notice its end. */
+/** By then the node has told the others that it holds its lock, so that they can notice when it has ended. */
 const SETTLED_MS = 2_500
 const LIMIT_MS = 60_000
 

@@ -12,7 +12,7 @@ import { requireAll, type Traffic } from './traffic.ts'
 
 export type BacklogKind = 'stored' | 'pending'
 
-/** A SQLite store in a folder, or a PostgreSQL store on a server of its own. */
+/** A SQLite store in a folder, or a PostgreSQL store on a separate server. */
 export interface StorePlace {
   folder: string
   start(): Promise<Service>

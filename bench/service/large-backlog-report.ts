@@ -66,30 +66,30 @@ function ratiosToEmpty({ cost, backlog }: LargeBacklogRun): Spread | undefined {
 }
 
 export function backlogTargets(run: LargeBacklogRun): PerformanceTarget[] {
-  const beside = `${numberText(run.backlog.events, 0)} pending on ${run.store}`
+  const backlogText = `${numberText(run.backlog.events, 0)} pending on ${run.store}`
   const ratio = ratiosToEmpty(run)
   const complaints = [...new Set(run.cost.flatMap((round) => [...round.values()].flatMap((each) => each.complaints)))]
   const killed = run.starts && spreadOf(run.starts.killedMs)
   return [
     {
-      what: `CPU per event for a healthy destination beside ${beside}`,
+      what: `CPU per event for a healthy destination with ${backlogText}`,
       needed: `≤ ${COST_FACTOR} × an empty store`,
       measured: ratio ? [`${spreadText(ratio, 2)} ×`, ...complaints].join(', ') : 'not run',
       isMet: ratio && ratio.median <= COST_FACTOR && complaints.length === 0,
     },
     {
-      what: `start after kill -9 with ${beside}`,
+      what: `start after kill -9 with ${backlogText}`,
       needed: `≤ ${START_MS / 1_000} s`,
       measured: killed ? `${spreadText(killed, 0)} ms` : 'not run',
       isMet: killed && killed.median <= START_MS,
     },
     pagesTarget(
-      `every page of the dashboard with ${beside}`,
+      `every page of the dashboard with ${backlogText}`,
       PAGE_MS,
       run.pages.filter(({ isSearch }) => !isSearch),
     ),
     pagesTarget(
-      `a search through the messages with ${beside}`,
+      `a search through the messages with ${backlogText}`,
       SEARCH_MS,
       run.pages.filter(({ isSearch }) => isSearch),
     ),

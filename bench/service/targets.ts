@@ -249,6 +249,6 @@ function startTarget(starts: StartTimes | undefined): PerformanceTarget {
 
 function saturatedTarget(rounds: ProgramRound<SaturatedRun>[]): PerformanceTarget {
   const ratio = spreadOf(rounds.flatMap((round) => round.get('service')?.ratio ?? []))
-  const needed = `≥ ${SATURATED_FACTOR} × of what it gets alone`
+  const needed = `≥ ${SATURATED_FACTOR} × what it gets without ingest`
   return ratioTarget('deliveries to a healthy destination while ingest is saturated', needed, SATURATED_FACTOR, ratio, complaintsOf(rounds))
 }

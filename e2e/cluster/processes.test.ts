@@ -54,7 +54,7 @@ function pidsOf(service: Service): Map<number, number> {
   return new Map(started.map((line) => [line['child'] as number, line['pid'] as number]))
 }
 
-/** On a connection of its own, so that calls reach all processes in turn. */
+/** Uses a new connection for each call, so that calls reach all processes in turn. */
 function callAlone(service: Service, path: string, init: { method?: string; body?: string } = {}): Promise<Response> {
   const authorization = path.startsWith('/v1/') ? `Basic ${btoa(`${service.writeKey}:`)}` : `Bearer ${service.token}`
   return fetch(`${service.url}${path}`, { ...init, headers: { authorization, connection: 'close' } })
@@ -77,7 +77,7 @@ async function sendAlone(service: Service, messageId: string): Promise<void> {
   assert.equal(response.status, 200, await response.text())
 }
 
-/** Tries again whatever was not acknowledged, like a client. */
+/** Like a client, sends again what was not acknowledged. */
 async function retrying<T>(sender: Sender, work: () => Promise<T>): Promise<T> {
   const timer = setInterval(() => sender.resume(), 100)
   try {

@@ -1,4 +1,4 @@
-// A store with many deliveries pending for a dead destination, beside an empty one: the CPU time of an event for a healthy destination, the time from
+// Compares a store with many deliveries pending for a dead destination with an empty store: the CPU time of an event for a healthy destination, the time from
 // kill -9 to ready, the response times of the dashboard's requests, the size of the store and the memory of the service.
 
 import { existsSync, mkdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs'

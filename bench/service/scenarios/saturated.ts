@@ -1,5 +1,5 @@
 // Delivery while ingest is saturated: how many events per second a healthy destination gets while 16 connections send large batches
-// as fast as they are acknowledged, compared with what it gets alone, when a backlog of the same size of batches is delivered and nothing is sent.
+// as fast as they are acknowledged, compared with the rate at which a backlog of such batches is delivered while nothing is sent.
 
 import { MAX_EVENTS_PER_REQUEST } from '../events.ts'
 import { nowMs } from '../http-message.ts'

@@ -29,7 +29,7 @@ function add(queue: Queue, json: string): void {
 }
 
 function textOf(batch: Batch): string {
-  // Room on both sides, with the byte that stands for the usual end of a message.
+  // Room on both sides, filled with the byte that replaces the usual end of a message.
   const into = new Uint8Array(jsonBytes(batch) + 20).fill(1)
   writeJson(batch, into, 10)
   assert.deepEqual([...into.slice(0, 10), ...into.slice(-10)], Array(20).fill(1))

@@ -63,7 +63,7 @@ test('if the receiver becomes slow, the result changes after a few requests', ()
   assert.equal(watch(...slowed, SLOW_RECEIVER, SLOW_RECEIVER, SLOW_RECEIVER, SLOW_RECEIVER), false)
 })
 
-test('while a watched request gets no answer, the lane waits for the receiver and not for ingest', () => {
+test('while the measured request gets no answer, the lane does not count as slowed down', () => {
   const used = { turns: 0, busyMs: 0, nowMs: 0 }
   const slowdown = new Slowdown({
     get used() {
@@ -87,7 +87,7 @@ test('while a watched request gets no answer, the lane waits for the receiver an
   pass(40)
   assert.equal(slowdown.isSlowed, false)
   slowdown.answered(hanging)
-  assert.equal(slowdown.isSlowed, true, 'one request does not decide')
+  assert.equal(slowdown.isSlowed, true, 'one request is not enough')
 })
 
 const DESTINATION: Destination = {
@@ -110,7 +110,7 @@ const DESTINATION: Destination = {
   createdAtMs: 0,
 }
 
-/** A claim of one message of which the store has more. */
+/** A claim of one message. The store has more. */
 function claimOf(id: number): Claim {
   const part = { origin: id, segment: id, indexes: [0] }
   const shipment = {
@@ -130,7 +130,7 @@ function claimOf(id: number): Claim {
   return { shipments: [{ shipment, bodies, bytes: 100 }], moreFresh: true, nextRetryAtMs: null }
 }
 
-test('a message that cannot be sent does not end the judgement of whether ingest slows the lane down', async () => {
+test('after a message that cannot be sent, the lane still measures whether ingest slows it down', async () => {
   const started: Work[] = []
   const needs: string[] = []
   const ingest = { turns: 0, busyMs: 0, nowMs: 0 }

@@ -10,7 +10,7 @@ type Used = IngestPacing['used']
 const SLOWED_SCORE = 2
 const MAX_SCORE = 6
 const SLOWED_FROM = 3
-/** A receiver that has not answered after this many turns is slow itself or hangs. Until it answers, the lane is not slowed down by ingest. */
+/** A receiver that has not answered after this many turns is slow or hangs. Until it answers, the lane does not count as slowed down by ingest. */
 const MAX_WATCHED_TURNS = 20
 
 export class Slowdown {

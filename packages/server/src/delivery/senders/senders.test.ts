@@ -291,7 +291,7 @@ test('when senders are closed, requests in flight end as aborted, and later ones
   assert.equal(await reasonOf(send(senders, destination, contentOf(1), [0])), 'aborted')
 })
 
-test('a sender that fails while it is being closed is closed nevertheless', async (t) => {
+test('close() resolves even if a sender fails while it is being closed', async (t) => {
   const hanging = await hangingReceiver(t)
   const senders = openSenderThreads(1, OPTIONS, { program: FAILING })
   const sent = send(senders, destinationOf([`${hanging.url}/throw-at-the-end`]), contentOf(1), [0])

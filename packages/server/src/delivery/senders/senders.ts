@@ -252,10 +252,10 @@ class ReplaceableSender {
     unit?.work.unsendable(why)
   }
 
-  /** Ends a unit that cannot be given to a sender: after the pause, or a lane would use up an attempt of all its messages during it. */
+  /** Ends a unit that cannot be given to a sender. Waits for the end of the pause; otherwise a lane would use up an attempt of every message during the pause. */
   #failLater(number: number): void {
     if (this.#isClosed) return queueMicrotask(() => this.#fail(number, 'aborted'))
-    // A timer may end up to a millisecond early.
+    // A timer may fire up to a millisecond early.
     setTimeout(() => this.#fail(number, 'sender_lost'), Math.ceil(this.#pausedUntilMs - performance.now()) + 1).unref()
   }
 

@@ -59,14 +59,14 @@ export class ThreadLink implements Link {
     this.#worker.on('error', (error) => {
       cause = error as Error
     })
-    // Follows every error, after the last reports of the thread.
+    // The exit event follows every error, after the last reports of the thread.
     this.#worker.on('exit', (code) => this.#lose(cause ?? new Error(`a sender thread ended unexpectedly, with code ${code}`)))
   }
 
   async drain(): Promise<void> {
     if (this.#isEnding) return
     this.#send()
-    // Not once() of node:events, which rejects if the thread fails before it has ended.
+    // once() of node:events cannot be used here: it rejects if the thread fails before it has ended.
     const exited = new Promise((resolve) => this.#worker.once('exit', resolve))
     this.#isEnding = true
     this.#worker.postMessage('drain', [])

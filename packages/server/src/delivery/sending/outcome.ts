@@ -36,7 +36,7 @@ export interface Outcome {
 
 export const RESPONSE_START_BYTES = 4_096
 
-/** Whether the service itself caused the failure, so that it says nothing about the receiver. */
+/** Whether the service itself caused the failure. Such a failure must not count against the receiver. */
 export function isOwnFault({ reason }: Outcome): boolean {
   return reason === 'internal_error' || reason === 'sender_lost'
 }

@@ -75,7 +75,7 @@ export class Member {
     return this.content.json(this.index)
   }
 
-  /** The fields that say whose message it is. */
+  /** The fields that identify the user of the message. */
   get owner(): JsonObject {
     const { type, userId, previousId } = this.content.item(this.index)
     return { type, userId, previousId }

@@ -32,7 +32,7 @@ export function webhookRequest(
   return { headers, body }
 }
 
-// What all requests to a destination share is cached with the destination, because a changed destination is a new object.
+// Parts that are the same in all requests to a destination are cached by the destination object. A changed destination is a new object.
 const headersOf = new WeakMap<Destination, readonly string[]>()
 const signers = new WeakMap<Destination, (webhook: StandardWebhook) => StandardWebhookHeaders>()
 

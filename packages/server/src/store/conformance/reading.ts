@@ -194,7 +194,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     )
   })
 
-  test('pending deliveries of a time range are listed without those before it, however many', async () => {
+  test('a list of pending deliveries in a time range leaves out any number of older ones', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     for (let nth = 0; nth < 120; nth++) await accept(store(), sourceId, [track(`old-${nth}`)], [destinationId])
     const filter = { state: 'pending', fromMs: await quietMoment() } as const

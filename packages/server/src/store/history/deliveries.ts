@@ -40,7 +40,7 @@ const MAX_STEP_OF_ATTEMPTS = 500
 const BYTES_AT_ONCE = 1024 * 1024
 /** The number of parts of shipments whose segments are read at once. */
 const PARTS_AT_ONCE = 2_000
-/** Deliveries that are in memory at once if their messages have to be looked at. Few at first, because they may fill the page. */
+/** The number of deliveries in memory at once if their messages have to be read. Few at first, because they may fill the page. */
 const FIRST_DELIVERIES = 500
 const MAX_DELIVERIES = 20_000
 /** The cursor of the first page after the pending deliveries. */

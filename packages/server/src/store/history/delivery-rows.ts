@@ -51,7 +51,7 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginR
   firstPending(destination: Id | null): PendingPlace
   /**
    * Reads shipments from a position on, some at a time. The order is stable: claiming or releasing a shipment does not change its position. Shipments
-   * that were never attempted and are older than `first` may be left out; their row ids are in the order of time.
+   * that were never attempted and are older than `first` may be left out, because their row ids are in the order of time.
    */
   pending(destination: Id | null, from: PendingPlace, first: Id): AsyncIterable<readonly PendingRow<Id>[]>
   /** Newest first, with row ids from `first` to `last`. */

@@ -54,7 +54,7 @@ export interface ReadSegment<Id extends RowId> extends SegmentRow<Id> {
   bytes: number
 }
 
-/** `wantedIn` returns the indexes of the messages that are needed, if it knows them: the others may be null, because parsing a large body is slow. */
+/** `wantedIn` returns the indexes of the messages that are needed, if they are known. The other messages may be null, because parsing a large body is slow. */
 export async function* readSegments<Id extends RowId>(
   rows: SegmentRows<Id>,
   ids: readonly Id[],

@@ -1,5 +1,5 @@
-// Finds what JSON.parse does not report: the number of bytes of each item of a batch, and how deeply it is nested. And parses only some of the
-// items. It makes one pass over the raw bytes of a body that is known to be valid JSON, without recursion, because the nesting may be deep.
+// Finds what JSON.parse does not report: the number of bytes of each item of a batch, and how deeply it is nested. It can also parse only some of
+// the items. It makes one pass over the raw bytes of a body that is known to be valid JSON, without recursion, because the nesting may be deep.
 // It takes a third to a half of the time of JSON.parse, so small and flat bodies, which are the most common, are not scanned.
 
 /**
@@ -60,7 +60,7 @@ export function parseBatchItems(json: Uint8Array, wanted: ReadonlySet<number>): 
   const text = (start: number, end?: number): string =>
     Buffer.from(json.buffer, json.byteOffset, json.byteLength).toString('utf8', start, end)
   let batch: unknown[] | undefined
-  // The body without the items: they may be most of it.
+  // The body without its items, which may be most of it.
   let envelope = ''
   let copied = 0
   eachField(json, (at, isBatch) => {

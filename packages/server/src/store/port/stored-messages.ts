@@ -85,7 +85,7 @@ export function readStoredBody(
   }
 }
 
-/** To parse a body of 500 KB takes about 10 ms, half of it to collect the garbage. Small bodies are parsed faster than they are scanned. */
+/** Parsing a body of 500 KB takes about 10 ms, half of it for garbage collection. Parsing a small body is faster than scanning it. */
 const MIN_SCANNED_BYTES = 64 * 1024
 const OPEN_OBJECT = 0x7b
 

@@ -1,6 +1,6 @@
 // Notices that the process of a node has ended, without waiting for its lease. The session that sends a node's heartbeats also holds an
 // advisory lock, whose number is the node's holder id. If the process ends, even by kill -9, the server closes its sessions and
-// the lock is free. If the machine or its network fails, the session stays open on the server, and only the lease says that the node is dead.
+// the lock is free. If the machine or its network fails, the session stays open on the server, and only the expired lease shows that the node is dead.
 //
 // A free lock alone proves nothing: a running node may have lost its session and be opening another. So the lock must stay free for
 // LOCK_FREE_MS without a heartbeat of the node. And it must have been taken since the server was started, because a server that

@@ -35,7 +35,7 @@ export async function* walkPending(
   }
 }
 
-/** Yields the rows of one part, from a position on. In the first part, passes over rows older than `first`. */
+/** Yields the rows of one part, from a position on. In the first part, skips rows older than `first`. */
 function rowsOf(
   ask: Ask,
   destination: string | null,
