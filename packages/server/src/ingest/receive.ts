@@ -292,6 +292,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const { response } = exchange
     pacing.admit({
       bytes: bytes.length,
+      sender: () => sourceOf(basicUser(exchange.request.headers.authorization) ?? '')?.id ?? '',
       handle: () => receiveSafely(exchange, bytes),
       refuse: () => overloaded(exchange),
       onAnswered: (ended) => response.once('close', ended),

@@ -15,8 +15,9 @@ function paced() {
   const handled: string[] = []
   const refused: string[] = []
   const answer = new Map<string, () => void>()
-  const request = (name: string, { handleMs = 10, bytes = 1_000 } = {}): PacedRequest => ({
+  const request = (name: string, { handleMs = 10, bytes = 1_000, sender = name } = {}): PacedRequest => ({
     bytes,
+    sender: () => sender,
     handle: () => {
       nowMs += handleMs
       handled.push(`${name} at ${nowMs}`)
@@ -121,4 +122,20 @@ test('a request that has waited for five seconds is refused, and so are requests
   admit(request('d', { bytes: 32 * MB }))
   run(10_000)
   assert.deepEqual([handled.slice(1), pacing.state.refused], [['d at 10010'], 2])
+})
+
+test('one sender, or all unknown ones together, may use half of the queue, so that the requests of others are not refused', () => {
+  const { pacing, admit, request, handled, refused, run } = paced()
+  pacing.report('dst', 'behind')
+  const batches = Array.from({ length: 40 }, (_, at) => request(`batch ${at}`, { sender: '', bytes: MB, handleMs: 0 }))
+  const calls = Array.from({ length: 2_600 }, (_, at) => request(`call ${at}`, { sender: 'src_1', bytes: 100, handleMs: 0 }))
+  admit(...batches, ...calls)
+  assert.deepEqual([refused.length, refused[0], refused.at(-1)], [24 + 100, 'batch 16 at 0', 'call 2599 at 0'])
+  admit(request('other', { bytes: MB }))
+  assert.equal(refused.length, 124)
+  run(1_000)
+  assert.deepEqual([handled.length, handled.at(-1)], [16 + 2_500 + 1, 'other at 10'])
+  // Nothing of the shares is left.
+  admit(...batches.slice(0, 16))
+  assert.equal(refused.length, 124)
 })

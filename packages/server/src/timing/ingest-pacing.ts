@@ -2,7 +2,8 @@
 // work that is still in the store, requests are handled at once, and this costs nothing. If one does, ingest handles requests for a few
 // milliseconds per turn of the event loop. If a lane also falls behind because of ingest, ingest works at most 40 % of the time: after each turn it
 // waits until the store has committed, and then for 1.5 times as long as turn and commit took. Clients notice this as slower answers. Invariants: requests are handled in the order in
-// which they arrived; each is handled or refused within seconds; the requests that wait are bounded in number and bytes. A lane that is blocked, or
+// which they arrived; each is handled or refused within seconds; the requests that wait are bounded in number and bytes, in total and for each
+// source, so that neither one source nor requests without a known write key cause requests of others to be refused. A lane that is blocked, or
 // that waits for a slow receiver, must not report 'behind'.
 
 /**
@@ -20,6 +21,8 @@ export interface PacingTimers {
 /** A request that is to be handled. Either `handle` or `refuse` is called, now or later. */
 export interface PacedRequest {
   readonly bytes: number
+  /** The source that sends it, or '' if it is not known yet. */
+  sender(): string
   handle(): void
   /** Called instead of `handle` if the request would have to wait for too long. */
   refuse(): void
@@ -34,8 +37,15 @@ export interface PacingState {
   refused: number
 }
 
+/** The requests of one sender that wait. */
+interface Share {
+  requests: number
+  bytes: number
+}
+
 interface WaitingRequest {
   request: PacedRequest
+  sender: string
   sinceMs: number
 }
 
@@ -50,6 +60,8 @@ const MAX_PAUSE_MS = 250
 const MAX_DELAY_MS = 5_000
 const MAX_WAITING_BYTES = 32 * 1024 * 1024
 const MAX_WAITING = 5_000
+/** The part of both limits that one sender may use. */
+const MAX_SHARE = 1 / 2
 
 const SYSTEM: PacingTimers = {
   nowMs: () => performance.now(),
@@ -62,6 +74,8 @@ export class IngestPacing {
   #behind = 0
   #queue: WaitingRequest[] = []
   #queueBytes = 0
+  /** By sender. */
+  readonly #shares = new Map<string, Share>()
   #isScheduled = false
   #turns = 0
   #busyMs = 0
@@ -90,13 +104,14 @@ export class IngestPacing {
 
   admit(request: PacedRequest): void {
     if (this.#needs.size === 0 && this.#queue.length === 0) return request.handle()
-    if (this.#queue.length >= MAX_WAITING || this.#queueBytes + request.bytes > MAX_WAITING_BYTES) {
+    const sender = request.sender()
+    if (!this.#hasRoom(sender, request.bytes)) {
       this.#refused++
       return request.refuse()
     }
     if (this.#behind > 0) this.#delayed++
-    this.#queue.push({ request, sinceMs: this.#timers.nowMs() })
-    this.#queueBytes += request.bytes
+    this.#queue.push({ request, sender, sinceMs: this.#timers.nowMs() })
+    this.#count(sender, 1, request.bytes)
     if (this.#isScheduled) return
     this.#isScheduled = true
     this.#next(0)
@@ -118,6 +133,21 @@ export class IngestPacing {
     return { isActive: this.#behind > 0, delayed: this.#delayed, refused: this.#refused }
   }
 
+  #hasRoom(sender: string, bytes: number): boolean {
+    if (this.#queue.length >= MAX_WAITING || this.#queueBytes + bytes > MAX_WAITING_BYTES) return false
+    const share = this.#shares.get(sender)
+    return share === undefined || (share.requests < MAX_WAITING * MAX_SHARE && share.bytes + bytes <= MAX_WAITING_BYTES * MAX_SHARE)
+  }
+
+  #count(sender: string, requests: number, bytes: number): void {
+    this.#queueBytes += bytes
+    const share = this.#shares.get(sender) ?? { requests: 0, bytes: 0 }
+    share.requests += requests
+    share.bytes += bytes
+    if (share.requests === 0) this.#shares.delete(sender)
+    else this.#shares.set(sender, share)
+  }
+
   #useTurn(turn: number): void {
     // A pause has two timers: one starts after the store's answer, the other is the maximum. The timer that fires first ends the pause.
     if (turn !== this.#turns) return
@@ -130,8 +160,8 @@ export class IngestPacing {
       if (--unanswered === 0) this.#next((this.#timers.nowMs() - startMs) * PAUSE_FACTOR)
     }
     while (this.#queue.length > 0 && endMs - startMs < TURN_MS) {
-      const { request, sinceMs } = this.#queue.shift() as WaitingRequest
-      this.#queueBytes -= request.bytes
+      const { request, sender, sinceMs } = this.#queue.shift() as WaitingRequest
+      this.#count(sender, -1, -request.bytes)
       if (startMs - sinceMs > MAX_DELAY_MS) {
         this.#refused++
         request.refuse()
