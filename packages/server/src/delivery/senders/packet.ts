@@ -12,8 +12,9 @@ export interface Packet {
 }
 
 const MIN_BYTES = 64 * 1024
-/** More spare buffers than this are left to the garbage collector. */
+/** More spare buffers than this, and larger ones, are left to the garbage collector. A packet can be as large as all messages in memory. */
 const MAX_SPARE = 4
+const MAX_SPARE_BYTES = 4 * 1024 * 1024
 const NUMBER_BYTES = Float64Array.BYTES_PER_ELEMENT
 
 export class PacketWriter {
@@ -57,7 +58,7 @@ export class PacketWriter {
 
   /** Takes a buffer that came from the other side, to send it back with the next packet. */
   giveBack(buffer: ArrayBuffer): void {
-    if (this.#toReturn.length < MAX_SPARE) this.#toReturn.push(buffer)
+    if (this.#toReturn.length < MAX_SPARE && buffer.byteLength <= MAX_SPARE_BYTES) this.#toReturn.push(buffer)
   }
 
   /** Keeps buffers that came back. */

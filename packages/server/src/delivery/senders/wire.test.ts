@@ -146,3 +146,14 @@ test('a buffer that comes back is filled again, and more addresses than are reme
   }
   assert.deepEqual(received, expected)
 })
+
+test('a buffer that was large once is not kept', () => {
+  const writer = new PacketWriter()
+  for (const bytes of [8 * 1024 * 1024, 100]) {
+    writer.bytes(new Uint8Array(bytes))
+    writer.giveBack(writer.take().packet.buffer)
+  }
+  writer.number(1)
+  const { packet, transfer } = writer.take()
+  assert.deepEqual([packet.spare.map(({ byteLength }) => byteLength), transfer.length], [[64 * 1024], 2])
+})
