@@ -20,8 +20,7 @@ const MOST_GATHERED = 64
 const writer = new PacketWriter()
 let isFlushing = false
 let gathering: NodeJS.Timeout | undefined
-/** The number of requests in flight, and of outcomes that were not reported yet. */
-let inFlight = 0
+/** The number of reports that were not sent yet. */
 let gathered = 0
 const http = createHttpClient({ guard: createAddressGuard(guard), ca, closeGraceMs })
 const executor = new Executor(http, new ReportWriter(writer, onReport))
@@ -29,8 +28,7 @@ const executor = new Executor(http, new ReportWriter(writer, onReport))
 port.on('message', (packet: Packet | 'drain') => {
   if (packet === 'drain') return void drain()
   writer.keepSpare(packet.spare)
-  const { isPinged, started } = readCommands(new PacketReader(packet), executor)
-  inFlight += started
+  const isPinged = readCommands(new PacketReader(packet), executor)
   writer.giveBack(packet.buffer)
   if (isPinged) flushSoon()
 })
@@ -40,9 +38,8 @@ port.on('message', (packet: Packet | 'drain') => {
  * others will end very soon, and a packet for each outcome would cost more than everything else that is done for it.
  */
 function onReport(): void {
-  inFlight--
   gathered++
-  if (gathered >= Math.min(inFlight, MOST_GATHERED)) flushSoon()
+  if (gathered >= Math.min(http.inFlight, MOST_GATHERED)) flushSoon()
   else gathering ??= setTimeout(flush, GATHER_MS)
 }
 

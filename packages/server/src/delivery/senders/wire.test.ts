@@ -76,13 +76,8 @@ test('commands arrive in order and unchanged, also when buffers are reused', () 
           (...args: unknown[]): void =>
             void received.push([kind, ...structuredClone(args)])
         const link = { define: note('define'), forget: note('forget'), load: note('load'), start: note('start'), drop: note('drop') }
-        const { started, isPinged } = readCommands(pass(writer), link)
+        assert.equal(readCommands(pass(writer), link), false)
         assert.deepEqual(structuredClone(received), structuredClone(packet))
-        assert.equal(isPinged, false)
-        assert.equal(
-          started,
-          packet.reduce((sum, [kind, given]) => sum + (kind === 'start' ? given.urls.length : 0), 0),
-        )
         assert.ok(writer.isEmpty)
       }
     }),
@@ -121,7 +116,7 @@ test('a ping is noticed among other commands', () => {
   commands.ping()
   const ignore = (): void => undefined
   const link = { define: ignore, forget: ignore, load: ignore, start: ignore, drop: ignore }
-  assert.deepEqual(readCommands(pass(writer), link), { started: 0, isPinged: true })
+  assert.equal(readCommands(pass(writer), link), true)
 })
 
 test('a buffer that comes back is filled again, and more addresses than are remembered are still correct', () => {

@@ -87,17 +87,13 @@ export class CommandWriter implements Omit<SenderLink, 'drain'> {
   }
 }
 
-/** Carries out the commands of a packet. Returns the number of requests that were started, and whether an answer was asked for. */
-export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>): { started: number; isPinged: boolean } {
+/** Carries out the commands of a packet. Returns whether an answer was asked for. */
+export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>): boolean {
   let isPinged = false
-  let started = 0
   while (!from.isAtEnd) {
     const command = from.number()
-    if (command === START) {
-      const start = readStart(from)
-      started += start.urls.length
-      link.start(start)
-    } else if (command === LOAD) link.load(readLoad(from))
+    if (command === START) link.start(readStart(from))
+    else if (command === LOAD) link.load(readLoad(from))
     else if (command === DEFINE) link.define(from.number(), from.value() as Destination)
     else if (command === FORGET) link.forget(from.number())
     else if (command === PING) isPinged = true
@@ -108,7 +104,7 @@ export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>
       link.drop(key, isAll ? null : indexes)
     }
   }
-  return { started, isPinged }
+  return isPinged
 }
 
 function readLoad(from: PacketReader): Load {

@@ -26,6 +26,8 @@ export interface SendRequest {
 }
 
 export interface HttpClient {
+  /** The number of attempts without an outcome. */
+  readonly inFlight: number
   /** Calls `onOutcome` once, perhaps before it returns. A promise per attempt would cost more. */
   send(request: SendRequest, onOutcome: (outcome: Outcome) => void): void
   /** Waits up to closeGraceMs for attempts in flight, ends the rest as `aborted`, and closes all connections. */
@@ -97,6 +99,9 @@ export function createHttpClient({ guard, lookup, ca, now = Date.now, closeGrace
   }
 
   return {
+    get inFlight() {
+      return shared.underWay.size
+    },
     send(request, onOutcome) {
       const attempt = new Attempt(shared, request, onOutcome)
       if (closing !== undefined) return attempt.fail('aborted')
