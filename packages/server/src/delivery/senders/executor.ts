@@ -73,8 +73,11 @@ export class Executor implements SenderLink {
     const { unit, urls } = start
     const destination = this.#destinations.get(start.destination)
     const taken = this.#take(start.messages)
-    if (taken === 'deleted' || taken === 'unreadable') return this.#reports.unsendable(unit, taken)
+    const isUnsendable = taken === 'deleted' || taken === 'unreadable'
+    if (isUnsendable && start.messages.length === 2) return this.#reports.unsendable(unit, taken)
     try {
+      // The messages of a batch were read before. To end it as unsendable would lose the others.
+      if (isUnsendable) throw new Error(`a message of a batch is ${taken}`)
       if (taken instanceof Error) throw taken
       if (destination === undefined) throw new Error('the sender does not know the destination')
       this.#send(start, destination, taken)
