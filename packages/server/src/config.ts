@@ -140,7 +140,7 @@ export const SETTINGS = {
     fallback: null,
     usual: "each request's own Host header",
     sentence:
-      'The address that senders and browsers use, such as https://events.example.com. Set it if there is a proxy in front, especially one that terminates TLS.',
+      'The address that applications and browsers use, such as https://events.example.com. Set it if there is a proxy in front, especially one that terminates TLS.',
   }),
   metrics: setting<'auto' | 'open' | 'token' | 'off'>({
     variable: 'SWITCHYARD_METRICS',
