@@ -232,6 +232,27 @@ suite('a supervisor', { concurrency: 2 }, () => {
     assert.match(program.log().at(-1)?.msg ?? '', /3 in a row failed to start: giving up/)
   })
 
+  test('if Node.js cannot be started, the log says why, without the arguments of the process', async (t) => {
+    const program = await start(t, { executable: '/nonexistent/node' })
+    assert.equal((await program.ended).code, 1)
+    const line = program.log().find(({ msg }) => msg === 'a process could not be started')
+    assert.equal(line?.['reason'], 'spawn /nonexistent/node ENOENT')
+    assert.doesNotMatch(JSON.stringify(program.log()), /supervised-program|obstacle/)
+  })
+
+  test('if the system refuses to start another process, the others go on', async (t) => {
+    const program = await start(t)
+    await program.complete()
+    process.kill(program.pid, 'SIGUSR2')
+    process.kill(program.pids().get(2) as number, 'SIGKILL')
+    const refused = (): Line[] => program.log().filter(({ msg }) => msg === 'a process could not be started')
+    await program.until('two failed attempts', () => refused().length >= 2)
+    assert.match(String(refused()[0]?.['reason']), /E2BIG/)
+    assert.equal((await program.ask()).index, 1)
+    program.kill('SIGTERM')
+    assert.equal((await program.ended).code, 0)
+  })
+
   test('as long as a process is ready, one that cannot start is tried again', async (t) => {
     const program = await start(t, { limits: { failedStarts: 2 } })
     await program.complete()

@@ -110,7 +110,13 @@ class Supervisor {
 
   #start(slot: Slot): void {
     const assignment: Assignment = { index: slot.index, port: this.#port, announces: !this.#hasAnnounced }
-    const worker = cluster.fork({ [ASSIGNMENT_VARIABLE]: JSON.stringify(assignment) })
+    let worker: Worker
+    try {
+      worker = cluster.fork({ [ASSIGNMENT_VARIABLE]: JSON.stringify(assignment) })
+    } catch (error) {
+      // Thrown for example if there is not enough memory. Other reasons are reported by an event.
+      return this.#notStarted(slot, null, error as Error)
+    }
     closeUnclaimedConnections(worker)
     slot.worker = worker
     slot.missedHeartbeats = -this.#limits.loadMs / HEARTBEAT_MS
@@ -124,11 +130,15 @@ class Supervisor {
     })
     worker.once('exit', (code, signal) => this.#ended(slot, worker, code, signal))
     // If the process could not be started at all, there is no exit. Other errors, such as a message to a process that is ending, are followed by one.
-    worker.on('error', (err) => {
-      if (worker.process.pid !== undefined) return
-      this.#log.error({ child: slot.index, err }, 'a process could not be started')
-      this.#ended(slot, worker, 1, null)
+    worker.on('error', (error) => {
+      if (worker.process.pid === undefined) this.#notStarted(slot, worker, error)
     })
+  }
+
+  /** Logs only the message: the error also has the arguments of the process, and the connection string among them may contain a password. */
+  #notStarted(slot: Slot, worker: Worker | null, { message }: Error): void {
+    this.#log.error({ child: slot.index, reason: message }, 'a process could not be started')
+    this.#ended(slot, worker, 1, null)
   }
 
   #listening(slot: Slot, port: number): void {
@@ -143,7 +153,7 @@ class Supervisor {
     this.#startDue()
   }
 
-  #ended(slot: Slot, worker: Worker, code: number, signal: string | null): void {
+  #ended(slot: Slot, worker: Worker | null, code: number, signal: string | null): void {
     if (slot.worker !== worker) return
     const { readySinceMs } = slot
     slot.worker = null
