@@ -8,6 +8,7 @@
 // declares others dead only after it has itself sent heartbeats for a whole lease, so that after an outage of the server all nodes have
 // had time to come back. For the same reason, a node whose own session broke ignores the locks of others for a whole lease.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../../timing/clock.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
 import { WITH_HOLDERS } from '../messages/shipment-holders.ts'
@@ -20,6 +21,9 @@ import { FreeLocks, HELD_LOCKS, type NodeLock, SERVER_RUN } from './node-locks.t
 
 export const LEASE_MS = 10_000
 const HEARTBEAT_MS = 1_000
+/** How often, and how many times, a node tries to open a session in the place of one that broke. All of it takes less than LOCK_FREE_MS. */
+const RECONNECT_MS = 100
+const RECONNECT_TRIES = 6
 /** How often the schedule time is saved. */
 const SAVE_SCHEDULE_EVERY_MS = 5_000
 const SCHEDULE_SETTING = 'schedule_ms'
@@ -382,7 +386,14 @@ export class Membership {
     // If the session never had the lock, the next heartbeat is soon enough.
     if (!this.#notices.delete(LOCKED_IN)) return
     await this.#renewing?.catch(() => {})
-    await this.heartbeat().catch(() => {})
+    // A session that cannot be opened at first must not wait for the next heartbeat: by then, others would have decided.
+    for (let left = RECONNECT_TRIES; left > 0 && !this.#left; left--) {
+      try {
+        return await this.heartbeat()
+      } catch {
+        await sleep(RECONNECT_MS, undefined, { ref: false })
+      }
+    }
   }
 
   async #declareOthersDead(): Promise<void> {

@@ -170,6 +170,30 @@ test('a node whose session was terminated opens another, takes its lock again an
   await Promise.all([one.close(), other.close()])
 })
 
+test('a node that cannot open another session at once tries again before others conclude that its process has ended', async () => {
+  const one = await node('one')
+  const { holder } = one.membership
+  const triedAtMs: number[] = []
+  one.membership.heartbeat = () => {
+    triedAtMs.push(performance.now())
+    return Promise.reject(new Error('too many connections'))
+  }
+  await endSession(one)
+  // The heartbeats of every second alone are no more than two within this time.
+  await until(
+    async () => triedAtMs.some((atMs, nth) => (triedAtMs[nth + 2] ?? Number.POSITIVE_INFINITY) - atMs < LOCK_FREE_MS),
+    Boolean,
+    'it tries again',
+  )
+  delete (one.membership as { heartbeat?: unknown }).heartbeat
+  await until(
+    () => sessionOf(holder),
+    (pid) => pid !== undefined,
+    'it has its lock again',
+  )
+  await one.close()
+})
+
 test('a free lock means nothing for a node that took none, or took it before the server was restarted or replaced by its standby', async () => {
   await database.query('DELETE FROM switchyard.nodes')
   await register(501, null)
