@@ -199,6 +199,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
           startedAtMs,
           // The response of the receiver is part of the test result, on success too.
           keepAnswer: true,
+          limit: Number.POSITIVE_INFINITY,
           urls: urls.map((_, at) => at),
           // Its id is test-TIME, as in `about`.
           messages: [

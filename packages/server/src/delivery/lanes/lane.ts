@@ -43,6 +43,11 @@ export interface LaneDeps {
   pacing: Pick<IngestPacing, 'report' | 'used'>
 }
 
+/** A receiver that takes less than this on average answers quickly. */
+const QUICK_MS = 20
+/** The weight of the latest answer in the average. */
+const LATEST = 0.05
+
 /** The most requests to URLs that have not answered although another URL has accepted the message. Above that, their deliveries count as in flight. */
 const MAX_TRAILING = 500
 
@@ -62,8 +67,11 @@ export class Lane implements SlotUser {
   readonly #slowdown: Slowdown
   /** The need that was last reported. */
   #need: LaneNeed = 'none'
+  /** Handed to the sender and not answered. */
   #inFlight = 0
   #inFlightRetries = 0
+  /** The average duration of successful requests, the latest ones most. */
+  #averageMs = Number.POSITIVE_INFINITY
   #trailing = 0
   /** Resolve the promises returned by stop(). */
   #onStopped: (() => void)[] = []
@@ -152,6 +160,8 @@ export class Lane implements SlotUser {
   dropMessages(isDeleted: IsDeleted): void {
     // Closes the batch now, so that only Task has to know how to leave out a message.
     if (this.#batchBuffer.hasAny(isDeleted)) this.#batchBuffer.close()
+    // What waits in the sender is claimed again, without the deleted messages.
+    this.#deps.senders.recall(this.destination.id)
     this.#held.delete(isDeleted)
   }
 
@@ -185,6 +195,7 @@ export class Lane implements SlotUser {
   /** Stops all tasks. Returns the shipments that were not started; the caller releases or forgets them. */
   #stopAll(): HeldShipment[] {
     this.#queue.clear()
+    this.#deps.senders.recall(this.destination.id)
     return [...this.#batchBuffer.takeAll(), ...this.#held.stopAll()]
   }
 
@@ -238,10 +249,11 @@ export class Lane implements SlotUser {
     if (this.#held.isNearlyFull) this.#batchBuffer.close()
     const now = this.#now
     const allowed = this.#gate.allowance(now)
-    while (this.#inFlight < allowed) {
+    const handedOver = this.#runsAhead ? allowed * 2 : allowed
+    while (this.#inFlight < handedOver) {
       const task = this.#queue.next(allowed, this.#inFlightRetries)
       if (task === undefined || !this.#deps.slots.take(this, slotsFor(this.destination, task.units[0] as Unit))) break
-      this.#start(task, now)
+      this.#start(task, now, allowed)
     }
     const { onlyProbes } = this.#gate
     // Claims also while the limit of requests in flight is reached, because only shipments in memory can be started next. A probe needs no
@@ -260,13 +272,21 @@ export class Lane implements SlotUser {
 
   // ── In flight ──
 
-  #start(task: Task, now: number): void {
+  /**
+   * Whether the sender gets as much work again as may be in flight. While this thread is busy, it can then go on by itself. Only for
+   * receivers that answer quickly: for others there is nothing to gain, and the waiting work would occupy slots.
+   */
+  get #runsAhead(): boolean {
+    return this.#deps.senders.runAhead && this.#averageMs < QUICK_MS && !this.#gate.onlyProbes
+  }
+
+  #start(task: Task, now: number, limit: number): void {
     const unit = task.start(now) as Unit
     this.#inFlight++
     if (task.retry) this.#inFlightRetries++
     this.#gate.started()
     if (this.#need !== 'none') this.#slowdown.started(unit)
-    this.#flights.start(this.destination, task, unit)
+    this.#flights.start(this.destination, task, unit, limit)
   }
 
   /** One URL has answered, and others have not yet. After a success the message is delivered, and nothing waits for the other URLs. */
@@ -274,7 +294,7 @@ export class Lane implements SlotUser {
     const { task, unit, results, left, trailing } = flight
     if (trailing) this.#trailing--
     this.#deps.slots.release(1, trailing)
-    this.#slowdown.answered(unit)
+    this.#slowdown.answered(unit, flight.senderMs)
     if (!flight.delivered && results.at(-1)?.outcome.verdict === 'success') {
       flight.delivered = true
       this.#held.change(task, () => task.deliver(unit, results))
@@ -295,7 +315,9 @@ export class Lane implements SlotUser {
 
   get state(): { breaker: BreakerState; openSinceMs: number | null; inFlight: number; nextAttemptAtMs: number | null } {
     const { breaker, openSinceMs } = this.#gate
-    return { breaker, openSinceMs, inFlight: this.#inFlight, nextAttemptAtMs: this.#schedule.nextAttemptAtMs(this.#now) }
+    // What waits in the sender is not in flight yet.
+    const inFlight = Math.min(this.#inFlight, this.#gate.share)
+    return { breaker, openSinceMs, inFlight, nextAttemptAtMs: this.#schedule.nextAttemptAtMs(this.#now) }
   }
 
   /** The report to other nodes; see onPeerReport(). */
@@ -304,14 +326,14 @@ export class Lane implements SlotUser {
   }
 
   inFlightAt(url: string): number {
-    return this.#flights.inFlightAt(url)
+    return Math.min(this.#flights.inFlightAt(url), this.#gate.share)
   }
 
   // ── Outcomes ──
 
   #onAllAnswered(flight: Flight, slots: number): void {
     const { task, unit, results, trailing } = flight
-    this.#slowdown.answered(unit)
+    this.#slowdown.answered(unit, flight.senderMs)
     if (trailing) this.#trailing--
     else this.#leftFlight(flight)
     try {
@@ -329,6 +351,8 @@ export class Lane implements SlotUser {
       this.#deps.events.trouble(this.destination, error)
     }
     this.#deps.slots.release(slots, trailing)
+    // After a temporary failure, the sender starts nothing that waits until it is told to. If nothing may be sent, that was recalled.
+    if (results.every(({ outcome }) => outcome.verdict !== 'success')) this.#deps.senders.resume(this.destination.id)
     this.pump()
     this.#endIfIdle()
   }
@@ -354,7 +378,10 @@ export class Lane implements SlotUser {
       // The result of a URL that has been replaced says nothing about the new URLs.
       if (isOwnFault(outcome) || !kindOf(destination).targets(destination).includes(url)) continue
       judged = true
-      this.health.attempted(url, outcome.verdict === 'success', outcome.timings.totalMs)
+      const { totalMs } = outcome.timings
+      this.health.attempted(url, outcome.verdict === 'success', totalMs)
+      if (outcome.verdict !== 'success') continue
+      this.#averageMs = this.#averageMs === Number.POSITIVE_INFINITY ? totalMs : this.#averageMs + LATEST * (totalMs - this.#averageMs)
     }
     emitAttempts(this.#deps.events, destination, flight)
     // If one URL accepted the message early, the breaker was informed then.

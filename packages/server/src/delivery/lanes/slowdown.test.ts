@@ -14,6 +14,8 @@ interface Sample {
   /** How long ingest worked, and how long the request took. */
   busyMs: number
   tookMs: number
+  /** How long the sender had it. Default: as long as it took. */
+  senderMs?: number
 }
 
 function watch(...samples: Sample[]): boolean {
@@ -23,15 +25,15 @@ function watch(...samples: Sample[]): boolean {
       return { ...used }
     },
   })
-  for (const { turns, busyMs, tookMs } of samples) {
+  for (const { turns, busyMs, tookMs, senderMs = tookMs } of samples) {
     const request = {}
     slowdown.started(request)
     slowdown.started({})
     used.turns += turns
     used.busyMs += busyMs
     used.nowMs += tookMs
-    slowdown.answered({})
-    slowdown.answered(request)
+    slowdown.answered({}, senderMs)
+    slowdown.answered(request, senderMs)
   }
   return slowdown.isSlowed
 }
@@ -45,6 +47,13 @@ test('a lane counts as slowed down if a turn of ingest takes a large part of the
   assert.equal(watch(), false)
   assert.equal(watch(SLOWED), false, 'one request is not enough')
   assert.equal(watch(SLOWED, SLOWED), true)
+})
+
+test('a lane is slowed down if its answers wait for this thread longer than their sender took, however many turns that is', () => {
+  const late: Sample = { turns: 6, busyMs: 40, tookMs: 60, senderMs: 10 }
+  assert.equal(watch(late, late), true)
+  assert.equal(watch({ ...late, senderMs: 40 }, { ...late, senderMs: 40 }), false)
+  assert.equal(watch({ ...late, busyMs: 10 }, { ...late, busyMs: 10 }), false)
 })
 
 test('the lane of a slow receiver does not count as slowed down, however busy ingest is', () => {

@@ -1,6 +1,7 @@
 // Decides whether ingest slows a lane down, by measuring one of its requests at a time. If the receiver is fast, its answer waits until the
-// main thread has finished one or two turns of ingest, and these take at least a third of the request's duration. If the receiver is slow, a
-// request lasts many turns, or most of its duration passes without ingest. A request during which ingest did nothing is ignored.
+// main thread has finished one or two turns of ingest, or waits for the main thread longer than the sender had the request; and ingest takes
+// at least a third of the request's duration. If the receiver is slow, a request lasts many turns, or most of its duration passes without
+// ingest. A request during which ingest did nothing is ignored.
 
 import type { IngestPacing } from '../../timing/ingest-pacing.ts'
 
@@ -34,13 +35,16 @@ export class Slowdown {
     this.#before = this.#pacing.used
   }
 
-  answered(request: object): void {
+  /** `senderMs`: how long its sender had the request. */
+  answered(request: object, senderMs: number): void {
     if (request !== this.#watched) return
     this.#watched = null
     const { turns, busyMs, nowMs } = this.#pacing.used
     const usedTurns = turns - this.#before.turns
     if (usedTurns === 0) return
-    const isSlowed = usedTurns <= 2 && (busyMs - this.#before.busyMs) * 3 >= nowMs - this.#before.nowMs
+    const durationMs = nowMs - this.#before.nowMs
+    const isLate = usedTurns <= 2 || durationMs >= 2 * senderMs
+    const isSlowed = isLate && (busyMs - this.#before.busyMs) * 3 >= durationMs
     this.#score = Math.min(MAX_SCORE, Math.max(0, this.#score + (isSlowed ? SLOWED_SCORE : -1)))
   }
 }

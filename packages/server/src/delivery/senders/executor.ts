@@ -12,6 +12,7 @@ import type { Load, SenderLink, SenderReports, Start, Unsendable } from './proto
 
 /** The outcome of a request that could not be created, which is a bug. It is retried like a failure: the message is not lost, and there is no loop. */
 export const UNWRITABLE = failure('internal_error')
+const ABORTED = failure('aborted')
 
 interface Loaded {
   origin: RowId
@@ -30,10 +31,22 @@ interface Taken {
   trace: TraceContext | null
 }
 
+/** A destination and its units. */
+interface Target {
+  destination: Destination
+  /** The number of units in flight. */
+  inFlight: number
+  limit: number
+  /** Units that wait, in order. */
+  waiting: { start: Start; sinceMs: number }[]
+  /** Set by a temporary failure. The lane decides whether what waits is still to be sent. */
+  isStopped: boolean
+}
+
 export class Executor implements SenderLink {
   readonly #http: HttpClient
   readonly #reports: SenderReports
-  readonly #destinations = new Map<number, Destination>()
+  readonly #targets = new Map<number, Target>()
   readonly #loads = new Map<number, Loaded>()
 
   constructor(http: HttpClient, reports: SenderReports) {
@@ -42,11 +55,29 @@ export class Executor implements SenderLink {
   }
 
   define(number: number, destination: Destination): void {
-    this.#destinations.set(number, destination)
+    this.#targets.set(number, { destination, inFlight: 0, limit: 1, waiting: [], isStopped: false })
   }
 
   forget(number: number): void {
-    this.#destinations.delete(number)
+    this.recall(number)
+    this.#targets.delete(number)
+  }
+
+  recall(number: number): void {
+    const target = this.#targets.get(number)
+    if (target === undefined) return
+    target.isStopped = false
+    for (const { start } of target.waiting.splice(0)) {
+      for (let at = 0; at < start.messages.length; at += 2) this.drop(start.messages[at] as number, [start.messages[at + 1] as number])
+      for (const url of start.urls) this.#reports.outcome(start.unit, url, ABORTED, 0)
+    }
+  }
+
+  resume(number: number): void {
+    const target = this.#targets.get(number)
+    if (target === undefined) return
+    target.isStopped = false
+    this.#startWaiting(target)
   }
 
   load({ key, origin, about, body, isText, parsed, absent, indexes }: Load): void {
@@ -70,36 +101,78 @@ export class Executor implements SenderLink {
   }
 
   start(start: Start): void {
-    const { unit, urls } = start
-    const destination = this.#destinations.get(start.destination)
+    const target = this.#targets.get(start.destination)
+    if (target === undefined) return this.#fail(start, new Error('the sender does not know the destination'))
+    // A test request goes out beside the others.
+    if (start.limit === Number.POSITIVE_INFINITY) return this.#begin(target, start, 0)
+    target.limit = start.limit
+    target.waiting.push({ start, sinceMs: performance.now() })
+    this.#startWaiting(target)
+  }
+
+  #startWaiting(target: Target): void {
+    while (target.inFlight < target.limit && !target.isStopped) {
+      const next = target.waiting.shift()
+      if (next === undefined) return
+      this.#begin(target, next.start, performance.now() - next.sinceMs)
+    }
+  }
+
+  #begin(target: Target, start: Start, waitedMs: number): void {
     const taken = this.#take(start.messages)
     const isUnsendable = taken === 'deleted' || taken === 'unreadable'
-    if (isUnsendable && start.messages.length === 2) return this.#reports.unsendable(unit, taken)
+    if (isUnsendable && start.messages.length === 2) return this.#reports.unsendable(start.unit, taken)
     try {
       // The messages of a batch were read before. To end it as unsendable would lose the others.
       if (isUnsendable) throw new Error(`a message of a batch is ${taken}`)
       if (taken instanceof Error) throw taken
-      if (destination === undefined) throw new Error('the sender does not know the destination')
-      this.#send(start, destination, taken)
+      this.#send(target, start, taken, waitedMs)
     } catch (error) {
-      this.#reports.bug(unit, (error as Error).message)
-      for (const at of urls) this.#reports.outcome(unit, at, UNWRITABLE)
+      this.#fail(start, error as Error)
     }
   }
 
-  #send({ unit, attempt, replay, atMs, isBatch, keepAnswer, urls }: Start, destination: Destination, { texts, id, trace }: Taken): void {
+  #fail({ unit, urls }: Start, error: Error): void {
+    this.#reports.bug(unit, error.message)
+    for (const at of urls) this.#reports.outcome(unit, at, UNWRITABLE, 0)
+  }
+
+  #send(
+    target: Target,
+    { unit, attempt, replay, atMs, isBatch, keepAnswer, urls }: Start,
+    { texts, id, trace }: Taken,
+    waitedMs: number,
+  ): void {
+    const { destination } = target
     const kind = kindOf(destination)
-    const { headers, body } = kind.request(destination, texts, isBatch, { id, attempt, replay, atMs, trace })
+    const about = { id, attempt, replay, atMs: atMs + waitedMs, trace }
+    const { headers, body } = kind.request(destination, texts, isBatch, about)
     const { timeoutMs } = destination
     const targets = kind.targets(destination)
     const verdictOf = kind.verdicts(destination)
+    let left = urls.length
+    let hasSucceeded = false
+    let hasFailed = false
+    target.inFlight++
     for (const at of urls) {
       const url = targets[at] as string
-      this.#http.send({ url, headers, body, timeoutMs, verdictOf, keepAnswer }, (outcome) => this.#reports.outcome(unit, at, outcome))
+      this.#http.send({ url, headers, body, timeoutMs, verdictOf, keepAnswer }, (outcome) => {
+        this.#reports.outcome(unit, at, outcome, waitedMs)
+        left--
+        // A unit that one URL has accepted is delivered: nothing waits for its other URLs.
+        if (hasSucceeded) return
+        hasSucceeded = outcome.verdict === 'success'
+        hasFailed ||= outcome.verdict === 'temporary'
+        if (!hasSucceeded && left > 0) return
+        target.inFlight--
+        if (!hasSucceeded && hasFailed) target.isStopped = target.waiting.length > 0
+        this.#startWaiting(target)
+      })
     }
   }
 
   drain(): Promise<void> {
+    for (const number of this.#targets.keys()) this.recall(number)
     return this.#http.close()
   }
 

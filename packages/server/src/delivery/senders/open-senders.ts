@@ -17,6 +17,8 @@ export function openSenderThreads(
 export function openInlineSender({ guard, ...options }: Omit<HttpClientOptions, 'guard'> & Pick<ThreadOptions, 'guard'>): Senders {
   return new Senders({
     count: 1,
+    // There is nothing to gain: a lane in the same thread starts the next request at once.
+    runAhead: false,
     open: (_name, { outcome, unsendable, bug }) => {
       // A lane must not get an outcome while it starts the work.
       const executor = new Executor(createHttpClient({ guard: createAddressGuard(guard), ...options }), {

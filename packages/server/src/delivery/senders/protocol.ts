@@ -38,6 +38,8 @@ export interface Start {
   atMs: number
   /** Keeps the start of the answer on success, too. */
   keepAnswer: boolean
+  /** The most units of the destination that may be in flight. More wait in the sender, which starts each when another has ended. */
+  limit: number
   /** Indexes in the list of the destination's URLs. */
   urls: readonly number[]
   /** The messages: key of the load and index in turn. */
@@ -48,8 +50,12 @@ export interface Start {
 export interface SenderLink {
   /** Makes the settings of a destination known under a number. */
   define(number: number, destination: Destination): void
-  /** Forgets a destination. Units that were started are finished. */
+  /** Forgets a destination. Units in flight are finished; those that wait end as `aborted`. */
   forget(number: number): void
+  /** Ends the units of a destination that wait as `aborted`. */
+  recall(number: number): void
+  /** Lets the units of a destination that wait go on, after a temporary failure has stopped them. */
+  resume(number: number): void
   load(load: Load): void
   start(start: Start): void
   /** Forgets messages that were loaded and not started: all of a load if `indexes` is null. */
@@ -60,7 +66,8 @@ export interface SenderLink {
 
 /** Reports of a sender. Each URL of a unit gets one outcome, unless the whole unit is unsendable. */
 export interface SenderReports {
-  outcome: (unit: number, url: number, outcome: Outcome) => void
+  /** `waitedMs`: how long the unit waited in the sender before it was started. */
+  outcome: (unit: number, url: number, outcome: Outcome, waitedMs: number) => void
   unsendable: (unit: number, why: Unsendable) => void
   /** A bug prevented the request of a unit. Its URLs get outcomes nevertheless. */
   bug: (unit: number, message: string) => void

@@ -100,6 +100,7 @@ function send(
       replay: true,
       startedAtMs: AT_MS,
       keepAnswer: false,
+      limit: 10,
       urls: destination.urls.map((_, at) => at),
       messages: indexes.map((index) => ({ content, index })),
       answered(url, outcome) {
@@ -211,6 +212,10 @@ test('dropped messages are gone from the sender, and the others of the load can 
   assert.deepEqual([received.length, bugs], [2, ['the sender does not have the message']])
 })
 
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+}
+
 /** Sends again as long as the first URL's outcome is that the sender was lost, as a lane would. */
 async function retried(attempt: () => Promise<Outcome[] | Unsendable>): Promise<Outcome[]> {
   for (;;) {
@@ -281,6 +286,72 @@ test('a sender that no longer responds is replaced', async (t) => {
     received.map(({ path }) => path),
     ['/repaired'],
   )
+})
+
+test('work above the limit waits in the sender, which starts it in order when other work has ended', async (t) => {
+  const waiting: ServerResponse[] = []
+  const { received, url } = await startReceiver(t, (_request, response) => void waiting.push(response))
+  const senders = openSenderThreads(1, OPTIONS)
+  t.after(() => senders.close())
+  const destination = destinationOf([url])
+  const content = contentOf(6)
+  const sent = Array.from({ length: 6 }, (_, index) => send(senders, destination, content, [index], { limit: 2 }))
+  const tested = send(senders, destination, contentOf(1), [0], { limit: Number.POSITIVE_INFINITY })
+  const seen: number[] = []
+  for (let nth = 0; nth < 7; nth++) {
+    await until(() => waiting.length > 0)
+    seen.push(waiting.length)
+    waiting.shift()?.end()
+  }
+  await Promise.all([...sent, tested])
+  // Two, and the test request, which no limit concerns.
+  assert.ok(Math.max(...seen) <= 3, String(seen))
+  const ids = received.map(({ body }) => (JSON.parse(body) as { messageId: string }).messageId)
+  // Over two connections, neighbours may arrive in either order.
+  assert.deepEqual([ids.slice(3, 5).includes('m2'), ids.slice(3).sort()], [true, ['m2', 'm3', 'm4', 'm5']])
+})
+
+test('after a temporary failure, waiting work is started only when the lane says so, and can be recalled', async (t) => {
+  const answers = [503, 200, 503, 400, 200]
+  const { received, url } = await startReceiver(t, (_request, response) => void response.writeHead(answers.shift() ?? 200).end())
+  const senders = openSenderThreads(1, OPTIONS)
+  t.after(() => senders.close())
+  const destination = destinationOf([url])
+  const content = contentOf(4)
+  const one = { limit: 1 }
+  const [first, second, third, fourth] = [0, 1, 2, 3].map((index) => send(senders, destination, content, [index], one))
+  assert.equal(await reasonOf(first as NonNullable<typeof first>), 'http_503')
+  // The sender would have started the second one before it answers this.
+  assert.equal(await reasonOf(send(senders, destinationOf([url]), contentOf(1), [0])), null)
+  assert.equal(received.length, 2)
+  senders.resume(destination.id)
+  assert.equal(await reasonOf(second as NonNullable<typeof second>), 'http_503')
+  senders.recall(destination.id)
+  assert.equal(await reasonOf(third as NonNullable<typeof third>), 'aborted')
+  assert.equal(await reasonOf(fourth as NonNullable<typeof fourth>), 'aborted')
+  assert.equal(received.length, 3)
+  // Recalled messages were dropped, so they are loaded again, and a permanent failure stops nothing.
+  const again = contentOf(4)
+  const [fifth, sixth] = [2, 3].map((index) => send(senders, destination, again, [index], one))
+  assert.equal(await reasonOf(fifth as NonNullable<typeof fifth>), 'http_400')
+  assert.equal(await reasonOf(sixth as NonNullable<typeof sixth>), null)
+})
+
+test('settings that change recall the work that waits under the old ones', async (t) => {
+  const waiting: ServerResponse[] = []
+  const { url } = await startReceiver(t, (_request, response) => void waiting.push(response))
+  const senders = openSenderThreads(1, OPTIONS)
+  t.after(() => senders.close())
+  const before = destinationOf([url])
+  const content = contentOf(2)
+  const [first, second] = [0, 1].map((index) => send(senders, before, content, [index], { limit: 1 }))
+  await until(() => waiting.length === 1)
+  const third = send(senders, { ...before, headers: {} }, contentOf(1), [0], { limit: 1 })
+  assert.equal(await reasonOf(second as NonNullable<typeof second>), 'aborted')
+  await until(() => waiting.length === 2)
+  for (const response of waiting) response.end()
+  assert.equal(await reasonOf(first as NonNullable<typeof first>), null)
+  assert.equal(await reasonOf(third), null)
 })
 
 test('when senders are closed, requests in flight end as aborted, and later ones do too', async (t) => {

@@ -29,11 +29,13 @@ export interface Work {
   /** In wall time. */
   startedAtMs: number
   keepAnswer: boolean
+  /** The most requests of the destination that may be in flight. */
+  limit: number
   /** Indexes in the list of the destination's URLs. */
   urls: readonly number[]
   messages: readonly { content: Sendable; index: number }[]
-  /** Called once for each URL, never while the work is being started. */
-  answered(url: number, outcome: Outcome): void
+  /** Called once for each URL, never while the work is being started. `waitedMs`: how long it waited in the sender because of the limit. */
+  answered(url: number, outcome: Outcome, waitedMs: number): void
   /** Called instead if the message, which is the only one, cannot be sent. */
   unsendable(why: Unsendable): void
   /** Called if a bug prevented the request; `answered` is called as well. */
@@ -57,6 +59,8 @@ export type OpenLink = (name: string, events: SenderReports & { lost(error: Erro
 export interface SendersOptions {
   count: number
   open: OpenLink
+  /** See Senders.runAhead. Default: true. */
+  runAhead?: boolean
   /** Called when a sender was lost. It is replaced. */
   onLost?: ((error: Error) => void) | undefined
   /** How often senders are checked. Default: every 2 s. */
@@ -75,9 +79,11 @@ export class Senders {
   readonly #senders: ReplaceableSender[]
   readonly #byDestination = new Map<string, ReplaceableSender>()
   readonly #check: NodeJS.Timeout
+  readonly #runAhead: boolean
 
-  constructor({ count, open, onLost = () => undefined, checkMs = CHECK_MS }: SendersOptions) {
+  constructor({ count, open, runAhead = true, onLost = () => undefined, checkMs = CHECK_MS }: SendersOptions) {
     this.#senders = Array.from({ length: count }, (_, at) => new ReplaceableSender(`switchyard-sender-${at + 1}`, open, onLost))
+    this.#runAhead = runAhead
     this.#check = setInterval(() => {
       for (const sender of this.#senders) sender.check()
     }, checkMs)
@@ -86,6 +92,21 @@ export class Senders {
 
   start(work: Work): void {
     this.#senderOf(work.destination.id).start(work)
+  }
+
+  /** Whether senders keep work that exceeds the limit, so that they can go on without waiting for this thread. */
+  get runAhead(): boolean {
+    return this.#runAhead
+  }
+
+  /** Takes back the work of a destination that waits in its sender: it ends as `aborted`. */
+  recall(destinationId: string): void {
+    this.#byDestination.get(destinationId)?.tell(destinationId, 'recall')
+  }
+
+  /** Lets the work of a destination that waits in its sender go on. A sender stops it after a temporary failure. */
+  resume(destinationId: string): void {
+    this.#byDestination.get(destinationId)?.tell(destinationId, 'resume')
   }
 
   /** Makes senders forget messages that will not be started: the given ones, or all if `indexes` is missing. */
@@ -152,14 +173,19 @@ class ReplaceableSender {
 
   start(work: Work): void {
     const commands = this.#linked()?.commands
-    const { destination, isBatch, attempt, replay, startedAtMs, keepAnswer, urls } = work
+    const { destination, isBatch, attempt, replay, startedAtMs, keepAnswer, limit, urls } = work
     const unit = ++this.#lastNumber
     this.#units.set(unit, { work, urls: [...urls] })
     if (commands === undefined) return this.#failLater(unit)
     const number = this.#define(commands, destination)
     const messages: number[] = []
     for (const { content, index } of work.messages) messages.push(this.#load(commands, content), index)
-    commands.start({ unit, destination: number, isBatch, attempt, replay, atMs: startedAtMs, keepAnswer, urls, messages })
+    commands.start({ unit, destination: number, isBatch, attempt, replay, atMs: startedAtMs, keepAnswer, limit, urls, messages })
+  }
+
+  tell(destinationId: string, command: 'recall' | 'resume'): void {
+    const defined = this.#defined.get(destinationId)
+    if (defined !== undefined) this.#link?.commands[command](defined.number)
   }
 
   forget(destinationId: string): void {
@@ -191,7 +217,7 @@ class ReplaceableSender {
     if (this.#link !== null || this.#isClosed || performance.now() < this.#pausedUntilMs) return this.#link
     this.#openedAtMs = performance.now()
     const link = this.#open(this.#name, {
-      outcome: (unit, url, outcome) => this.#answered(unit, url, outcome),
+      outcome: (unit, url, outcome, waitedMs) => this.#answered(unit, url, outcome, waitedMs),
       unsendable: (unit, why) => this.#unsendable(unit, why),
       bug: (unit, message) => this.#units.get(unit)?.work.bug(message),
       lost: (error) => this.#lost(error),
@@ -238,12 +264,12 @@ class ReplaceableSender {
     return loaded.key
   }
 
-  #answered(number: number, url: number, outcome: Outcome): void {
+  #answered(number: number, url: number, outcome: Outcome, waitedMs: number): void {
     const unit = this.#units.get(number)
     if (unit === undefined) return
     if (unit.urls.length === 1) this.#units.delete(number)
     else unit.urls.splice(unit.urls.indexOf(url), 1)
-    unit.work.answered(url, outcome)
+    unit.work.answered(url, outcome, waitedMs)
   }
 
   #unsendable(number: number, why: Unsendable): void {
@@ -261,6 +287,6 @@ class ReplaceableSender {
 
   #fail(number: number, reason: 'aborted' | 'sender_lost'): void {
     const urls = this.#units.get(number)?.urls.slice() ?? []
-    for (const url of urls) this.#answered(number, url, failure(reason))
+    for (const url of urls) this.#answered(number, url, failure(reason), 0)
   }
 }

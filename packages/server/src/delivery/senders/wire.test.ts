@@ -27,6 +27,7 @@ const start: fc.Arbitrary<Start> = fc.record({
   replay: fc.boolean(),
   atMs: fc.nat(Number.MAX_SAFE_INTEGER),
   keepAnswer: fc.boolean(),
+  limit: fc.oneof(natural, fc.constant(Number.POSITIVE_INFINITY)),
   urls: fc.array(natural),
   messages: fc.array(natural),
 })
@@ -60,7 +61,7 @@ test('commands arrive in order and unchanged, also when buffers are reused', () 
   const command = fc.oneof(
     load.map((each) => ['load', each] as const),
     start.map((each) => ['start', each] as const),
-    natural.map((number) => ['forget', number] as const),
+    fc.tuple(fc.constantFrom('forget', 'recall', 'resume'), natural),
     fc.tuple(fc.constant('drop' as const), natural, nullable(fc.array(natural))),
     natural.map((number) => ['define', number, { id: `destination ${number}` }] as const),
   )
@@ -75,7 +76,15 @@ test('commands arrive in order and unchanged, also when buffers are reused', () 
           (kind: string) =>
           (...args: unknown[]): void =>
             void received.push([kind, ...structuredClone(args)])
-        const link = { define: note('define'), forget: note('forget'), load: note('load'), start: note('start'), drop: note('drop') }
+        const link = {
+          define: note('define'),
+          forget: note('forget'),
+          recall: note('recall'),
+          resume: note('resume'),
+          load: note('load'),
+          start: note('start'),
+          drop: note('drop'),
+        }
         assert.equal(readCommands(pass(writer), link), false)
         assert.deepEqual(structuredClone(received), structuredClone(packet))
         assert.ok(writer.isEmpty)
@@ -86,7 +95,7 @@ test('commands arrive in order and unchanged, also when buffers are reused', () 
 
 test('reports arrive in order and unchanged, and an address is sent once', () => {
   const report = fc.oneof(
-    fc.tuple(fc.constant('outcome' as const), natural, natural, outcome),
+    fc.tuple(fc.constant('outcome' as const), natural, natural, outcome, natural),
     fc.tuple(fc.constant('unsendable' as const), natural, fc.constantFrom('deleted', 'unreadable')),
     fc.tuple(fc.constant('bug' as const), natural, fc.string()),
   )
@@ -115,7 +124,7 @@ test('a ping is noticed among other commands', () => {
   commands.forget(1)
   commands.ping()
   const ignore = (): void => undefined
-  const link = { define: ignore, forget: ignore, load: ignore, start: ignore, drop: ignore }
+  const link = { define: ignore, forget: ignore, recall: ignore, resume: ignore, load: ignore, start: ignore, drop: ignore }
   assert.equal(readCommands(pass(writer), link), true)
 })
 
@@ -131,7 +140,7 @@ test('a buffer that comes back is filled again, and more addresses than are reme
   for (let nth = 0; nth < 25_000; nth++) {
     const address = `address ${nth % 12_500}`
     expected.push(address)
-    reports.outcome(nth, 0, { ...about, address })
+    reports.outcome(nth, 0, { ...about, address }, 0)
     if (nth % 1_000 !== 999) continue
     const note = (_unit: number, _url: number, { address }: Outcome): void => void received.push(address)
     reader.read(pass(writer, other), { outcome: note, unsendable: () => undefined, bug: () => undefined })

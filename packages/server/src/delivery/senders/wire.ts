@@ -17,6 +17,8 @@ const START = 4
 const DROP = 5
 /** Asks for an answer, to see whether the sender still runs. */
 const PING = 6
+const RECALL = 7
+const RESUME = 8
 
 const BATCH = 1
 const REPLAY = 2
@@ -42,6 +44,16 @@ export class CommandWriter implements Omit<SenderLink, 'drain'> {
     this.#to.number(number)
   }
 
+  recall(number: number): void {
+    this.#begin(RECALL)
+    this.#to.number(number)
+  }
+
+  resume(number: number): void {
+    this.#begin(RESUME)
+    this.#to.number(number)
+  }
+
   load({ key, origin, about, body, isText, absent, indexes }: Load): void {
     const to = this.#to
     this.#begin(LOAD)
@@ -58,7 +70,7 @@ export class CommandWriter implements Omit<SenderLink, 'drain'> {
     writeList(to, indexes)
   }
 
-  start({ unit, destination, isBatch, attempt, replay, atMs, keepAnswer, urls, messages }: Start): void {
+  start({ unit, destination, isBatch, attempt, replay, atMs, keepAnswer, limit, urls, messages }: Start): void {
     const to = this.#to
     this.#begin(START)
     to.number(unit)
@@ -66,6 +78,7 @@ export class CommandWriter implements Omit<SenderLink, 'drain'> {
     to.number((isBatch ? BATCH : 0) | (replay ? REPLAY : 0) | (keepAnswer ? KEEP_ANSWER : 0))
     to.number(attempt)
     to.number(atMs)
+    to.number(limit)
     writeList(to, urls)
     writeList(to, messages)
   }
@@ -96,6 +109,8 @@ export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>
     else if (command === LOAD) link.load(readLoad(from))
     else if (command === DEFINE) link.define(from.number(), from.value() as Destination)
     else if (command === FORGET) link.forget(from.number())
+    else if (command === RECALL) link.recall(from.number())
+    else if (command === RESUME) link.resume(from.number())
     else if (command === PING) isPinged = true
     else {
       const key = from.number()
@@ -132,6 +147,7 @@ function readStart(from: PacketReader): Start {
     keepAnswer: (flags & KEEP_ANSWER) !== 0,
     attempt: from.number(),
     atMs: from.number(),
+    limit: from.number(),
     urls: readList(from),
     messages: readList(from),
   }
@@ -158,10 +174,12 @@ export class ReportWriter implements SenderReports {
     this.#onWrite = onWrite
   }
 
-  outcome(unit: number, url: number, { verdict, status, reason, error, address, timings, retryAfterMs, responseStart }: Outcome): void {
+  outcome(unit: number, url: number, outcome: Outcome, waitedMs: number): void {
     const to = this.#to
+    const { verdict, status, reason, error, address, timings, retryAfterMs, responseStart } = outcome
     to.number(unit)
     to.number(url)
+    to.number(waitedMs)
     to.number(VERDICTS.indexOf(verdict))
     to.nullable(status)
     this.#address(address)
@@ -210,7 +228,10 @@ export class ReportReader {
       const url = from.number()
       if (url === HAS_BUG) reports.bug(unit, from.value() as string)
       else if (url === CANNOT_BE_SENT) reports.unsendable(unit, UNSENDABLE[from.number()] as Unsendable)
-      else reports.outcome(unit, url, this.#outcome(from))
+      else {
+        const waitedMs = from.number()
+        reports.outcome(unit, url, this.#outcome(from), waitedMs)
+      }
     }
   }
 

@@ -31,21 +31,25 @@ export class Flight implements Work {
   readonly startedAtMs: number
   readonly urls: readonly number[]
   readonly keepAnswer = false
+  readonly limit: number
   readonly results: UnitOutcome[] = []
   /** The number of URLs that have not answered. Each has a request in flight, which holds a slot. */
   left: number
+  /** How long the sender had the unit, until the last answer. */
+  senderMs = 0
   /** Whether one URL has accepted it. */
   delivered = false
   /** Whether the lane no longer waits for the URLs that have not answered. */
   trailing = false
   readonly #flights: Flights
 
-  constructor(flights: Flights, destination: Destination, task: Task, unit: Unit, startedAtMs: number) {
+  constructor(flights: Flights, destination: Destination, task: Task, unit: Unit, startedAtMs: number, limit: number) {
     this.#flights = flights
     this.destination = destination
     this.task = task
     this.unit = unit
     this.startedAtMs = startedAtMs
+    this.limit = limit
     this.urls = urlsFor(destination, unit)
     this.left = this.urls.length
   }
@@ -70,8 +74,8 @@ export class Flight implements Work {
     return this.unit.members
   }
 
-  answered(url: number, outcome: Outcome): void {
-    this.#flights.answered(this, this.urlAt(url), outcome)
+  answered(url: number, outcome: Outcome, waitedMs: number): void {
+    this.#flights.answered(this, this.urlAt(url), outcome, waitedMs)
   }
 
   unsendable(why: Unsendable): void {
@@ -103,9 +107,9 @@ export class Flights {
     return this.#byUrl.get(url) ?? 0
   }
 
-  start(destination: Destination, task: Task, unit: Unit): void {
+  start(destination: Destination, task: Task, unit: Unit, limit: number): void {
     const { senders, clock } = this.#deps
-    const flight = new Flight(this, destination, task, unit, clock.wallMs())
+    const flight = new Flight(this, destination, task, unit, clock.wallMs(), limit)
     for (const url of flight.urls) this.#count(flight.urlAt(url), 1)
     try {
       if (flight.urls.length === 0) throw new Error(`destination ${destination.id} has no URL`)
@@ -116,9 +120,10 @@ export class Flights {
     }
   }
 
-  answered(flight: Flight, url: string, outcome: Outcome): void {
+  answered(flight: Flight, url: string, outcome: Outcome, waitedMs: number): void {
     this.#count(url, -1)
-    flight.results.push({ url, startedAtMs: flight.startedAtMs, outcome })
+    flight.results.push({ url, startedAtMs: flight.startedAtMs + waitedMs, outcome })
+    flight.senderMs = waitedMs + outcome.timings.totalMs
     if (--flight.left === 0) this.#deps.onAllAnswered(flight, 1)
     else this.#deps.onAnswer(flight)
   }
