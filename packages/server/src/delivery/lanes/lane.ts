@@ -360,7 +360,7 @@ export class Lane implements SlotUser {
   /** The sender found that the message was deleted, or that its stored bytes are damaged: nothing was sent. */
   #onUnsendable(flight: Flight, why: Unsendable, slots: number): void {
     const { task, unit } = flight
-    this.#slowdown.answered(unit)
+    this.#slowdown.answered(unit, flight.senderMs)
     this.#leftFlight(flight)
     this.#gate.withdrawn()
     this.#held.change(task, () => task.endUnsent(unit, why))

@@ -87,7 +87,7 @@ test('while the measured request gets no answer, the lane does not count as slow
   for (const request of [{}, {}, {}]) {
     slowdown.started(request)
     pass(1)
-    slowdown.answered(request)
+    slowdown.answered(request, 10)
   }
   const hanging = {}
   slowdown.started(hanging)
@@ -95,7 +95,7 @@ test('while the measured request gets no answer, the lane does not count as slow
   assert.equal(slowdown.isSlowed, true)
   pass(40)
   assert.equal(slowdown.isSlowed, false)
-  slowdown.answered(hanging)
+  slowdown.answered(hanging, 420)
   assert.equal(slowdown.isSlowed, true, 'one request is not enough')
 })
 
@@ -173,7 +173,7 @@ test('after a message that cannot be sent, the lane still measures whether inges
     ingest.turns += 1
     ingest.busyMs += 8
     ingest.nowMs += 10
-    work.answered(0, { ...failure('internal_error'), verdict: 'success', reason: null, error: null, status: 200 })
+    work.answered(0, { ...failure('internal_error'), verdict: 'success', reason: null, error: null, status: 200 }, 0)
   }
   assert.equal(needs.at(-1), 'behind')
 })
