@@ -124,7 +124,7 @@ test('a request that has waited for five seconds is refused, and so are requests
   assert.deepEqual([handled.slice(1), pacing.state.refused], [['d at 10010'], 2])
 })
 
-test('one sender, or all unknown ones together, may use half of the queue, so that the requests of others are not refused', () => {
+test('one source, or all requests without a known source together, may use half of the queue, so that other requests are not refused', () => {
   const { pacing, admit, request, handled, refused, run } = paced()
   pacing.report('dst', 'behind')
   const batches = Array.from({ length: 40 }, (_, at) => request(`batch ${at}`, { sender: '', bytes: MB, handleMs: 0 }))
@@ -135,7 +135,7 @@ test('one sender, or all unknown ones together, may use half of the queue, so th
   assert.equal(refused.length, 124)
   run(1_000)
   assert.deepEqual([handled.length, handled.at(-1)], [16 + 2_500 + 1, 'other at 10'])
-  // Nothing of the shares is left.
+  // Requests that were handled no longer count.
   admit(...batches.slice(0, 16))
   assert.equal(refused.length, 124)
 })

@@ -21,7 +21,7 @@ export interface PacingTimers {
 /** A request that is to be handled. Either `handle` or `refuse` is called, now or later. */
 export interface PacedRequest {
   readonly bytes: number
-  /** The source that sends it, or '' if it is not known yet. */
+  /** The id of the source that it comes from, or '' if that is not known yet. */
   sender(): string
   handle(): void
   /** Called instead of `handle` if the request would have to wait for too long. */
@@ -37,7 +37,7 @@ export interface PacingState {
   refused: number
 }
 
-/** The requests of one sender that wait. */
+/** The waiting requests of one source. */
 interface Share {
   requests: number
   bytes: number
@@ -60,7 +60,7 @@ const MAX_PAUSE_MS = 250
 const MAX_DELAY_MS = 5_000
 const MAX_WAITING_BYTES = 32 * 1024 * 1024
 const MAX_WAITING = 5_000
-/** The part of both limits that one sender may use. */
+/** The part of both limits that one source may use. */
 const MAX_SHARE = 1 / 2
 
 const SYSTEM: PacingTimers = {
@@ -74,7 +74,7 @@ export class IngestPacing {
   #behind = 0
   #queue: WaitingRequest[] = []
   #queueBytes = 0
-  /** By sender. */
+  /** By source. */
   readonly #shares = new Map<string, Share>()
   #isScheduled = false
   #turns = 0

@@ -123,7 +123,7 @@ export class Executor implements SenderLink {
     const isUnsendable = taken === 'deleted' || taken === 'unreadable'
     if (isUnsendable && start.messages.length === 2) return this.#reports.unsendable(start.unit, taken)
     try {
-      // The messages of a batch were read before. To end it as unsendable would lose the others.
+      // The main thread has already left such messages out of a batch, so this is a bug. Reporting the batch as unsendable would lose its other messages.
       if (isUnsendable) throw new Error(`a message of a batch is ${taken}`)
       if (taken instanceof Error) throw taken
       this.#send(target, start, taken, waitedMs)

@@ -12,7 +12,7 @@ export interface Packet {
 }
 
 const MIN_BYTES = 64 * 1024
-/** More spare buffers than this, and larger ones, are left to the garbage collector. A packet can be as large as all messages in memory. */
+/** Further spare buffers, and larger ones, are left to the garbage collector. A packet can be as large as all messages in memory. */
 const MAX_SPARE = 4
 const MAX_SPARE_BYTES = 4 * 1024 * 1024
 const NUMBER_BYTES = Float64Array.BYTES_PER_ELEMENT

@@ -189,7 +189,7 @@ test('a message that was purged from the store, or whose bytes are damaged, is r
   assert.equal(await reasonOf(send(senders, destination, purged, [1])), null)
   assert.equal(await reasonOf(send(senders, destination, damaged, [0])), 'unreadable')
   assert.equal(await reasonOf(send(senders, destination, contentOf(2, [0, 1], [1]), [1])), 'deleted')
-  // A lane leaves out such messages of a batch. If it did not, the others must not be lost with them.
+  // A lane leaves such messages out of a batch. If it has a bug and does not, the other messages must not be lost.
   assert.equal(await reasonOf(send(senders, destination, contentOf(2, [0, 1], [1]), [0, 1])), 'internal_error')
   assert.equal(received.length, 1)
 })
@@ -420,7 +420,7 @@ for (const [where, open] of [
     assert.equal(await to(allowed, `${url}/endless`), null)
   })
 
-  test(`${where} names no secret when a request cannot be created or sent`, async (t) => {
+  test(`${where} reports no secret when a request cannot be created or sent`, async (t) => {
     const senders = open(OPTIONS.guard)
     t.after(() => senders.close())
     const reports: string[] = []

@@ -121,7 +121,7 @@ class Supervisor {
     slot.worker = worker
     slot.missedHeartbeats = -this.#limits.loadMs / HEARTBEAT_MS
     this.#log.info({ child: slot.index, pid: worker.process.pid }, 'started a process')
-    // What a process has sent may be read after its exit was reported, when its place is free or has another process.
+    // A message may be read after the exit of its process was reported, when its slot is empty or has a new process. Such messages are ignored.
     worker.on('message', (message: ProcessMessage) => {
       if (slot.worker === worker) this.#receive(slot, message)
     })
@@ -129,7 +129,7 @@ class Supervisor {
       if (slot.worker === worker) this.#listening(slot, port)
     })
     worker.once('exit', (code, signal) => this.#ended(slot, worker, code, signal))
-    // If the process could not be started at all, there is no exit. Other errors, such as a message to a process that is ending, are followed by one.
+    // If the process could not be started at all, there is no exit. Other errors, such as a failed message to a process that is ending, are followed by an exit.
     worker.on('error', (error) => {
       if (worker.process.pid === undefined) this.#notStarted(slot, worker, error)
     })
