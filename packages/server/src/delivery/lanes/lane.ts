@@ -43,6 +43,8 @@ export interface LaneDeps {
   pacing: Pick<IngestPacing, 'report' | 'used'>
 }
 
+/** How many times the work that may be in flight is handed to a sender: enough for the milliseconds in which the main thread is busy. */
+const AHEAD = 4
 /** A receiver that takes less than this on average answers quickly. */
 const QUICK_MS = 20
 /** The weight of the latest answer in the average. */
@@ -249,7 +251,7 @@ export class Lane implements SlotUser {
     if (this.#held.isNearlyFull) this.#batchBuffer.close()
     const now = this.#now
     const allowed = this.#gate.allowance(now)
-    const handedOver = this.#runsAhead ? allowed * 2 : allowed
+    const handedOver = this.#runsAhead ? allowed * AHEAD : allowed
     while (this.#inFlight < handedOver) {
       const task = this.#queue.next(allowed, this.#inFlightRetries)
       if (task === undefined || !this.#deps.slots.take(this, slotsFor(this.destination, task.units[0] as Unit))) break
@@ -273,11 +275,12 @@ export class Lane implements SlotUser {
   // ── In flight ──
 
   /**
-   * Whether the sender gets as much work again as may be in flight. While this thread is busy, it can then go on by itself. Only for
-   * receivers that answer quickly: for others there is nothing to gain, and the waiting work would occupy slots.
+   * Whether the sender gets more work than may be in flight. While this thread is busy, it can then go on by itself. Only for receivers
+   * that answer quickly, because for others there is nothing to gain, and only while slots are plenty, because the waiting work has slots too.
    */
   get #runsAhead(): boolean {
-    return this.#deps.senders.runAhead && this.#averageMs < QUICK_MS && !this.#gate.onlyProbes
+    const { senders, slots } = this.#deps
+    return senders.runAhead && this.#averageMs < QUICK_MS && slots.isHalfFree && !this.#gate.onlyProbes
   }
 
   #start(task: Task, now: number, limit: number): void {

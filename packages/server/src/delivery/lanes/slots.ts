@@ -24,6 +24,10 @@ export class Slots {
     return this.#free
   }
 
+  get isHalfFree(): boolean {
+    return this.#free * 2 >= this.#count
+  }
+
   /** Takes one slot for each URL of a delivery: all of them or none. */
   take(user: SlotUser, needed: number): boolean {
     if (this.#fits(needed) && (this.#waiting.size === 0 || this.#turn === user)) {
