@@ -11,7 +11,8 @@ import { end, type Scene, startScene } from './scene.ts'
 
 const SECONDS = Number(process.env['LIVE_SECONDS'] ?? 5)
 const RATE = Number(process.env['LIVE_RATE'] ?? 2_000)
-const LONGEST_TASK_MS = 200
+/** A task is measured by the clock, so on a busy machine it includes the time of other programs. */
+const LONGEST_TASK_MS = 400
 const HEAP_GROWTH_BYTES = 25_000_000
 
 let browser: TestBrowser
