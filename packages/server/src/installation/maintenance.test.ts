@@ -16,7 +16,7 @@ import { createAccessTokens } from '../oauth/access-token.ts'
 import { createSecretBox } from '../secrets/secret-box.ts'
 import { openWithKeyFile } from '../secrets/secret-key-file.ts'
 import { createSqliteStore, type SqliteStore } from '../store/sqlite/store.ts'
-import { NO_FILTER } from '../store/store.ts'
+import { CLASSIC, NO_FILTER } from '../store/store.ts'
 import { MaintenanceProblem, type RotateOptions, type RotateStep, rotateSecretKey } from './maintenance.ts'
 
 const open = (path: string, key: string): Promise<SqliteStore> =>
@@ -38,6 +38,7 @@ const SECRETS = {
 
 async function fill(store: SqliteStore): Promise<void> {
   await store.settings.createDestination({
+    ...CLASSIC,
     type: 'webhook',
     name: 'a destination',
     enabled: true,

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import fc from 'fast-check'
 import {
+  CLASSIC,
   type Configuration,
   type Destination,
   type FilterRule,
@@ -21,6 +22,7 @@ const HOUR_MS = 3_600_000
 function destination(id: string, about: Partial<Destination> = {}): Destination {
   return {
     id,
+    ...CLASSIC,
     type: 'webhook',
     name: id,
     enabled: true,

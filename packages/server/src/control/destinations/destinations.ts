@@ -20,7 +20,16 @@ import {
 import type { DestinationHealth } from '../../delivery/delivery.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
-import type { Actor, Audit, Configuration, Destination, EventFilter, NewDestination, Role } from '../../store/store.ts'
+import {
+  type Actor,
+  type Audit,
+  CLASSIC,
+  type Configuration,
+  type Destination,
+  type EventFilter,
+  type NewDestination,
+  type Role,
+} from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { audited, recordAction } from '../access/audit.ts'
 import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
@@ -160,7 +169,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
         const checked = (configuration: Configuration): NewDestination => {
           checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
-          return body
+          return { ...CLASSIC, ...body }
         }
         return destinationView(await store.settings.createDestination(checked, destinationAudit(actor, 'destination.create')))
       },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
-import { type Claim, type DeliveryStore, type Destination, NO_FILTER } from '../../store/store.ts'
+import { CLASSIC, type Claim, type DeliveryStore, type Destination, NO_FILTER } from '../../store/store.ts'
 import { failure } from '../senders/executor.ts'
 import type { Senders, Work } from '../senders/senders.ts'
 import { Lane } from './lane.ts'
@@ -101,6 +101,7 @@ test('while the measured request gets no answer, the lane does not count as slow
 
 const DESTINATION: Destination = {
   id: 'dst',
+  ...CLASSIC,
   type: 'webhook',
   name: 'test',
   enabled: true,

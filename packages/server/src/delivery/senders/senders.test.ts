@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
-import { type Destination, NO_FILTER } from '../../store/store.ts'
+import { CLASSIC, type Destination, NO_FILTER } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
 import { openInlineSender, openSenderThreads } from './open-senders.ts'
 import type { Unsendable } from './protocol.ts'
@@ -48,6 +48,7 @@ let destinations = 0
 function destinationOf(urls: string[], given: Partial<Destination> = {}): Destination {
   return {
     id: `dst_${++destinations}`,
+    ...CLASSIC,
     type: 'webhook',
     name: 'test',
     enabled: true,

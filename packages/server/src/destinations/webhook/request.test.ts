@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { verify } from '@switchyard/webhook'
-import { type Destination, NO_FILTER } from '../../store/store.ts'
+import { CLASSIC, type Destination, NO_FILTER } from '../../store/store.ts'
 import type { OutgoingRequest, RequestAbout } from '../kind.ts'
 import { USER_AGENT, webhookRequest } from './request.ts'
 
@@ -26,6 +26,7 @@ const about: RequestAbout = { id: '17-0', attempt: 1, replay: false, atMs: AT_MS
 function destination(given: Partial<Destination> = {}): Destination {
   return {
     id: 'dst_1',
+    ...CLASSIC,
     type: 'webhook',
     name: 'Warehouse',
     enabled: true,

@@ -2,7 +2,7 @@
 // URL may have a credential in its query or its path. All of them are encrypted in the store, and each text is bound to its place.
 
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
-import { type Destination, NO_FILTER } from '../../store/port/model.ts'
+import { CLASSIC, type Destination, NO_FILTER } from '../../store/port/model.ts'
 import type { Sealing } from '../kind.ts'
 
 export type StoredWebhook = Omit<Destination, 'urls' | 'headers'> & {
@@ -15,9 +15,9 @@ export function toStored({ urls, headers, ...rest }: Destination): StoredWebhook
 }
 
 export function fromStored({ sealedUrls: urls, sealedHeaders: headers, ...rest }: StoredWebhook): Destination {
-  // Destinations that an earlier version stored may have no `filter` or `paused`.
-  const { filter, paused } = rest as Partial<Destination>
-  return { ...rest, filter: filter ?? NO_FILTER, paused: paused ?? false, urls, headers }
+  // Destinations that an earlier version stored lack newer settings.
+  const newer: Partial<Destination> = { ...CLASSIC, filter: NO_FILTER, paused: false }
+  return { ...newer, ...rest, urls, headers }
 }
 
 export function withSecrets(stored: StoredWebhook, change: Sealing): StoredWebhook {

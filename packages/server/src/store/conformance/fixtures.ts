@@ -31,7 +31,7 @@ import type {
   Source,
   Store,
 } from '../store.ts'
-import { NO_FILTER } from '../store.ts'
+import { CLASSIC, NO_FILTER } from '../store.ts'
 
 /** A store under test, with its own data. */
 export interface OpenStore {
@@ -62,6 +62,7 @@ export async function newSource(store: Store, change: Partial<Source> = {}): Pro
 
 export function destinationOf(change: Partial<NewDestination> = {}): NewDestination {
   return {
+    ...CLASSIC,
     type: 'webhook',
     name: 'a destination',
     enabled: true,

@@ -13,7 +13,15 @@ export interface Source {
   enabled: boolean
   writeKeys: readonly string[]
   requireOAuth: boolean
+  /** Applied to each message before it is stored. Missing in sources that earlier versions stored. */
+  privacy?: readonly PrivacyRule[]
   createdAtMs: number
+}
+
+/** What is done with the value at a path of a message. `*` stands for all elements of an array and all keys of an object. */
+export interface PrivacyRule {
+  path: string
+  action: 'drop' | 'hash' | 'mask'
 }
 
 export interface Destination {
@@ -37,8 +45,86 @@ export interface Destination {
   /** If false, messages whose timestamp is more than 24 h before they were received are not sent. */
   historical: boolean
   filter: EventFilter
+  /** An expression that a message must match (destination subscriptions, FQL), in addition to the filter. Null: every message. */
+  subscribe: string | null
+  /** How the request is shaped. Null: the classic webhook. */
+  request: RequestSettings | null
+  transformation: Transformation | null
+  /** The number of the current version of `request` and `transformation`, from 1. */
+  version: number
+  retry: RetryPolicy
+  /** The id of the destination that gets the messages whose delivery here failed or expired. */
+  deadLetter: string | null
+  auth: Auth | null
+  tls: TlsSettings | null
   createdAtMs: number
 }
+
+/** How a message becomes an HTTP request. */
+export interface RequestSettings {
+  method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** A template that is appended to each URL; empty for none. */
+  path: string
+  /** Templates, by header name. Encrypted in the store. */
+  headers: Readonly<Record<string, string>>
+  /** A mapping in Segment's mapping-kit language. Null: the outbound message. */
+  body: JsonObject | null
+  format: BodyFormat
+}
+
+export type BodyFormat = 'json' | 'form' | 'text' | 'ndjson' | { readonly wrap: string }
+
+/** JavaScript that changes or drops messages before the request is shaped. */
+export interface Transformation {
+  code: string
+  timeoutMs: number
+  memoryMb: number
+}
+
+/** When a failed attempt is repeated. How long it is repeated is `retryWindowMs`. */
+export interface RetryPolicy {
+  initialMs: number
+  maxMs: number
+  factor: number
+  /** HTTP statuses that are retried although they usually are not. */
+  retryStatuses: readonly number[]
+  /** HTTP statuses that are not retried although they usually are. */
+  failStatuses: readonly number[]
+}
+
+/** How the service authenticates itself to the receiver. Passwords, tokens and secrets are encrypted in the store and never shown. */
+export type Auth =
+  | { type: 'basic'; username: string; password: string }
+  | { type: 'bearer'; token: string }
+  | {
+      type: 'oauth2'
+      tokenUrl: string
+      clientId: string
+      clientSecret: string
+      scope: string | null
+      audience: string | null
+      /** Where the credentials are in the token request: HTTP Basic, or the body. */
+      credentials: 'basic' | 'body'
+    }
+
+/** In PEM. The certificate and its key identify the service to the receiver; `ca` replaces the usual certificate authorities. */
+export interface TlsSettings {
+  certificate: string | null
+  privateKey: string | null
+  ca: string | null
+}
+
+/** The settings that a destination has if it uses none of the features beyond the classic webhook. */
+export const CLASSIC = {
+  subscribe: null,
+  request: null,
+  transformation: null,
+  version: 1,
+  retry: { initialMs: 5_000, maxMs: 600_000, factor: 2, retryStatuses: [], failStatuses: [] },
+  deadLetter: null,
+  auth: null,
+  tls: null,
+} as const satisfies Partial<Destination>
 
 /** Which messages a destination receives. If `allow` is empty, everything is sent that is not in `deny`. */
 export interface EventFilter {
