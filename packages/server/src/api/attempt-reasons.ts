@@ -24,6 +24,10 @@ export const REASONS = {
   tls_failure: ['temporary', 'The TLS handshake failed.'],
   invalid_response: ['temporary', 'The response of the receiver is not valid HTTP/1.1.'],
   invalid_request: ['permanent', 'The URL or a header cannot be sent in an HTTP request.'],
+  // Caused by the settings of the destination: nothing was sent.
+  mapping_failed: ['permanent', 'The request could not be built from the message. Nothing was sent.'],
+  transformation_failed: ['permanent', 'The transformation failed. Nothing was sent.'],
+  dropped_by_transformation: ['permanent', 'The transformation dropped the message. Nothing was sent.'],
   // Caused by the service itself; these say nothing about the receiver.
   internal_error: ['temporary', 'The service could not send the request because of an internal error.'],
   sender_lost: [

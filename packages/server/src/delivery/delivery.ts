@@ -19,7 +19,7 @@ import { Slots } from './lanes/slots.ts'
 import { type SetTimer, systemTimer } from './lanes/timers.ts'
 import { type LaneState, Peers } from './peers.ts'
 import type { Senders } from './senders/senders.ts'
-import type { Outcome } from './sending/outcome.ts'
+import { type Outcome, rejectionOutcome } from './sending/outcome.ts'
 import { requestRecord } from './shipments/task.ts'
 
 export interface DeliveryOptions {
@@ -186,6 +186,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const isBatch = destination.batch.size > 1
       const text = JSON.stringify(message)
       const { headers, body } = kind.request(destination, [text], isBatch, about)
+      const testAttempt = (url: string, outcome: Outcome): TestAttempt => {
+        const { indexes: _, ...record } = requestRecord({ url, startedAtMs, outcome, version: destination.version }, [])
+        return record
+      }
       const attempts = await new Promise<TestAttempt[]>((resolve) => {
         const urls = kind.targets(destination)
         const outcomes: Outcome[] = []
@@ -220,12 +224,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
             if (left > 0) return
             resolve(
               urls.map((url, nth) => {
-                const { indexes: _, ...record } = requestRecord(url, startedAtMs, outcomes[nth] as Outcome, [])
-                return record
+                return testAttempt(url, outcomes[nth] as Outcome)
               }),
             )
           },
-          unsendable: () => resolve([]),
+          unsent([{ why } = { why: 'deleted' }]) {
+            resolve(typeof why === 'string' ? [] : [testAttempt(urls[0] as string, rejectionOutcome(why))])
+          },
           bug: (text) => events.trouble(destination, new Error(text)),
         })
       })

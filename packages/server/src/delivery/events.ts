@@ -4,8 +4,9 @@
 import { traceIdOf } from '../outbound/trace-context.ts'
 import type { Destination, Settlement } from '../store/store.ts'
 import type { BreakerState } from './lanes/breaker.ts'
+import type { Unsent } from './senders/protocol.ts'
 import type { Flight } from './sending/flights.ts'
-import type { Outcome } from './sending/outcome.ts'
+import { type Outcome, rejectionOutcome } from './sending/outcome.ts'
 import type { Member } from './shipments/member.ts'
 import { traceOf } from './shipments/task.ts'
 
@@ -96,6 +97,27 @@ export function emitAttempts(events: DeliveryEvents, destination: Destination, {
     })
   }
   if (deliveredAtMs !== null) events.delivered?.({ destination, messages, replay, atMs: deliveredAtMs })
+}
+
+/** Emits an attempt for each message that failed before it was sent. A message that the transformation dropped did not fail. */
+export function emitRejections(events: DeliveryEvents, destination: Destination, flight: Flight, unsent: readonly Unsent[]): void {
+  for (const { position, why } of unsent) {
+    if (typeof why === 'string' || why.reason === 'dropped_by_transformation') continue
+    const member = flight.unit.members[position] as Member
+    events.attempted({
+      destination,
+      deliveryId: `${String(member.content.origin)}-${member.index}`,
+      sourceId: member.sourceId,
+      count: 1,
+      messages: [member],
+      attempt: flight.attempt,
+      replay: flight.replay,
+      startedAtMs: flight.startedAtMs,
+      traceId: traceIdOf(member.trace),
+      url: flight.urlAt(flight.urls[0] as number),
+      outcome: rejectionOutcome(why),
+    })
+  }
 }
 
 export function settledEvent(destination: Destination, { done, kept, remaining, records }: Settlement): SettledEvent {

@@ -27,6 +27,25 @@ export interface OutgoingRequest {
   body: string
 }
 
+/** A message that was shaped for a request. */
+export interface Prepared {
+  /** Its part of the body. */
+  text: string
+  /** Appended to the path of each URL; empty for none. */
+  path: string
+  /** Names and values alternate. */
+  headers: readonly string[]
+  /** What the transformation printed. */
+  logs?: string | null
+}
+
+export type Shaper = (message: JsonObject) => Prepared
+
+/** A message cannot be shaped as the settings demand. The message of the error is a sentence that names the setting. */
+export class MappingFailed extends Error {
+  override name = 'MappingFailed'
+}
+
 /** Encrypts or decrypts a text. `context` is the place in which the text is stored; encryption binds the text to it. */
 export type Sealing = (text: string, context: string) => string
 
@@ -66,8 +85,10 @@ export interface DestinationKind<D extends Destination, S> {
 
   /** Returns the URLs that a message is sent to, with one request each. The delivery succeeds if one of them does. */
   targets(destination: D): readonly string[]
-  /** `messages` are JSON texts. A batch is sent as an array, even if it has one message. */
-  request(destination: D, messages: readonly string[], batch: boolean, about: RequestAbout): OutgoingRequest
+  /** The function that shapes a message; null if messages are sent as they are. It throws MappingFailed. */
+  shaper(destination: D): Shaper | null
+  /** `messages` are JSON texts, or the results of the shaper. */
+  request(destination: D, messages: readonly (string | Prepared)[], batch: boolean, about: RequestAbout): OutgoingRequest
   /** Returns the function that classifies a response by its HTTP status. */
   verdicts(destination: D): (status: number) => Verdict
 }

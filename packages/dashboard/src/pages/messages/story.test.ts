@@ -30,6 +30,8 @@ function attempt(number: number, startedMs: number, totalMs: number, url = 'http
     error: 'No.',
     timings,
     responseStart: null,
+    version: 1,
+    logs: null,
   }
 }
 

@@ -52,6 +52,8 @@ async function failedDelivery(fixture: Fixture): Promise<{ destinationId: string
     firstByteMs: null,
     totalMs: 1,
     responseStart: null,
+    version: 1,
+    logs: null,
   })
   const { data } = (await fixture.call('GET', `/api/deliveries?destinationId=${destinationId}&state=failed`)).body
   return { destinationId, deliveryId: data[0].id }

@@ -130,7 +130,15 @@ test('viewers do not see query values of URLs anywhere', async (t) => {
   const plan = { shipments: [{ destinationId: id, indexes: null }] }
   await accept(fixture.store, source.id, [{ type: 'track', event: 'e', userId: 'u', messageId: 'm-1' }], plan)
   const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: 4, totalMs: 5 }
-  const outcome = { status: 500, reason: 'http_500', error: 'The receiver answered 500.', address: null, responseStart: null }
+  const outcome = {
+    status: 500,
+    reason: 'http_500',
+    error: 'The receiver answered 500.',
+    address: null,
+    responseStart: null,
+    version: 1,
+    logs: null,
+  }
   await settleAll(fixture, id, 'failed', { url, ...outcome, ...timings })
   const [delivery] = (await fixture.call('GET', '/api/deliveries')).body.data
   for (const path of ['destinations', `destinations/${id}`, `destinations/${id}/health`, `deliveries/${delivery.id}`, 'messages/m-1']) {

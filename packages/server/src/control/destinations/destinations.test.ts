@@ -294,6 +294,8 @@ const ATTEMPT: TestAttempt = {
   firstByteMs: 4.5,
   totalMs: 5,
   responseStart: null,
+  version: 1,
+  logs: null,
 }
 
 test('a test sends a sample of the requested type and returns its attempts', async (t) => {
@@ -324,6 +326,8 @@ test('a test sends a sample of the requested type and returns its attempts', asy
         error: null,
         timings: { dnsMs: 1, connectMs: 2, tlsMs: 3, firstByteMs: 4.5, totalMs: 5 },
         responseStart: null,
+        version: 1,
+        logs: null,
       },
     ])
   }

@@ -113,6 +113,8 @@ test('the ledger is compared with its recount after messages were delivered and 
     firstByteMs: null,
     totalMs: 1,
     responseStart: null,
+    version: 1,
+    logs: null,
   }
   await accept(store, source.id, [{ type: 'track', event: 'e', userId: 'u', messageId: 'm-1' }], {
     shipments: [{ destinationId: id, indexes: null }],

@@ -28,11 +28,24 @@ export const ATTEMPT_FIELDS = {
     },
   ),
   responseStart: nullable(string({ description: 'The start of the response body. It is kept only for failed attempts and tests.' })),
+  version: integer({ description: "The version of the destination's request and transformation that the request was built with." }),
+  logs: nullable(string({ description: 'What the transformation printed, at most 2 KB; null if it printed nothing.' })),
 }
 
 export function attemptView(attempt: TestAttempt, shownUrl: (url: string) => string) {
-  const { address, status, reason, error, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart } = attempt
+  const { address, status, reason, error, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart, version, logs } = attempt
   const startedAt = isoTime(attempt.startedAtMs)
   const url = shownUrl(attempt.url)
-  return { url, address, startedAt, status, reason, error, timings: { dnsMs, connectMs, tlsMs, firstByteMs, totalMs }, responseStart }
+  return {
+    url,
+    address,
+    startedAt,
+    status,
+    reason,
+    error,
+    timings: { dnsMs, connectMs, tlsMs, firstByteMs, totalMs },
+    responseStart,
+    version,
+    logs,
+  }
 }

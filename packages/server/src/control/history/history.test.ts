@@ -18,6 +18,8 @@ const FAILED = {
   firstByteMs: 4,
   totalMs: 5,
   responseStart: 'oops',
+  version: 1,
+  logs: null,
 }
 const DELIVERED = { ...FAILED, status: 200, reason: null, error: null, responseStart: null }
 
@@ -179,6 +181,8 @@ test('one delivery shows its attempts and its request', async (t) => {
     error: 'The receiver answered 500.',
     timings: { dnsMs: 1, connectMs: null, tlsMs: null, firstByteMs: 4, totalMs: 5 },
     responseStart: 'oops',
+    version: 1,
+    logs: null,
   })
   assert.deepEqual([request.headers, request.note], [{ 'content-type': 'application/json' }, null])
   // Both were sent in one request, which has the id of the first delivery.

@@ -55,6 +55,8 @@ function request(about: Partial<RequestRecord & { attempt: number }> = {}): Requ
     reason: null,
     error: null,
     address: '198.51.100.1',
+    version: 1,
+    logs: null,
     dnsMs: null,
     connectMs: null,
     tlsMs: null,

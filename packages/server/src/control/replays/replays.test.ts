@@ -15,6 +15,8 @@ const REFUSED = {
   firstByteMs: 1,
   totalMs: 2,
   responseStart: 'no',
+  version: 1,
+  logs: null,
 }
 
 interface Bench extends Fixture {

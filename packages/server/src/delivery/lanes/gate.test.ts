@@ -20,7 +20,7 @@ function gateOf(change: Partial<Destination> = {}) {
     onBlocked: () => told.push('blocked'),
   })
   const answer = (verdict: Outcome['verdict'], retryAfterMs: number | null = null): void =>
-    gate.judge([{ url: 'https://example.com/', startedAtMs: 0, outcome: { verdict, retryAfterMs } as Outcome }])
+    gate.judge([{ url: 'https://example.com/', startedAtMs: 0, version: 1, outcome: { verdict, retryAfterMs } as Outcome }])
   return { gate, state, told, answer }
 }
 

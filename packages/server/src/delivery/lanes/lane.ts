@@ -9,8 +9,8 @@ import { kindOf } from '../../destinations/kinds.ts'
 import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type { IngestPacing, LaneNeed } from '../../timing/ingest-pacing.ts'
-import { type DeliveryEvents, emitAttempts } from '../events.ts'
-import type { Unsendable } from '../senders/protocol.ts'
+import { type DeliveryEvents, emitAttempts, emitRejections } from '../events.ts'
+import type { Unsent } from '../senders/protocol.ts'
 import type { Senders } from '../senders/senders.ts'
 import { type Flight, Flights, slotsFor } from '../sending/flights.ts'
 import { isOwnFault } from '../sending/outcome.ts'
@@ -124,7 +124,7 @@ export class Lane implements SlotUser {
       clock,
       onAnswer: (flight) => this.#onAnswer(flight),
       onAllAnswered: (flight, slots) => this.#onAllAnswered(flight, slots),
-      onUnsendable: (flight, why, slots) => this.#onUnsendable(flight, why, slots),
+      onUnsent: (flight, unsent, slots) => this.#onUnsent(flight, unsent, slots),
       onError: (error) => events.trouble(this.destination, error),
     })
   }
@@ -211,8 +211,8 @@ export class Lane implements SlotUser {
       this.health.keep(targets)
       this.#gate.reset()
     }
-    // Waiting shipments were split by the old batch settings. They are released, and split by the new settings when claimed again.
-    if (!maySend(destination) || !sameBatch(before, destination)) this.#releaseUnstarted()
+    // Waiting shipments were split by the old batch settings, or prepared by the old version. They are released and claimed again.
+    if (!maySend(destination) || !sameBatch(before, destination) || before.version !== destination.version) this.#releaseUnstarted()
     if (!maySend(before)) {
       this.#backlog.wake()
       // Deliveries whose window ended during the pause get an attempt before they expire.
@@ -360,13 +360,15 @@ export class Lane implements SlotUser {
     this.#endIfIdle()
   }
 
-  /** The sender found that the message was deleted, or that its stored bytes are damaged: nothing was sent. */
-  #onUnsendable(flight: Flight, why: Unsendable, slots: number): void {
+  /** The sender does not send some messages: they were deleted, are damaged, or the settings of the destination do not let them pass. */
+  #onUnsent(flight: Flight, unsent: readonly Unsent[], slots: number | null): void {
     const { task, unit } = flight
+    emitRejections(this.#deps.events, this.destination, flight, unsent)
+    if (slots === null) return this.#held.change(task, () => task.endUnsent(unit, unsent, flight))
     this.#slowdown.answered(unit, flight.senderMs)
     this.#leftFlight(flight)
     this.#gate.withdrawn()
-    this.#held.change(task, () => task.endUnsent(unit, why))
+    this.#held.change(task, () => task.endUnsent(unit, unsent, flight))
     this.#deps.slots.release(slots, false)
     this.pump()
     this.#endIfIdle()

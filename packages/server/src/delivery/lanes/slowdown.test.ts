@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
 import { CLASSIC, type Claim, type DeliveryStore, type Destination, NO_FILTER } from '../../store/store.ts'
-import { failure } from '../senders/executor.ts'
 import type { Senders, Work } from '../senders/senders.ts'
+import { failure } from '../sending/outcome.ts'
 import { Lane } from './lane.ts'
 import { Memory } from './memory.ts'
 import { Slots } from './slots.ts'
@@ -168,7 +168,7 @@ test('after a message that cannot be sent, the lane still measures whether inges
   }
   lane.pump()
   // The requests before the one that is watched: the lane does not know yet that work waits in the store.
-  for (let nth = 0; nth < 3; nth++) (await next()).unsendable('deleted')
+  for (let nth = 0; nth < 3; nth++) (await next()).unsent([{ position: 0, why: 'deleted' }], true)
   for (let nth = 0; nth < 4; nth++) {
     const work = await next()
     ingest.turns += 1

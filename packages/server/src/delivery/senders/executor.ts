@@ -1,14 +1,18 @@
-// The work of a sender: keeps the messages that it was given as the JSON texts that are sent, builds, signs and sends requests, and
-// reports the outcome of each. It runs in a sender thread or in the main thread.
+// The work of a sender: prepares the messages that it was given (transformation, shaping), builds, signs and sends requests, and reports the
+// outcome of each. It runs in a sender thread or in the main thread.
 
+import type { JsonObject } from '@switchyard/protocol'
+import type { Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import { readStoredBody } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, SegmentContent, TraceContext } from '../../store/store.ts'
 import type { HttpClient } from '../sending/attempt.ts'
-import { type Outcome, REASONS } from '../sending/outcome.ts'
-import type { Load, SenderLink, SenderReports, Start, Unsendable } from './protocol.ts'
+import { failure } from '../sending/outcome.ts'
+import { type Item, isRejected, prepareMessage, transformMessages } from '../transforming/prepare-messages.ts'
+import type { Transformer } from '../transforming/transformer.ts'
+import type { Load, SenderLink, SenderReports, Start, Unsent } from './protocol.ts'
 
 /** The outcome of a request that could not be created, which is a bug. It is retried like a failure: the message is not lost, and there is no loop. */
 export const UNWRITABLE = failure('internal_error')
@@ -17,16 +21,19 @@ const ABORTED = failure('aborted')
 interface Loaded {
   origin: RowId
   trace: TraceContext | null
-  /** By index. The error if the message cannot be serialized; missing if it was deleted. */
-  texts: Map<number, string | Error>
+  /** By index; missing if the message was deleted. */
+  items: Map<number, Item>
   isUnreadable: boolean
+  /** Called when the messages were transformed; null if they are prepared. */
+  whenPrepared: (() => void)[] | null
   /** The number of messages that were neither started nor dropped. */
   left: number
 }
 
 interface Taken {
-  texts: string[]
-  /** The delivery id of the first message. */
+  prepared: (string | Prepared)[]
+  unsent: Unsent[]
+  /** The delivery id of the first message that is sent. */
   id: string
   trace: TraceContext | null
 }
@@ -45,12 +52,14 @@ interface Target {
 
 export class Executor implements SenderLink {
   readonly #http: HttpClient
+  readonly #transformer: Transformer
   readonly #reports: SenderReports
   readonly #targets = new Map<number, Target>()
   readonly #loads = new Map<number, Loaded>()
 
-  constructor(http: HttpClient, reports: SenderReports) {
+  constructor(http: HttpClient, transformer: Transformer, reports: SenderReports) {
     this.#http = http
+    this.#transformer = transformer
     this.#reports = reports
   }
 
@@ -80,17 +89,45 @@ export class Executor implements SenderLink {
     this.#startWaiting(target)
   }
 
-  load({ key, origin, about, body, isText, parsed, absent, indexes }: Load): void {
-    const texts = new Map<number, string | Error>()
-    const loaded: Loaded = { origin, trace: about.trace, texts, isUnreadable: false, left: indexes.length }
+  load({ key, destination: number, origin, about, body, isText, parsed, absent, indexes }: Load): void {
+    const items = new Map<number, Item>()
+    const loaded: Loaded = { origin, trace: about.trace, items, isUnreadable: false, whenPrepared: null, left: indexes.length }
     this.#loads.set(key, loaded)
-    if (isText) {
-      texts.set(indexes[0] as number, Buffer.from(body.buffer, body.byteOffset, body.length).toString())
-      return
+    const target = this.#targets.get(number)
+    if (target === undefined) return
+    const { destination } = target
+    // Only a transformation needs the messages together.
+    const together = destination.transformation === null ? null : new Map<number, JsonObject>()
+    const content = isText ? null : (parsed ?? readStoredBody(body, about, absent))
+    loaded.isUnreadable = content?.isUnreadable === true
+    for (const index of indexes) {
+      if (content !== null && content.items[index] == null) continue
+      const message = content === null ? (JSON.parse(textOf(body)) as JsonObject) : outboundOrError(content, index)
+      if (message instanceof Error) items.set(index, message)
+      else if (together === null) items.set(index, prepareMessage(destination, message))
+      else together.set(index, message)
     }
-    const content = parsed ?? readStoredBody(body, about, absent)
-    loaded.isUnreadable = content.isUnreadable === true
-    for (const index of indexes) if (content.items[index] != null) texts.set(index, jsonOf(content, index))
+    if (together !== null) this.#transform(number, target, loaded, together, about.receivedAtMs)
+  }
+
+  /** Transforms all messages of a load in one call. */
+  #transform(
+    number: number,
+    { destination }: Target,
+    loaded: Loaded,
+    messages: ReadonlyMap<number, JsonObject>,
+    receivedAtMs: number,
+  ): void {
+    loaded.whenPrepared = []
+    const indexes = [...messages.keys()]
+    transformMessages(destination, [...messages.values()], receivedAtMs, this.#transformer, (items) => {
+      for (const [at, index] of indexes.entries()) loaded.items.set(index, items[at] as Item)
+      const waiting = loaded.whenPrepared ?? []
+      loaded.whenPrepared = null
+      for (const resume of waiting) resume()
+      const target = this.#targets.get(number)
+      if (target !== undefined) this.#startWaiting(target)
+    })
   }
 
   drop(key: number, indexes: readonly number[] | null): void {
@@ -104,7 +141,7 @@ export class Executor implements SenderLink {
     const target = this.#targets.get(start.destination)
     if (target === undefined) return this.#fail(start, new Error('the sender does not know the destination'))
     // A test request goes out beside the others.
-    if (start.limit === Number.POSITIVE_INFINITY) return this.#begin(target, start, 0)
+    if (start.limit === Number.POSITIVE_INFINITY) return this.#beginTest(target, start)
     target.limit = start.limit
     target.waiting.push({ start, sinceMs: performance.now() })
     this.#startWaiting(target)
@@ -112,21 +149,31 @@ export class Executor implements SenderLink {
 
   #startWaiting(target: Target): void {
     while (target.inFlight < target.limit && !target.isStopped) {
-      const next = target.waiting.shift()
-      if (next === undefined) return
+      const next = target.waiting[0]
+      if (next === undefined || (target.destination.transformation !== null && !this.#isPrepared(next.start))) return
+      target.waiting.shift()
       this.#begin(target, next.start, performance.now() - next.sinceMs)
     }
   }
 
+  #beginTest(target: Target, start: Start): void {
+    const loaded = this.#loads.get(start.messages[0] as number)
+    if (loaded?.whenPrepared == null) this.#begin(target, start, 0)
+    else loaded.whenPrepared.push(() => this.#begin(target, start, 0))
+  }
+
+  #isPrepared({ messages }: Start): boolean {
+    for (let at = 0; at < messages.length; at += 2) if (this.#loads.get(messages[at] as number)?.whenPrepared != null) return false
+    return true
+  }
+
   #begin(target: Target, start: Start, waitedMs: number): void {
-    const taken = this.#take(start.messages)
-    const isUnsendable = taken === 'deleted' || taken === 'unreadable'
-    if (isUnsendable && start.messages.length === 2) return this.#reports.unsendable(start.unit, taken)
     try {
-      // The main thread has already left such messages out of a batch, so this is a bug. Reporting the batch as unsendable would lose its other messages.
-      if (isUnsendable) throw new Error(`a message of a batch is ${taken}`)
+      const taken = this.#take(start.messages)
       if (taken instanceof Error) throw taken
-      this.#send(target, start, taken, waitedMs)
+      const { prepared, unsent } = taken
+      if (unsent.length > 0) this.#reports.unsent(start.unit, unsent, prepared.length === 0)
+      if (prepared.length > 0) this.#send(target, start, taken, waitedMs)
     } catch (error) {
       this.#fail(start, error as Error)
     }
@@ -140,16 +187,17 @@ export class Executor implements SenderLink {
   #send(
     target: Target,
     { unit, attempt, replay, atMs, isBatch, keepAnswer, urls }: Start,
-    { texts, id, trace }: Taken,
+    { prepared, id, trace }: Taken,
     waitedMs: number,
   ): void {
     const { destination } = target
     const kind = kindOf(destination)
     const about = { id, attempt, replay, atMs: atMs + waitedMs, trace }
-    const { headers, body } = kind.request(destination, texts, isBatch, about)
+    const { headers, body } = kind.request(destination, prepared, isBatch, about)
     const { timeoutMs } = destination
     const targets = kind.targets(destination)
     const verdictOf = kind.verdicts(destination)
+    const logs = logsOf(prepared)
     let left = urls.length
     let hasSucceeded = false
     let hasFailed = false
@@ -157,7 +205,7 @@ export class Executor implements SenderLink {
     for (const at of urls) {
       const url = targets[at] as string
       this.#http.send({ url, headers, body, timeoutMs, verdictOf, keepAnswer }, (outcome) => {
-        this.#reports.outcome(unit, at, outcome, waitedMs)
+        this.#reports.outcome(unit, at, logs === null ? outcome : { ...outcome, logs }, waitedMs)
         left--
         // A unit that one URL has accepted is delivered: nothing waits for its other URLs.
         if (hasSucceeded) return
@@ -177,52 +225,61 @@ export class Executor implements SenderLink {
   }
 
   #forget(key: number, loaded: Loaded, index: number): void {
-    loaded.texts.delete(index)
+    loaded.items.delete(index)
     loaded.left--
     if (loaded.left === 0) this.#loads.delete(key)
   }
 
-  /** Takes the texts of a unit; returns an error if one of them cannot be sent because of a bug. */
-  #take(messages: readonly number[]): Taken | Unsendable | Error {
-    const texts: string[] = []
+  /** Takes the messages of a unit; returns an error if one of them cannot be sent because of a bug. */
+  #take(messages: readonly number[]): Taken | Error {
+    const prepared: (string | Prepared)[] = []
+    const unsent: Unsent[] = []
     const traces: (TraceContext | null)[] = []
+    let failed: Error | null = null
     let id = ''
     for (let at = 0; at < messages.length; at += 2) {
       const key = messages[at] as number
       const index = messages[at + 1] as number
       const loaded = this.#loads.get(key)
-      if (loaded === undefined) return new Error('the sender does not have the message')
-      const text = loaded.texts.get(index)
-      this.#forget(key, loaded, index)
-      if (loaded.isUnreadable) return 'unreadable'
-      if (text === undefined) return 'deleted'
-      if (typeof text !== 'string') return text
-      texts.push(text)
-      traces.push(loaded.trace)
-      if (at === 0) id = `${String(loaded.origin)}-${index}`
+      const item = loaded?.items.get(index)
+      if (loaded !== undefined) this.#forget(key, loaded, index)
+      if (loaded === undefined) failed ??= new Error('the sender does not have the message')
+      else if (loaded.isUnreadable) unsent.push({ position: at / 2, why: 'unreadable' })
+      else if (item === undefined) unsent.push({ position: at / 2, why: 'deleted' })
+      else if (item instanceof Error) failed ??= item
+      else if (typeof item !== 'string' && isRejected(item)) unsent.push({ position: at / 2, why: item })
+      else {
+        if (prepared.length === 0) id = `${String(loaded.origin)}-${index}`
+        prepared.push(item)
+        traces.push(loaded.trace)
+      }
     }
-    return { texts, id, trace: traces.length === 1 ? (traces[0] as TraceContext | null) : sharedTrace(traces) }
+    const trace = traces.length === 1 ? (traces[0] as TraceContext | null) : sharedTrace(traces)
+    return failed ?? { prepared, unsent, id, trace }
   }
 }
 
-/** An outcome that the service itself caused, before or instead of an answer. */
-export function failure(reason: 'internal_error' | 'aborted' | 'sender_lost'): Outcome {
-  return {
-    verdict: REASONS[reason][0],
-    status: null,
-    reason,
-    error: REASONS[reason][1],
-    address: null,
-    timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 },
-    retryAfterMs: null,
-    responseStart: null,
+const MAX_LOG_LENGTH = 2_048
+
+/** What the transformation printed for the messages of a request, shortened. */
+function logsOf(prepared: readonly (string | Prepared)[]): string | null {
+  let logs: string | null = null
+  for (const each of prepared) {
+    if (typeof each === 'string' || each.logs == null) continue
+    logs = logs === null ? each.logs : `${logs}\n${each.logs}`
+    if (logs.length >= MAX_LOG_LENGTH) return logs.slice(0, MAX_LOG_LENGTH)
   }
+  return logs
 }
 
-function jsonOf(content: SegmentContent, index: number): string | Error {
+function outboundOrError(content: SegmentContent, index: number): JsonObject | Error {
   try {
-    return JSON.stringify(outboundMessage(content, index))
+    return outboundMessage(content, index)
   } catch (error) {
     return error as Error
   }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
 }

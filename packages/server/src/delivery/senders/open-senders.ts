@@ -2,6 +2,7 @@
 
 import { createAddressGuard } from '../sending/address-guard.ts'
 import { createHttpClient, type HttpClientOptions } from '../sending/attempt.ts'
+import { NO_TRANSFORMER } from '../transforming/transformer.ts'
 import { Executor } from './executor.ts'
 import { Senders, type SendersOptions } from './senders.ts'
 import { ThreadLink, type ThreadOptions } from './thread-link.ts'
@@ -19,11 +20,11 @@ export function openInlineSender({ guard, ...options }: Omit<HttpClientOptions, 
     count: 1,
     // There is nothing to gain: a lane in the same thread starts the next request at once.
     runAhead: false,
-    open: (_name, { outcome, unsendable, bug }) => {
+    open: (_name, { outcome, unsent, bug }) => {
       // A lane must not get an outcome while it starts the work.
-      const executor = new Executor(createHttpClient({ guard: createAddressGuard(guard), ...options }), {
+      const executor = new Executor(createHttpClient({ guard: createAddressGuard(guard), ...options }), NO_TRANSFORMER, {
         outcome: (...report) => queueMicrotask(() => outcome(...report)),
-        unsendable: (...report) => queueMicrotask(() => unsendable(...report)),
+        unsent: (...report) => queueMicrotask(() => unsent(...report)),
         bug: (...report) => queueMicrotask(() => bug(...report)),
       })
       return { commands: executor, drain: () => executor.drain() }

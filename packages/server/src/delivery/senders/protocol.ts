@@ -5,14 +5,24 @@
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, SegmentContent } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
+import type { Rejected } from '../transforming/prepare-messages.ts'
 
-/** Why a message is not sent, although its delivery is pending: it was deleted, or its stored bytes are damaged. */
-export type Unsendable = 'deleted' | 'unreadable'
+/** Why a message is not sent, although its delivery is pending: it was deleted, its stored bytes are damaged, or the settings of the destination do not let it pass. */
+export type Unsendable = 'deleted' | 'unreadable' | Rejected
+
+/** A message of a unit that is not sent. */
+export interface Unsent {
+  /** In the list of the unit's messages. */
+  position: number
+  why: Unsendable
+}
 
 /** Messages that a sender is given, to be sent later. */
 export interface Load {
   /** The number by which units refer to these messages. */
   key: number
+  /** The number of the destination that they are prepared for. */
+  destination: number
   origin: RowId
   about: SegmentAbout
   /** The stored body; or, in a test request, the one text to be sent. */
@@ -64,11 +74,12 @@ export interface SenderLink {
   drain(): Promise<void>
 }
 
-/** Reports of a sender. Each URL of a unit gets one outcome, unless the whole unit is unsendable. */
+/** Reports of a sender. Each URL of a unit gets one outcome, unless none of its messages can be sent. */
 export interface SenderReports {
   /** `waitedMs`: how long the unit waited in the sender before it was started. */
   outcome: (unit: number, url: number, outcome: Outcome, waitedMs: number) => void
-  unsendable: (unit: number, why: Unsendable) => void
+  /** Some messages of a unit are not sent. `isOver`: no other is left, so there will be no outcome. */
+  unsent: (unit: number, unsent: readonly Unsent[], isOver: boolean) => void
   /** A bug prevented the request of a unit. Its URLs get outcomes nevertheless. */
   bug: (unit: number, message: string) => void
 }

@@ -7,7 +7,7 @@ import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.t
 import { CLASSIC, type Destination, NO_FILTER } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
 import { openInlineSender, openSenderThreads } from './open-senders.ts'
-import type { Unsendable } from './protocol.ts'
+import type { Unsendable, Unsent } from './protocol.ts'
 import type { Sendable, Senders, Work } from './senders.ts'
 import type { ThreadOptions } from './thread-link.ts'
 
@@ -109,7 +109,7 @@ function send(
         onAnswer?.()
         if (--left === 0) resolve(outcomes)
       },
-      unsendable: resolve,
+      unsent: ([first]) => resolve(first?.why ?? []),
       bug: () => undefined,
       ...given,
     })
@@ -118,7 +118,8 @@ function send(
 
 async function reasonOf(sent: Promise<Outcome[] | Unsendable>): Promise<string | null | undefined> {
   const outcomes = await sent
-  return typeof outcomes === 'string' ? outcomes : outcomes[0]?.reason
+  if (typeof outcomes === 'string') return outcomes
+  return 'reason' in outcomes ? outcomes.reason : outcomes[0]?.reason
 }
 
 /** The URL of a port on which nothing answers: the receiver accepts the request and never responds. */
@@ -190,9 +191,13 @@ test('a message that was purged from the store, or whose bytes are damaged, is r
   assert.equal(await reasonOf(send(senders, destination, purged, [1])), null)
   assert.equal(await reasonOf(send(senders, destination, damaged, [0])), 'unreadable')
   assert.equal(await reasonOf(send(senders, destination, contentOf(2, [0, 1], [1]), [1])), 'deleted')
-  // A lane leaves such messages out of a batch. If it has a bug and does not, the other messages must not be lost.
-  assert.equal(await reasonOf(send(senders, destination, contentOf(2, [0, 1], [1]), [0, 1])), 'internal_error')
   assert.equal(received.length, 1)
+  // The other messages of a batch are sent.
+  const left: (readonly Unsent[])[] = []
+  const work = { unsent: (unsent: readonly Unsent[]): void => void left.push(unsent) }
+  assert.equal(await reasonOf(send(senders, destination, contentOf(2, [0, 1], [1]), [0, 1], work)), null)
+  assert.deepEqual(left, [[{ position: 1, why: 'deleted' }]])
+  assert.equal(received.length, 2)
 })
 
 test('dropped messages are gone from the sender, and the others of the load can still be sent', async (t) => {

@@ -4,9 +4,8 @@
 
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId } from '../../store/store.ts'
-import type { Outcome } from '../sending/outcome.ts'
-import { failure } from './executor.ts'
-import type { SenderLink, SenderReports, Unsendable } from './protocol.ts'
+import { failure, type Outcome } from '../sending/outcome.ts'
+import type { SenderLink, SenderReports, Unsent } from './protocol.ts'
 
 /** Messages that can be given to a sender. */
 export interface Sendable {
@@ -15,8 +14,8 @@ export interface Sendable {
   /** Whether the bytes are the text to be sent and not a stored body. */
   isText?: boolean
   indexes: readonly number[]
-  /** Set while a sender has these messages; `left` is the number of those that were not started. */
-  loaded: { by: Link['commands']; key: number; left: number } | null
+  /** Set while a sender has these messages; `destination` is its number there, `left` the number of messages that were not started. */
+  loaded: { by: Link['commands']; destination: number; key: number; left: number } | null
 }
 
 /** A request to some of a destination's URLs. */
@@ -36,8 +35,8 @@ export interface Work {
   messages: readonly { content: Sendable; index: number }[]
   /** Called once for each URL, never while the work is being started. `waitedMs`: how long it waited in the sender because of the limit. */
   answered(url: number, outcome: Outcome, waitedMs: number): void
-  /** Called instead if the message, which is the only one, cannot be sent. */
-  unsendable(why: Unsendable): void
+  /** Called if some messages cannot be sent, at most once and before `answered`. `isOver`: none is left, and `answered` is not called. */
+  unsent(unsent: readonly Unsent[], isOver: boolean): void
   /** Called if a bug prevented the request; `answered` is called as well. */
   bug(message: string): void
 }
@@ -179,7 +178,7 @@ class ReplaceableSender {
     if (commands === undefined) return this.#failLater(unit)
     const number = this.#define(commands, destination)
     const messages: number[] = []
-    for (const { content, index } of work.messages) messages.push(this.#load(commands, content), index)
+    for (const { content, index } of work.messages) messages.push(this.#load(commands, number, content), index)
     commands.start({ unit, destination: number, isBatch, attempt, replay, atMs: startedAtMs, keepAnswer, limit, urls, messages })
   }
 
@@ -218,7 +217,7 @@ class ReplaceableSender {
     this.#openedAtMs = performance.now()
     const link = this.#open(this.#name, {
       outcome: (unit, url, outcome, waitedMs) => this.#answered(unit, url, outcome, waitedMs),
-      unsendable: (unit, why) => this.#unsendable(unit, why),
+      unsent: (unit, unsent, isOver) => this.#unsent(unit, unsent, isOver),
       bug: (unit, message) => this.#units.get(unit)?.work.bug(message),
       lost: (error) => this.#lost(error),
     })
@@ -250,14 +249,16 @@ class ReplaceableSender {
     return number
   }
 
-  #load(commands: Link['commands'], content: Sendable): number {
+  #load(commands: Link['commands'], destination: number, content: Sendable): number {
     let { loaded } = content
-    if (loaded?.by !== commands) {
+    if (loaded?.by !== commands || loaded.destination !== destination) {
+      // The messages were prepared for the destination as it was before a change.
+      if (loaded?.by === commands) commands.drop(loaded.key, null)
       const { origin, body, isText = false, indexes } = content
       const { about, bytes, parsed, absent } = body
       const key = ++this.#lastNumber
-      commands.load({ key, origin, about, body: bytes, isText, parsed, absent, indexes })
-      loaded = { by: commands, key, left: indexes.length }
+      commands.load({ key, destination, origin, about, body: bytes, isText, parsed, absent, indexes })
+      loaded = { by: commands, destination, key, left: indexes.length }
       content.loaded = loaded
     }
     loaded.left--
@@ -272,10 +273,10 @@ class ReplaceableSender {
     unit.work.answered(url, outcome, waitedMs)
   }
 
-  #unsendable(number: number, why: Unsendable): void {
+  #unsent(number: number, unsent: readonly Unsent[], isOver: boolean): void {
     const unit = this.#units.get(number)
-    this.#units.delete(number)
-    unit?.work.unsendable(why)
+    if (isOver) this.#units.delete(number)
+    unit?.work.unsent(unsent, isOver)
   }
 
   /** Ends a unit that cannot be given to a sender. Waits for the end of the pause; otherwise a lane would use up an attempt of every message during the pause. */

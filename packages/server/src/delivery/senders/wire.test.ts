@@ -11,6 +11,7 @@ const nullable = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.o
 const trace = nullable(fc.record({ traceparent: fc.string(), tracestate: nullable(fc.string()) }))
 const load: fc.Arbitrary<Load> = fc.record({
   key: natural,
+  destination: natural,
   origin: fc.oneof(natural, fc.string()),
   about: fc.record({ sourceId: fc.string(), receivedAtMs: natural, ip: nullable(fc.string()), browser: fc.boolean(), trace }),
   body: fc.uint8Array({ maxLength: 300 }),
@@ -93,10 +94,18 @@ test('commands arrive in order and unchanged, also when buffers are reused', () 
   )
 })
 
+const unsent = fc.record({
+  position: natural,
+  why: fc.oneof(
+    fc.constantFrom('deleted' as const, 'unreadable' as const),
+    fc.record({ reason: fc.constantFrom('mapping_failed' as const), error: fc.option(fc.string()), logs: fc.option(fc.string()) }),
+  ),
+})
+
 test('reports arrive in order and unchanged, and an address is sent once', () => {
   const report = fc.oneof(
     fc.tuple(fc.constant('outcome' as const), natural, natural, outcome, natural),
-    fc.tuple(fc.constant('unsendable' as const), natural, fc.constantFrom('deleted', 'unreadable')),
+    fc.tuple(fc.constant('unsent' as const), natural, fc.array(unsent), fc.boolean()),
     fc.tuple(fc.constant('bug' as const), natural, fc.string()),
   )
   fc.assert(
@@ -111,7 +120,7 @@ test('reports arrive in order and unchanged, and an address is sent once', () =>
           (kind: string) =>
           (...args: unknown[]): void =>
             void received.push([kind, ...args])
-        reader.read(pass(writer), { outcome: note('outcome'), unsendable: note('unsendable'), bug: note('bug') })
+        reader.read(pass(writer), { outcome: note('outcome'), unsent: note('unsent'), bug: note('bug') })
         assert.deepEqual(structuredClone(received), structuredClone(packet))
       }
     }),
@@ -143,7 +152,7 @@ test('a buffer that comes back is filled again, and more addresses than are reme
     reports.outcome(nth, 0, { ...about, address }, 0)
     if (nth % 1_000 !== 999) continue
     const note = (_unit: number, _url: number, { address }: Outcome): void => void received.push(address)
-    reader.read(pass(writer, other), { outcome: note, unsendable: () => undefined, bug: () => undefined })
+    reader.read(pass(writer, other), { outcome: note, unsent: () => undefined, bug: () => undefined })
     // The other side has nothing to say but returns the buffer.
     const back = other.take().packet
     writer.keepSpare(back.spare)

@@ -6,7 +6,7 @@ import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, TraceContext } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
 import type { PacketReader, PacketWriter } from './packet.ts'
-import type { Load, SenderLink, SenderReports, Start, Unsendable } from './protocol.ts'
+import type { Load, SenderLink, SenderReports, Start, Unsent } from './protocol.ts'
 
 // ── Commands ──
 
@@ -54,10 +54,11 @@ export class CommandWriter implements Omit<SenderLink, 'drain'> {
     this.#to.number(number)
   }
 
-  load({ key, origin, about, body, isText, absent, indexes }: Load): void {
+  load({ key, destination, origin, about, body, isText, absent, indexes }: Load): void {
     const to = this.#to
     this.#begin(LOAD)
     to.number(key)
+    to.number(destination)
     to.number(isText ? 1 : 0)
     to.number(about.receivedAtMs)
     to.number(about.browser ? 1 : 0)
@@ -124,6 +125,7 @@ export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>
 
 function readLoad(from: PacketReader): Load {
   const key = from.number()
+  const destination = from.number()
   const isText = from.number() === 1
   const receivedAtMs = from.number()
   const browser = from.number() === 1
@@ -132,7 +134,7 @@ function readLoad(from: PacketReader): Load {
   const ip = from.value() as string | null
   const trace = from.value() as TraceContext | null
   const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
-  return { key, origin, about, isText, parsed: null, body: from.bytes(), absent: readList(from), indexes: readList(from) }
+  return { key, destination, origin, about, isText, parsed: null, body: from.bytes(), absent: readList(from), indexes: readList(from) }
 }
 
 function readStart(from: PacketReader): Start {
@@ -156,7 +158,6 @@ function readStart(from: PacketReader): Start {
 // ── Reports ──
 
 const VERDICTS: readonly Verdict[] = ['success', 'temporary', 'permanent']
-const UNSENDABLE: readonly Unsendable[] = ['deleted', 'unreadable']
 /** In the place of a URL's number: reports about the whole unit. */
 const CANNOT_BE_SENT = -1
 const HAS_BUG = -2
@@ -176,7 +177,7 @@ export class ReportWriter implements SenderReports {
 
   outcome(unit: number, url: number, outcome: Outcome, waitedMs: number): void {
     const to = this.#to
-    const { verdict, status, reason, error, address, timings, retryAfterMs, responseStart } = outcome
+    const { verdict, status, reason, error, address, timings, retryAfterMs, responseStart, logs } = outcome
     to.number(unit)
     to.number(url)
     to.number(waitedMs)
@@ -189,16 +190,17 @@ export class ReportWriter implements SenderReports {
     to.nullable(timings.firstByteMs)
     to.number(timings.totalMs)
     to.nullable(retryAfterMs)
-    const hasText = reason !== null || error !== null || responseStart !== null
+    const hasText = reason !== null || error !== null || responseStart !== null || logs !== undefined
     to.number(hasText ? 1 : 0)
-    if (hasText) to.value([reason, error, responseStart])
+    if (hasText) to.value([reason, error, responseStart, logs])
     this.#onWrite()
   }
 
-  unsendable(unit: number, why: Unsendable): void {
+  unsent(unit: number, unsent: readonly Unsent[], isOver: boolean): void {
     this.#to.number(unit)
     this.#to.number(CANNOT_BE_SENT)
-    this.#to.number(UNSENDABLE.indexOf(why))
+    this.#to.number(isOver ? 1 : 0)
+    this.#to.value(unsent)
     this.#onWrite()
   }
 
@@ -227,8 +229,10 @@ export class ReportReader {
       const unit = from.number()
       const url = from.number()
       if (url === HAS_BUG) reports.bug(unit, from.value() as string)
-      else if (url === CANNOT_BE_SENT) reports.unsendable(unit, UNSENDABLE[from.number()] as Unsendable)
-      else {
+      else if (url === CANNOT_BE_SENT) {
+        const isOver = from.number() === 1
+        reports.unsent(unit, from.value() as Unsent[], isOver)
+      } else {
         const waitedMs = from.number()
         reports.outcome(unit, url, this.#outcome(from), waitedMs)
       }
@@ -248,8 +252,9 @@ export class ReportReader {
     }
     const retryAfterMs = from.nullable()
     if (from.number() === 0) return { verdict, status, reason: null, error: null, address, timings, retryAfterMs, responseStart: null }
-    const [reason, error, responseStart] = from.value() as [string | null, string | null, string | null]
-    return { verdict, status, reason, error, address, timings, retryAfterMs, responseStart }
+    const [reason, error, responseStart, logs] = from.value() as [string | null, string | null, string | null, string | undefined]
+    const outcome = { verdict, status, reason, error, address, timings, retryAfterMs, responseStart }
+    return logs === undefined ? outcome : { ...outcome, logs }
   }
 
   #address(from: PacketReader): string | null {

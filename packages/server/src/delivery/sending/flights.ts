@@ -6,7 +6,7 @@ import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { UNWRITABLE } from '../senders/executor.ts'
-import type { Unsendable } from '../senders/protocol.ts'
+import type { Unsent } from '../senders/protocol.ts'
 import type { Senders, Work } from '../senders/senders.ts'
 import type { Member } from '../shipments/member.ts'
 import { deliveryIdOf, type Task, type Unit, type UnitOutcome } from '../shipments/task.ts'
@@ -19,8 +19,8 @@ export interface FlightDeps {
   onAnswer: (flight: Flight) => void
   /** Called when all URLs have answered, never during start(). `slots`: the number of slots that the flight still holds. */
   onAllAnswered: (flight: Flight, slots: number) => void
-  /** Called instead if the message of the unit was deleted or cannot be read. Never during start(). */
-  onUnsendable: (flight: Flight, why: Unsendable, slots: number) => void
+  /** Called before that if messages of the unit are not sent. `slots`: null if others are, otherwise the flight is over. Never during start(). */
+  onUnsent: (flight: Flight, unsent: readonly Unsent[], slots: number | null) => void
   onError: (error: unknown) => void
 }
 
@@ -78,8 +78,8 @@ export class Flight implements Work {
     this.#flights.answered(this, this.urlAt(url), outcome, waitedMs)
   }
 
-  unsendable(why: Unsendable): void {
-    this.#flights.unsendable(this, why)
+  unsent(unsent: readonly Unsent[], isOver: boolean): void {
+    this.#flights.unsent(this, unsent, isOver)
   }
 
   bug(message: string): void {
@@ -122,7 +122,7 @@ export class Flights {
 
   answered(flight: Flight, url: string, outcome: Outcome, waitedMs: number): void {
     this.#count(url, -1)
-    flight.results.push({ url, startedAtMs: flight.startedAtMs + waitedMs, outcome })
+    flight.results.push({ url, startedAtMs: flight.startedAtMs + waitedMs, outcome, version: flight.destination.version })
     flight.senderMs = waitedMs + outcome.timings.totalMs
     if (--flight.left === 0) this.#deps.onAllAnswered(flight, 1)
     else this.#deps.onAnswer(flight)
@@ -132,16 +132,19 @@ export class Flights {
     this.#deps.onError(new Error(message))
   }
 
-  unsendable(flight: Flight, why: Unsendable): void {
+  unsent(flight: Flight, unsent: readonly Unsent[], isOver: boolean): void {
+    if (!isOver) return this.#deps.onUnsent(flight, unsent, null)
     for (const url of flight.urls) this.#count(flight.urlAt(url), -1)
-    this.#deps.onUnsendable(flight, why, flight.left)
+    this.#deps.onUnsent(flight, unsent, flight.left)
   }
 
   /** Ends a flight that could not be started, which is a bug. */
   #fail(flight: Flight): void {
     for (const url of flight.urls) this.#count(flight.urlAt(url), -1)
     const urls = flight.urls.length > 0 ? flight.urls.map((url) => flight.urlAt(url)) : ['']
-    flight.results.push(...urls.map((url) => ({ url, startedAtMs: flight.startedAtMs, outcome: UNWRITABLE })))
+    flight.results.push(
+      ...urls.map((url) => ({ url, startedAtMs: flight.startedAtMs, outcome: UNWRITABLE, version: flight.destination.version })),
+    )
     this.#deps.onAllAnswered(flight, urls.length)
   }
 

@@ -2,8 +2,9 @@
 // network, the resolver and TLS, and all statuses, are mapped here and nowhere else. Pure: no clock, no sockets. A sentence never contains
 // anything that the receiver sent, or an address that was looked up.
 
-import type { ReasonCode } from '../../api/attempt-reasons.ts'
+import { REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
 import type { Verdict } from '../../destinations/kind.ts'
+import type { Rejected } from '../transforming/prepare-messages.ts'
 
 export { describeStatus, REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
 
@@ -32,6 +33,26 @@ export interface Outcome {
   retryAfterMs: number | null
   /** At most RESPONSE_START_BYTES of the answer's body in UTF-8, only for statuses that are failures unless more is asked for. */
   responseStart: string | null
+  /** What the transformation of its messages printed, if anything. */
+  logs?: string
+}
+
+const NO_TIMINGS: Timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 }
+
+/** An outcome that the service itself caused, before or instead of an answer. */
+export function failure(reason: 'internal_error' | 'aborted' | 'sender_lost'): Outcome {
+  return unanswered(reason, REASONS[reason][1])
+}
+
+/** The outcome of a message that the settings of the destination did not let pass. */
+export function rejectionOutcome({ reason, error, logs }: Rejected): Outcome {
+  const outcome = unanswered(reason, error ?? REASONS[reason][1])
+  return logs === null ? outcome : { ...outcome, logs }
+}
+
+function unanswered(reason: ReasonCode, error: string): Outcome {
+  const verdict = REASONS[reason][0]
+  return { verdict, status: null, reason, error, address: null, timings: NO_TIMINGS, retryAfterMs: null, responseStart: null }
 }
 
 export const RESPONSE_START_BYTES = 4_096

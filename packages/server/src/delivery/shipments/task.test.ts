@@ -4,7 +4,17 @@ import fc from 'fast-check'
 import type { Verdict } from '../../destinations/kind.ts'
 import { assertBalanced } from '../../store/encoding/settlement.ts'
 import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
-import type { BatchSettings, ClaimedShipment, IsDeleted, SegmentContent, Settlement, Shipment } from '../../store/store.ts'
+import {
+  type BatchSettings,
+  CLASSIC,
+  type ClaimedShipment,
+  type Destination,
+  type IsDeleted,
+  type SegmentContent,
+  type Settlement,
+  type Shipment,
+} from '../../store/store.ts'
+import type { Unsent } from '../senders/protocol.ts'
 import type { Outcome } from '../sending/outcome.ts'
 import type { Member } from './member.ts'
 import { deliveryIdOf, expiry, Task, traceOf, type Unit, type UnitOutcome } from './task.ts'
@@ -30,7 +40,7 @@ function outcome(verdict: Verdict, given: Partial<Outcome> = {}): Outcome {
 }
 
 function results(...verdicts: Verdict[]): UnitOutcome[] {
-  return verdicts.map((verdict, at) => ({ url: URLS[at] as string, startedAtMs: NOW_MS, outcome: outcome(verdict) }))
+  return verdicts.map((verdict, at) => ({ url: URLS[at] as string, startedAtMs: NOW_MS, version: 1, outcome: outcome(verdict) }))
 }
 
 function contentOf(items: SegmentContent['items']): SegmentContent {
@@ -106,6 +116,32 @@ function endedIds(settlement: Settlement, state?: string): string[] {
     finals.filter((final) => state === undefined || final.state === state).flatMap(({ indexes }) => idsOf([{ origin, indexes }])),
   )
 }
+
+test('messages that the settings do not let pass end with their reason, and the rest of the batch goes on', () => {
+  const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
+  const task = new Task([claimedOf(1, [items(4)])], { batch })
+  const unit = task.start(NOW_MS) as Unit
+  const unsent: Unsent[] = [
+    { position: 0, why: { reason: 'dropped_by_transformation', error: null, logs: 'printed' } },
+    { position: 2, why: { reason: 'transformation_failed', error: 'line 3: no', logs: 'printed' } },
+  ]
+  const webhook = { ...CLASSIC, type: 'webhook', urls: URLS, version: 4 } as unknown as Destination
+  task.endUnsent(unit, unsent, { destination: webhook, startedAtMs: NOW_MS })
+  assert.deepEqual(memberIds(unit), ['10-1', '10-3'])
+  task.finish(unit, results('success'))
+  const settlement = settle(task)
+  assert.deepEqual(endedIds(settlement, 'cancelled'), ['10-0'])
+  assert.deepEqual(endedIds(settlement, 'failed'), ['10-2'])
+  assert.deepEqual(endedIds(settlement, 'delivered'), ['10-1', '10-3'])
+  assert.deepEqual(
+    settlement.records[0]?.requests.map(({ indexes, reason, error, version, logs }) => [indexes, reason, error, version, logs]),
+    [
+      [[0], 'dropped_by_transformation', 'The transformation dropped the message. Nothing was sent.', 4, 'printed'],
+      [[2], 'transformation_failed', 'line 3: no', 4, 'printed'],
+      [[1, 3], null, null, 1, null],
+    ],
+  )
+})
 
 test('a shipment is sent message by message, and deliveries are recorded with their attempt', () => {
   const task = new Task([claimedOf(1, [items(2)])], { batch: SINGLE })

@@ -3,6 +3,7 @@
 // still in progress under its claim. Pure: no clock, no network, no store. Invariant: every delivery of its shipments is in exactly one
 // place of a settlement: ended, to be retried, or kept. Messages stay in their stored form; a sender parses them.
 
+import { kindOf } from '../../destinations/kinds.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import type {
   AttemptRecord,
@@ -21,8 +22,9 @@ import type {
   ShipmentDraft,
   TraceContext,
 } from '../../store/store.ts'
-import type { Unsendable } from '../senders/protocol.ts'
-import type { Outcome } from '../sending/outcome.ts'
+import type { Unsent } from '../senders/protocol.ts'
+import { type Outcome, rejectionOutcome } from '../sending/outcome.ts'
+import type { Rejected } from '../transforming/prepare-messages.ts'
 import { Member, PartContent } from './member.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
 
@@ -43,6 +45,8 @@ export interface UnitOutcome {
   url: string
   startedAtMs: number
   outcome: Outcome
+  /** The version of the destination's content. */
+  version: number
 }
 
 interface PartRecord {
@@ -142,11 +146,27 @@ export class Task {
     this.#retries.push({ shipment, members: unit.members, isBatch: unit.isBatch, urls, reason, startedAtMs: unit.startedAtMs })
   }
 
-  /** Called when the sender found that the message of a unit, which is not a batch, cannot be sent. */
-  endUnsent(unit: Unit, why: Unsendable): void {
-    this.#running.delete(unit)
-    const { part, index } = unit.members[0] as Member
-    this.#unsent(part, index, why)
+  /** Called when the sender does not send some messages of a unit. The others stay in flight. */
+  endUnsent(unit: Unit, unsent: readonly Unsent[], { destination, startedAtMs }: { destination: Destination; startedAtMs: number }): void {
+    const ended = new Set<Member>()
+    const [url = ''] = kindOf(destination).targets(destination)
+    for (const { position, why } of unsent) {
+      const member = unit.members[position] as Member
+      ended.add(member)
+      if (typeof why === 'string') this.#unsent(member.part, member.index, why)
+      else this.#reject(member, why, { url, startedAtMs, outcome: rejectionOutcome(why), version: destination.version })
+    }
+    unit.members = unit.members.filter((member) => !ended.has(member))
+    if (unit.members.length === 0) this.#running.delete(unit)
+  }
+
+  /** Ends a message that the settings of the destination did not let pass. Its attempt is recorded like any other. */
+  #reject({ part, index }: Member, { reason }: Rejected, result: UnitOutcome): void {
+    const record = this.#records[part] as PartRecord
+    record.requests.push(requestRecord(result, [index]))
+    end(record, reason === 'dropped_by_transformation' ? 'cancelled' : 'failed', reason, [index])
+    this.#hasChanges = true
+    this.#unrecorded++
   }
 
   /** Called when this node aborted the unit before there was a result. The unit then counts as not started. */
@@ -249,8 +269,8 @@ export class Task {
     const parts = byPart(unit.members)
     for (const [at, [part, indexes]] of parts.entries()) {
       const record = this.#records[part] as PartRecord
-      for (const { url, startedAtMs, outcome } of results.slice(unit.recorded)) {
-        const request = requestRecord(url, startedAtMs, outcome, indexes)
+      for (const result of results.slice(unit.recorded)) {
+        const request = requestRecord(result, indexes)
         if (parts.length > 1) request.gathered = this.#gathered(unit.members, at === 0)
         record.requests.push(request)
       }
@@ -306,7 +326,7 @@ export class Task {
     return members
   }
 
-  #unsent(part: number, index: number, why: Unsendable): void {
+  #unsent(part: number, index: number, why: 'deleted' | 'unreadable'): void {
     const { purged, unreadable } = this.#records[part] as PartRecord
     ;(why === 'deleted' ? purged : unreadable).push(index)
     this.#hasChanges = true
@@ -365,10 +385,11 @@ function takeRecords(record: PartRecord, atMs: number): AttemptRecord[] {
   return records
 }
 
-export function requestRecord(url: string, startedAtMs: number, outcome: Outcome, indexes: readonly number[]): RequestRecord {
-  const { status, reason, error, address, timings, responseStart } = outcome
+export function requestRecord({ url, startedAtMs, outcome, version }: UnitOutcome, indexes: readonly number[]): RequestRecord {
+  const { status, reason, error, address, timings, responseStart, logs = null } = outcome
   const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = timings
-  return { url, startedAtMs, status, reason, error, address, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart, indexes }
+  const times = { startedAtMs, dnsMs, connectMs, tlsMs, firstByteMs, totalMs }
+  return { url, status, reason, error, address, ...times, responseStart, indexes, version, logs }
 }
 
 function byPart(members: readonly Member[]): [part: number, indexes: number[]][] {

@@ -4,17 +4,18 @@
 
 import { type StandardWebhook, type StandardWebhookHeaders, signMessage, standardWebhookSigner } from '@switchyard/webhook'
 import type { Destination } from '../../store/port/model.ts'
-import type { OutgoingRequest, RequestAbout } from '../kind.ts'
+import type { OutgoingRequest, Prepared, RequestAbout } from '../kind.ts'
 
 export const USER_AGENT = 'Switchyard/1.0'
 
 /** `messages` are JSON texts. A batch is sent as an array, even if it has one message. */
 export function webhookRequest(
   destination: Destination,
-  messages: readonly string[],
+  prepared: readonly (string | Prepared)[],
   batch: boolean,
   about: RequestAbout,
 ): OutgoingRequest {
+  const messages = prepared.map((each) => (typeof each === 'string' ? each : each.text))
   const first = messages[0] as string
   const body = batch ? `[${messages.join(',')}]` : first
   const headers = [...constantHeaders(destination), 'X-Attempt', String(about.attempt)]

@@ -1,7 +1,7 @@
 // The webhook: messages are sent as signed JSON in POST requests to URLs.
 
 import type { Destination } from '../../store/port/model.ts'
-import type { DestinationKind } from '../kind.ts'
+import type { DestinationKind, Shaper } from '../kind.ts'
 import { webhookRequest } from './request.ts'
 import { changedSecrets, fromStored, hiddenSettings, type StoredWebhook, toStored, withoutSecrets, withSecrets } from './secrets.ts'
 import { SHOWN_WEBHOOK_SETTINGS, WEBHOOK_SETTINGS } from './settings.ts'
@@ -31,6 +31,8 @@ export const WEBHOOK = {
   withoutSecrets,
 
   targets: ({ urls }) => urls,
+  // Shaping by `request` is not built yet.
+  shaper: (_destination: Destination): Shaper | null => null,
   request: webhookRequest,
   verdicts: (_destination: Destination) => verdictOfStatus,
 } as const satisfies DestinationKind<Destination, StoredWebhook>

@@ -223,6 +223,8 @@ export function requestRecord(change: Partial<RequestRecord> = {}): RequestRecor
     reason: null,
     error: null,
     address: '203.0.113.9',
+    version: 1,
+    logs: null,
     dnsMs: null,
     connectMs: null,
     tlsMs: null,

@@ -23,6 +23,8 @@ const request: fc.Arbitrary<RequestRecord> = fc.record({
   totalMs: fc.nat(1_000_000).map((hundredths) => hundredths / 100),
   responseStart: text,
   indexes,
+  version: fc.constantFrom(1, 1, 2),
+  logs: text,
 })
 /** As delivery creates them: the requests of one batch to its URLs share the same array of indexes, and those of another batch have another. */
 const gathered = fc
@@ -79,6 +81,8 @@ test('times are rounded to a hundredth of a millisecond', () => {
     address: null,
     responseStart: null,
     indexes: [0],
+    version: 1,
+    logs: null,
     ...times,
   }
   const doc = JSON.parse(writeAttemptDoc({ requests: [one], finals: [] })) as AttemptDoc
@@ -96,6 +100,8 @@ test('a success over a reused connection has a short doc', () => {
     address: '203.0.113.9',
     responseStart: null,
     indexes: [0],
+    version: 1,
+    logs: null,
     dnsMs: null,
     connectMs: null,
     tlsMs: null,

@@ -32,6 +32,10 @@ export interface AttemptDoc {
    * record, the contents.
    */
   g?: [requests: number[], lead: RowId, parts?: StoredPart[]][]
+  /** The version of the destination's content: one for all requests, or one for each. Missing if it is 1, as for nearly all destinations. */
+  v?: number | number[]
+  /** What transformations printed, by the index of the request. */
+  l?: [request: number, logs: string][]
 }
 
 export function writeAttemptDoc({ requests, finals }: Pick<AttemptRecord, 'requests' | 'finals'>): string {
@@ -69,6 +73,10 @@ export function writeAttemptDoc({ requests, finals }: Pick<AttemptRecord, 'reque
   const doc: AttemptDoc = { u: urls, r: stored, f: finals.map(({ state, reason, indexes }) => [state, reason, indexes]) }
   const gathered = gatheredOf(requests)
   if (gathered.length > 0) doc.g = gathered
+  const version = requests[0]?.version ?? 1
+  if (requests.some((request) => request.version !== version)) doc.v = requests.map((request) => request.version)
+  else if (version !== 1) doc.v = version
+  for (const [at, { logs }] of requests.entries()) if (logs !== null) (doc.l ??= []).push([at, logs])
   return JSON.stringify(doc)
 }
 
@@ -112,6 +120,8 @@ export function requestsOf(doc: AttemptDoc): RequestRecord[] {
       reason: reason ?? null,
       error: error ?? null,
       responseStart: responseStart ?? null,
+      version: (Array.isArray(doc.v) ? doc.v[at] : doc.v) ?? 1,
+      logs: doc.l?.find(([request]) => request === at)?.[1] ?? null,
       ...(gathered && { gathered: { lead: gathered[1], parts: gathered[2]?.map(partOf) ?? null } }),
     }
   })

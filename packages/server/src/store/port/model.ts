@@ -282,6 +282,10 @@ export interface RequestRecord {
   responseStart: string | null
   /** The indexes of the record's messages that the request contained. */
   indexes: readonly number[]
+  /** The version of the destination's content that the request was built with. */
+  version: number
+  /** What the transformation printed. */
+  logs: string | null
   /** Only if the request contained messages of several records. */
   gathered?: Gathered | undefined
 }
