@@ -8,15 +8,11 @@ import { suite, test } from 'node:test'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import { SETTINGS } from '../packages/server/src/config.ts'
 import { NEW_DESTINATION } from '../packages/server/src/control/destinations/destination-settings.ts'
+import { retryOf } from '../packages/server/src/control/destinations/retry-settings.ts'
 import { FAILURES_TO_OPEN, FIRST_PROBE_MS, MAX_PROBE_MS, RAMP_START } from '../packages/server/src/delivery/lanes/breaker.ts'
 import { MAX_RESPONSE_BYTES } from '../packages/server/src/delivery/sending/attempt.ts'
 import { RESPONSE_START_BYTES } from '../packages/server/src/delivery/sending/outcome.ts'
-import {
-  ATTEMPT_TIMEOUT_MS,
-  FIRST_BACKOFF_MS,
-  MAX_BACKOFF_MS,
-  RETRY_WINDOW_MS,
-} from '../packages/server/src/delivery/shipments/retry-policy.ts'
+import { ATTEMPT_TIMEOUT_MS } from '../packages/server/src/delivery/shipments/retry-policy.ts'
 import { verdictOfStatus } from '../packages/server/src/destinations/webhook/verdict.ts'
 import { SQLITE_ONLY } from '../packages/server/src/store/fixtures/test-store.ts'
 import { blocksOf, brokenLinksOf, headingsOf, proseOf, Reader, ROOT, relativeLinksOf } from './documentation.ts'
@@ -86,6 +82,9 @@ test('docs/guide/delivery.md has the numbers of the code, and no others', () => 
   const given = NEW_DESTINATION.parse({ name: 'x', urls: ['http://example.com/'] }, '')
   const bounds = (field: keyof typeof NEW_DESTINATION.fields): Bounds => NEW_DESTINATION.fields[field].toJsonSchema()
   const { properties } = NEW_DESTINATION.fields.batch.toJsonSchema() as { properties: Record<string, Bounds> }
+  const retry = retryOf(given)
+  const { properties: retryBounds } = NEW_DESTINATION.fields.retry.toJsonSchema() as { properties: Record<string, Required<Bounds>> }
+  const bound = (field: string): Required<Bounds> => retryBounds[field] as Required<Bounds>
   const seconds = (ms: number): string => `${ms / 1_000} s`
   const hours = (ms: number): string => `${ms / 3_600_000} hours`
   const kb = (bytes: number): string => `${bytes / 1_024} KB`
@@ -93,10 +92,14 @@ test('docs/guide/delivery.md has the numbers of the code, and no others', () => 
   assert.deepEqual(numbersOf(page), [
     ['ATTEMPT_TIMEOUT_MS', seconds(ATTEMPT_TIMEOUT_MS)],
     ['timeoutMs', `${bounds('timeoutMs').minimum} ms`],
-    ['RETRY_WINDOW_MS', hours(RETRY_WINDOW_MS)],
-    ['retryWindowMs', seconds(bounds('retryWindowMs').minimum ?? Number.NaN)],
-    ['FIRST_BACKOFF_MS', seconds(FIRST_BACKOFF_MS)],
-    ['MAX_BACKOFF_MS', `${MAX_BACKOFF_MS / 60_000} minutes`],
+    ['retry.windowMs', hours(retry.retryWindowMs)],
+    ['retry.windowMs', `${bound('windowMs').minimum / 1_000} s to ${bound('windowMs').maximum / 86_400_000} days`],
+    ['retry.initialMs', seconds(retry.retry.initialMs)],
+    ['retry.initialMs', `${bound('initialMs').minimum} ms to ${bound('initialMs').maximum / 3_600_000} hour`],
+    ['retry.maxMs', `${retry.retry.maxMs / 60_000} minutes`],
+    ['retry.maxMs', `up to ${hours(bound('maxMs').maximum)}`],
+    ['retry.factor', count(retry.retry.factor)],
+    ['retry.factor', `${bound('factor').minimum} to ${bound('factor').maximum}`],
     ['urls', count(bounds('urls').maxItems)],
     ['FAILURES_TO_OPEN', count(FAILURES_TO_OPEN)],
     ['FIRST_PROBE_MS', seconds(FIRST_PROBE_MS)],
@@ -114,10 +117,10 @@ test('docs/guide/delivery.md has the numbers of the code, and no others', () => 
     ['DEDUP_MS', hours(constantIn('store/sqlite/store.ts', 'DEDUP_MS'))],
     ['SWITCHYARD_RETENTION_DAYS', `${SETTINGS.retentionDays.fallback} days`],
   ])
-  assert.deepEqual([given.timeoutMs, given.retryWindowMs], [ATTEMPT_TIMEOUT_MS, RETRY_WINDOW_MS])
+  assert.equal(given.timeoutMs, ATTEMPT_TIMEOUT_MS)
   // Half of a wait is random; the probes double; one URL, one request, off; HTTP/1.1.
-  const derived = [FIRST_BACKOFF_MS / 2_000, FIRST_PROBE_MS / 500, given.batch.size, 1.1].map(String)
-  const said = new Set([...numbersOf(page).map(([, value]) => value.split(' ')[0]), ...derived])
+  const derived = [retry.retry.initialMs / 2_000, FIRST_PROBE_MS / 500, given.batch.size, 1.1].map(String)
+  const said = new Set([...numbersOf(page).flatMap(([, value]) => value.split(' ')), ...derived])
   const prose = proseOf(page.slice(0, page.indexOf('## Limits and defaults')))
   const others = [...prose.matchAll(/(?<![\w/.-])\d[\d,.]*(?<=\d)(?!\w)/g)].map(([number]) => number)
   assert.deepEqual(

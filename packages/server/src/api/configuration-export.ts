@@ -92,6 +92,9 @@ function fieldOf(kind: Kind, stored: JsonObject, field: string, names: ReadonlyM
       return ((stored['urls'] ?? []) as string[]).map((url) => urlText(url, (parameter) => reference(name, `URL ${parameter}`)))
     case 'keys':
       return keysOf(stored)
+    // The other name of retry.windowMs.
+    case 'retryWindowMs':
+      return undefined
     default:
       return stored[field]
   }

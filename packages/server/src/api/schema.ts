@@ -73,7 +73,7 @@ export function integer(options: Described & { min?: number; max?: number } = {}
   return {
     parse(value, path) {
       const good = Number.isSafeInteger(value) && (value as number) >= (min ?? -Infinity) && (value as number) <= (max ?? Infinity)
-      if (!good) throw invalidField(path, `must be ${integerText(options)}`)
+      if (!good) throw invalidField(path, `must be ${rangeText('an integer', options)}`)
       return value as number
     },
     toJsonSchema: () => ({
@@ -86,13 +86,20 @@ export function integer(options: Described & { min?: number; max?: number } = {}
 }
 
 /** Any finite number, such as a rate or a latency. */
-export function number(options: Described = {}): Schema<number> {
+export function number(options: Described & { min?: number; max?: number } = {}): Schema<number> {
+  const { min, max, ...keywords } = options
   return {
     parse(value, path) {
       if (typeof value !== 'number' || !Number.isFinite(value)) throw invalidField(path, 'must be a number')
+      if (value < (min ?? -Infinity) || value > (max ?? Infinity)) throw invalidField(path, `must be ${rangeText('a number', options)}`)
       return value
     },
-    toJsonSchema: () => ({ type: 'number', ...options }),
+    toJsonSchema: () => ({
+      type: 'number',
+      ...(min === undefined ? {} : { minimum: min }),
+      ...(max === undefined ? {} : { maximum: max }),
+      ...keywords,
+    }),
   }
 }
 
@@ -291,9 +298,9 @@ function lengthText(min: number, max: number | undefined, things: string): strin
   return min === 0 ? `at most ${max} ${things}` : `${min} to ${max} ${things}`
 }
 
-function integerText({ min, max }: { min?: number; max?: number }): string {
-  if (min === undefined) return max === undefined ? 'an integer' : `an integer of at most ${max}`
-  return max === undefined ? `an integer of at least ${min}` : `an integer from ${min} to ${max}`
+function rangeText(thing: string, { min, max }: { min?: number; max?: number }): string {
+  if (min === undefined) return max === undefined ? thing : `${thing} of at most ${max}`
+  return max === undefined ? `${thing} of at least ${min}` : `${thing} from ${min} to ${max}`
 }
 
 function orNull(json: JsonSchema): JsonSchema {

@@ -29,6 +29,7 @@ import { ApiError } from '../errors.ts'
 import type { Destination } from '../store/store.ts'
 import { oauthAppView } from './access/oauth-apps.ts'
 import { destinationView } from './destinations/destinations.ts'
+import { retryOf } from './destinations/retry-settings.ts'
 import { queryBoolean } from './query.ts'
 import { type ControlParts, type Route, route } from './route.ts'
 import { sourceView } from './sources/sources.ts'
@@ -77,6 +78,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
       return new ApiError('unknown_field', { field: kind, message: `This version does not support ${kind}. Remove them from the request.` })
     try {
       schema.parse(settings, '')
+      if (kind === 'destinations') retryOf(settings)
       const found = kind === 'destinations' ? KIND.problem(settings, (url) => checkUrl?.(url) ?? null) : null
       return found === null ? null : invalidField(found.field, found.problem)
     } catch (error) {

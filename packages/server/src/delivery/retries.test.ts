@@ -57,6 +57,29 @@ test('a 500 is retried with a growing backoff until it succeeds, under the same 
   await rig.stop()
 })
 
+test('the retry policy of a destination decides when and after which statuses it is retried, for up to 14 days', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  const statuses = [409, 409, 409, 500, 503]
+  receiver.answer = (_, nth) => statuses[nth - 1] ?? 200
+  const retry = { initialMs: 200, maxMs: 24 * HOUR_MS, factor: 10, retryStatuses: [409], failStatuses: [503] }
+  const destination = await rig.destination('one', { urls: [receiver.url], retry, retryWindowMs: 14 * 24 * HOUR_MS })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination])
+  await rig.until(() => receiver.received.length === 1)
+  await rig.untilIdle()
+  for (const [at, waitMs] of [150, 1_500, 15_000, 150_000].entries()) {
+    assert.equal(rig.delivery.health(destination.id)?.nextAttemptAtMs, rig.clock.scheduleMs() + waitMs)
+    rig.clock.advance(waitMs)
+    await rig.until(() => receiver.received.length === at + 2)
+    await rig.untilIdle()
+  }
+  await rig.untilLedger(destination, { failed: 1, pending: 0 })
+  // A permanent failure says that the receiver works, also if it is one by the policy.
+  assert.equal(rig.delivery.health(destination.id)?.breaker, 'closed')
+  await rig.stop()
+})
+
 test('a permanent failure is final immediately and keeps its reason', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()

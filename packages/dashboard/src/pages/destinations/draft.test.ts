@@ -73,7 +73,7 @@ test('reports each problem at its field', () => {
     ['headers[1].name', 'headers[1].value'],
   )
   assert.deepEqual(fields({ headers: [{ name: 'Content-Type', value: '' }] }), ['headers[0].name'])
-  assert.deepEqual(fields({ timeout: '6 s', retryWindow: '5h', linger: 'soon' }), ['batch.lingerMs', 'timeoutMs', 'retryWindowMs'])
+  assert.deepEqual(fields({ timeout: '6 s', retryWindow: '15d', linger: 'soon' }), ['batch.lingerMs', 'timeoutMs', 'retryWindowMs'])
   assert.deepEqual(fields({ batchSize: null, maxInFlight: 1.5 }), ['batch.size', 'maxInFlight'])
   assert.deepEqual(fields({ signingSecrets: { kind: 'set', values: ['whsec_AAAA', 'whsec_AAAA'] } }), ['signingSecrets[1]'])
   assert.deepEqual(fields({ sharedSecret: { kind: 'set', values: [''] } }), ['sharedSecret'])

@@ -141,7 +141,7 @@ export function problemsOf(draft: Draft): Problems {
 
 export function durationProblem(text: string, { min, max }: { min: number; max: number }): string | null {
   const ms = parseDuration(text)
-  if (ms === null) return `Enter a duration such as ${writeDuration(max)}: a number followed by ms, s, min or h.`
+  if (ms === null) return `Enter a duration such as ${writeDuration(max)}: a number followed by ms, s, min, h or d.`
   return ms < min || ms > max ? `Must be from ${writeDuration(min)} to ${writeDuration(max)}.` : null
 }
 

@@ -10,6 +10,8 @@ const UNITS: Readonly<Record<string, number>> = {
   minute: 60_000,
   h: 3_600_000,
   hour: 3_600_000,
+  d: 86_400_000,
+  day: 86_400_000,
 }
 const PART = /(\d+(?:\.\d+)?)\s*([a-z]+)\s*/y
 

@@ -14,7 +14,7 @@ export const LIMITS = {
   batchBytes: { min: 1, max: 5 * 1024 * 1024 },
   lingerMs: { min: 0, max: 60_000 },
   timeoutMs: { min: 100, max: 5_000 },
-  retryWindowMs: { min: 1_000, max: 14_400_000 },
+  retryWindowMs: { min: 1_000, max: 1_209_600_000 },
   maxInFlight: { min: 1, max: 1_000 },
 } as const
 

@@ -51,10 +51,19 @@ export function parseConfigurationFile(value: unknown, path: string): Configurat
       if (Object.hasOwn(entry, '__proto__')) throw invalid(`${kind}[${index}]: unknown field __proto__.`)
       if (seen.has(entry['name'])) throw invalid(`${kind}[${index}]: the name ${entry['name']} is used twice. Names must be unique.`)
       seen.add(entry['name'])
-      file[kind].push(entry as Entry)
+      file[kind].push(withoutAlias(entry as Entry))
     }
   }
   return file
+}
+
+/** `retryWindowMs` is another name of `retry.windowMs`. If both are given and differ, the service says so. */
+function withoutAlias({ retryWindowMs, ...entry }: Entry): Entry {
+  if (retryWindowMs === undefined) return entry as Entry
+  const retry = entry['retry'] ?? {}
+  const windowMs = isObject(retry) ? (retry['windowMs'] ?? retryWindowMs) : undefined
+  if (!isObject(retry) || windowMs !== retryWindowMs) return { ...entry, retryWindowMs } as Entry
+  return { ...entry, retry: { ...retry, windowMs } } as Entry
 }
 
 /** Fills in the default of every field that is missing, also in nested objects. */

@@ -34,7 +34,7 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   'batch-bytes': { placeholder: 'NUMBER', sentence: 'The maximum size of a request body in bytes.' },
   'batch-linger': { placeholder: 'DURATION', sentence: 'How long to wait for more messages before sending a batch that is not full.' },
   timeout: { placeholder: 'DURATION', sentence: 'The timeout of one attempt, at most 5s.' },
-  'retry-window': { placeholder: 'DURATION', sentence: 'How long to retry a delivery, at most 4h.' },
+  'retry-window': { placeholder: 'DURATION', sentence: 'How long to retry a delivery: 1s to 14d, by default 4h.' },
   'max-in-flight': { placeholder: 'NUMBER', sentence: 'The maximum number of concurrent requests.' },
   historical: { placeholder: 'BOOLEAN', sentence: 'Whether to send messages older than 24 h.', values: ['true', 'false'] },
   'allow-type': { placeholder: 'TYPE', sentence: 'Send only messages of this type.', many: true, values: TYPES },

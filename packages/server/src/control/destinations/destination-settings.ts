@@ -18,9 +18,9 @@ import {
 import { KINDS } from '../../destinations/kinds.ts'
 import { NO_FILTER } from '../../store/store.ts'
 import { nameProblem } from '../name.ts'
+import { RETRY_PATCH, RETRY_SETTINGS } from './retry-settings.ts'
 
 const KIB = 1024
-const HOUR_MS = 3_600_000
 
 /** In the integrations object of a message, these names stand for all destinations, so no destination can have one of them. */
 const RESERVED_NAMES = new Set(['All', 'Webhooks'])
@@ -101,10 +101,7 @@ const FIELDS = {
     integer({ min: 100, max: 5_000, description: 'The timeout of one attempt, from connecting to the end of the response.' }),
     5_000,
   ),
-  retryWindowMs: withDefault(
-    integer({ min: 1_000, max: 4 * HOUR_MS, description: 'How long a delivery is retried, from its first attempt.' }),
-    4 * HOUR_MS,
-  ),
+  ...RETRY_SETTINGS,
   maxInFlight: withDefault(integer({ min: 1, max: 1_000, description: 'The maximum number of requests in flight.' }), 50),
   historical: withDefault(
     boolean({ description: 'Whether to send historical messages, whose timestamp is more than 24 hours before they were received.' }),
@@ -114,7 +111,7 @@ const FIELDS = {
 }
 
 export const NEW_DESTINATION = object(FIELDS)
-export const DESTINATION_PATCH = object({ ...patchOf(FIELDS), batch: optional(object(patchOf(BATCH_FIELDS))) })
+export const DESTINATION_PATCH = object({ ...patchOf(FIELDS), batch: optional(object(patchOf(BATCH_FIELDS))), retry: RETRY_PATCH })
 export const FILTER_VIEW = object(FILTER_FIELDS)
 export const BATCH_VIEW = object(BATCH_FIELDS)
 

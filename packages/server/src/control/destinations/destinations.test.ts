@@ -25,6 +25,7 @@ test('a destination is created with the documented defaults', async (t) => {
     signingSecretCount: 0,
     batch: { size: 1, bytes: 512_000, lingerMs: 1_000 },
     timeoutMs: 5_000,
+    retry: { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2, retryStatuses: [], failStatuses: [] },
     retryWindowMs: 14_400_000,
     maxInFlight: 50,
     historical: true,
@@ -110,6 +111,23 @@ test('a filter is set, kept by other changes, replaced as a whole, and removed',
   assert.deepEqual((await call('PATCH', path, { filter: { events: { allow: wide } } })).body.filter.events.allow, wide)
 })
 
+test('the fields of a retry policy are changed one by one, under both names of its window', async (t) => {
+  const { call } = await startControl(t)
+  const { body } = await call('POST', '/api/destinations', { ...HOOK, retry: { initialMs: 3_600_000, retryStatuses: [409] } })
+  const defaults = { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2, retryStatuses: [], failStatuses: [] }
+  assert.deepEqual(body.retry, { ...defaults, initialMs: 3_600_000, maxMs: 3_600_000, retryStatuses: [409] }, 'maxMs is raised')
+  const change = async (settings: object) => (await call('PATCH', `/api/destinations/${body.id}`, settings)).body
+  let changed = await change({ retry: { windowMs: 1_209_600_000, factor: 1.5 } })
+  assert.deepEqual(changed.retry, { ...body.retry, windowMs: 1_209_600_000, factor: 1.5 })
+  assert.equal(changed.retryWindowMs, 1_209_600_000)
+  changed = await change({ retryWindowMs: 60_000 })
+  assert.deepEqual(changed.retry, { ...body.retry, windowMs: 60_000, factor: 1.5 })
+  // What the stored policy contradicts is refused too.
+  const refused = await call('PATCH', `/api/destinations/${body.id}`, { retry: { failStatuses: [409] } })
+  assert.deepEqual([refused.status, refused.body.error?.field ?? refused.body.field], [400, 'retry.failStatuses'])
+  assert.deepEqual((await change({ retry: null })).retry, defaults)
+})
+
 test('batch settings that are changed concurrently are all kept', async (t) => {
   const { call } = await startControl(t)
   const { body } = await call('POST', '/api/destinations', HOOK)
@@ -170,7 +188,7 @@ const taken: [title: string, settings: object][] = [
   ['the smallest limits', { batch: { size: 1, bytes: 1, lingerMs: 0 }, timeoutMs: 100, retryWindowMs: 1_000, maxInFlight: 1 }],
   [
     'the largest limits',
-    { batch: { size: 1000, bytes: 5_242_880, lingerMs: 60_000 }, timeoutMs: 5_000, retryWindowMs: 14_400_000, maxInFlight: 1000 },
+    { batch: { size: 1000, bytes: 5_242_880, lingerMs: 60_000 }, timeoutMs: 5_000, retryWindowMs: 1_209_600_000, maxInFlight: 1000 },
   ],
   ['a name that only resembles a reserved one', { name: 'webhooks' }],
 ]
@@ -228,7 +246,19 @@ const refused: [title: string, settings: object, field: string, code?: string][]
   ['a timeout below 100 ms', { timeoutMs: 99 }, 'timeoutMs'],
   ['a timeout over 5 s', { timeoutMs: 5_001 }, 'timeoutMs'],
   ['a window below a second', { retryWindowMs: 999 }, 'retryWindowMs'],
-  ['a window over four hours', { retryWindowMs: 14_400_001 }, 'retryWindowMs'],
+  ['a window over 14 days', { retryWindowMs: 14 * 86_400_000 + 1 }, 'retryWindowMs'],
+  ['two different windows', { retryWindowMs: 2_000, retry: { windowMs: 3_000 } }, 'retryWindowMs'],
+  ['a policy with a window over 14 days', { retry: { windowMs: 14 * 86_400_000 + 1 } }, 'retry.windowMs'],
+  ['a first wait under 100 ms', { retry: { initialMs: 99 } }, 'retry.initialMs'],
+  ['a first wait over an hour', { retry: { initialMs: 3_600_001 } }, 'retry.initialMs'],
+  ['a longest wait over a day', { retry: { maxMs: 86_400_001 } }, 'retry.maxMs'],
+  ['a longest wait that is shorter than the first', { retry: { initialMs: 2_000, maxMs: 1_999 } }, 'retry.maxMs'],
+  ['a factor below 1', { retry: { factor: 0.99 } }, 'retry.factor'],
+  ['a factor over 10', { retry: { factor: 10.1 } }, 'retry.factor'],
+  ['a success that is retried', { retry: { retryStatuses: [204] } }, 'retry.retryStatuses[0]'],
+  ['a status that is no HTTP status', { retry: { failStatuses: [503, 600] } }, 'retry.failStatuses[1]'],
+  ['the same status twice', { retry: { failStatuses: [503, 503] } }, 'retry.failStatuses[1]'],
+  ['a status that is both retried and not', { retry: { retryStatuses: [409], failStatuses: [503, 409] } }, 'retry.failStatuses'],
   ['nothing in flight', { maxInFlight: 0 }, 'maxInFlight'],
   ['over 1000 in flight', { maxInFlight: 1001 }, 'maxInFlight'],
   ['historical as text', { historical: 'no' }, 'historical'],

@@ -41,6 +41,7 @@ import { checkSources } from '../sources/sources.ts'
 import { dueTime } from '../times.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
 import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './redaction.ts'
+import { retryOf, retryView, SHOWN_RETRY_SETTINGS } from './retry-settings.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 
 export const DESTINATION = object(
@@ -56,7 +57,7 @@ export const DESTINATION = object(
     ...KINDS.webhook.shownSettings,
     batch: BATCH_VIEW,
     timeoutMs: integer({ description: 'The timeout of one attempt, from connecting to the end of the response.' }),
-    retryWindowMs: integer({ description: 'How long a delivery is retried, from its first attempt.' }),
+    ...SHOWN_RETRY_SETTINGS,
     maxInFlight: integer({ description: 'The maximum number of requests in flight.' }),
     historical: boolean({
       description: 'Whether historical messages are sent, whose timestamp is more than 24 hours before they were received.',
@@ -137,7 +138,10 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
   }
   const find = (id: string | undefined): Destination => found(store.configuration().destinations.get(id ?? ''))
 
-  function checkSettings(type: Destination['type'], settings: Partial<Destination>): void {
+  function checkSettings(
+    type: Destination['type'],
+    { retry: _, ...settings }: Omit<Partial<Destination>, 'retry'> & { retry?: unknown },
+  ): void {
     const found = KINDS[type].problem(settings, (url) => checkUrl?.(url) ?? null)
     if (found !== null) throw invalidField(found.field, found.problem)
   }
@@ -169,7 +173,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
         const checked = (configuration: Configuration): NewDestination => {
           checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
-          return { ...CLASSIC, ...body }
+          return { ...CLASSIC, ...body, ...retryOf(body) }
         }
         return destinationView(await store.settings.createDestination(checked, destinationAudit(actor, 'destination.create')))
       },
@@ -206,18 +210,18 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       method: 'PATCH',
       path: '/destinations/:id',
       summary: 'Update a destination',
-      description: 'Changes only the fields that you send, including those inside `batch`. `filter` is replaced as a whole.',
+      description: 'Changes only the fields that you send, including those inside `batch` and `retry`. `filter` is replaced as a whole.',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
       tagged: true,
       errors: ['destination_not_found'],
-      async handle({ params, body: { batch, ...rest }, actor, role, exchange }) {
+      async handle({ params, body: { batch, retry, retryWindowMs, ...rest }, actor, role, exchange }) {
         const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
           checkIfMatch(exchange, viewFor(role)(before))
           checkSources(configuration, rest.sourceIds)
           checkSettings(before.type, rest)
-          return batch === undefined ? rest : { ...rest, batch: { ...before.batch, ...batch } }
+          return { ...rest, ...retryOf({ retry, retryWindowMs }, before), ...(batch && { batch: { ...before.batch, ...batch } }) }
         }
         const audit = destinationAudit(actor, 'destination.update')
         return destinationView(found(await store.settings.updateDestination(params['id'] ?? '', changed, audit)))
@@ -337,7 +341,7 @@ function destinationAudit(actor: Actor, action: string): Audit<Destination> {
 
 export function destinationView(destination: Destination) {
   const { id, type, name, enabled, paused, sourceIds, batch, filter } = destination
-  const { timeoutMs, retryWindowMs, maxInFlight, historical } = destination
+  const { timeoutMs, maxInFlight, historical } = destination
   return {
     id,
     type,
@@ -348,7 +352,7 @@ export function destinationView(destination: Destination) {
     ...kindOf(destination).show(destination),
     batch: { size: batch.size, bytes: batch.bytes, lingerMs: batch.lingerMs },
     timeoutMs,
-    retryWindowMs,
+    ...retryView(destination),
     maxInFlight,
     historical,
     filter: filterView(filter),

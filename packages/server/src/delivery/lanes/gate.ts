@@ -133,7 +133,7 @@ export class Gate {
     this.#change(() => {
       this.#breaker.failed(now)
       for (const { outcome } of results) {
-        if (outcome.retryAfterMs === null) continue
+        if (outcome.retryAfterMs === null || outcome.verdict !== 'temporary') continue
         this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + Math.min(outcome.retryAfterMs, destination().retryWindowMs))
       }
       if (this.isBlocked(now)) onBlocked()

@@ -1,32 +1,38 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import {
-  backoffMs,
-  combine,
-  FIRST_BACKOFF_MS,
-  MAX_BACKOFF_MS,
-  nextRetry,
-  RETRY_WINDOW_MS,
-  type RetryState,
-  type UrlOutcome,
-} from './retry-policy.ts'
+import { CLASSIC, type RetryPolicy } from '../../store/store.ts'
+import { backoffMs, combine, nextRetry, type RetryState, type UrlOutcome } from './retry-policy.ts'
+
+const RETRY_WINDOW_MS = 4 * 3_600_000
+const MAX_WINDOW_MS = 14 * 24 * 3_600_000
 
 const state = (given: Partial<RetryState>): RetryState => ({
   attempt: 1,
   firstAttemptAtMs: 0,
   nowMs: 0,
   windowMs: RETRY_WINDOW_MS,
+  policy: CLASSIC.retry,
   retryAfterMs: null,
   random: () => 0.5,
   ...given,
 })
 
+/** Every policy that the API accepts. */
+const anyPolicy: fc.Arbitrary<RetryPolicy> = fc
+  .record({
+    initialMs: fc.integer({ min: 100, max: 3_600_000 }),
+    moreMs: fc.integer({ min: 0, max: 23 * 3_600_000 }),
+    factor: fc.double({ min: 1, max: 10, noNaN: true }),
+  })
+  .map(({ initialMs, moreMs, factor }) => ({ initialMs, maxMs: initialMs + moreMs, factor, retryStatuses: [], failStatuses: [] }))
+
 const anyState = fc.record({
+  policy: fc.oneof(fc.constant(CLASSIC.retry), anyPolicy),
   attempt: fc.integer({ min: 1, max: 5_000 }),
   firstAttemptAtMs: fc.integer({ min: 0, max: 2 ** 42 }),
-  sinceFirstMs: fc.integer({ min: -1_000, max: 2 * RETRY_WINDOW_MS }),
-  windowMs: fc.integer({ min: 0, max: RETRY_WINDOW_MS }),
+  sinceFirstMs: fc.integer({ min: -1_000, max: 2 * MAX_WINDOW_MS }),
+  windowMs: fc.integer({ min: 0, max: MAX_WINDOW_MS }),
   retryAfterMs: fc.option(fc.integer({ min: 0, max: 9_999_999_999_000 })),
   drawn: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
 })
@@ -36,7 +42,7 @@ test('no retry is later than the window or earlier than half a backoff from now'
     fc.property(anyState, ({ drawn, sinceFirstMs, ...given }) => {
       const nowMs = given.firstAttemptAtMs + sinceFirstMs
       const endMs = given.firstAttemptAtMs + given.windowMs
-      const leastMs = backoffMs(given.attempt) / 2
+      const leastMs = backoffMs(given.policy, given.attempt) / 2
       const next = nextRetry({ ...given, nowMs, random: () => drawn })
       if (next.kind === 'expired') assert.ok(endMs - nowMs < leastMs)
       else {
@@ -54,7 +60,7 @@ test('a retry is no later than the backoff, or than Retry-After if that is later
       const nowMs = given.firstAttemptAtMs + sinceFirstMs
       const next = nextRetry({ ...given, nowMs, random: () => drawn })
       if (next.kind === 'expired') return
-      assert.ok(next.atMs - nowMs <= Math.max(backoffMs(given.attempt), given.retryAfterMs ?? 0))
+      assert.ok(next.atMs - nowMs <= Math.max(backoffMs(given.policy, given.attempt), given.retryAfterMs ?? 0))
       const askedMs = nowMs + (given.retryAfterMs ?? 0)
       if (askedMs <= given.firstAttemptAtMs + given.windowMs) assert.ok(next.atMs >= askedMs)
     }),
@@ -62,10 +68,24 @@ test('a retry is no later than the backoff, or than Retry-After if that is later
 })
 
 test('the backoff doubles from 5 s to 10 minutes and stays there', () => {
-  const steps = Array.from({ length: 10 }, (_, index) => backoffMs(index + 1) / 1_000)
+  const steps = Array.from({ length: 10 }, (_, index) => backoffMs(CLASSIC.retry, index + 1) / 1_000)
   assert.deepEqual(steps, [5, 10, 20, 40, 80, 160, 320, 600, 600, 600])
-  assert.equal(backoffMs(1), FIRST_BACKOFF_MS)
-  assert.equal(backoffMs(100_000), MAX_BACKOFF_MS)
+  assert.equal(backoffMs(CLASSIC.retry, 100_000), 600_000)
+})
+
+test('the backoff of any policy starts at initialMs, never shrinks and never exceeds maxMs', () => {
+  fc.assert(
+    fc.property(anyPolicy, fc.integer({ min: 1, max: 100_000 }), (policy, attempt) => {
+      assert.equal(backoffMs(policy, 1), policy.initialMs)
+      assert.ok(backoffMs(policy, attempt) <= backoffMs(policy, attempt + 1))
+      assert.ok(backoffMs(policy, attempt) <= policy.maxMs)
+    }),
+  )
+})
+
+test('a policy may wait equally long every time', () => {
+  const policy: RetryPolicy = { ...CLASSIC.retry, initialMs: 100, maxMs: 100, factor: 1 }
+  assert.deepEqual(nextRetry(state({ policy, attempt: 5_000, random: () => 0 })), { kind: 'retry', atMs: 50 })
 })
 
 test('half of the backoff is random', () => {

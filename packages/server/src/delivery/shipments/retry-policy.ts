@@ -1,12 +1,10 @@
 // Decides when a delivery is retried, and combines the outcomes of its URLs. Pure functions: time and randomness are arguments. No
 // attempt is ever scheduled beyond the retry window. The lane does the waiting, the storing and the slowing of a whole destination.
 
+import type { RetryPolicy } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
 
-export const RETRY_WINDOW_MS = 4 * 60 * 60 * 1_000
 export const ATTEMPT_TIMEOUT_MS = 5_000
-export const FIRST_BACKOFF_MS = 5_000
-export const MAX_BACKOFF_MS = 10 * 60 * 1_000
 
 export interface RetryState {
   /** Attempts made so far, at least 1. */
@@ -14,6 +12,7 @@ export interface RetryState {
   firstAttemptAtMs: number
   nowMs: number
   windowMs: number
+  policy: RetryPolicy
   retryAfterMs: number | null
   /** At least 0, less than 1. */
   random: () => number
@@ -21,8 +20,8 @@ export interface RetryState {
 
 export type NextRetry = { kind: 'retry'; atMs: number } | { kind: 'expired' }
 
-export function nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, retryAfterMs, random }: RetryState): NextRetry {
-  const stepMs = backoffMs(attempt)
+export function nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, policy, retryAfterMs, random }: RetryState): NextRetry {
+  const stepMs = backoffMs(policy, attempt)
   const leastMs = stepMs / 2
   const endMs = firstAttemptAtMs + windowMs
   // Half of the backoff is fixed and half is random. A fully random backoff would spread retries best, but could retry at once.
@@ -34,8 +33,8 @@ export function nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, retryAft
 }
 
 /** The longest wait after `attempt` attempts; the shortest is half of it. */
-export function backoffMs(attempt: number): number {
-  return Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS)
+export function backoffMs({ initialMs, factor, maxMs }: RetryPolicy, attempt: number): number {
+  return Math.min(initialMs * factor ** (attempt - 1), maxMs)
 }
 
 export interface UrlOutcome {

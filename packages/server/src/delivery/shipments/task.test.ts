@@ -23,7 +23,7 @@ const URLS = ['https://a.test/', 'https://b.test/', 'https://c.test/']
 const SINGLE: BatchSettings = { size: 1, bytes: 500_000, lingerMs: 0 }
 const HOUR_MS = 3_600_000
 const NOW_MS = 10 * HOUR_MS
-const destination = { id: 'dst', retryWindowMs: 4 * HOUR_MS }
+const destination = { id: 'dst', retryWindowMs: 4 * HOUR_MS, retry: CLASSIC.retry }
 
 function outcome(verdict: Verdict, given: Partial<Outcome> = {}): Outcome {
   return {
@@ -228,7 +228,7 @@ test('the window of a message begins with its first attempt, even if retries are
     const units = startedAfterMs.map((afterMs) => task.start(NOW_MS + afterMs) as Unit)
     // The answers arrive in a different order.
     for (const at of [3, 0, 2, 1, 4]) task.finish(units[at] as Unit, results('temporary'))
-    const { remaining } = task.settlement({ id: 'dst', retryWindowMs }, NOW_MS, NOW_MS, () => 0.5)
+    const { remaining } = task.settlement({ ...destination, retryWindowMs }, NOW_MS, NOW_MS, () => 0.5)
     const byWindow = remaining.map(({ firstAttemptAtMs, parts }) => [(firstAttemptAtMs as number) - NOW_MS, idsOf(parts).sort()])
     assert.deepEqual(Object.fromEntries(byWindow), expected)
   }

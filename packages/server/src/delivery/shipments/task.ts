@@ -49,6 +49,9 @@ export interface UnitOutcome {
   version: number
 }
 
+/** What a settlement depends on. */
+export type SettledDestination = Pick<Destination, 'id' | 'retryWindowMs' | 'retry'>
+
 interface PartRecord {
   shipment: Shipment
   origin: RowId
@@ -225,13 +228,13 @@ export class Task {
   }
 
   /** Returns what has happened since the last settlement. The task continues with the deliveries that it keeps, and is settled again. */
-  settlement(destination: Pick<Destination, 'id' | 'retryWindowMs'>, nowMs: number, wallMs: number, random: () => number): Settlement {
+  settlement(destination: SettledDestination, nowMs: number, wallMs: number, random: () => number): Settlement {
+    const { retryWindowMs: windowMs, retry: policy } = destination
     const remaining: ShipmentDraft[] = []
-    for (const { shipment, members, isBatch, urls, reason, startedAtMs } of this.#combineRetries(destination.retryWindowMs)) {
+    for (const { shipment, members, isBatch, urls, reason, startedAtMs } of this.#combineRetries(windowMs)) {
       const attempt = shipment.attempt + 1
       const firstAttemptAtMs = shipment.firstAttemptAtMs ?? startedAtMs
-      const windowMs = destination.retryWindowMs
-      const next = nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, retryAfterMs: this.#retryAfterMs, random })
+      const next = nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, policy, retryAfterMs: this.#retryAfterMs, random })
       if (next.kind === 'expired') {
         for (const [part, indexes] of byPart(members)) end(this.#records[part] as PartRecord, 'expired', reason, indexes)
         continue

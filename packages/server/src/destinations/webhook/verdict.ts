@@ -1,5 +1,6 @@
 // Classifies the HTTP status of a response as success, temporary failure or permanent failure.
 
+import type { RetryPolicy } from '../../store/port/model.ts'
 import type { Verdict } from '../kind.ts'
 
 /** Statuses below 500 for which a retry may succeed. */
@@ -11,4 +12,21 @@ export function verdictOfStatus(status: number): Verdict {
   if (status >= 200 && status < 300) return 'success'
   if (status >= 500 && status < 600) return PERMANENT_FROM_500.has(status) ? 'permanent' : 'temporary'
   return TEMPORARY_BELOW_500.has(status) ? 'temporary' : 'permanent'
+}
+
+const compiled = new WeakMap<RetryPolicy, (status: number) => Verdict>()
+
+/** Returns the classification by a destination's policy. It is compiled once, because it is called for every request. */
+export function verdictsOf(policy: RetryPolicy): (status: number) => Verdict {
+  const { retryStatuses, failStatuses } = policy
+  if (retryStatuses.length === 0 && failStatuses.length === 0) return verdictOfStatus
+  let verdicts = compiled.get(policy)
+  if (verdicts === undefined) {
+    const changed = new Map<number, Verdict>()
+    for (const status of retryStatuses) changed.set(status, 'temporary')
+    for (const status of failStatuses) changed.set(status, 'permanent')
+    verdicts = (status) => changed.get(status) ?? verdictOfStatus(status)
+    compiled.set(policy, verdicts)
+  }
+  return verdicts
 }

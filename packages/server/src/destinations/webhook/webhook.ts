@@ -5,7 +5,7 @@ import type { DestinationKind, Shaper } from '../kind.ts'
 import { webhookRequest } from './request.ts'
 import { changedSecrets, fromStored, hiddenSettings, type StoredWebhook, toStored, withoutSecrets, withSecrets } from './secrets.ts'
 import { SHOWN_WEBHOOK_SETTINGS, WEBHOOK_SETTINGS } from './settings.ts'
-import { verdictOfStatus } from './verdict.ts'
+import { verdictsOf } from './verdict.ts'
 
 export const WEBHOOK = {
   type: 'webhook',
@@ -34,7 +34,7 @@ export const WEBHOOK = {
   // Shaping by `request` is not built yet.
   shaper: (_destination: Destination): Shaper | null => null,
   request: webhookRequest,
-  verdicts: (_destination: Destination) => verdictOfStatus,
+  verdicts: ({ retry }: Destination) => verdictsOf(retry),
 } as const satisfies DestinationKind<Destination, StoredWebhook>
 
 function show({ urls, headers, sharedSecret, signingSecrets }: Destination) {
