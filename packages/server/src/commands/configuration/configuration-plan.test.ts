@@ -198,6 +198,29 @@ test('a key of an application without an id in the file matches the installed ke
   assert.deepEqual(planChanges(file, installed(), {}, false).changes, [])
 })
 
+test('the retry window of a file may have its older name, and an export has the policy only once', () => {
+  const retry = { windowMs: 60_000, factor: 2 }
+  const stored = { ...DESTINATION, retry, retryWindowMs: 60_000 }
+  const policy = { default: { windowMs: 14_400_000, factor: 2 }, properties: { windowMs: { default: 14_400_000 }, factor: { default: 2 } } }
+  const now: Installed = {
+    schema: { ...schema, destinations: { ...schema.destinations, retry: policy, retryWindowMs: {} } },
+    entries: { ...installed().entries, destinations: [stored] },
+  }
+  const { file } = configurationOf(now, { withKeys: true })
+  assert.deepEqual(file.destinations[0]?.['retry'], retry)
+  assert.equal(Object.hasOwn(file.destinations[0] as object, 'retryWindowMs'), false)
+  const changes = (fields: object): unknown => {
+    const { retry: _, ...entry } = file.destinations[0] as (typeof file.destinations)[number]
+    const given = parseConfigurationFile({ ...file, destinations: [{ ...entry, ...fields }] }, 'a.yaml')
+    return planChanges(given, now, {}, true).changes[0]?.settings
+  }
+  assert.equal(changes({ retry }), undefined)
+  assert.equal(changes({ retryWindowMs: 60_000 }), undefined)
+  assert.equal(changes({ retryWindowMs: 60_000, retry }), undefined)
+  assert.deepEqual(changes({ retryWindowMs: 5_000, retry: { factor: 3 } }), { retry: { windowMs: 5_000, factor: 3 } })
+  assert.deepEqual(changes({ retryWindowMs: 5_000, retry }), { retryWindowMs: 5_000 }, 'the service rejects this')
+})
+
 test('an invalid file is rejected: wrong version, unknown keys, entries without a name or with the same name', () => {
   for (const [value, problem] of [
     [null, /must be a YAML mapping/],
