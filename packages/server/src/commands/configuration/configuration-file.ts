@@ -59,11 +59,11 @@ export function parseConfigurationFile(value: unknown, path: string): Configurat
 
 /** `retryWindowMs` is another name of `retry.windowMs`. If both are given and differ, the service says so. */
 function withoutAlias({ retryWindowMs, ...entry }: Entry): Entry {
-  if (retryWindowMs === undefined) return entry as Entry
+  if (retryWindowMs === undefined) return entry
   const retry = entry['retry'] ?? {}
   const windowMs = isObject(retry) ? (retry['windowMs'] ?? retryWindowMs) : undefined
-  if (!isObject(retry) || windowMs !== retryWindowMs) return { ...entry, retryWindowMs } as Entry
-  return { ...entry, retry: { ...retry, windowMs } } as Entry
+  if (!isObject(retry) || windowMs !== retryWindowMs) return { ...entry, retryWindowMs }
+  return { ...entry, retry: { ...retry, windowMs } }
 }
 
 /** Fills in the default of every field that is missing, also in nested objects. */

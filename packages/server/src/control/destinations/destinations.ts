@@ -138,10 +138,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
   }
   const find = (id: string | undefined): Destination => found(store.configuration().destinations.get(id ?? ''))
 
-  function checkSettings(
-    type: Destination['type'],
-    { retry: _, ...settings }: Omit<Partial<Destination>, 'retry'> & { retry?: unknown },
-  ): void {
+  function checkSettings(type: Destination['type'], settings: Omit<Partial<Destination>, 'retry'>): void {
     const found = KINDS[type].problem(settings, (url) => checkUrl?.(url) ?? null)
     if (found !== null) throw invalidField(found.field, found.problem)
   }
