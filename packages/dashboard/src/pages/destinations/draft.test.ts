@@ -28,6 +28,7 @@ const SAVED: Destination = {
   signingSecretCount: 1,
   batch: { size: 10, bytes: 512_000, lingerMs: 1_000 },
   timeoutMs: 5_000,
+  retry: { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2, retryStatuses: [], failStatuses: [] },
   retryWindowMs: 14_400_000,
   maxInFlight: 50,
   historical: true,
