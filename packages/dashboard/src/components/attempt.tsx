@@ -1,4 +1,5 @@
-// One attempt of a delivery or of a test: the URL, the status or the error, how long each phase took, and the start of the response body.
+// One attempt of a delivery or of a test: the URL, the status or the error, how long each phase took, the start of the response body, and what
+// the transformation printed.
 
 import { Badge, Code, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '../api/client.ts'
@@ -7,8 +8,12 @@ import { reasonAdvice, reasonSentence } from '../text/reasons.ts'
 import { CodeBlock } from './copyable.tsx'
 import { Waterfall } from './waterfall.tsx'
 
+/** The attempt ended before a request was built. */
+const NEVER_SENT = new Set(['mapping_failed', 'transformation_failed', 'dropped_by_transformation'])
+
 export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['Attempt']; withAdvice?: boolean }) {
-  const { url, address, startedAt, status, reason, error, timings, responseStart } = attempt
+  const { url, address, startedAt, status, reason, error, timings, responseStart, version, logs } = attempt
+  const isSent = reason === null || !NEVER_SENT.has(reason)
   const advice = reason === null ? '' : reasonAdvice(reason)
   return (
     <Stack gap={6}>
@@ -16,7 +21,12 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
         <Badge color={reason === null ? 'teal' : 'red'} variant="light" tt="none" size="sm" style={{ flexShrink: 0 }}>
           {reason === null ? `HTTP ${status}` : reason}
         </Badge>
-        <Code style={{ overflowWrap: 'anywhere' }}>POST {url}</Code>
+        {isSent && <Code style={{ overflowWrap: 'anywhere' }}>POST {url}</Code>}
+        {(version > 1 || !isSent) && (
+          <Text size="xs" c="dimmed">
+            version {version}
+          </Text>
+        )}
         {address !== null && (
           <Text size="xs" c="dimmed">
             at {address}
@@ -24,7 +34,7 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
         )}
       </Group>
       {reason !== null && (
-        <Text size="sm">
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           {error ?? reasonSentence(reason)}
           {withAdvice && advice !== '' && (
             <Text span c="dimmed" size="sm">
@@ -34,7 +44,7 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
           )}
         </Text>
       )}
-      <Waterfall timings={timings} />
+      {isSent && <Waterfall timings={timings} />}
       {responseStart !== null &&
         (responseStart === '' ? (
           <Text size="xs" c="dimmed">
@@ -52,6 +62,14 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
             />
           </Stack>
         ))}
+      {logs !== null && (
+        <Stack gap={2}>
+          <Text size="xs" c="dimmed">
+            Printed by the transformation
+          </Text>
+          <CodeBlock text={logs} label={`what the transformation printed at ${preciseTime(startedAt)}`} maxHeight={160} />
+        </Stack>
+      )}
     </Stack>
   )
 }

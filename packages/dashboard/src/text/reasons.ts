@@ -61,6 +61,18 @@ const REASONS: Readonly<Record<string, Reason>> = {
     says: 'The URL or a header cannot be sent in an HTTP request.',
     advice: "Correct the destination's URL or headers, then replay.",
   },
+  mapping_failed: {
+    says: 'The request could not be built from the message. Nothing was sent.',
+    advice: "Correct the destination's request, then replay.",
+  },
+  transformation_failed: {
+    says: 'The transformation failed. Nothing was sent.',
+    advice: "Correct the destination's transformation, then replay.",
+  },
+  dropped_by_transformation: {
+    says: 'The transformation dropped the message. Nothing was sent.',
+    advice: 'The transformation returned null for it. To send it, change the transformation, then replay.',
+  },
   internal_error: {
     says: 'The service could not send the request because of an internal error.',
     advice: "Check the service's log. The delivery is retried automatically.",
