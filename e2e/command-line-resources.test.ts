@@ -40,6 +40,11 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
       await says(service, 'sources', 'update', 'shop', '--name', 'web shop', '--enabled', 'false'),
       /name +web shop\nenabled +no/,
     )
+    const rules = ['--privacy', 'traits.email=hash', '--privacy', 'properties.a=b=drop']
+    assert.match(await says(service, 'sources', 'update', 'web shop', ...rules), /privacy +traits\.email=hash, properties\.a=b=drop\n/)
+    assert.match(await says(service, 'sources', 'update', 'web shop', '--no-privacy'), /privacy +–\n/)
+    assert.equal((await switchyard(service, 'sources', 'update', 'web shop', '--privacy', 'traits.email')).code, 2)
+    assert.equal((await switchyard(service, 'sources', 'update', 'web shop', '--privacy', 'userId=drop')).code, 2)
     const added = (await says(service, 'sources', 'add-key', 'web shop')).trim()
     assert.match(await says(service, 'sources', 'show', made.id), new RegExp(`write keys +shop-key, ${added}`))
     await says(service, 'sources', 'remove-key', 'web shop', 'shop-key')

@@ -37,8 +37,8 @@ const server = [builtin, protocol, webhook, serverRoot]
 const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ingest: [/^fastify$/],
   delivery: [/^undici$/, /^ipaddr\.js$/],
-  // oauth/ uses the public keys, so it alone says which keys are accepted.
-  control: [/^fastify$/, /^server\/oauth\/keys\.ts$/],
+  // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules.
+  control: [/^fastify$/, /^server\/oauth\/keys\.ts$/, /^server\/ingest\/privacy\/[^/]+\.ts$/],
   oauth: [/^fastify$/, /^jose$/],
   observe: [/^fastify$/, /^prom-client$/],
   docs: [/^fastify$/],

@@ -1,6 +1,7 @@
 // Assembles the service: opens the store, connects the stages to it and to each other, listens, and shuts down in an order in which
 // nothing is lost. Only open-store.ts knows which store adapter is used. The logic of the stages does not belong here.
 
+import { randomBytes } from 'node:crypto'
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
@@ -23,6 +24,7 @@ import { createProxies, hasSeveralHosts } from './http/proxies.ts'
 import { registerReadiness } from './http/readiness.ts'
 import { BacklogLimit } from './ingest/backlog-limit.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
+import { createPrivacy } from './ingest/privacy/privacy.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './installation/open-store.ts'
 import { coresForThisProcess } from './installation/processes/process-count.ts'
 import type { Supervised } from './installation/processes/supervised.ts'
@@ -116,7 +118,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const proxies = createProxies(config.trustedProxies, config.publicUrl)
   // PostgreSQL may become unavailable again right after it was opened, so retry. Retrying does not make a SQLite file writable.
   const retry: Retry = path === null ? (ask) => retryWhileUnavailable(ask, place, { log, stopping: parts.stopping }) : (ask) => ask()
-  const { admin, access, first } = await initializeStore(store, config, { clock, proxies, log, retry }).catch(async (error) => {
+  const { admin, access, first, privacy } = await initializeStore(store, config, { clock, proxies, log, retry }).catch(async (error) => {
     await delivery.stop(0)
     await observer.close()
     await store.close()
@@ -184,6 +186,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     pacing,
     backlogLimit,
     proxies,
+    privacy,
     settings: {
       lenientKeys: config.lenientKeys,
       rateLimitPerSecond: config.rateLimit,
@@ -222,7 +225,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
       if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed and will be retried')
     },
   })
-  const routes = await registerControl(app, { store, clock, delivery, operatorTools, live, flushStats, replays, access })
+  const routes = await registerControl(app, { store, clock, delivery, operatorTools, live, flushStats, replays, access, privacy })
 
   registerDocs(app, {
     document: () => apiDocument(routes),
@@ -299,7 +302,9 @@ async function initializeStore(
   const admin = await retry(() => loadAdminToken(store, adminToken, fresh))
   const onFailure: AttemptListener = (attempt) => log.warn(attempt, 'a request was rejected because of an invalid control token')
   const access = await retry(() => createAccess({ store, clock, admin, proxies, onFailure }))
-  return { admin, access, first: await retry(() => findOrCreateFirstSource(store)) }
+  // Loaded at startup, so that ingest never has to wait for it or store a message without it.
+  const privacyKey = await retry(() => store.secrets.getOrCreate('privacy_key', randomBytes(32).toString('base64url')))
+  return { admin, access, privacy: createPrivacy(privacyKey), first: await retry(() => findOrCreateFirstSource(store)) }
 }
 
 /** The first start creates the source `default`. Later starts return it, or another source if it was deleted. */

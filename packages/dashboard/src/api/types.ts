@@ -12,8 +12,9 @@ export interface Schemas {
   Node: { name: string; version: string; startedAt: string | null; seenAt: string; current: boolean }
   OAuthApp: { id: string; name: string; sourceIds: string[]; keys: Schemas['OAuthKey'][]; tokensRevokedBefore: string | null; createdAt: string }
   OAuthKey: { id: string; publicKeyPem: string; createdAt: string }
+  PrivacyRule: { path: string; action: 'drop' | 'hash' | 'mask' }
   Session: { actor: { id: string; name: string }; role: 'admin' | 'viewer'; expiresAt: string | null }
-  Source: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; createdAt: string }
+  Source: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; privacy: Schemas['PrivacyRule'][]; createdAt: string }
   Suppression: { userId: string; sourceId: string; since: string }
   Token: { id: string; name: string; role: 'admin' | 'viewer'; createdAt: string | null; lastUsedAt: string | null }
 }
@@ -29,7 +30,7 @@ export interface Operations {
   /** Create a source */
   'POST /api/sources': {
     query: { uniqueName?: boolean | undefined }
-    body: { name: string; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined }
+    body: { name: string; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined; privacy?: Schemas['PrivacyRule'][] | undefined }
     answer: Schemas['Source']
   }
   /** Retrieve a source */
@@ -41,7 +42,7 @@ export interface Operations {
   /** Update a source */
   'PATCH /api/sources/{id}': {
     query: Record<string, never>
-    body: { name?: string | undefined; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined }
+    body: { name?: string | undefined; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined; privacy?: Schemas['PrivacyRule'][] | null | undefined }
     answer: Schemas['Source']
   }
   /** Delete a source */
@@ -54,13 +55,19 @@ export interface Operations {
   'POST /api/sources/{id}/write-keys': {
     query: Record<string, never>
     body: { key?: string | undefined }
-    answer: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; createdAt: string; key: string }
+    answer: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; privacy: Schemas['PrivacyRule'][]; createdAt: string; key: string }
   }
   /** Remove a write key from a source */
   'DELETE /api/sources/{id}/write-keys/{key}': {
     query: Record<string, never>
     body: undefined
     answer: undefined
+  }
+  /** Preview privacy rules */
+  'POST /api/sources/{id}/privacy/preview': {
+    query: Record<string, never>
+    body: { privacy?: Schemas['PrivacyRule'][] | undefined; message?: Record<string, unknown> | undefined; limit?: number | undefined }
+    answer: { data: ({ messageId: string | null; before: Record<string, unknown>; after: Record<string, unknown> })[]; rules: ({ path: string; action: 'drop' | 'hash' | 'mask'; messages: number })[] }
   }
   /** List destinations, oldest first */
   'GET /api/destinations': {

@@ -26,6 +26,7 @@ import { type StreamEvent, streamEvents } from './history/stream.ts'
 import { withDescription } from './openapi/openapi-route.ts'
 import { replayRoutes } from './replays/replays.ts'
 import { type ControlParts, type Route, roleOf } from './route.ts'
+import { privacyRoutes } from './sources/privacy.ts'
 import { sourceRoutes } from './sources/sources.ts'
 
 declare module 'fastify' {
@@ -55,6 +56,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
     withConfiguration(
       [
         sourceRoutes,
+        privacyRoutes,
         destinationRoutes,
         ledgerRoutes,
         messageRoutes,

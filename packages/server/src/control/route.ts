@@ -6,6 +6,7 @@ import { entityTag, isNamedIn } from '../api/entity-tag.ts'
 import type { Schema } from '../api/schema.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import { ApiError, type ApiErrorCode } from '../errors.ts'
+import type { Privacy } from '../ingest/privacy/privacy.ts'
 import type { LiveFeed } from '../observe/live.ts'
 import type { Actor, Role, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
@@ -84,6 +85,7 @@ export interface ControlParts {
   clock: Clock
   delivery: ControlDelivery
   access: Access
+  privacy: Privacy
   /** Returns why no attempt would be allowed to connect to a URL, as the end of a sentence that starts with the field; null if it is allowed. */
   checkUrl?: ((url: string) => string | null) | undefined
   operatorTools?: OperatorTools | undefined

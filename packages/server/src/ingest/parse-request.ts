@@ -7,6 +7,7 @@ import {
   type JsonObject,
   MAX_BATCH_MESSAGES,
   MAX_MESSAGE_BYTES,
+  MESSAGE_TYPES,
   type MessageType,
   parseMessage,
   parseTime,
@@ -14,6 +15,7 @@ import {
 import type { ApiErrorCode } from '../errors.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from '../store/port/scan-json.ts'
 import { writeStoredBody } from '../store/port/stored-messages.ts'
+import { MAX_HASHED_VALUES, type Protect, TooManyHashedValues } from './privacy/privacy.ts'
 
 /** What a path accepts: a batch, or one message of the type that is in the path. */
 export type Route = 'batch' | MessageType
@@ -104,15 +106,31 @@ export function countOf(route: Route, { fields }: Body): number {
   return Array.isArray(batch) ? batch.length : 1
 }
 
-/** `isSuppressed` is only called for valid messages. */
+/** `isSuppressed` is only called for valid messages. `protect` applies the privacy rules of the source; null if it has none. */
 export function parseRequest(
   route: Route,
   body: Body,
   isSuppressed: ((item: JsonObject) => boolean) | null,
   newMessageId: () => string,
+  protect: Protect | null = null,
 ): ParsedRequest | RequestProblem {
   const envelope = route === 'batch' ? batchOf(body) : callOf(route, body)
-  return envelope.ok === false ? envelope : parseMessages(envelope, isSuppressed, newMessageId)
+  if (envelope.ok === false) return envelope
+  if (protect === null) return parseMessages(envelope, isSuppressed, newMessageId, null)
+  try {
+    return parseMessages(protectedEnvelope(envelope, protect), isSuppressed, newMessageId, protect)
+  } catch (error) {
+    if (!(error instanceof TooManyHashedValues)) throw error
+    const message = `The privacy rules of the source apply to more than ${MAX_HASHED_VALUES} values of the request. Send fewer messages per request.`
+    return { ok: false, code: 'invalid_request', count: envelope.batch.length, sample: '', message }
+  }
+}
+
+/** The bytes of the request are never stored for such a source: they contain the values as they were sent, perhaps in keys that occur twice. */
+function protectedEnvelope(envelope: Envelope, protect: Protect): Envelope {
+  const shared: Partial<Pick<Envelope, 'context' | 'integrations'>> = { context: envelope.context, integrations: envelope.integrations }
+  protect(shared)
+  return { ...envelope, context: shared.context ?? null, integrations: shared.integrations ?? null, bytes: null }
 }
 
 function batchOf({ fields, bytes, deep }: Body): (Envelope & { ok?: never }) | RequestProblem {
@@ -153,6 +171,7 @@ function parseMessages(
   envelope: Envelope,
   isSuppressed: ((item: JsonObject) => boolean) | null,
   newMessageId: () => string,
+  protect: Protect | null,
 ): ParsedRequest {
   const { batch, sentAt, context, integrations, deepItems } = envelope
   const messageIds: string[] = []
@@ -171,11 +190,17 @@ function parseMessages(
       rejections ??= new Map()
       const same = rejections.get(code)
       if (same) same.count++
-      else rejections.set(code, { count: 1, sample: sampleOf(item) })
+      else rejections.set(code, { count: 1, sample: protect === null ? sampleOf(item) : sampleOfIds(item) })
       continue
     }
     const message = result.message as JsonObject
-    if (isSuppressed?.(message)) {
+    let dropped = isSuppressed?.(message) ?? false
+    if (protect !== null && !dropped) {
+      protect(message)
+      // The operator may have named the user by the hash.
+      dropped = isSuppressed?.(message) ?? false
+    }
+    if (dropped) {
       items ??= batch.slice(0, index) as JsonObject[]
       suppressed++
       continue
@@ -232,6 +257,12 @@ function sampleOf(item: unknown): string {
     if (error instanceof RangeError) return ''
     throw error
   }
+}
+
+/** The rules of a source match valid messages. In one that is not valid, the same value may be anywhere. */
+function sampleOfIds(item: unknown): string {
+  const type = isObject(item) && MESSAGE_TYPES.some((known) => known === item['type']) ? item['type'] : undefined
+  return sampleOf({ type, messageId: messageIdOf(item) ?? undefined })
 }
 
 /**

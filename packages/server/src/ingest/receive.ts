@@ -35,6 +35,7 @@ import {
   type Route,
   sampleOfBytes,
 } from './parse-request.ts'
+import { hasPrivacy, type Privacy, protectAddress } from './privacy/privacy.ts'
 import { createRateLimit, createSharedRateLimit, type RateLimit } from './rate-limit.ts'
 import { type BodyFailure, discardBody, readBody } from './read-body.ts'
 import { basicUser, bearerToken } from './sender.ts'
@@ -58,6 +59,7 @@ export interface IngestDeps extends Partial<IngestEvents> {
   plan: (configuration: Configuration, sourceId: string, content: SegmentContent) => Plan
   clock: Clock
   proxies: Proxies
+  privacy: Privacy
   settings: IngestSettings
   pacing?: IngestPacing | undefined
   backlogLimit?: Pick<BacklogLimit, 'isReached'> | undefined
@@ -119,6 +121,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     plan,
     clock,
     proxies,
+    privacy,
     settings,
     oauth,
     pacing = new IngestPacing(),
@@ -133,7 +136,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
   const inflate = createInflate()
   const batchLimits = { maxBytes: MAX_BATCH_BYTES, timeoutMs, budget, inflate }
   const callLimits = { maxBytes: MAX_MESSAGE_BYTES, timeoutMs, budget, inflate }
-  const sourceOf = createKeyLookup(() => store.configuration())
+  const { sourceOf, keepsSamples } = createKeyLookup(() => store.configuration())
 
   function receive(exchange: Exchange, bytes: Buffer): void {
     const { authorization } = exchange.request.headers
@@ -177,17 +180,19 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const configuration = store.configuration()
     const users = configuration.suppressions.get(source.id)
     const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => isOfUsers(item, users)
-    const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID)
+    const protect = privacy.of(source)?.() ?? null
+    const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID, protect)
     // A request is charged for its valid messages, or as one message if it has none. Items that are not valid cost nothing.
     const charged = parsed.ok ? Math.max(1, parsed.items.length + parsed.suppressed) : 1
     rateLimit?.charge(source.id, charged)
     if (!parsed.ok) return reject(exchange, parsed)
     const { items, messageIds, sentAt, context, integrations } = parsed
     if (items.length === 0) return conclude(exchange, source.id, parsed)
+    const address = proxies.senderAddress(exchange.request)
     const content: SegmentContent = {
       sourceId: source.id,
       receivedAtMs: clock.wallMs(),
-      ip: proxies.senderAddress(exchange.request),
+      ip: protect === null || address === null ? address : protectAddress(protect, address),
       browser: exchange.pixel || isFromBrowser(exchange.request),
       sentAt,
       context,
@@ -258,13 +263,13 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
   function unknownKey(exchange: Exchange, bytes: Buffer): void {
     const problem: RequestProblem = { ok: false, code: 'invalid_write_key', count: 1, sample: sampleOfBytes(bytes) }
     if (!settings.lenientKeys) return reject(exchange, problem)
-    record(null, problem.code, problem.count, problem.sample)
+    recordRequest(null, problem.code, problem.count, problem.sample)
     if (exchange.pixel) answerPixel(exchange.response)
     else answerSuccess(exchange.response)
   }
 
   function reject(exchange: Exchange, { code, count, sample, message }: RequestProblem, headers: readonly string[] = []): void {
-    record(exchange.sourceId, code, count, sample)
+    recordRequest(exchange.sourceId, code, count, sample)
     if (exchange.pixel) answerPixel(exchange.response)
     else answerError(exchange.response, code, { message, headers })
   }
@@ -275,6 +280,11 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     // A browser does not retry an image, so the message is lost. It is recorded as a rejection.
     if (exchange.pixel) reject(exchange, { ok: false, code, count: 1, sample: '' })
     else answerError(exchange.response, code, { headers: code === 'store_unavailable' ? ['Retry-After', '1'] : [] })
+  }
+
+  /** For requests that are rejected as a whole. The privacy rules were not applied to the sample. */
+  function recordRequest(sourceId: string | null, code: string, count: number, sample: string): void {
+    record(sourceId, code, count, keepsSamples(sourceId) ? sample : '')
   }
 
   function record(sourceId: string | null, code: string, count: number, sample: string): void {
@@ -321,7 +331,9 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     if (settings.lenientKeys) answerSuccess(response)
     // A client that sent Expect: 100-continue does not get a 100. Whether it sends the body anyway is unknown, so the connection is closed.
     else answerError(response, 'invalid_write_key', { headers: expect === undefined ? [] : ['Connection', 'close'] })
-    discardBody(request, timeoutMs, (start) => record(null, 'invalid_write_key', 1, encoding === undefined ? sampleOfBytes(start) : ''))
+    discardBody(request, timeoutMs, (start) =>
+      recordRequest(null, 'invalid_write_key', 1, encoding === undefined ? sampleOfBytes(start) : ''),
+    )
   }
 
   function receiveBody(exchange: Exchange): void {
@@ -400,18 +412,40 @@ function isFromBrowser({ headers }: IncomingMessage): boolean {
   return headers.origin !== undefined || (type !== undefined && /^\s*text\/plain\b/i.test(type))
 }
 
-/** Returns a function that finds the source of a write key. The index is built once per configuration. */
-function createKeyLookup(configuration: () => Configuration): (writeKey: string) => Source | undefined {
+interface KeyLookup {
+  sourceOf: (writeKey: string) => Source | undefined
+  /**
+   * Whether the start of a rejected request may be stored. Without a known source, it may not if any source has privacy rules, because the
+   * write key may be an old or misspelled one of that source, or be in a body that cannot be parsed.
+   */
+  keepsSamples: (sourceId: string | null) => boolean
+}
+
+/** The index is built once per configuration. */
+function createKeyLookup(configuration: () => Configuration): KeyLookup {
   let indexed: Configuration | undefined
   let sources = new Map<string, Source>()
-  return (writeKey) => {
+  let anyPrivacy = false
+  function index(): Configuration {
     const current = configuration()
-    if (current !== indexed) {
-      sources = new Map()
-      for (const source of current.sources.values()) for (const key of source.writeKeys) sources.set(key, source)
-      indexed = current
+    if (current === indexed) return current
+    sources = new Map()
+    anyPrivacy = false
+    for (const source of current.sources.values()) {
+      for (const key of source.writeKeys) sources.set(key, source)
+      anyPrivacy ||= hasPrivacy(source)
     }
-    return sources.get(writeKey)
+    return (indexed = current)
+  }
+  return {
+    sourceOf(writeKey) {
+      index()
+      return sources.get(writeKey)
+    },
+    keepsSamples(sourceId) {
+      const source = index().sources.get(sourceId ?? '')
+      return source === undefined ? !anyPrivacy : !hasPrivacy(source)
+    },
   }
 }
 

@@ -14,6 +14,11 @@ const COLUMNS: readonly Column[] = [
   ['write keys', ({ writeKeys }) => writeKeys],
 ]
 const BOOLEANS = ['true', 'false'] as const
+const PRIVACY: Flag = {
+  placeholder: 'PATH=ACTION',
+  sentence: 'What is done with a value before a message is stored: drop, hash or mask. Repeat it for several paths.',
+  many: true,
+}
 const CHANGES: Readonly<Record<string, Flag>> = {
   name: { placeholder: 'NAME', sentence: 'The new name.' },
   enabled: { placeholder: 'BOOLEAN', sentence: 'Whether the source accepts messages.', values: BOOLEANS },
@@ -22,6 +27,8 @@ const CHANGES: Readonly<Record<string, Flag>> = {
     sentence: 'Whether to require an OAuth access token; a write key alone is then rejected.',
     values: BOOLEANS,
   },
+  privacy: PRIVACY,
+  'no-privacy': { placeholder: null, sentence: 'Remove all privacy rules.' },
 }
 
 export const SOURCE_COMMANDS: readonly Command[] = [
@@ -56,11 +63,18 @@ export const SOURCE_COMMANDS: readonly Command[] = [
         usual: 'a generated one',
       },
       'require-oauth': { placeholder: null, sentence: 'Require an OAuth access token; a write key alone is rejected.' },
+      privacy: PRIVACY,
     },
-    examples: ["switchyard sources create 'web shop'"],
+    examples: ["switchyard sources create 'web shop'", "switchyard sources create 'web shop' --privacy traits.email=hash"],
     async run(call) {
       const writeKeys = call.flags('write-key')
-      const body = { name: call.arguments[0], requireOAuth: call.has('require-oauth'), ...(writeKeys.length > 0 ? { writeKeys } : {}) }
+      const privacy = privacyOf(call)
+      const body = {
+        name: call.arguments[0],
+        requireOAuth: call.has('require-oauth'),
+        ...(writeKeys.length > 0 ? { writeKeys } : {}),
+        ...(privacy === undefined ? {} : { privacy }),
+      }
       show(call, await call.api.post('/api/sources', body))
       return EXIT.ok
     },
@@ -68,18 +82,24 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   {
     name: 'sources update',
     summary: 'Change the given settings of a source',
+    details: 'The privacy rules that you give replace all existing ones. Messages that are already stored do not change.',
     arguments: [SOURCE],
     flags: CHANGES,
-    examples: ['switchyard sources update default --require-oauth true'],
+    examples: [
+      'switchyard sources update default --require-oauth true',
+      'switchyard sources update default --privacy traits.email=hash --privacy context.ip=drop',
+    ],
     async run(call) {
       const [name, enabled, requireOAuth] = [call.flag('name'), call.flag('enabled'), call.flag('require-oauth')]
+      const privacy = privacyOf(call)
       const body = {
         ...(name === undefined ? {} : { name }),
         ...(enabled === undefined ? {} : { enabled: enabled === 'true' }),
         ...(requireOAuth === undefined ? {} : { requireOAuth: requireOAuth === 'true' }),
+        ...(privacy === undefined ? {} : { privacy }),
       }
       if (Object.keys(body).length === 0)
-        throw new CommandProblem('Nothing to change: use --name, --enabled or --require-oauth.', EXIT.usage)
+        throw new CommandProblem('Nothing to change: use --name, --enabled, --require-oauth, --privacy or --no-privacy.', EXIT.usage)
       show(call, await call.api.patch(await pathOf(call), body))
       return EXIT.ok
     },
@@ -123,19 +143,33 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   },
 ]
 
+/** Undefined if the command line does not mention privacy. */
+function privacyOf(call: Call): { path: string; action: string }[] | undefined {
+  const given = call.flags('privacy')
+  if (given.length === 0) return call.has('no-privacy') ? [] : undefined
+  if (call.has('no-privacy')) throw new CommandProblem('--privacy and --no-privacy cannot be used together.', EXIT.usage)
+  return given.map((text) => {
+    const [, path, action] = /^(.+)=([^=]*)$/s.exec(text) ?? []
+    if (path === undefined || action === undefined)
+      throw new CommandProblem(`--privacy ${text}: write a path, = and an action, such as traits.email=hash.`, EXIT.usage)
+    return { path, action }
+  })
+}
+
 async function pathOf({ api, arguments: [reference = ''] }: Call): Promise<string> {
   return at`/api/sources/${await idOf(api, 'source', reference)}`
 }
 
 function show({ json, out }: Call, source: JsonObject): void {
   if (json) return out.json(source)
-  const { id, name, enabled, writeKeys, requireOAuth, createdAt } = source
+  const { id, name, enabled, writeKeys, requireOAuth, privacy, createdAt } = source
   showFacts(out, [
     ['id', id],
     ['name', name],
     ['enabled', enabled],
     ['write keys', writeKeys],
     ['requires OAuth', requireOAuth],
+    ['privacy', ((privacy ?? []) as { path: string; action: string }[]).map(({ path, action }) => `${path}=${action}`)],
     ['created', time(createdAt)],
   ])
 }

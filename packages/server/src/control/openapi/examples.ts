@@ -9,6 +9,7 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'POST /sources': { name: 'Website' },
   'PATCH /sources/:id': { enabled: false },
   'POST /sources/:id/write-keys': {},
+  'POST /sources/:id/privacy/preview': { privacy: [{ path: 'traits.email', action: 'hash' }], limit: 10 },
   'POST /destinations': {
     name: 'Warehouse',
     sourceIds: ['SOURCE_ID'],

@@ -2,13 +2,14 @@
 
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
-import { array, boolean, invalidField, object, optional, patchOf, string, time, withDefault } from '../../api/schema.ts'
+import { array, boolean, invalidField, nullable, object, optional, patchOf, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Actor, ChangeOf, Configuration, NewSource, Source } from '../../store/store.ts'
 import { audited } from '../access/audit.ts'
 import { CREATION_QUERY, checkName, nameProblem } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
 import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
+import { PRIVACY } from './privacy.ts'
 
 /** A write key must work unescaped in the path of a URL, and as the user name of Basic authentication, which must not contain a colon. */
 const WRITE_KEY = string({
@@ -29,8 +30,18 @@ const SOURCE_FIELDS = {
   enabled: withDefault(boolean({ description: 'Whether messages with a write key of the source are accepted.' }), true),
   requireOAuth: withDefault(boolean({ description: 'Whether requests need an access token in addition to the write key.' }), false),
 }
-const NEW_SOURCE = object({ ...SOURCE_FIELDS, writeKeys: optional(writeKeys('The write keys. If left out, one is generated.')) })
-const SOURCE_PATCH = object(patchOf({ ...SOURCE_FIELDS, writeKeys: writeKeys('The new write keys. They replace all existing ones.') }))
+const NEW_SOURCE = object({
+  ...SOURCE_FIELDS,
+  writeKeys: optional(writeKeys('The write keys. If left out, one is generated.')),
+  privacy: withDefault(PRIVACY, []),
+})
+const SOURCE_PATCH = object(
+  patchOf({
+    ...SOURCE_FIELDS,
+    writeKeys: writeKeys('The new write keys. They replace all existing ones.'),
+    privacy: nullable(PRIVACY),
+  }),
+)
 const NEW_WRITE_KEY = object({ key: optional(WRITE_KEY) })
 
 const SOURCE_VIEW_FIELDS = {
@@ -39,6 +50,7 @@ const SOURCE_VIEW_FIELDS = {
   enabled: boolean({ description: 'Whether messages with a write key of the source are accepted.' }),
   writeKeys: array(string(), { description: 'The write keys with which senders identify the source.' }),
   requireOAuth: boolean({ description: 'Whether requests need an access token in addition to the write key.' }),
+  privacy: PRIVACY,
   createdAt: time(),
 }
 export const SOURCE = object(SOURCE_VIEW_FIELDS, { title: 'Source', description: 'An application or website that sends messages.' })
@@ -108,16 +120,18 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       method: 'PATCH',
       path: '/sources/:id',
       summary: 'Update a source',
-      description: 'Changes only the fields that you send. `writeKeys` replaces all existing write keys.',
+      description:
+        'Changes only the fields that you send. `writeKeys` replaces all existing write keys, and `privacy` all existing rules; null removes all rules.',
       body: SOURCE_PATCH,
       status: 200,
       answer: SOURCE,
       tagged: true,
       errors: ['source_not_found', 'write_key_taken'],
       handle({ params, body, actor, exchange }) {
+        const { privacy, ...rest } = body
         const changed = (before: Source): Partial<NewSource> => {
           checkIfMatch(exchange, sourceView(before))
-          return body
+          return privacy === undefined ? rest : { ...rest, privacy: privacy ?? [] }
         }
         return change('source.update', params['id'], changed, actor)
       },
@@ -189,6 +203,14 @@ export function checkSources({ sources }: Configuration, sourceIds: readonly str
   }
 }
 
-export function sourceView({ id, name, enabled, writeKeys, requireOAuth, createdAtMs }: Source) {
-  return { id, name, enabled, writeKeys: [...writeKeys], requireOAuth, createdAt: isoTime(createdAtMs) }
+export function sourceView({ id, name, enabled, writeKeys, requireOAuth, privacy = [], createdAtMs }: Source) {
+  return {
+    id,
+    name,
+    enabled,
+    writeKeys: [...writeKeys],
+    requireOAuth,
+    privacy: privacy.map(({ path, action }) => ({ path, action })),
+    createdAt: isoTime(createdAtMs),
+  }
 }

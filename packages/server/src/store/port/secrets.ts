@@ -31,6 +31,8 @@ export const STORED_SECRETS = {
   admin_token_hash: { grantsAccess: false },
   /** The key of the pseudonyms of users in the audit log. */
   pseudonym_key: { grantsAccess: false },
+  /** The keys with which sources hash values are derived from it. */
+  privacy_key: { grantsAccess: false },
 } as const
 
 export type StoredSecret = keyof typeof STORED_SECRETS

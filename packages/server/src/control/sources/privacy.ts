@@ -1,0 +1,130 @@
+// The privacy rules of a source in the control API: their schema, and a preview of what they do. A preview stores nothing. It is for admins
+// only: whoever can have guessed values hashed can find out whose hash is in a message.
+
+import type { JsonObject } from '@switchyard/protocol'
+import {
+  anyObject,
+  array,
+  integer,
+  invalidField,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  type Schema,
+  string,
+  withDefault,
+} from '../../api/schema.ts'
+import { ApiError } from '../../errors.ts'
+import { MAX_HASHED_VALUES, TooManyHashedValues } from '../../ingest/privacy/privacy.ts'
+import { MAX_PATH_LENGTH, ruleProblem } from '../../ingest/privacy/privacy-path.ts'
+import type { PrivacyRule, StoredMessage } from '../../store/store.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+
+const MAX_RULES = 100
+const MAX_MESSAGES = 50
+const ACTIONS = ['drop', 'hash', 'mask'] as const satisfies readonly PrivacyRule['action'][]
+
+const RULE_FIELDS = object(
+  {
+    path: string({
+      min: 1,
+      max: MAX_PATH_LENGTH,
+      description:
+        'The path of the values in a message, such as `traits.email`. `*` stands for all elements of an array and all keys of an object. A backslash makes a dot, star or backslash part of a key.',
+    }),
+    action: oneOf(ACTIONS, {
+      description:
+        '`drop` removes the value. `hash` replaces it with its HMAC-SHA-256 in lowercase hex, with a key of the source. `mask` keeps the first and the last character and replaces each one between them with `*`.',
+    }),
+  },
+  { title: 'PrivacyRule' },
+)
+const RULE: Schema<PrivacyRule> = {
+  ...RULE_FIELDS,
+  parse(value, path) {
+    const rule = RULE_FIELDS.parse(value, path)
+    const found = ruleProblem(rule)
+    if (found !== null) throw invalidField(`${path}.${found.field}`, found.problem)
+    return rule
+  },
+}
+export const PRIVACY = array(RULE, {
+  max: MAX_RULES,
+  identity: ({ path }) => path,
+  description:
+    'What is done with values before a message is stored. The rules are applied in this order. They do not change stored messages.',
+})
+
+const PREVIEW = object({
+  privacy: optional(PRIVACY),
+  message: optional(anyObject({ description: 'A message. If left out, the newest stored messages of the source are used.' })),
+  limit: withDefault(integer({ min: 1, max: MAX_MESSAGES, description: 'The maximum number of stored messages.' }), 10),
+})
+const PREVIEW_ANSWER = object({
+  data: array(
+    object({
+      messageId: nullable(string()),
+      before: anyObject({ description: 'The message without these rules. The saved rules were already applied to stored messages.' }),
+      after: anyObject({ description: 'The message as it would be stored.' }),
+    }),
+  ),
+  rules: array(
+    object({
+      path: string(),
+      action: oneOf(ACTIONS),
+      messages: integer({ description: 'The number of these messages that the rule changes.' }),
+    }),
+    { description: 'The rules, in their order.' },
+  ),
+})
+
+export function privacyRoutes({ store, privacy }: ControlParts): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/sources/:id/privacy/preview',
+      summary: 'Preview privacy rules',
+      description:
+        'Applies rules to a given message or to the newest stored messages of the source, and returns each message before and after. If you leave out `privacy`, the saved rules are used. Nothing is stored or changed.',
+      body: PREVIEW,
+      status: 200,
+      answer: PREVIEW_ANSWER,
+      errors: ['source_not_found'],
+      async handle({ params, body }) {
+        const source = store.configuration().sources.get(params['id'] ?? '')
+        if (source === undefined) throw new ApiError('source_not_found')
+        const rules = body.privacy ?? source.privacy ?? []
+        const messages =
+          body.message === undefined
+            ? (await store.history.messages({ sourceId: source.id }, { limit: body.limit, cursor: null })).data.flatMap(receivedMessage)
+            : [body.message as JsonObject]
+        const applied = rules.map((rule) => ({ rule, messages: 0, protect: privacy.of({ id: source.id, privacy: [rule] })?.() }))
+        const data = messages.map((before) => {
+          const after = structuredClone(before)
+          for (const each of applied) if (changed(() => each.protect?.(after))) each.messages++
+          const messageId: unknown = before['messageId']
+          return { messageId: typeof messageId === 'string' ? messageId : null, before, after }
+        })
+        return { data, rules: applied.map(({ rule: { path, action }, messages: count }) => ({ path, action, messages: count })) }
+      },
+    }),
+  ]
+}
+
+function changed(protect: () => number | undefined): boolean {
+  try {
+    return (protect() ?? 0) > 0
+  } catch (error) {
+    if (!(error instanceof TooManyHashedValues)) throw error
+    throw invalidField('privacy', `applies to more than ${MAX_HASHED_VALUES} values of these messages. Preview fewer or smaller messages`)
+  }
+}
+
+/** The message as the rules would see it, with the fields of its batch. Empty if it was purged. */
+function receivedMessage({ content, index }: StoredMessage): JsonObject[] {
+  const item = content.items[index]
+  if (item == null) return []
+  const context = content.context === null ? item['context'] : { ...content.context, ...(item['context'] as JsonObject | null | undefined) }
+  return [context === undefined ? item : { ...item, context }]
+}
