@@ -2,6 +2,7 @@
 // PostgreSQL cannot store it, and secrets are encrypted with the nodes' key. A row gets the same ids each time, so that an interrupted
 // migration can be resumed. Only settings that concern the file alone are left out.
 
+import { versionContext } from '../store/configuration/destination-versions.ts'
 import { SECRET_PREFIX } from '../store/configuration/resource-rows.ts'
 import { encryptedDestinationDoc, redactAttempt, redactAudit } from '../store/configuration/unencrypted-credentials.ts'
 import { type AttemptDoc, writeOwedUrls } from '../store/encoding/attempt-doc.ts'
@@ -60,6 +61,10 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
     destinations: (row) => {
       const deleted = row['deleted'] === 1
       return { ...row, num: num(row['num']), deleted, doc: encryptedDestinationDoc(row['doc'] as string, deleted, secrets) }
+    },
+    destination_versions: (row) => {
+      const context = versionContext(row['destination'] as string, row['version'] as number)
+      return { ...row, actor_name: text(row['actor_name']), content: secrets.reencrypt(row['content'] as string, context) }
     },
     oauth_apps: (row) => ({ ...row, num: num(row['num']) }),
     tokens: (row) => ({ ...row, num: num(row['num']), name: text(row['name']) }),

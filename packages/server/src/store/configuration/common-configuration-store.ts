@@ -4,11 +4,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Audit } from '../port/audit.ts'
-import { type Check, type ConfigurationStore, WriteKeyTaken } from '../port/configuration.ts'
+import { type Check, type ConfigurationStore, type DestinationVersion, WriteKeyTaken } from '../port/configuration.ts'
 import { type ChangeOf, type FromStored, resolve } from '../port/from-stored.ts'
-import type { Configuration, Source } from '../port/model.ts'
+import type { Configuration, Destination, Source } from '../port/model.ts'
+import type { Page, PageRequest } from '../port/pages.ts'
 import type { SecretStore, StoredSecret } from '../port/secrets.ts'
 import type { ConfigurationChanges, SettingRows } from './configuration-rows.ts'
+import { dropAllVersions, listVersions, readVersion, reencryptVersions, withVersion, writeVersion } from './destination-versions.ts'
 import { newId } from './new-id.ts'
 import { type ResourceKind, type Resources, SECRET_PREFIX } from './resource-rows.ts'
 import { encryptDestination, secretCount } from './stored-destination.ts'
@@ -38,6 +40,18 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
   readonly createToken = this.#creating('tokens')
   readonly deleteToken = this.#deleting('tokens')
 
+  // ── Versions of destinations ──
+
+  async destinationVersions(id: string, page: PageRequest): Promise<Page<DestinationVersion>> {
+    const destination = this.#changes.configuration.destinations.get(id)
+    return destination === undefined ? { data: [], next: null } : listVersions(this.#changes, destination, page)
+  }
+
+  async destinationVersion(id: string, version: number): Promise<DestinationVersion | undefined> {
+    const destination = this.#changes.configuration.destinations.get(id)
+    return destination && readVersion(this.#changes, destination, version)
+  }
+
   // ── Secrets ──
 
   getOrCreate(name: StoredSecret, fresh: string): Promise<string> {
@@ -61,6 +75,7 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
       }
       const destinations = [...change.configuration.destinations.values()].map((destination) => encryptDestination(destination, box))
       for (const destination of destinations) secrets += secretCount(destination)
+      for (const { id } of destinations) await reencryptVersions(change, id, box)
       await change.useKey(box, destinations)
       await change.note(audit?.({ secrets }, null))
       return secrets
@@ -75,8 +90,10 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
         const fields = resolve(wanted, change.configuration)
         const created = { ...fields, id: newId(ID_PREFIXES[kind]), createdAtMs: this.#nowMs() } as Resources[K]
         rejectTakenWriteKeys(change.configuration, created, null)
+        const entry = audit?.(created, null)
         await change.create(kind, created)
-        await change.note(audit?.(created, null))
+        if (isDestination(kind, created)) await writeVersion(change, null, created, { entry, atMs: this.#nowMs() })
+        await change.note(entry)
         return created
       })
   }
@@ -89,10 +106,17 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
         if (before === undefined) return undefined
         const fields = resolve(wanted, before, change.configuration)
         rejectTakenWriteKeys(change.configuration, fields, id)
-        const updated: Resources[K] = { ...before, ...fields }
+        const asked: Resources[K] = { ...before, ...fields }
+        const isVersioned = isDestination(kind, before) && isDestination(kind, asked)
+        const updated = isVersioned ? ((await withVersion(change, before, asked)) as typeof asked) : asked
         if (isDeepStrictEqual(updated, before)) return before
+        const entry = audit?.(updated, before)
         await change.update(kind, updated)
-        await change.note(audit?.(updated, before))
+        if (isVersioned) {
+          const restoredFrom = asked.version === before.version ? null : asked.version
+          await writeVersion(change, before, updated as Destination, { entry, atMs: this.#nowMs(), restoredFrom })
+        }
+        await change.note(entry)
         return updated
       })
   }
@@ -104,6 +128,7 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
         if (before === undefined) return false
         check?.(before)
         await change.delete(kind, before)
+        if (kind === 'destinations') await dropAllVersions(change, id)
         if (kind === 'sources') {
           for (const detached of detachedFrom(id, change.configuration.destinations)) await change.update('destinations', detached)
           for (const detached of detachedFrom(id, change.configuration.oauthApps)) await change.update('oauthApps', detached)
@@ -112,6 +137,10 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
         return true
       })
   }
+}
+
+function isDestination(kind: ResourceKind, _resource: Resources[ResourceKind]): _resource is Destination {
+  return kind === 'destinations'
 }
 
 function stored<K extends ResourceKind>(configuration: Configuration, kind: K): ReadonlyMap<string, Resources[K]> {

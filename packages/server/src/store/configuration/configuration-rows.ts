@@ -10,7 +10,31 @@ import type { OAuthStore } from '../port/secrets.ts'
 import type { ResourceKind, Resources } from './resource-rows.ts'
 import type { StoredDestination } from './stored-destination.ts'
 
+/** A version of a destination as it is stored. */
+export interface VersionRow {
+  destinationId: string
+  version: number
+  atMs: number
+  actorId: string | null
+  actorName: string | null
+  /** Encrypted: see destination-versions.ts. */
+  content: string
+}
+
+export interface VersionRows {
+  /**
+   * The versions of a destination below this number, newest first: at most `limit`, and after the first only as long as their content is
+   * at most VERSION_PAGE_BYTES together.
+   */
+  versions(destinationId: string, below: number, limit: number): Awaitable<VersionRow[]>
+}
+
 export interface ConfigurationChanges {
+  /** The key with which stored secrets are encrypted. */
+  readonly secretBox: SecretBox
+  /** As of the last commit that this process knows about. */
+  readonly configuration: Configuration
+  versions(...args: Parameters<VersionRows['versions']>): Promise<VersionRow[]>
   /**
    * Makes one change, in its own transaction and under the lock that all changes take. When this resolves, the change is committed, is
    * visible in this process, and listeners have been called. `work` may be called again, and may await nothing but methods of the change.
@@ -22,7 +46,7 @@ export interface ConfigurationChanges {
 export type SettingRows = Pick<ConfigurationStore, 'tokenUses' | 'useToken' | 'getSetting' | 'setSetting'> & OAuthStore
 
 /** One change, during which no other is made. All of its writes are committed together after `work` has resolved. */
-export interface ConfigurationChange {
+export interface ConfigurationChange extends VersionRows {
   /** The configuration before this change. */
   readonly configuration: Configuration
   /** The key with which stored secrets are encrypted. */
@@ -32,6 +56,11 @@ export interface ConfigurationChange {
   update<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
   /** Other rows may refer to a source or a destination, so its row is kept with the doc that `docOfDeleted` returns. */
   delete<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
+
+  /** If the version exists already, replaces its content. */
+  putVersion(row: VersionRow): Awaitable<void>
+  /** Removes the versions of a destination up to this one. */
+  dropVersions(destinationId: string, upTo: number): Awaitable<void>
 
   /** Writes nothing for users who are already suppressed. See suppressions.ts. */
   suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): Awaitable<void>

@@ -20,6 +20,7 @@ import { replaySequences } from './replay-sequences.ts'
 import { replaying } from './replaying.ts'
 import { retention } from './retention.ts'
 import { suppressing } from './suppressing.ts'
+import { versioning } from './versioning.ts'
 
 export type { Open, OpenStore } from './fixtures.ts'
 
@@ -42,6 +43,7 @@ export function conformance(name: string, open: Open): void {
     suite('reading', () => reading(fixture))
     suite('message details', () => messageDetails(fixture))
     suite('configuring', () => configuring(fixture))
+    suite('versioning', () => versioning(fixture))
     suite('authorizing', () => authorizing(fixture))
     suite('deleting', () => deleting(fixture))
     suite('purging', () => purging(fixture))

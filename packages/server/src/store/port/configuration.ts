@@ -1,8 +1,19 @@
 // The configuration: sources, destinations, OAuth applications and tokens, and small settings that are stored beside them.
 
-import type { Audit } from './audit.ts'
+import type { Actor, Audit } from './audit.ts'
 import type { ChangeOf, FromStored } from './from-stored.ts'
-import type { ControlToken, Destination, NewControlToken, NewDestination, NewOAuthApp, NewSource, OAuthApp, Source } from './model.ts'
+import type {
+  ControlToken,
+  Destination,
+  DestinationContent,
+  NewControlToken,
+  NewDestination,
+  NewOAuthApp,
+  NewSource,
+  OAuthApp,
+  Source,
+} from './model.ts'
+import type { Page, PageRequest } from './pages.ts'
 
 /** Throws to prevent the deletion of the resource. */
 export type Check<Thing> = (before: Thing) => void
@@ -11,15 +22,42 @@ export class WriteKeyTaken extends Error {
   override name = 'WriteKeyTaken'
 }
 
+/** A version of the settings of a destination that decide what is sent. */
+export interface DestinationVersion {
+  version: number
+  /** When it was saved. */
+  atMs: number
+  /** Who saved it; null if that is not known. */
+  actor: Actor | null
+  content: DestinationContent
+  /** The settings that differ from the version before, such as `transformation.code`. Empty for the first version. */
+  changed: readonly string[]
+  /** The version whose content this one repeats, if it was saved by restoring that version. */
+  restoredFrom: number | null
+}
+
+/** The version to restore does not exist, or is no longer kept. */
+export class UnknownVersion extends Error {
+  override name = 'UnknownVersion'
+}
+
 export interface ConfigurationStore {
   createSource(source: FromStored<NewSource>, audit?: Audit<Source>): Promise<Source>
   /** Returns undefined if there is no such source. Rejects with WriteKeyTaken if another source has one of the write keys. */
   updateSource(id: string, change: ChangeOf<Source, NewSource>, audit?: Audit<Source>): Promise<Source | undefined>
   deleteSource(id: string, audit?: Audit<Source>, check?: Check<Source>): Promise<boolean>
   createDestination(destination: FromStored<NewDestination>, audit?: Audit<Destination>): Promise<Destination>
+  /**
+   * A change of the content (see VERSIONED) makes a new version, in the same transaction. `version` in the change is the number of a version
+   * to restore: the destination gets its content. Rejects with UnknownVersion if that version is not kept.
+   */
   updateDestination(id: string, change: ChangeOf<Destination, NewDestination>, audit?: Audit<Destination>): Promise<Destination | undefined>
   /** Cancels the pending deliveries of the destination, with the reason `destination_deleted`. */
   deleteDestination(id: string, audit?: Audit<Destination>, check?: Check<Destination>): Promise<boolean>
+  /** The versions of a destination that are kept, newest first. Empty if there is no such destination. */
+  destinationVersions(id: string, page: PageRequest): Promise<Page<DestinationVersion>>
+  /** Returns undefined if the version is not kept. */
+  destinationVersion(id: string, version: number): Promise<DestinationVersion | undefined>
   createOAuthApp(app: FromStored<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp>
   updateOAuthApp(id: string, change: ChangeOf<OAuthApp, NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined>
   deleteOAuthApp(id: string, audit?: Audit<OAuthApp>, check?: Check<OAuthApp>): Promise<boolean>

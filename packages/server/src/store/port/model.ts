@@ -60,6 +60,10 @@ export interface Destination {
   createdAtMs: number
 }
 
+/** The settings that get a new version when they change, because they decide what is sent. */
+export const VERSIONED = ['request', 'transformation'] as const satisfies readonly (keyof Destination)[]
+export type DestinationContent = Pick<Destination, (typeof VERSIONED)[number]>
+
 /** How a message becomes an HTTP request. */
 export interface RequestSettings {
   method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'

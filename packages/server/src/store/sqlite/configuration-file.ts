@@ -4,7 +4,7 @@
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import { createSerialQueue } from '../../timing/serial-queue.ts'
-import type { ConfigurationChange, ConfigurationChanges, SettingRows } from '../configuration/configuration-rows.ts'
+import type { ConfigurationChange, ConfigurationChanges, SettingRows, VersionRow } from '../configuration/configuration-rows.ts'
 import { InMemoryConfiguration } from '../configuration/in-memory-configuration.ts'
 import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../configuration/resource-rows.ts'
 import { decryptDestination, type StoredDestination } from '../configuration/stored-destination.ts'
@@ -48,6 +48,18 @@ export class ConfigurationFile extends InMemoryConfiguration implements Configur
       for (const [at, answer] of change.answers.entries()) answer(replies[at])
       return result
     })
+  }
+
+  get secretBox(): SecretBox {
+    return this.#secretBox
+  }
+
+  get configuration(): Configuration {
+    return this.current
+  }
+
+  versions(destinationId: string, below: number, limit: number): Promise<VersionRow[]> {
+    return this.#deps.reader.ask('configuration', 'versions', destinationId, below, limit)
   }
 
   /** Called at the start. Throws SecretBoxError if the key does not decrypt a secret. */
@@ -98,6 +110,18 @@ export class Change implements ConfigurationChange {
     const [table, doc] = [TABLES[kind], docOfDeleted(kind, resource)]
     if (doc === null) void this.run('deleteRow', { table, id: resource.id })
     else void this.run('updateRow', { table, id: resource.id, columns: { doc, deleted: 1 } })
+  }
+
+  versions(destinationId: string, below: number, limit: number): Promise<VersionRow[]> {
+    return this.#reader.ask('configuration', 'versions', destinationId, below, limit)
+  }
+
+  putVersion(row: VersionRow): void {
+    void this.run('putVersion', row)
+  }
+
+  dropVersions(destinationId: string, upTo: number): void {
+    void this.run('dropVersions', { destinationId, upTo })
   }
 
   suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): void {

@@ -1,4 +1,4 @@
-// kill -9 while messages are accepted: all acknowledged messages are stored.
+// kill -9 while messages are accepted or a destination is changed: everything that was acknowledged is stored, and as a whole.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -46,4 +46,34 @@ test('all messages that were acknowledged before a kill are stored, pending once
     await store.close()
   }
   assert.ok(acknowledged.length > 1_000)
+})
+
+test('after a kill, a destination has exactly the content of its newest version, which is not older than the last committed one', {
+  timeout: 60_000,
+}, async (t) => {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'test.db')
+  const first = await openFor(t, path)
+  const { destinationId } = await newSourceAndDestination(first)
+  await first.close()
+  for (const atLeast of [7, 40]) {
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'fixtures/child.ts'), 'version', path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const exit = once(child, 'exit')
+    let text = ''
+    child.stdout.on('data', (bytes: Buffer) => {
+      text += bytes.toString()
+      if (text.split('\n').length > atLeast) child.kill('SIGKILL')
+    })
+    assert.deepEqual(await exit, [null, 'SIGKILL'])
+    const committed = Number(text.split('\n').at(-2))
+    const store = await openFor(t, path)
+    const destination = store.configuration().destinations.get(destinationId)
+    const [newest] = (await store.settings.destinationVersions(destinationId, { limit: 1, cursor: null })).data
+    assert.ok(newest !== undefined && newest.version >= committed, `${newest?.version} and ${committed}`)
+    assert.deepEqual([newest.version, newest.content.transformation], [destination?.version, destination?.transformation])
+    await store.close()
+  }
 })

@@ -3,12 +3,13 @@
 // nodes are notified. If nothing was written, the version stays the same.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
-import type { ConfigurationChange } from '../../configuration/configuration-rows.ts'
+import type { ConfigurationChange, VersionRow } from '../../configuration/configuration-rows.ts'
 import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../../configuration/resource-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import type { Configuration, NewAuditEntry } from '../../store.ts'
 import { writeAudit } from '../rows/audit-rows.ts'
 import { readSecrets, writeSetting } from '../rows/settings.ts'
+import { readVersions, writeVersion } from '../rows/version-rows.ts'
 import type { Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import type { StoreContext } from '../session/store-context.ts'
@@ -55,6 +56,18 @@ export class Change implements ConfigurationChange {
     const doc = docOfDeleted(kind, resource)
     if (doc !== null) return this.#update(kind, resource.id, { doc, deleted: true, version: this.#version })
     return this.#write(`DELETE FROM ${TABLES[kind]} WHERE id = $1`, [resource.id])
+  }
+
+  versions(destinationId: string, below: number, limit: number): Promise<VersionRow[]> {
+    return readVersions(this.ask, destinationId, below, limit)
+  }
+
+  async putVersion(row: VersionRow): Promise<void> {
+    await writeVersion(this.ask, row)
+  }
+
+  async dropVersions(destinationId: string, upTo: number): Promise<void> {
+    await this.ask('DELETE FROM destination_versions WHERE destination = $1 AND version <= $2', [destinationId, upTo])
   }
 
   /** For something that is not part of the configuration but that all nodes must learn of. Returns the version with which they know it. */

@@ -65,6 +65,29 @@ suite('nodes that share a configuration', () => {
   }
   const listening = async (): Promise<number[]> => (await database.query<{ pid: number }>(`SELECT pid ${LISTENERS}`)).map(({ pid }) => pid)
 
+  test('two nodes that change a destination at the same time make different versions', () =>
+    twoNodes(async (one, other) => {
+      const { id } = await one.configuring.createDestination(destinationOf())
+      await other.sees(({ destinations }) => destinations.has(id))
+      const codeOf = (code: string) => ({ transformation: { code, timeoutMs: 50, memoryMb: 8 } })
+      const made = await Promise.all(
+        Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? one : other).configuring.updateDestination(id, codeOf(`code ${at}`))),
+      )
+      const byVersion = new Map(made.map((destination) => [destination?.version, destination?.transformation?.code]))
+      assert.equal(byVersion.size, 20)
+      for (const node of [one, other]) {
+        const { data } = await node.configuring.destinationVersions(id, { limit: 100, cursor: null })
+        assert.deepEqual(
+          data.map(({ version }) => version),
+          Array.from({ length: 21 }, (_, at) => 21 - at),
+        )
+        for (const { version, content } of data.slice(0, 20)) assert.equal(content.transformation?.code, byVersion.get(version))
+      }
+      await other.configuring.updateDestination(id, { version: 2 })
+      await one.sees(({ destinations }) => destinations.get(id)?.version === 22)
+      assert.equal(one.shared.configuration.destinations.get(id)?.transformation?.code, byVersion.get(2))
+    }))
+
   test('the other node sees a change, and unchanged objects keep their identity', () =>
     twoNodes(async (one, other) => {
       const kept = await one.configuring.createDestination(destinationOf({ sharedSecret: 'a secret' }))

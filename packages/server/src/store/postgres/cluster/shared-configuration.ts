@@ -5,10 +5,11 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
-import type { ConfigurationChanges } from '../../configuration/configuration-rows.ts'
+import type { ConfigurationChanges, VersionRow } from '../../configuration/configuration-rows.ts'
 import { InMemoryConfiguration } from '../../configuration/in-memory-configuration.ts'
 import { type Configuration, StoreUnavailable } from '../../store.ts'
 import { checkSecrets } from '../rows/settings.ts'
+import { readVersions } from '../rows/version-rows.ts'
 import type { Ask } from '../session/database.ts'
 import type { StoreContext } from '../session/store-context.ts'
 import { Change } from './configuration-change.ts'
@@ -67,6 +68,15 @@ export class SharedConfiguration implements ConfigurationChanges {
 
   get configuration(): Configuration {
     return this.#known.current
+  }
+
+  get secretBox(): SecretBox {
+    return this.#secretBox
+  }
+
+  async versions(destinationId: string, below: number, limit: number): Promise<VersionRow[]> {
+    if (this.#isOtherKey(this.#secretKey)) throw new StoreUnavailable(OTHER_KEY)
+    return readVersions(this.#context.database.ask, destinationId, below, limit)
   }
 
   /** Why this node cannot use the stored configuration, for check(). */

@@ -56,6 +56,7 @@ async function makeOld(): Promise<void> {
   await database.query("UPDATE switchyard.audit SET after = $1 WHERE action = 'destination.update'", [
     JSON.stringify({ name: 'x', urls: [URL], headers: { 'X-Key': 'CREDENTIAL-3' } }),
   ])
+  await database.query('DROP TABLE switchyard.destination_versions')
   await database.query('UPDATE switchyard.schema_version SET step = 1, works_from = 1')
   const bytes = await database.bytes()
   for (const number of [1, 2, 3]) assert.ok(bytes.includes(`CREDENTIAL-${number}`), `CREDENTIAL-${number}`)

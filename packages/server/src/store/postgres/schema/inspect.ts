@@ -32,7 +32,8 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
         return row?.seq ? msOfRowId(row.seq) : null
       },
       async textsWithSecrets() {
-        const sql = 'SELECT doc AS text FROM destinations WHERE NOT deleted UNION ALL SELECT value FROM settings'
+        const sql = `SELECT doc AS text FROM destinations WHERE NOT deleted UNION ALL SELECT value FROM settings
+          UNION ALL SELECT left(content, 100) FROM destination_versions`
         return (await all<{ text: string }>(sql)).map(({ text }) => text)
       },
       async storedBytes() {

@@ -12,6 +12,7 @@ export const POSTGRES_COLUMNS = {
   settings: { text: 'name value' },
   sources: { int: 'num', text: 'id doc', bool: 'deleted' },
   destinations: { int: 'num', text: 'id doc', bool: 'deleted' },
+  destination_versions: { int: 'version at', text: 'destination actor actor_name content' },
   oauth_apps: { int: 'num', text: 'id doc' },
   tokens: { int: 'num created_at last_used_at', text: 'id name role hash' },
   suppressions: { int: 'source since version', text: 'user_id' },

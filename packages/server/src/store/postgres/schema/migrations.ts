@@ -387,4 +387,20 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: '',
     work: encryptCredentials,
   },
+  {
+    // Nodes of the previous version do not know the table, and write no versions.
+    worksFrom: 2,
+    sql: `
+  -- The versions of destinations, with encrypted content: see destination-versions.ts. They are deleted with the destination.
+  CREATE TABLE destination_versions (
+    destination text NOT NULL,
+    version integer NOT NULL,
+    at bigint NOT NULL,
+    actor text,
+    actor_name text,
+    content text NOT NULL,
+    PRIMARY KEY (destination, version)
+  );
+  `,
+  },
 ]

@@ -1,5 +1,6 @@
 // The writing thread's commands about the configuration and values stored beside it. Secrets are already encrypted: this thread has no key.
 
+import type { VersionRow } from '../../configuration/configuration-rows.ts'
 import type { TABLES } from '../../configuration/resource-rows.ts'
 import type { UsedAssertion } from '../../store.ts'
 import { writeSetting } from '../schema/settings.ts'
@@ -31,6 +32,17 @@ export function configurationCommands({ rows }: WriterContext) {
       },
     },
     deleteRow: { run: ({ table, id }: Omit<Row, 'columns'>) => void rows.run(`DELETE FROM ${table} WHERE id = ?`, id) },
+    putVersion: {
+      run({ destinationId, version, atMs, actorId, actorName, content }: VersionRow): void {
+        const put = `INSERT INTO destination_versions (destination, version, at, actor, actor_name, content) VALUES (?, ?, ?, ?, ?, ?)
+          ON CONFLICT (destination, version) DO UPDATE SET content = excluded.content`
+        rows.run(put, destinationId, version, atMs, actorId, actorName, content)
+      },
+    },
+    dropVersions: {
+      run: ({ destinationId, upTo }: { destinationId: string; upTo: number }) =>
+        void rows.run('DELETE FROM destination_versions WHERE destination = ? AND version <= ?', destinationId, upTo),
+    },
     createSuppressions: {
       run({ userIds, sourceIds, atMs }: { userIds: readonly string[]; sourceIds: readonly string[]; atMs: number }): void {
         const insert = 'INSERT OR IGNORE INTO suppressions (source, user_id, since) SELECT num, ?, ? FROM sources WHERE id = ?'

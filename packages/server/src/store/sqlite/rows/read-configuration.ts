@@ -1,5 +1,7 @@
 // Reads the configuration, which the store keeps in memory, and the work that was unfinished when the process last ended.
 
+import type { VersionRow } from '../../configuration/configuration-rows.ts'
+import { VERSION_PAGE_BYTES } from '../../configuration/destination-versions.ts'
 import { SECRET_PREFIX } from '../../configuration/resource-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import type { ControlToken, NewDeletion, OAuthApp, Source } from '../../store.ts'
@@ -54,6 +56,17 @@ export function configurationReads(rows: Rows) {
         ),
       }
     },
+
+    versions: (destinationId: string, below: number, limit: number) =>
+      rows.all<VersionRow>(
+        `SELECT destination AS destinationId, version, at AS atMs, actor AS actorId, actor_name AS actorName, content FROM (
+           SELECT *, sum(length(content)) OVER (ORDER BY version DESC) - length(content) AS bytesBefore
+           FROM destination_versions WHERE destination = ? AND version < ? ORDER BY version DESC LIMIT ?
+         ) WHERE bytesBefore <= ${VERSION_PAGE_BYTES} ORDER BY version DESC`,
+        destinationId,
+        below,
+        limit,
+      ),
 
     secrets: () => encryptedSecrets(rows),
     tokenUses: () => rows.all<{ id: string; atMs: number }>('SELECT id, last_used_at AS atMs FROM tokens WHERE last_used_at IS NOT NULL'),

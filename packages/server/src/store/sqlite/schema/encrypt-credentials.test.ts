@@ -59,7 +59,7 @@ async function makeOld(t: TestContext): Promise<Made> {
     .prepare("UPDATE audit SET after = ? WHERE action = 'destination.update'")
     .run(JSON.stringify({ name: 'x', urls: [URL], headers: { 'X-Key': 'CREDENTIAL-5' } }))
   assert.deepEqual([attempts.changes > 0, owed.changes > 0, audited.changes], [true, true, 1])
-  database.exec('PRAGMA user_version = 2')
+  database.exec('DROP TABLE destination_versions; PRAGMA user_version = 2')
   database.close()
   for (const number of [1, 2, 3, 4, 5]) assert.ok(bytesIn(folder).includes(`CREDENTIAL-${number}`), `CREDENTIAL-${number}`)
   return { folder, path, destination }

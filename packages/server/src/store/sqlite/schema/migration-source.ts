@@ -15,6 +15,7 @@ const KEYS = {
   settings: ['name'],
   sources: ['num'],
   destinations: ['num'],
+  destination_versions: ['destination', 'version'],
   oauth_apps: ['num'],
   tokens: ['num'],
   suppressions: ['source', 'user_id'],

@@ -279,4 +279,16 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO settings (name, value)
     SELECT 'plain_credentials', 'true' WHERE EXISTS (SELECT 1 FROM destinations);
   `,
+  `
+  -- The versions of destinations, with encrypted content: see destination-versions.ts. They are deleted with the destination.
+  CREATE TABLE destination_versions (
+    destination TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    actor TEXT,
+    actor_name TEXT,
+    content TEXT NOT NULL,
+    PRIMARY KEY (destination, version)
+  ) WITHOUT ROWID, STRICT;
+  `,
 ]

@@ -30,7 +30,10 @@ export async function inspectFile(path: string): Promise<StoreInspection> {
         rows.all<{ seq: number }>('SELECT seq FROM segments ORDER BY seq LIMIT 1').map(({ seq }) => msOfRowId(seq))[0] ?? null,
       textsWithSecrets: () =>
         rows
-          .all<{ text: string }>('SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings')
+          .all<{ text: string }>(
+            `SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings
+             UNION ALL SELECT substr(content, 1, 100) FROM destination_versions`,
+          )
           .map(({ text }) => text),
       storedBytes: () => bytesOf(path) + bytesOf(`${path}-wal`),
     })
