@@ -37,8 +37,14 @@ const server = [builtin, protocol, webhook, serverRoot]
 const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ingest: [/^fastify$/],
   delivery: [/^undici$/, /^ipaddr\.js$/],
-  // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules.
-  control: [/^fastify$/, /^server\/oauth\/keys\.ts$/, /^server\/ingest\/privacy\/[^/]+\.ts$/],
+  routing: [/^@segment\/destination-subscriptions$/],
+  // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules, and routing/ the expressions.
+  control: [
+    /^fastify$/,
+    /^server\/oauth\/keys\.ts$/,
+    /^server\/ingest\/privacy\/[^/]+\.ts$/,
+    /^server\/routing\/subscribe\/parse-subscribe\.ts$/,
+  ],
   oauth: [/^fastify$/, /^jose$/],
   observe: [/^fastify$/, /^prom-client$/],
   docs: [/^fastify$/],

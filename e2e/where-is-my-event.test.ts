@@ -109,7 +109,7 @@ describe('Why a message went nowhere', () => {
     const { deliveries, skips } = await wiring.message(await wiring.track())
     assert.deepEqual(
       [deliveries, skips],
-      [[], [{ destinationId: null, reason: 'no_destination', message: 'The source has no destination.' }]],
+      [[], [{ destinationId: null, reason: 'no_destination', rule: null, message: 'The source has no destination.' }]],
     )
   })
 
@@ -250,6 +250,33 @@ describe('Event filters', () => {
     await wiring.change({ filter: {} })
     assert.equal((await wiring.settled(await wiring.track())).state, 'delivered')
     await own.close()
+  })
+})
+
+describe('Subscribe expressions', () => {
+  test('a destination is sent what matches its expression, and the timeline shows the expression of that time', async () => {
+    await using service = await startInProcess()
+    await using own = await startReceiver()
+    const subscribe = 'type = "track" and (event = "Order Completed" and properties.total > 100 or context.test = true)'
+    const wiring = await wire(service, { urls: [own.url], subscribe })
+    const id = (name: string): string => `${wiring.sourceId}-${name}`
+    const order = { type: 'track', userId: 'u-1', event: 'Order Completed' }
+    await wiring.send([
+      { ...order, properties: { total: 120 }, messageId: id('large') },
+      { ...order, properties: { total: 20 }, messageId: id('small') },
+      { ...order, context: { test: true }, messageId: id('trial') },
+      { type: 'identify', userId: 'u-1', messageId: id('identify') },
+    ])
+    await wiring.settled(id('large'))
+    await wiring.settled(id('trial'))
+    const skip = (await wiring.message(id('small'))).skips[0]
+    assert.deepEqual([skip?.reason, skip?.rule], ['filtered', 'subscribe'])
+    assert.deepEqual(await whereabouts(wiring, ['it'], id('identify')), { it: 'filtered' })
+    await wiring.change({ subscribe: 'type = "identify"' })
+    const { story } = await wiring.message(id('small'))
+    const skipped = story.find(({ what }) => what === 'skipped')
+    assert.ok(skipped?.sentence.endsWith(`does not match the destination's subscribe expression: ${subscribe}`), skipped?.sentence)
+    assert.deepEqual(new Set(own.messages().map(({ messageId }) => messageId)), new Set([id('large'), id('trial')]))
   })
 })
 

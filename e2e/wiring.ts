@@ -61,7 +61,7 @@ export interface MessageView {
   traceId: string | null
   duplicates: { count: number; lastAt: string } | null
   deliveries: (DeliveryRow & { destinationName: string | null; attempts: AttemptView[] })[]
-  skips: { destinationId: string | null; reason: string; message: string }[]
+  skips: { destinationId: string | null; reason: string; rule: string | null; message: string }[]
   story: StoryEntry[]
   others: { id: string; sourceId: string; story: StoryEntry[] }[]
 }

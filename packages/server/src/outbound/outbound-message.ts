@@ -18,7 +18,7 @@ export function outboundMessage(content: SegmentContent, index: number): JsonObj
   const messageId: unknown = item['messageId'] ?? undefined
   const userId: unknown = item['userId'] ?? undefined
   const anonymousId: unknown = item['anonymousId'] ?? undefined
-  const context = contextOf(content, item)
+  const context = outboundContext(content, item)
   const integrations = merged(content.integrations, item['integrations'])
   switch (type) {
     case 'track': {
@@ -133,7 +133,7 @@ function itemAt({ items }: SegmentContent, index: number): JsonObject {
 }
 
 /** Every outbound message has a context, even if it is empty. */
-function contextOf(content: SegmentContent, item: JsonObject): JsonObject {
+export function outboundContext(content: SegmentContent, item: JsonObject): JsonObject {
   const context = merged(content.context, item['context'])
   const { ip } = content
   if (context === undefined) return content.browser && ip !== null ? { ip } : {}

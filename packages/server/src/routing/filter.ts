@@ -1,14 +1,28 @@
-// Compiles a destination's filter into a function that returns the rule by which a message is filtered out, if any. Deny takes
-// precedence over allow, and types over events. It is compiled once per configuration, so a list of a thousand names costs one lookup per message.
+// Compiles the filter and the subscribe expression of a destination into a function that returns the rule by which a message is filtered
+// out, if any. Deny takes precedence over allow, types over events, and the filter over the expression. It is compiled once per
+// configuration, so a list of a thousand names costs one lookup per message.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { EventFilter, FilterRule } from '../store/store.ts'
+import type { Destination, EventFilter, FilterRule, SegmentContent } from '../store/store.ts'
+import { subscribeJudge } from './subscribe/subscribe-judge.ts'
 
 /** Returns null if the message passes. */
-export type FilterJudge = (item: JsonObject) => FilterRule | null
+export type FilterJudge = (item: JsonObject, content: SegmentContent) => FilterRule | null
 
-/** Returns null for a filter that passes every message. */
-export function filterJudge({ types, events }: EventFilter): FilterJudge | null {
+/** Returns null for a destination that every message passes. */
+export function filterJudge({ filter, subscribe }: Pick<Destination, 'filter' | 'subscribe'>): FilterJudge | null {
+  const byName = nameJudge(filter)
+  if (subscribe === null) return byName
+  const matches = subscribeJudge(subscribe)
+  return (item, content) => {
+    const rule = byName === null ? null : byName(item, content)
+    // As with the filter: a request to delete a user must reach every destination.
+    if (rule !== null || item['type'] === 'delete') return rule
+    return matches(item, content) ? null : 'subscribe'
+  }
+}
+
+function nameJudge({ types, events }: EventFilter): FilterJudge | null {
   const isEmpty = [types.allow, types.deny, events.allow, events.deny].every((names) => names.length === 0)
   if (isEmpty) return null
   const [allowedTypes, deniedTypes] = [new Set<unknown>(types.allow), new Set<unknown>(types.deny)]

@@ -227,6 +227,29 @@ test('a filter that removes everything produces one skip for all, and a disabled
   })
 })
 
+test('a message that does not match the subscribe expression is filtered; the filter is checked first', () => {
+  const filter = { ...NO_FILTER, types: { allow: [], deny: ['page'] } }
+  const subscribe = 'type = "page" or context.app = "shop" and properties.total > 100'
+  const said = { type: 'track', userId: 'u', timestamp: new Date(NOW).toISOString() }
+  const items = [
+    { ...said, properties: { total: 101 } },
+    { ...said, properties: { total: 101 }, context: { app: 'other' } },
+    { ...said, type: 'page' },
+    { ...said, properties: { total: 101 }, integrations: { d: false } },
+    null,
+    { ...said, type: 'delete' },
+  ]
+  const plan = planRoutes(configured(destination('d', { filter, subscribe })), 's', content(items, { context: { app: 'shop' } }))
+  assert.deepEqual(plan, {
+    shipments: [{ destinationId: 'd', indexes: [0, 5] }],
+    skips: [
+      { destinationId: 'd', reason: 'integrations_disabled', indexes: [3] },
+      { destinationId: 'd', reason: 'filtered', rule: 'type_denied', indexes: [2] },
+      { destinationId: 'd', reason: 'filtered', rule: 'subscribe', indexes: [1] },
+    ],
+  })
+})
+
 test('a request to delete a user passes every filter', () => {
   const filter = { types: { allow: ['group'], deny: ['track'] }, events: { allow: ['x'], deny: ['y'] } }
   const plan = planRoutes(configured(destination('d', { filter })), 's', content([{ type: 'delete', userId: 'u' }]))
@@ -257,6 +280,7 @@ test('the plan matches a model that checks each message and destination', () => 
     enabled: fc.boolean(),
     historical: fc.boolean(),
     sourceIds: fc.subarray(['s', 't']),
+    subscribe: fc.constantFrom(null, 'event = "x"'),
     filter: fc.oneof(fc.constant(NO_FILTER), fc.record({ types: names(['track', 'page', 'group']), events: names(['x', 'y', 'z']) })),
   }
   const destinations = fc.array(fc.record(about), { maxLength: 4 })
@@ -297,6 +321,7 @@ function modelled(destination: Destination, integrations: JsonObject, item: Json
   if (types.allow.length > 0 && !types.allow.includes(type)) return 'type_not_allowed'
   if (type === 'track' && events.deny.includes(event)) return 'event_denied'
   if (type === 'track' && events.allow.length > 0 && !events.allow.includes(event)) return 'event_not_allowed'
+  if (destination.subscribe !== null && event !== 'x') return 'subscribe'
   const isOld = NOW - Date.parse(item['timestamp'] as string) > 24 * HOUR_MS
   return isOld && !destination.historical ? 'historical' : 'sent'
 }

@@ -23,7 +23,7 @@ const HISTORICAL_MS = 24 * 60 * 60 * 1_000
 
 interface Attached {
   destination: Destination
-  /** Null if there is no filter. */
+  /** Null if there is no filter and no subscribe expression. */
   filter: FilterJudge | null
 }
 
@@ -56,7 +56,7 @@ export function planRoutes(configuration: Configuration, sourceId: string, conte
 function indexBySource({ destinations }: Configuration): Map<string, Routes> {
   const bySource = new Map<string, Attached[]>()
   for (const destination of destinations.values()) {
-    const one: Attached = { destination, filter: filterJudge(destination.filter) }
+    const one: Attached = { destination, filter: filterJudge(destination) }
     for (const sourceId of new Set(destination.sourceIds)) {
       const others = bySource.get(sourceId)
       if (others === undefined) bySource.set(sourceId, [one])
@@ -102,9 +102,12 @@ function planByMessage(attached: readonly Attached[], content: SegmentContent, h
     const tooOld: number[] = []
     for (const [index, item] of content.items.entries()) {
       if (item === null) continue
-      const rule = filter === null ? null : filter(item)
-      if (hasSelection && !isSelected(content.integrations, item['integrations'], destination.name)) unwanted.push(index)
-      else if (rule !== null) (filtered[rule] ??= []).push(index)
+      if (hasSelection && !isSelected(content.integrations, item['integrations'], destination.name)) {
+        unwanted.push(index)
+        continue
+      }
+      const rule = filter === null ? null : filter(item, content)
+      if (rule !== null) (filtered[rule] ??= []).push(index)
       else if (!destination.historical && old?.[index]) tooOld.push(index)
       else sent.push(index)
     }

@@ -33,6 +33,7 @@ const SAVED: Destination = {
   maxInFlight: 50,
   historical: true,
   filter: { types: { allow: ['track'], deny: [] }, events: { allow: [], deny: ['Noise'] } },
+  subscribe: null,
   createdAt: '2026-11-15T12:00:00.000Z',
 }
 const good = (changes: Partial<Draft> = {}): Draft => ({ ...newDraft(), name: 'Hook', urls: ['https://example.com/'], ...changes })

@@ -113,11 +113,11 @@ test('only long series of attempts are collapsed', () => {
   assert.equal(collapsed(grouped(attempts.slice(0, 9))).length, 9)
 })
 
-const filtered = { destinationId: 'x', reason: 'filtered', message: 'No.' }
+const filtered = { destinationId: 'x', reason: 'filtered', rule: 'event_denied' as const, message: 'No.' }
 const cases: [
   title: string,
   deliveries: StoryDelivery[],
-  skips: (typeof filtered | { destinationId: null; reason: string; message: string })[],
+  skips: (typeof filtered | { destinationId: null; reason: string; rule: null; message: string })[],
   purged: boolean,
   says: string,
 ][] = [
@@ -141,7 +141,7 @@ const cases: [
   [
     'a source without a destination',
     [],
-    [{ destinationId: null, reason: 'no_destination', message: 'The source has no destination.' }],
+    [{ destinationId: null, reason: 'no_destination', rule: null, message: 'The source has no destination.' }],
     false,
     'Not sent to any destination. The source has no destination.',
   ],

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
-import { readSecret } from '../line/input.ts'
+import { readSecret, readText } from '../line/input.ts'
 import { idsOf } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
 
@@ -41,6 +41,10 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   'deny-type': { placeholder: 'TYPE', sentence: 'Do not send messages of this type.', many: true, values: TYPES },
   'allow-event': { placeholder: 'EVENT', sentence: 'Among track messages, send only those with this event name.', many: true },
   'deny-event': { placeholder: 'EVENT', sentence: 'Do not send track messages with this event name.', many: true },
+  subscribe: {
+    placeholder: 'EXPRESSION',
+    sentence: 'Send only messages that match this expression. - reads it from stdin and @FILE from a file. Use none to remove it.',
+  },
 }
 
 /** Builds the request body from the flags. `before` is the current destination, whose other headers and lists are kept. */
@@ -56,6 +60,8 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
   set('retryWindowMs', 'retry-window', parseDuration)
   set('maxInFlight', 'max-in-flight', parseCount)
   set('historical', 'historical', (_flag, text) => text === 'true')
+  const subscribe = call.flag('subscribe')
+  if (subscribe !== undefined) body['subscribe'] = subscribe === 'none' ? null : (await readText('--subscribe', subscribe)).trim()
   const batch = {
     ...numbered(call, 'size', 'batch-size', parseCount),
     ...numbered(call, 'bytes', 'batch-bytes', parseCount),

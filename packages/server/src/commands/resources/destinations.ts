@@ -96,6 +96,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     },
     examples: [
       "switchyard destinations update orders --deny-event 'Cart Viewed' --retry-window 1h",
+      `switchyard destinations update orders --subscribe 'type = "track" and properties.total > 100'`,
       'pass show hook | switchyard destinations update orders --shared-secret -',
     ],
     async run(call) {
@@ -221,7 +222,8 @@ function stillInactive({ id, enabled, paused }: JsonObject): string {
 
 function show({ json, out }: Call, destination: JsonObject): void {
   if (json) return out.json(destination)
-  const { id, name, enabled, paused, sourceIds, urls, headers, hasSharedSecret, signingSecretCount, batch, filter, createdAt } = destination
+  const { id, name, enabled, paused, sourceIds, urls, headers, hasSharedSecret, signingSecretCount, batch, filter, subscribe, createdAt } =
+    destination
   const { timeoutMs, retryWindowMs, maxInFlight, historical } = destination
   const { size, bytes, lingerMs } = batch as { size: number; bytes: number; lingerMs: number }
   showFacts(out, [
@@ -240,6 +242,7 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ['max in flight', maxInFlight],
     ['historical', historical],
     ...filterFacts(filter as JsonObject | undefined),
+    ['subscribe', subscribe ?? undefined],
     ['created', time(createdAt)],
   ])
 }

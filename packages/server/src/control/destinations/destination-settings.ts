@@ -7,6 +7,7 @@ import {
   boolean,
   type Infer,
   integer,
+  nullable,
   object,
   oneOf,
   optional,
@@ -16,6 +17,7 @@ import {
   withDefault,
 } from '../../api/schema.ts'
 import { KINDS } from '../../destinations/kinds.ts'
+import { MAX_EXPRESSION, subscribeProblem } from '../../routing/subscribe/parse-subscribe.ts'
 import { NO_FILTER } from '../../store/store.ts'
 import { nameProblem } from '../name.ts'
 import { RETRY_PATCH, RETRY_SETTINGS } from './retry-settings.ts'
@@ -65,6 +67,16 @@ const FILTER = withDefault(
   NO_FILTER,
 )
 
+export const SUBSCRIBE = nullable(
+  string({
+    min: 1,
+    max: MAX_EXPRESSION,
+    description:
+      'An expression that a message must match to be sent, in addition to the filter: `type = "track" and properties.total > 100`. Null to send every message that passes the filter.',
+    check: subscribeProblem,
+  }),
+)
+
 const FIELDS = {
   type: withDefault(oneOf(['webhook']), 'webhook'),
   name: string({
@@ -108,6 +120,7 @@ const FIELDS = {
     true,
   ),
   filter: FILTER,
+  subscribe: withDefault(SUBSCRIBE, null),
 }
 
 export const NEW_DESTINATION = object(FIELDS)

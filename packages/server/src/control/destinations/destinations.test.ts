@@ -30,6 +30,7 @@ test('a destination is created with the documented defaults', async (t) => {
     maxInFlight: 50,
     historical: true,
     filter: { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } },
+    subscribe: null,
   })
   assert.ok(Date.parse(createdAt) > 0)
   assert.deepEqual((await call('GET', `/api/destinations/${id}`)).body, body)
@@ -126,6 +127,21 @@ test('the fields of a retry policy are changed one by one, under both names of i
   const refused = await call('PATCH', `/api/destinations/${body.id}`, { retry: { failStatuses: [409] } })
   assert.deepEqual([refused.status, refused.body.error?.field ?? refused.body.field], [400, 'retry.failStatuses'])
   assert.deepEqual((await change({ retry: null })).retry, defaults)
+})
+
+test('a subscribe expression is set, kept by other changes, and removed; a malformed one is refused with its position', async (t) => {
+  const { call, store } = await startControl(t)
+  const subscribe = 'type = "track" and properties.total > 100'
+  const { body: created } = await call('POST', '/api/destinations', { ...HOOK, subscribe })
+  const path = `/api/destinations/${created.id}`
+  assert.equal(created.subscribe, subscribe)
+  assert.equal(store.configuration().destinations.get(created.id)?.subscribe, subscribe)
+  assert.equal((await call('PATCH', path, { name: 'Renamed' })).body.subscribe, subscribe)
+  const { status, body } = await call('PATCH', path, { subscribe: 'type = "track" and' })
+  assert.deepEqual([status, body.code, body.field], [400, 'invalid_field', 'subscribe'])
+  assert.equal(body.message, 'subscribe is not a valid expression. At column 19: expected a condition, found the end of the expression.')
+  assert.equal((await call('GET', path)).body.subscribe, subscribe)
+  assert.equal((await call('PATCH', path, { subscribe: null })).body.subscribe, null)
 })
 
 test('batch settings that are changed concurrently are all kept', async (t) => {
@@ -269,6 +285,9 @@ const refused: [title: string, settings: object, field: string, code?: string][]
   ['a source twice', { sourceIds: ['a', 'a'] }, 'sourceIds[1]'],
   ['a header of the trace', { headers: { TraceParent: 'x' } }, 'headers.TraceParent'],
   ['a header of the trace state', { headers: { tracestate: 'x' } }, 'headers.tracestate'],
+  ['a subscribe expression that is empty', { subscribe: '' }, 'subscribe'],
+  ['a subscribe expression that is a list', { subscribe: ['type = track'] }, 'subscribe'],
+  ['a subscribe expression that is too long', { subscribe: `event = "${'a'.repeat(8_192)}"` }, 'subscribe'],
   ['a filter that is a list', { filter: ['track'] }, 'filter'],
   ['a filter by something else', { filter: { users: {} } }, 'filter.users', 'unknown_field'],
   ['a filter by a type that there is not', { filter: { types: { allow: ['Track'] } } }, 'filter.types.allow[0]'],

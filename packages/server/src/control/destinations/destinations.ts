@@ -39,7 +39,7 @@ import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query
 import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
 import { checkSources } from '../sources/sources.ts'
 import { dueTime } from '../times.ts'
-import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION } from './destination-settings.ts'
+import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION, SUBSCRIBE } from './destination-settings.ts'
 import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './redaction.ts'
 import { retryOf, retryView, SHOWN_RETRY_SETTINGS } from './retry-settings.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
@@ -63,6 +63,7 @@ export const DESTINATION = object(
       description: 'Whether historical messages are sent, whose timestamp is more than 24 hours before they were received.',
     }),
     filter: FILTER_VIEW,
+    subscribe: SUBSCRIBE,
     createdAt: time(),
   },
   { title: 'Destination', description: 'A webhook that messages are sent to.' },
@@ -337,7 +338,7 @@ function destinationAudit(actor: Actor, action: string): Audit<Destination> {
 }
 
 export function destinationView(destination: Destination) {
-  const { id, type, name, enabled, paused, sourceIds, batch, filter } = destination
+  const { id, type, name, enabled, paused, sourceIds, batch, filter, subscribe } = destination
   const { timeoutMs, maxInFlight, historical } = destination
   return {
     id,
@@ -353,6 +354,7 @@ export function destinationView(destination: Destination) {
     maxInFlight,
     historical,
     filter: filterView(filter),
+    subscribe,
     createdAt: isoTime(destination.createdAtMs),
   }
 }

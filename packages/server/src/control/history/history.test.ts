@@ -349,6 +349,7 @@ test('a message has its timeline, with names, attempts, duplicates and reasons w
   assert.equal(body.traceId, '0af7651916cd43dd8448eb211c80319c')
   assert.equal(body.duplicates.count, 2)
   assert.ok(Math.abs(Date.parse(body.duplicates.lastAt) - Date.now()) < 60_000)
+  assert.equal(body.skips[0].rule, 'event_denied')
   assert.equal(body.skips[0].message, 'The destination\'s filter denies the event "Order Completed".')
   const [{ destinationName, attempts, state }] = body.deliveries
   assert.deepEqual([destinationName, attempts.length, attempts[0].url, state], ['One', 1, FAILED.url, 'failed'])
@@ -428,4 +429,35 @@ test('the request of an attempt has a note if the destination was changed since'
     (await call('GET', path)).body.request.note,
     /^The destination was changed at \d{4}-.*Z, after this request\. The reconstruction uses its current settings\.$/,
   )
+})
+
+test('the timeline shows the subscribe expression that applied, also after it was changed and after the destination was deleted', async (t) => {
+  const { call, store, sourceId, one } = await setUp(t)
+  const path = `/api/destinations/${one}`
+  const skips = [{ destinationId: one, reason: 'filtered', rule: 'subscribe', indexes: null } as const]
+  await call('PATCH', path, { subscribe: 'type = "page"' })
+  // Times in the audit log and of messages are in milliseconds.
+  const pause = () =>
+    until(
+      async () => Date.now(),
+      (now) => now > pausedMs,
+      'a later millisecond',
+    )
+  let pausedMs = Date.now()
+  await pause()
+  await accept(store, sourceId, [track('m-1')], { skips }, { receivedAtMs: Date.now() })
+  pausedMs = Date.now()
+  await pause()
+  const seen = async () => {
+    const { body } = await call('GET', '/api/messages/m-1')
+    assert.deepEqual([body.skips[0].reason, body.skips[0].rule], ['filtered', 'subscribe'])
+    assert.ok(body.story.some(({ sentence }: { sentence: string }) => sentence.endsWith(body.skips[0].message)))
+    return body.skips[0].message as string
+  }
+  const expected = 'The message does not match the destination\'s subscribe expression: type = "page"'
+  assert.equal(await seen(), expected)
+  for (const change of [{ subscribe: 'type = "group"' }, { name: 'Renamed' }, { subscribe: null }]) await call('PATCH', path, change)
+  assert.equal(await seen(), expected)
+  await call('DELETE', path)
+  assert.equal(await seen(), expected)
 })

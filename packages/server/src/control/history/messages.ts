@@ -5,7 +5,7 @@ import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, 
 import { ApiError } from '../../errors.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
-import type { DeliveryDetail, MessageTrail, StoredMessage } from '../../store/store.ts'
+import { type DeliveryDetail, FILTER_RULES, type MessageTrail, type StoredMessage } from '../../store/store.ts'
 import { SAMPLE_TYPES } from '../destinations/sample-message.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
@@ -40,6 +40,11 @@ const MESSAGE_FIELDS = {
     object({
       destinationId: nullable(string()),
       reason: string({ description: 'The reason, as a stable code.' }),
+      rule: nullable(
+        oneOf(FILTER_RULES, {
+          description: 'If the reason is `filtered`: the rule of the filter that excluded the message, or `subscribe`.',
+        }),
+      ),
       message: string({ description: 'The reason as a sentence, for display.' }),
     }),
     {
@@ -92,6 +97,10 @@ const MESSAGE_DETAIL = object({
   ),
 })
 
+/** How many changes of a destination are followed back at most: 1,000. */
+const MAX_AUDIT_PAGES = 10
+const AUDIT_PAGE = 100
+
 export function messageRoutes({ store, clock, delivery }: ControlParts): Route[] {
   async function detailsOf(trail: MessageTrail) {
     const { sources, destinations } = store.configuration()
@@ -99,19 +108,33 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
     // Retention may have removed a delivery in the meantime.
     const deliveries = found.filter((one): one is DeliveryDetail => one !== undefined)
     const sourceName = sources.get(trail.content.sourceId)?.name ?? null
+    const expressions = await expressionsOf(trail)
     const about: TimelineContext = {
       sourceName,
       destination: (id) => destinations.get(id),
       breaker: (id) => delivery.health(id)?.breaker,
+      expression: (id) => expressions.get(id) ?? null,
       wallMs: (scheduleMs) => dueMs(clock, scheduleMs),
     }
     const { repeats } = trail
     return {
       deliveries,
+      expressions,
       sourceName,
       duplicates: repeats === null ? null : { count: repeats.count, lastAt: isoTime(repeats.lastAtMs) },
       story: timelineOf(trail, deliveries, about),
     }
+  }
+
+  /** The subscribe expressions that excluded a message, by the id of the destination. */
+  async function expressionsOf({ skips, content }: MessageTrail): Promise<Map<string, string>> {
+    const expressions = new Map<string, string>()
+    for (const { destinationId, rule } of skips) {
+      if (rule !== 'subscribe' || destinationId === null) continue
+      const expression = await subscribeAt(store, destinationId, content.receivedAtMs)
+      if (expression !== null) expressions.set(destinationId, expression)
+    }
+    return expressions
   }
 
   /** The error for a message that is not stored. It includes the reason where one is known, because a 404 alone does not help to find it. */
@@ -130,7 +153,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
   }
 
   async function otherView(trail: MessageTrail) {
-    const { deliveries: _, ...rest } = await detailsOf(trail)
+    const { deliveries: _, expressions: __, ...rest } = await detailsOf(trail)
     return { id: trail.id, sourceId: trail.content.sourceId, receivedAt: isoTime(trail.content.receivedAtMs), ...rest }
   }
 
@@ -164,10 +187,10 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
         const id = params['id'] ?? ''
         const [newest, ...older] = await store.history.trails(id)
         if (newest === undefined) throw await notFound(id)
-        const { deliveries, ...rest } = await detailsOf(newest)
+        const { deliveries, expressions, ...rest } = await detailsOf(newest)
         const { destinations } = store.configuration()
         return {
-          ...messageView(newest),
+          ...messageView(newest, expressions),
           ...rest,
           purged: newest.content.items[newest.index] == null,
           deliveries: deliveries.map((detail) => {
@@ -182,7 +205,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
   ]
 }
 
-function messageView({ id, index, content, skips }: StoredMessage) {
+function messageView({ id, index, content, skips }: StoredMessage, expressions?: ReadonlyMap<string, string>) {
   const item: JsonObject | null = content.items[index] ?? null
   const message = item === null ? null : outboundMessage(content, index)
   return {
@@ -200,8 +223,28 @@ function messageView({ id, index, content, skips }: StoredMessage) {
     browser: content.browser,
     traceId: traceIdOf(content.trace),
     message,
-    skips: skips.map((skip) => ({ destinationId: skip.destinationId, reason: skip.reason, message: skipSentence(skip, item) })),
+    skips: skips.map((skip) => {
+      const { destinationId, reason, rule = null } = skip
+      return { destinationId, reason, rule, message: skipSentence(skip, item, expressions?.get(destinationId ?? '')) }
+    }),
   }
+}
+
+/**
+ * The subscribe expression that a destination had at a time; null if it had none, or if it is not known. The store does not keep it with each
+ * message, because the audit log has the settings before each change.
+ */
+async function subscribeAt(store: ControlParts['store'], destinationId: string, atMs: number): Promise<string | null> {
+  let expression: unknown = store.configuration().destinations.get(destinationId)?.subscribe
+  let cursor: string | null = null
+  for (let page = 0; page < MAX_AUDIT_PAGES; page++) {
+    // Newest first: each entry takes the expression one change further back.
+    const { data, next } = await store.history.audit({ subject: destinationId, fromMs: atMs }, { limit: AUDIT_PAGE, cursor })
+    for (const { before } of data) if (before !== null && 'subscribe' in before) expression = before['subscribe']
+    cursor = next
+    if (cursor === null) return text(expression)
+  }
+  return null
 }
 
 function text(value: unknown): string | null {

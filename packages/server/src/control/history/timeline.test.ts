@@ -19,6 +19,7 @@ const ABOUT: TimelineContext = {
       still: { name: 'Still', enabled: true, paused: true },
     })[id],
   breaker: () => 'closed',
+  expression: () => 'type = "page"\n  and name = "Home\u202e"',
   wallMs: (scheduleMs) => scheduleMs,
 }
 
@@ -177,6 +178,17 @@ test('a skipped destination has an entry with the reason, including the rule of 
   ])
   const nowhere = timelineOf(trail({ skips: [{ destinationId: null, reason: 'no_destination' }] }), [], ABOUT)[1]
   assert.deepEqual([nowhere?.what, nowhere?.sentence], ['skipped', 'Not sent to any destination. The source has no destination.'])
+})
+
+test('a skip by a subscribe expression shows the expression in one line, without characters that a terminal interprets', () => {
+  const [, entry] = timelineOf(trail({ skips: [{ destinationId: 'one', reason: 'filtered', rule: 'subscribe' }] }), [], ABOUT)
+  const sentence = "The message does not match the destination's subscribe expression"
+  assert.equal(entry?.sentence, `Not sent to "Billing". ${sentence}: type = "page" and name = "Home\\u202e"`)
+  assert.equal(skipSentence({ reason: 'filtered', rule: 'subscribe' }, ITEM), `${sentence}.`)
+  assert.equal(
+    skipSentence({ reason: 'filtered', rule: 'subscribe' }, null, `event = "${'a'.repeat(2_000)}"`).length,
+    sentence.length + 1_003,
+  )
 })
 
 test('each rule of a filter has a sentence', () => {

@@ -38,6 +38,8 @@ export interface TimelineContext {
   destination: (id: string) => { name: string; enabled: boolean; paused: boolean } | undefined
   /** Undefined if there was no attempt since the service started. */
   breaker: (destinationId: string) => DestinationHealth['breaker'] | undefined
+  /** The subscribe expression that applied when the message was received; null if there was none, or if it is not known. */
+  expression: (destinationId: string) => string | null
   /** Converts a schedule time, such as dueAtMs, to wall time. */
   wallMs: (scheduleMs: number) => number
 }
@@ -45,6 +47,7 @@ export interface TimelineContext {
 type Entry = Omit<TimelineEntry, 'at'> & { atMs: number | null }
 
 const MAX_QUOTED = 200
+const MAX_EXPRESSION = 1_000
 
 const SKIPS: Record<Exclude<SkipReason, 'filtered'>, string> = {
   no_destination: 'The source has no destination.',
@@ -55,7 +58,7 @@ const SKIPS: Record<Exclude<SkipReason, 'filtered'>, string> = {
     'The timestamp of the message is more than 24 hours before it was received, and the destination does not accept historical messages.',
 }
 
-const FILTERED: Record<FilterRule, (type: string, event: string) => string> = {
+const FILTERED: Record<Exclude<FilterRule, 'subscribe'>, (type: string, event: string) => string> = {
   type_denied: (type) => `The destination's filter denies messages of type ${type}.`,
   type_not_allowed: (type) => `The destination's filter allows only some types, and ${type} is not one of them.`,
   event_denied: (_type, event) => `The destination's filter denies the event ${event}.`,
@@ -69,9 +72,19 @@ const CANCELLED: Readonly<Record<string, string>> = {
 
 type Skipped = MessageTrail['skips'][number]
 
-/** Why a message was not sent to a destination. `item` is null if the message was purged. */
-export function skipSentence({ reason, rule }: Pick<Skipped, 'reason' | 'rule'>, item: Readonly<Record<string, unknown>> | null): string {
+/** Why a message was not sent to a destination. `item` is null if the message was purged, and `expression` if it is not known. */
+export function skipSentence(
+  { reason, rule }: Pick<Skipped, 'reason' | 'rule'>,
+  item: Readonly<Record<string, unknown>> | null,
+  expression: string | null = null,
+): string {
   if (reason !== 'filtered') return SKIPS[reason]
+  if (rule === 'subscribe') {
+    const sentence = "The message does not match the destination's subscribe expression"
+    return expression === null
+      ? `${sentence}.`
+      : `${sentence}: ${printable(truncated(expression.replaceAll(/\s+/g, ' ').trim(), MAX_EXPRESSION))}`
+  }
   if (rule === undefined || item === null) return "The destination's filter excludes this type or event."
   return FILTERED[rule](String(item['type']), typeof item['event'] === 'string' ? quoted(item['event']) : 'without a name')
 }
@@ -83,7 +96,8 @@ export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDet
   for (const skip of skips) {
     const { destinationId } = skip
     const where = destinationId === null ? 'Not sent to any destination.' : `Not sent to ${nameOf(about, destinationId)}.`
-    const sentence = `${where} ${skipSentence(skip, item)}`
+    const expression = destinationId === null ? null : about.expression(destinationId)
+    const sentence = `${where} ${skipSentence(skip, item, expression)}`
     entries.push({ atMs: content.receivedAtMs, what: 'skipped', sentence, destinationId, deliveryId: null })
   }
   for (const delivery of deliveries) entries.push(...deliveryEntries(delivery, item === null, about))
@@ -196,8 +210,15 @@ function shortUrl(url: string): string {
 
 /** In double quotes, truncated, with everything escaped that a terminal would interpret. */
 export function quoted(text: string): string {
-  const short = text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text
-  return JSON.stringify(short).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escaped)
+  return printable(JSON.stringify(truncated(text, MAX_QUOTED)))
+}
+
+function truncated(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length)}…` : text
+}
+
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escaped)
 }
 
 function escaped(character: string): string {

@@ -85,10 +85,11 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
   test('the filter rule that excluded a message is stored with it', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const other = await newDestination(store(), sourceId)
-    await accept(store(), sourceId, [track('kept-back-0'), track('kept-back-1')], {
+    await accept(store(), sourceId, [track('kept-back-0'), track('kept-back-1'), track('kept-back-2')], {
       skips: [
         { destinationId, reason: 'filtered', rule: 'type_denied', indexes: [0] },
         { destinationId, reason: 'filtered', rule: 'event_not_allowed', indexes: [1] },
+        { destinationId, reason: 'filtered', rule: 'subscribe', indexes: [2] },
         { destinationId: other.id, reason: 'historical', indexes: null },
       ],
     })
@@ -96,6 +97,7 @@ export function messageDetails({ store, reopen, open }: StoreFixture): void {
     for (const [id, rule] of [
       ['kept-back-0', 'type_denied'],
       ['kept-back-1', 'event_not_allowed'],
+      ['kept-back-2', 'subscribe'],
     ] as const) {
       const expected = [
         { destinationId, reason: 'filtered', rule },

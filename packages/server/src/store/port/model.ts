@@ -234,8 +234,8 @@ export type SkipReason =
   | 'historical'
   | 'filtered'
 
-/** The rule of a destination's filter that excluded a message. */
-export const FILTER_RULES = ['type_denied', 'type_not_allowed', 'event_denied', 'event_not_allowed'] as const
+/** The rule of a destination that excluded a message: one of its filter, or its subscribe expression. */
+export const FILTER_RULES = ['type_denied', 'type_not_allowed', 'event_denied', 'event_not_allowed', 'subscribe'] as const
 export type FilterRule = (typeof FILTER_RULES)[number]
 
 export interface PlannedShipment {
