@@ -20,7 +20,17 @@ interface Rule {
 
 const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'oauth', 'observe', 'docs', 'dashboard']
 /** Folders that every stage may import from. */
-const SHARED_FOLDERS = ['api', 'destinations', 'destinations/webhook', 'http', 'logging', 'outbound', 'secrets', 'timing']
+const SHARED_FOLDERS = [
+  'api',
+  'destinations',
+  'destinations/webhook',
+  'destinations/webhook/shaping',
+  'http',
+  'logging',
+  'outbound',
+  'secrets',
+  'timing',
+]
 const ADAPTERS = ['sqlite', 'postgres']
 /** Folders of the store that both adapters may import from: the port, the logic of each topic, how values are written in columns. */
 const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'replays']

@@ -77,9 +77,9 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
     if (schema === undefined)
       return new ApiError('unknown_field', { field: kind, message: `This version does not support ${kind}. Remove them from the request.` })
     try {
-      schema.parse(settings, '')
+      const parsed = schema.parse(settings, '') as Partial<Destination>
       if (kind === 'destinations') retryOf(settings)
-      const found = kind === 'destinations' ? KIND.problem(settings, (url) => checkUrl?.(url) ?? null) : null
+      const found = kind === 'destinations' ? KIND.problem(parsed, (url) => checkUrl?.(url) ?? null, undefined) : null
       return found === null ? null : invalidField(found.field, found.problem)
     } catch (error) {
       if (error instanceof ApiError) return error

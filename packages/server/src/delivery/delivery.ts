@@ -2,7 +2,7 @@
 // committed. The control API imports types from this file.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { RequestAbout } from '../destinations/kind.ts'
+import type { Prepared, RequestAbout } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
@@ -21,6 +21,7 @@ import { type LaneState, Peers } from './peers.ts'
 import type { Senders } from './senders/senders.ts'
 import { type Outcome, rejectionOutcome } from './sending/outcome.ts'
 import { requestRecord } from './shipments/task.ts'
+import { prepareMessage } from './transforming/prepare-messages.ts'
 
 export interface DeliveryOptions {
   store: Pick<Store, 'delivery' | 'configuration' | 'onConfiguration' | 'nodes'>
@@ -185,7 +186,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const kind = kindOf(destination)
       const isBatch = destination.batch.size > 1
       const text = JSON.stringify(message)
-      const { headers, body } = kind.request(destination, [text], isBatch, about)
+      const { headers, body } = kind.request(destination, [preparedOrText(destination, message)], isBatch, about)
       const testAttempt = (url: string, outcome: Outcome): TestAttempt => {
         const { indexes: _, ...record } = requestRecord({ url, startedAtMs, outcome, version: destination.version }, [])
         return record
@@ -238,7 +239,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
 
     describeRequest(destination, parts, { deliveryId, ...about }) {
-      const messages = parts.flatMap(({ content, indexes }) => indexes.map((index) => JSON.stringify(outboundMessage(content, index))))
+      const messages = parts.flatMap(({ content, indexes }) =>
+        indexes.map((index) => preparedOrText(destination, outboundMessage(content, index))),
+      )
       const { headers, body } = kindOf(destination).request(destination, messages, destination.batch.size > 1 || messages.length > 1, {
         id: deliveryId,
         trace: sharedTrace(parts.map(({ content }) => content.trace)),
@@ -256,6 +259,12 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       await withTimeout(RECORD_GRACE_MS, stopped)
     },
   }
+}
+
+/** For a request that is shown. A message that cannot be shaped is shown as it is. */
+function preparedOrText(destination: Destination, message: JsonObject): string | Prepared {
+  const item = prepareMessage(destination, message)
+  return typeof item === 'string' || 'text' in item ? item : JSON.stringify(message)
 }
 
 function headerObject(headers: readonly string[]): Record<string, string> {

@@ -22,6 +22,9 @@ export interface RequestAbout {
 }
 
 export interface OutgoingRequest {
+  method: string
+  /** Appended to the path of each target; empty for none. */
+  path: string
   /** Names and values alternate. */
   headers: string[]
   body: string
@@ -58,8 +61,11 @@ export interface DestinationKind<D extends Destination, S> {
   /** The settings of this kind, in addition to those that every destination has: `settings` in requests, `shownSettings` in responses. */
   readonly settings: Fields
   readonly shownSettings: Fields
-  /** Returns the first problem that the schema cannot detect, or null. `checkUrl` returns why connecting to a URL is not allowed, or null. */
-  problem(settings: Partial<D>, checkUrl: (url: string) => string | null): { field: string; problem: string } | null
+  /**
+   * Returns the first problem that the schema cannot detect, or null. `checkUrl` returns why connecting to a URL is not allowed, or null.
+   * An update gives the destination as it was, because new settings must fit the ones that stay.
+   */
+  problem(settings: Partial<D>, checkUrl: (url: string) => string | null, before: D | undefined): { field: string; problem: string } | null
   /** Returns the settings as an admin sees them. Secrets are never shown. */
   show(destination: D): JsonObject
   /** Returns the settings for viewers and the audit log. Values that may be credentials are hidden. */

@@ -139,8 +139,8 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
   }
   const find = (id: string | undefined): Destination => found(store.configuration().destinations.get(id ?? ''))
 
-  function checkSettings(type: Destination['type'], settings: Omit<Partial<Destination>, 'retry'>): void {
-    const found = KINDS[type].problem(settings, (url) => checkUrl?.(url) ?? null)
+  function checkSettings(type: Destination['type'], settings: Omit<Partial<Destination>, 'retry'>, before?: Destination): void {
+    const found = KINDS[type].problem(settings, (url) => checkUrl?.(url) ?? null, before)
     if (found !== null) throw invalidField(found.field, found.problem)
   }
 
@@ -208,7 +208,8 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       method: 'PATCH',
       path: '/destinations/:id',
       summary: 'Update a destination',
-      description: 'Changes only the fields that you send, including those inside `batch` and `retry`. `filter` is replaced as a whole.',
+      description:
+        'Changes only the fields that you send, including those inside `batch` and `retry`. `filter` and `request` are replaced as a whole.',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
@@ -218,8 +219,9 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
         const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
           checkIfMatch(exchange, viewFor(role)(before))
           checkSources(configuration, rest.sourceIds)
-          checkSettings(before.type, rest)
-          return { ...rest, ...retryOf({ retry, retryWindowMs }, before), ...(batch && { batch: { ...before.batch, ...batch } }) }
+          const changes = { ...rest, ...(batch && { batch: { ...before.batch, ...batch } }) }
+          checkSettings(before.type, changes, before)
+          return { ...changes, ...retryOf({ retry, retryWindowMs }, before) }
         }
         const audit = destinationAudit(actor, 'destination.update')
         return destinationView(found(await store.settings.updateDestination(params['id'] ?? '', changed, audit)))

@@ -193,7 +193,7 @@ export class Executor implements SenderLink {
     const { destination } = target
     const kind = kindOf(destination)
     const about = { id, attempt, replay, atMs: atMs + waitedMs, trace }
-    const { headers, body } = kind.request(destination, prepared, isBatch, about)
+    const { method, path, headers, body } = kind.request(destination, prepared, isBatch, about)
     const { timeoutMs } = destination
     const targets = kind.targets(destination)
     const verdictOf = kind.verdicts(destination)
@@ -204,7 +204,7 @@ export class Executor implements SenderLink {
     target.inFlight++
     for (const at of urls) {
       const url = targets[at] as string
-      this.#http.send({ url, headers, body, timeoutMs, verdictOf, keepAnswer }, (outcome) => {
+      this.#http.send({ method, url, path, headers, body, timeoutMs, verdictOf, keepAnswer }, (outcome) => {
         this.#reports.outcome(unit, at, logs === null ? outcome : { ...outcome, logs }, waitedMs)
         left--
         // A unit that one URL has accepted is delivered: nothing waits for its other URLs.

@@ -59,6 +59,33 @@ test('a message is posted with its headers and its length, and a 2xx is a succes
   ])
 })
 
+test('a request has its own method and path, which goes before the query of the URL', async (t) => {
+  const got: unknown[] = []
+  const url = await httpReceiver(t, (request, response) => {
+    void readAll(request).then((body) => {
+      got.push([request.method, request.url, body])
+      response.end()
+    })
+  })
+  const client = clientFor(t)
+  const { origin } = new URL(url)
+  const sent = [
+    [`${url}?key=1`, '/users/%2E%2E%2Fa', 'PUT'],
+    [`${url}/?key=1`, '/x', 'PATCH'],
+    [origin, '/x', 'DELETE'],
+    [`${origin}/`, '/x', 'POST'],
+    [url, '', 'PUT'],
+  ] as const
+  for (const [to, path, method] of sent) assert.equal((await post(client, to, { path, method, body: '{}' })).verdict, 'success')
+  assert.deepEqual(got, [
+    ['PUT', '/hook/users/%2E%2E%2Fa?key=1', '{}'],
+    ['PATCH', '/hook/x?key=1', '{}'],
+    ['DELETE', '/x', '{}'],
+    ['POST', '/x', '{}'],
+    ['PUT', '/hook', '{}'],
+  ])
+})
+
 test('a body of bytes is posted unchanged, and an empty body with a content length of 0', async (t) => {
   const bodies: [string, string | undefined][] = []
   const url = await httpReceiver(t, (request, response) => {

@@ -1,4 +1,4 @@
-// One attempt: one POST to one URL. It always ends with an Outcome and never throws. One deadline covers the lookup, the dialling, the
+// One attempt: one request to one URL. It always ends with an Outcome and never throws. One deadline covers the lookup, the dialling, the
 // sending and the whole response; redirects are not followed. retry-policy.ts decides whether and when to retry, and the guard decides
 // which addresses may be dialled.
 
@@ -13,7 +13,11 @@ import { describeStatus, type Outcome, parseRetryAfter, REASONS, RESPONSE_START_
 export const MAX_RESPONSE_BYTES = 65_536
 
 export interface SendRequest {
+  /** Default: POST. */
+  method?: string
   url: string
+  /** Percent-encoded; goes between the path and the query of the URL. Default: empty. */
+  path?: string
   /** Names and values in turn, as undici takes them without another copy; no Host and no Content-Length. */
   headers: readonly string[]
   body: string | Buffer
@@ -50,6 +54,9 @@ export interface HttpClientOptions {
 interface Target {
   origin: Origin
   path: string
+  /** The parts of `path` around the path of a request: the first without a slash at its end. */
+  beforePath: string
+  afterPath: string
   /** From a user name and password in the URL. */
   authorization: string | null
 }
@@ -145,10 +152,11 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   #dispatch(target: Target, connection: Connection): void {
     this.#connection = connection
-    const { headers, body } = this.#request
+    const { method = 'POST', path = '', headers, body } = this.#request
     // undici reads the headers and keeps none of the array, so the caller's own one may be passed.
     const all = withAuthorization(headers, target) as string[]
-    connection.client.dispatch({ path: target.path, method: 'POST', headers: all, body }, this)
+    const full = path === '' ? target.path : target.beforePath + path + target.afterPath
+    connection.client.dispatch({ path: full, method, headers: all, body }, this)
   }
 
   /** The request is about to be written to an open connection. */
@@ -292,6 +300,8 @@ function parseTarget(text: string, connections: Connections): Target | null {
   return {
     origin: connections.originOf(url),
     path: url.pathname + url.search,
+    beforePath: url.pathname.replace(/\/$/, ''),
+    afterPath: url.search,
     authorization: credentials === null ? null : `Basic ${Buffer.from(credentials).toString('base64')}`,
   }
 }

@@ -1,45 +1,15 @@
 // The settings of a webhook, in addition to those that every destination has: which values are accepted, and the errors for all others. Only this
-// file checks URLs, headers and secrets when they are configured. Delivery decides whether an address may be dialled, when it dials it.
+// file, headers.ts and shaping/ check URLs, headers and secrets when they are configured. Delivery decides whether an address may be dialled, when it dials it.
 // No error message here may quote a value, because it may be a secret.
 
 import { parseSigningSecret } from '@switchyard/webhook'
 import { array, boolean, integer, nullable, record, string, withDefault } from '../../api/schema.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-
-const KIB = 1024
+import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from './headers.ts'
+import { REQUEST_SETTING, SHOWN_REQUEST } from './shaping/request-settings.ts'
 
 const MAX_URL_LENGTH = 2_048
-const MAX_HEADERS = 50
-const MAX_HEADER_NAME_LENGTH = 128
-const MAX_HEADER_VALUE_LENGTH = 4_096
-/** The limit for all names and values. Servers commonly reject more than 16 KB of headers, and Switchyard adds its own. */
-const MAX_HEADER_BYTES = 12 * KIB
 const MAX_SHARED_SECRET_LENGTH = 1_024
-
-const RESERVED_HEADERS = new Set([
-  // Set by Switchyard
-  'host',
-  'content-length',
-  'content-type',
-  'user-agent',
-  'x-signature',
-  'x-attempt',
-  'x-replay',
-  'traceparent',
-  'tracestate',
-  // Connection headers
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
-])
-const RESERVED_HEADER_PREFIXES = ['webhook-', 'proxy-']
-
-/** RFC 9110, 5.6.2 */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 export function urlProblem(text: string): string | null {
   // The URL parser silently removes or replaces spaces, tabs and backslashes. The stored URL must be exactly the one that is dialled.
@@ -50,23 +20,6 @@ export function urlProblem(text: string): string | null {
   if (text.includes('#')) return 'must not have a fragment (#…), because fragments are never sent; remove it'
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password; set an Authorization header instead'
   return null
-}
-
-export function headerNameProblem(name: string): string | null {
-  if (name.length > MAX_HEADER_NAME_LENGTH) return `must have a name of at most ${MAX_HEADER_NAME_LENGTH} characters`
-  if (!TOKEN.test(name)) return "must have a name that consists only of letters, digits and ! # $ % & ' * + - . ^ _ ` | ~"
-  const lower = name.toLowerCase()
-  if (RESERVED_HEADERS.has(lower) || RESERVED_HEADER_PREFIXES.some((prefix) => lower.startsWith(prefix))) {
-    return 'is set by Switchyard or by the HTTP connection and cannot be configured; remove it'
-  }
-  return null
-}
-
-function headersProblem(headers: Record<string, string>): string | null {
-  const names = Object.keys(headers).map((name) => name.toLowerCase())
-  if (new Set(names).size < names.length) return 'must not contain the same header twice; header names are case-insensitive'
-  const bytes = Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
-  return bytes > MAX_HEADER_BYTES ? `must have at most ${MAX_HEADER_BYTES} bytes of names and values in total` : null
 }
 
 function signingSecretProblem(secret: string): string | null {
@@ -91,7 +44,7 @@ export const WEBHOOK_SETTINGS = {
         max: MAX_HEADER_VALUE_LENGTH,
         check: (value) => {
           if (value === HIDDEN) return 'is the placeholder "(hidden)"; send the real value'
-          return /^[\t\x20-\x7e]*$/.test(value) ? null : 'must consist only of visible ASCII characters, spaces and tabs'
+          return isHeaderValue(value) ? null : 'must consist only of visible ASCII characters, spaces and tabs'
         },
       }),
       { max: MAX_HEADERS, name: headerNameProblem, whole: headersProblem, description: 'Added to every request.' },
@@ -118,6 +71,7 @@ export const WEBHOOK_SETTINGS = {
     }),
     [],
   ),
+  request: REQUEST_SETTING,
 }
 
 export const SHOWN_WEBHOOK_SETTINGS = {
@@ -126,4 +80,5 @@ export const SHOWN_WEBHOOK_SETTINGS = {
   hasSharedSecret: boolean(),
   hasSigningSecrets: boolean(),
   signingSecretCount: integer(),
+  request: SHOWN_REQUEST,
 }

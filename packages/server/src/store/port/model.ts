@@ -72,7 +72,7 @@ export interface RequestSettings {
   /** Templates, by header name. Encrypted in the store. */
   headers: Readonly<Record<string, string>>
   /** A mapping in Segment's mapping-kit language. Null: the outbound message. */
-  body: JsonObject | null
+  body: JsonObject | readonly unknown[] | null
   format: BodyFormat
 }
 

@@ -1,0 +1,126 @@
+// A message as a destination's `request` shapes it: its part of the body, the path and the headers. A destination's settings are compiled once.
+// Pure: the same message and settings give the same result on every attempt, replay and node.
+
+import type { JsonObject } from '@switchyard/protocol'
+import type { Destination, RequestSettings } from '../../../store/port/model.ts'
+import { MappingFailed, type Shaper } from '../../kind.ts'
+import { headerBytes, isHeaderValue, MAX_HEADER_BYTES, MAX_HEADER_VALUE_LENGTH } from '../headers.ts'
+import { textOf } from './body-format.ts'
+import { TooMuch } from './bounded-reading.ts'
+import { compileMapping } from './mapping.ts'
+import { evaluate, evaluateMore } from './mapping-kit.ts'
+import { fillTemplate, type Placeholder, parseTemplate, type Template } from './template.ts'
+
+interface Compiled {
+  request: RequestSettings
+  path: Template
+  headers: readonly (readonly [name: string, Template])[]
+  body: { mapping: unknown; itemSize: number } | null
+}
+
+/** The longest part of a body that a mapping may give for one message. The usual limit for a message is 32 KB. */
+const MAX_TEXT_LENGTH = 1_000_000
+const MAX_PATH_LENGTH = 4_096
+
+const NO_HEADERS: readonly string[] = []
+const shapers = new WeakMap<Destination, Shaper>()
+
+/** Returns null for the classic webhook. The shaper throws MappingFailed if a message cannot be sent as `request` says. */
+export function shaperOf(destination: Destination): Shaper | null {
+  const { request } = destination
+  if (request === null) return null
+  let shaper = shapers.get(destination)
+  if (shaper === undefined) {
+    const compiled = compile(request)
+    shaper = (message) => ({ text: bodyText(compiled, message), path: pathOf(compiled, message), headers: headersOf(compiled, message) })
+    shapers.set(destination, shaper)
+  }
+  return shaper
+}
+
+function compile(request: RequestSettings): Compiled {
+  return {
+    request,
+    path: parseTemplate(request.path),
+    headers: Object.entries(request.headers).map(([name, value]) => [name, parseTemplate(value)]),
+    body: request.body === null ? null : compileMapping(request.body),
+  }
+}
+
+function failed(place: string, problem: string): MappingFailed {
+  return new MappingFailed(`${place} ${problem}.`)
+}
+
+function bodyText({ request, body }: Compiled, message: JsonObject): string {
+  let written: ReturnType<typeof textOf>
+  try {
+    written = textOf(body === null ? message : evaluate(body.mapping, message, body.itemSize), request.format)
+  } catch (error) {
+    const place = body === null || error instanceof TooMuch ? 'request.body' : placeOf(body.mapping, message, 'request.body')
+    throw failed(place, problemOf(error as Error))
+  }
+  if ('problem' in written) throw failed('request.body', written.problem)
+  if (written.text.length > MAX_TEXT_LENGTH) throw failed('request.body', `gives more than ${MAX_TEXT_LENGTH} characters for this message`)
+  return written.text
+}
+
+/** The mapping kit's errors are about the mapping. Those of JavaScript, such as about the depth of a message, say nothing to people. */
+function problemOf(error: Error): string {
+  if (error instanceof RangeError) return 'cannot be evaluated: the value is nested too deeply or too long'
+  if (error instanceof TypeError) return 'cannot be evaluated: an object cannot be written as text'
+  return error.message
+}
+
+/** Looks for the part of the mapping that cannot be evaluated, by evaluating its parts, within the limit of one evaluation. */
+function placeOf(mapping: unknown, message: JsonObject, place: string): string {
+  if (typeof mapping !== 'object' || mapping === null) return place
+  for (const [key, inner] of Object.entries(mapping)) {
+    if (key.startsWith('@')) return place
+    try {
+      evaluateMore(inner, message)
+    } catch (error) {
+      return error instanceof TooMuch ? place : placeOf(inner, message, Array.isArray(mapping) ? `${place}[${key}]` : `${place}.${key}`)
+    }
+  }
+  return place
+}
+
+function pathOf({ path }: Compiled, message: JsonObject): string {
+  const filled = fillTemplate(path, message, pathSegment) as string
+  if (filled.length > MAX_PATH_LENGTH) throw failed('request.path', `is longer than ${MAX_PATH_LENGTH} characters for this message`)
+  return filled
+}
+
+function pathSegment(value: unknown, { name }: Placeholder): string {
+  if (value === undefined || value === null || value === '') throw failed('request.path', `has no value for {{${name}}} in this message`)
+  const text = scalarText(value, name, 'request.path')
+  if (/\p{Surrogate}/u.test(text)) throw failed('request.path', `needs valid Unicode for {{${name}}}`)
+  // `.` and `..` are the only values that mean something in a path although they need no escape.
+  return /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)
+}
+
+function headersOf({ headers }: Compiled, message: JsonObject): readonly string[] {
+  if (headers.length === 0) return NO_HEADERS
+  const filled: [string, string][] = []
+  for (const [name, template] of headers) {
+    const place = `request.headers.${name}`
+    const value = fillTemplate(template, message, (given, placeholder) => headerText(given, placeholder, place))
+    if (value === null) continue
+    if (!isHeaderValue(value)) throw failed(place, 'must consist only of visible ASCII characters, spaces and tabs')
+    if (value.length > MAX_HEADER_VALUE_LENGTH) throw failed(place, `is longer than ${MAX_HEADER_VALUE_LENGTH} characters for this message`)
+    filled.push([name, value])
+  }
+  if (headerBytes(filled) > MAX_HEADER_BYTES)
+    throw failed('request.headers', `have more than ${MAX_HEADER_BYTES} bytes of names and values for this message`)
+  return filled.flat()
+}
+
+function headerText(value: unknown, { name }: Placeholder, place: string): string | null {
+  if (value === undefined || value === null) return null
+  return scalarText(value, name, place)
+}
+
+function scalarText(value: unknown, name: string, place: string): string {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value)
+  throw failed(place, `needs a string, a number or true or false for {{${name}}}`)
+}
