@@ -79,15 +79,11 @@ function fieldOf(kind: Kind, stored: JsonObject, field: string, names: ReadonlyM
         : Array.from({ length: count }, (_, index) => reference(name, index === 0 ? 'signing secret' : `signing secret ${index + 1}`))
     }
     case 'headers':
-      return kind === 'destinations'
-        ? Object.fromEntries(
-            Object.entries((stored['headers'] ?? {}) as Record<string, string>).map(([header, value]) => [
-              header,
-              // An empty environment variable counts as not set, so an empty value is written literally.
-              value === '' ? '' : reference(name, header),
-            ]),
-          )
-        : stored[field]
+      return kind === 'destinations' ? headersOf(stored, (header) => reference(name, header)) : stored[field]
+    case 'request': {
+      const request = stored['request']
+      return isObject(request) ? { ...request, headers: headersOf(request, (header) => reference(name, `request ${header}`)) } : request
+    }
     case 'urls':
       return ((stored['urls'] ?? []) as string[]).map((url) => urlText(url, (parameter) => reference(name, `URL ${parameter}`)))
     case 'keys':
@@ -98,6 +94,12 @@ function fieldOf(kind: Kind, stored: JsonObject, field: string, names: ReadonlyM
     default:
       return stored[field]
   }
+}
+
+function headersOf({ headers }: JsonObject, referenceTo: (header: string) => string): Record<string, string> {
+  const entries = Object.entries((headers ?? {}) as Record<string, string>)
+  // An empty environment variable counts as not set, so an empty value is written literally.
+  return Object.fromEntries(entries.map(([header, value]) => [header, value === '' ? '' : referenceTo(header)]))
 }
 
 export function namesOf(stored: JsonObject, names: ReadonlyMap<string, string>): string[] {

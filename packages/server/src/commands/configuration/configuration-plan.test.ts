@@ -16,6 +16,7 @@ const schema: Installed['schema'] = {
     headers: { default: {} },
     sharedSecret: {},
     signingSecrets: {},
+    request: { default: null },
     batch: { default: BATCH, properties: { size: { default: 1 }, bytes: { default: 512_000 }, lingerMs: { default: 1_000 } } },
   },
   oauthApps: { name: {}, sources: { default: [] }, keys: { default: [] } },
@@ -33,6 +34,7 @@ const DESTINATION = {
   hasSharedSecret: true,
   hasSigningSecrets: true,
   signingSecretCount: 2,
+  request: null,
   batch: BATCH,
 }
 const APP = { id: 'app_1', name: 'app', sourceIds: ['src_1'], keys: [{ id: 'k', publicKeyPem: 'PEM', createdAt: 't' }] }
@@ -88,6 +90,26 @@ test('an export has a reference for every header and query value, and applying i
   }
   const { changes } = planChanges(file, stored, { ...env, WAREHOUSE_X_ENV: 'shown-nowhere' }, true)
   assert.deepEqual([changes.length, JSON.stringify(changes[0]?.fields).includes('shown-nowhere')], [1, false])
+})
+
+test('the shape of a request is exported with references for its header values', () => {
+  const body = { text: { '@template': '${not a reference} {{event}}' } }
+  const request = { method: 'PUT', path: '/{{userId}}', headers: { 'X-Key': 'hidden {{userId}}', 'X-Empty': '' }, body, format: 'json' }
+  const stored = installed({ destinations: [{ ...DESTINATION, headers: { 'Request-X-Key': 'h' }, request }] })
+  const { file, variables } = configurationOf(stored, { withKeys: true })
+  assert.deepEqual(file.destinations[0]?.['request'], {
+    ...request,
+    headers: { 'X-Key': '${WAREHOUSE_REQUEST_X_KEY_2}', 'X-Empty': '' },
+  })
+  assert.ok(variables.includes('WAREHOUSE_REQUEST_X_KEY_2'))
+  const apply = (env: Record<string, string>) => planChanges(file, stored, env, true)
+  assert.deepEqual([apply({}).changes, apply({}).problems], [[], []])
+  assert.deepEqual(apply({ WAREHOUSE_REQUEST_X_KEY_2: 'hidden {{userId}}' }).changes, [])
+  const [change] = apply({ WAREHOUSE_REQUEST_X_KEY_2: 'shown-nowhere' }).changes
+  assert.deepEqual(change?.settings, { request: { ...request, headers: { 'X-Key': 'shown-nowhere', 'X-Empty': '' } } })
+  assert.doesNotMatch(JSON.stringify(change?.fields), /shown-nowhere|hidden/)
+  const removed = planChanges(exported(), stored, {}, true).changes[0]
+  assert.equal(removed?.settings['request'], null)
 })
 
 test('a paused destination is exported as paused, and a file without that field resumes it', () => {

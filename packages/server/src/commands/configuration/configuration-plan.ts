@@ -203,14 +203,17 @@ function resolved(
     // The stored URL at the same index comes first, because several may differ only in the values of their variables.
     return value.map((url, index) => text(url, `urls[${index}]`, [...kept.slice(index, index + 1), ...kept]))
   }
-  if (field === 'headers' && isObject(value)) {
-    const kept = (stored?.['headers'] ?? {}) as Record<string, string>
-    return Object.fromEntries(
-      Object.entries(value).map(([name, header]) => [
+  const headers = (given: Record<string, unknown>, place: string, kept: Record<string, string>): Record<string, unknown> =>
+    Object.fromEntries(
+      Object.entries(given).map(([name, header]) => [
         name,
-        text(header, `headers.${name}`, Object.hasOwn(kept, name) ? [kept[name] as string] : []),
+        text(header, `${place}.${name}`, Object.hasOwn(kept, name) ? [kept[name] as string] : []),
       ]),
     )
+  if (field === 'headers' && isObject(value)) return headers(value, 'headers', (stored?.['headers'] ?? {}) as Record<string, string>)
+  if (field === 'request' && isObject(value) && isObject(value['headers'])) {
+    const kept = isObject(stored?.['request']) ? stored['request']['headers'] : undefined
+    return { ...value, headers: headers(value['headers'], 'request.headers', (kept ?? {}) as Record<string, string>) }
   }
   return value
 }
@@ -266,6 +269,12 @@ function shown(field: string, value: unknown): string | null {
   if (value === undefined) return null
   if (field === 'urls' && Array.isArray(value))
     return JSON.stringify(value.map((url) => (typeof url === 'string' ? urlText(url, () => HIDDEN) : url)))
-  if (field === 'headers' && isObject(value)) return JSON.stringify(Object.fromEntries(Object.keys(value).map((name) => [name, HIDDEN])))
+  if (field === 'headers' && isObject(value)) return JSON.stringify(hiddenValues(value))
+  if (field === 'request' && isObject(value) && isObject(value['headers']))
+    return JSON.stringify({ ...value, headers: hiddenValues(value['headers']) })
   return JSON.stringify(value)
+}
+
+function hiddenValues(headers: Record<string, unknown>): Record<string, string> {
+  return Object.fromEntries(Object.keys(headers).map((name) => [name, HIDDEN]))
 }

@@ -1,4 +1,5 @@
 // The setting `request` of a destination, through the control API: what is accepted, what is refused and where, and what is hidden.
+// oxlint-disable unicorn/no-thenable -- `then` is an option of @if
 
 import assert from 'node:assert/strict'
 import test from 'node:test'

@@ -65,7 +65,7 @@ function formText(value: object): string {
     if (Array.isArray(inner)) for (const item of inner) add(`${name}[]`, item)
     else if (typeof inner === 'object' && inner !== null)
       for (const [key, item] of Object.entries(inner)) add(`${name}[${encoded(key)}]`, item)
-    else pairs.push(`${name}=${inner == null ? '' : encoded(String(inner as string | number | boolean))}`)
+    else pairs.push(`${name}=${inner == null ? '' : encoded(typeof inner === 'string' ? inner : JSON.stringify(inner))}`)
   }
   for (const [key, inner] of Object.entries(value)) add(encoded(key), inner)
   return pairs.join('&')

@@ -1,6 +1,5 @@
 // The setting `request` of a webhook: which values are accepted, and the errors for all others. No error message here may quote a value.
 
-import type { JsonObject } from '@switchyard/protocol'
 import { invalidField, nullable, object, oneOf, record, type Schema, string, withDefault } from '../../../api/schema.ts'
 import { HIDDEN } from '../../../secrets/hidden-url.ts'
 import type { BatchSettings, BodyFormat, RequestSettings } from '../../../store/port/model.ts'
@@ -47,7 +46,7 @@ const MAPPING: Schema<RequestSettings['body']> = {
     if (typeof value !== 'object') throw invalidField(path, 'must be a mapping: an object, an array or null')
     const found = mappingProblem(value)
     if (found !== null) throw invalidField(`${path}${found.place}`, found.problem)
-    return value as JsonObject
+    return value
   },
   toJsonSchema: () => ({
     type: ['object', 'array', 'null'],

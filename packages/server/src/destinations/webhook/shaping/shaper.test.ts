@@ -1,3 +1,5 @@
+// oxlint-disable unicorn/no-thenable -- `then` is an option of @if
+
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
