@@ -248,12 +248,39 @@ export function object<F extends Fields>(fields: F, options: Described & { title
   }
 }
 
+type Variant<By extends string, V extends Readonly<Record<string, Fields>>> = {
+  [K in keyof V & string]: Simplify<{ [B in By]: K } & ObjectOf<V[K]>>
+}[keyof V & string]
+
+/** An object whose other fields depend on the value of the field `by`. */
+export function variants<const By extends string, V extends Readonly<Record<string, Fields>>>(
+  by: By,
+  fieldsOf: V,
+  options: Described = {},
+): Schema<Variant<By, V>> {
+  const schemas = Object.entries(fieldsOf).map(([name, fields]) => [name, object({ [by]: oneOf([name]), ...fields })] as const)
+  return {
+    parse(value, path) {
+      if (!isObject(value)) throw invalidField(path, 'must be an object')
+      const found = schemas.find(([name]) => name === value[by])
+      if (found === undefined) throw invalidField(join(path, by), `must be one of ${schemas.map(([name]) => name).join(', ')}`)
+      return found[1].parse(value, path) as Variant<By, V>
+    },
+    toJsonSchema: () => ({ oneOf: schemas.map(([, schema]) => schema.toJsonSchema()), ...options }),
+  }
+}
+
 export function optional<T>(schema: Schema<T>): OptionalSchema<T> {
   return { parse: schema.parse, toJsonSchema: schema.toJsonSchema, optional: true }
 }
 
 export function withDefault<T>(schema: Schema<T>, fallback: T): DefaultSchema<T> {
   return { parse: schema.parse, toJsonSchema: () => ({ ...schema.toJsonSchema(), default: fallback }), fallback }
+}
+
+/** A secret, which no response contains. A secret that is left out has the value `leftOut`, which is not part of the JSON Schema. */
+export function writeOnly<T>(schema: Schema<T>, leftOut: T): DefaultSchema<T> {
+  return { parse: schema.parse, toJsonSchema: () => ({ ...schema.toJsonSchema(), writeOnly: true }), fallback: leftOut }
 }
 
 type PatchFields<F extends Fields> = { readonly [K in keyof F]: OptionalSchema<Infer<F[K]>> }
@@ -305,6 +332,7 @@ function rangeText(thing: string, { min, max }: { min?: number; max?: number }):
 
 function orNull(json: JsonSchema): JsonSchema {
   const { type, enum: values, ...rest } = json
+  if (Array.isArray(rest['oneOf'])) return { ...rest, oneOf: [...(rest['oneOf'] as JsonSchema[]), { type: 'null' }] }
   return {
     type: [...(Array.isArray(type) ? type : [type]), 'null'],
     ...(Array.isArray(values) ? { enum: [...values, null] } : {}),

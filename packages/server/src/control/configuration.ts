@@ -72,14 +72,15 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
   const schemaOf = (kind: Kind): Schema<unknown> | undefined =>
     routes.find(({ method, path }) => method === 'POST' && path === PATHS[kind])?.body
 
-  function problemOf(kind: Kind, settings: Record<string, unknown>): ApiError | null {
+  function problemOf(kind: Kind, settings: Record<string, unknown>, before: Destination | undefined): ApiError | null {
     const schema = schemaOf(kind)
     if (schema === undefined)
       return new ApiError('unknown_field', { field: kind, message: `This version does not support ${kind}. Remove them from the request.` })
     try {
       const parsed = schema.parse(settings, '') as Partial<Destination>
-      if (kind === 'destinations') retryOf(settings)
-      const found = kind === 'destinations' ? KIND.problem(parsed, (url) => checkUrl?.(url) ?? null, undefined) : null
+      if (kind !== 'destinations') return null
+      retryOf(settings)
+      const found = KIND.problem(KIND.withKeptSecrets(parsed, before), (url) => checkUrl?.(url) ?? null, before)
       return found === null ? null : invalidField(found.field, found.problem)
     } catch (error) {
       if (error instanceof ApiError) return error
@@ -116,8 +117,8 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
         const { destinations } = store.configuration()
         const entries = KINDS.flatMap((kind) => body[kind].map((entry, index) => ({ kind, index, ...entry })))
         return {
-          problems: entries.flatMap(({ kind, index, settings }) => {
-            const problem = problemOf(kind, settings)
+          problems: entries.flatMap(({ kind, index, id, settings }) => {
+            const problem = problemOf(kind, settings, destinations.get(id ?? ''))
             return problem === null ? [] : [{ kind, index, field: problem.field ?? null, code: problem.code, message: problem.message }]
           }),
           changedSecrets: entries.flatMap(({ kind, index, id, settings }) => {

@@ -61,6 +61,8 @@ export interface DestinationKind<D extends Destination, S> {
   /** The settings of this kind, in addition to those that every destination has: `settings` in requests, `shownSettings` in responses. */
   readonly settings: Fields
   readonly shownSettings: Fields
+  /** Fills in the secrets that an update may leave out. */
+  withKeptSecrets<T extends Partial<Pick<D, 'auth' | 'tls'>>>(settings: T, before: D | undefined): T
   /**
    * Returns the first problem that the schema cannot detect, or null. `checkUrl` returns why connecting to a URL is not allowed, or null.
    * An update gives the destination as it was, because new settings must fit the ones that stay.

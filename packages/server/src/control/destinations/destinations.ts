@@ -139,9 +139,11 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
   }
   const find = (id: string | undefined): Destination => found(store.configuration().destinations.get(id ?? ''))
 
-  function checkSettings(type: Destination['type'], settings: Omit<Partial<Destination>, 'retry'>, before?: Destination): void {
+  function checkedSettings<T extends Omit<Partial<Destination>, 'retry'>>(type: Destination['type'], given: T, before?: Destination): T {
+    const settings = KINDS[type].withKeptSecrets(given, before)
     const found = KINDS[type].problem(settings, (url) => checkUrl?.(url) ?? null, before)
     if (found !== null) throw invalidField(found.field, found.problem)
+    return settings
   }
 
   return [
@@ -167,11 +169,11 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       tagged: true,
       errors: ['name_taken'],
       async handle({ body, query, actor }) {
-        checkSettings(body.type, body)
+        const settings = checkedSettings(body.type, body)
         const checked = (configuration: Configuration): NewDestination => {
           checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
-          return { ...CLASSIC, ...body, ...retryOf(body) }
+          return { ...CLASSIC, ...settings, ...retryOf(body) }
         }
         return destinationView(await store.settings.createDestination(checked, destinationAudit(actor, 'destination.create')))
       },
@@ -220,8 +222,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
           checkIfMatch(exchange, viewFor(role)(before))
           checkSources(configuration, rest.sourceIds)
           const changes = { ...rest, ...(batch && { batch: { ...before.batch, ...batch } }) }
-          checkSettings(before.type, changes, before)
-          return { ...changes, ...retryOf({ retry, retryWindowMs }, before) }
+          return { ...checkedSettings(before.type, changes, before), ...retryOf({ retry, retryWindowMs }, before) }
         }
         const audit = destinationAudit(actor, 'destination.update')
         return destinationView(found(await store.settings.updateDestination(params['id'] ?? '', changed, audit)))

@@ -8,6 +8,7 @@ import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import { readStoredBody } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, SegmentContent, TraceContext } from '../../store/store.ts'
+import { type RequestSender, senderFor } from '../authorizing/authorized-client.ts'
 import type { HttpClient } from '../sending/attempt.ts'
 import { failure } from '../sending/outcome.ts'
 import { type Item, isRejected, prepareMessage, transformMessages } from '../transforming/prepare-messages.ts'
@@ -41,6 +42,8 @@ interface Taken {
 /** A destination and its units. */
 interface Target {
   destination: Destination
+  /** The HTTP client, with the authentication of the destination if it has any. */
+  http: RequestSender
   /** The number of units in flight. */
   inFlight: number
   limit: number
@@ -64,7 +67,14 @@ export class Executor implements SenderLink {
   }
 
   define(number: number, destination: Destination): void {
-    this.#targets.set(number, { destination, inFlight: 0, limit: 1, waiting: [], isStopped: false })
+    this.#targets.set(number, {
+      destination,
+      http: senderFor(destination, this.#http),
+      inFlight: 0,
+      limit: 1,
+      waiting: [],
+      isStopped: false,
+    })
   }
 
   forget(number: number): void {
@@ -204,7 +214,7 @@ export class Executor implements SenderLink {
     target.inFlight++
     for (const at of urls) {
       const url = targets[at] as string
-      this.#http.send({ method, url, path, headers, body, timeoutMs, verdictOf, keepAnswer }, (outcome) => {
+      target.http.send({ method, url, path, headers, body, timeoutMs, verdictOf, keepAnswer }, (outcome) => {
         this.#reports.outcome(unit, at, logs === null ? outcome : { ...outcome, logs }, waitedMs)
         left--
         // A unit that one URL has accepted is delivered: nothing waits for its other URLs.

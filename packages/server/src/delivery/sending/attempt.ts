@@ -5,7 +5,7 @@
 import type { Dispatcher } from 'undici'
 import type { Verdict } from '../../destinations/kind.ts'
 import type { AddressGuard } from './address-guard.ts'
-import { type Connection, Connections, DialError, type Origin } from './connections.ts'
+import { type Connection, Connections, DialError, type Origin, type TlsIdentity } from './connections.ts'
 import type { Lookup } from './name-lookup.ts'
 import { describeStatus, type Outcome, parseRetryAfter, REASONS, RESPONSE_START_BYTES, type ReasonCode, reasonOfError } from './outcome.ts'
 
@@ -27,6 +27,10 @@ export interface SendRequest {
   verdictOf: (status: number) => Verdict
   /** Keeps the start of the answer on success, too. */
   keepAnswer?: boolean
+  /** How much of the answer is kept. Default: RESPONSE_START_BYTES. */
+  keepBytes?: number
+  /** The own TLS settings of the destination, whose connections are not shared. */
+  tls?: TlsIdentity | null
 }
 
 export interface HttpClient {
@@ -75,20 +79,31 @@ interface Shared {
 export function createHttpClient({ guard, lookup, ca, now = Date.now, closeGraceMs = 5_000, maxOpen }: HttpClientOptions): HttpClient {
   const connections = new Connections({ guard, lookup, ca, maxOpen })
   const shared: Shared = { connections, now, underWay: new Set(), onIdle: null }
-  const targets = new Map<string, Target | null>()
+  const sharedTargets = new Map<string, Target | null>()
+  const ownTargets = new WeakMap<TlsIdentity, Map<string, Target | null>>()
   let closing: Promise<void> | undefined
 
-  function targetOf(url: string): Target | null {
+  function targetOf(url: string, tls: TlsIdentity | null): Target | null {
+    const targets = tls === null ? sharedTargets : targetsOf(tls)
     let target = targets.get(url)
     if (target === undefined) {
       if (targets.size >= MAX_TARGETS) {
         targets.clear()
-        connections.forgetOrigins()
+        if (tls === null) connections.forgetOrigins()
       }
-      target = parseTarget(url, connections)
+      target = parseTarget(url, connections, tls)
       targets.set(url, target)
     }
     return target
+  }
+
+  function targetsOf(tls: TlsIdentity): Map<string, Target | null> {
+    let targets = ownTargets.get(tls)
+    if (targets === undefined) {
+      targets = new Map()
+      ownTargets.set(tls, targets)
+    }
+    return targets
   }
 
   async function close(): Promise<void> {
@@ -112,7 +127,7 @@ export function createHttpClient({ guard, lookup, ca, now = Date.now, closeGrace
     send(request, onOutcome) {
       const attempt = new Attempt(shared, request, onOutcome)
       if (closing !== undefined) return attempt.fail('aborted')
-      const target = targetOf(request.url)
+      const target = targetOf(request.url, request.tls ?? null)
       if (target === null) attempt.fail('invalid_request')
       else attempt.start(target)
     },
@@ -253,15 +268,17 @@ class Attempt implements Dispatcher.DispatchHandler {
         totalMs: performance.now() - this.#startedAtMs,
       },
       retryAfterMs: this.#retryAfterMs,
-      responseStart: this.#responseStart === null ? null : textOf(this.#responseStart.subarray(0, this.#responseBytes)),
+      responseStart:
+        this.#responseStart === null ? null : textOf(this.#responseStart.subarray(0, this.#responseBytes), this.#responseStart.length),
     })
     if (shared.onIdle !== null && shared.underWay.size === 0) shared.onIdle()
   }
 
   /** Copied, because a chunk is a window on a much larger buffer. */
   #keepStart(chunk: Buffer): void {
-    if (this.#responseBytes >= RESPONSE_START_BYTES) return
-    this.#responseStart ??= Buffer.allocUnsafeSlow(RESPONSE_START_BYTES)
+    const { keepBytes = RESPONSE_START_BYTES } = this.#request
+    if (this.#responseBytes >= keepBytes) return
+    this.#responseStart ??= Buffer.allocUnsafeSlow(keepBytes)
     chunk.copy(this.#responseStart, this.#responseBytes)
   }
 
@@ -285,20 +302,20 @@ function onDeadline(attempt: Attempt): void {
 }
 
 /** Returns text that any store accepts: Postgres rejects U+0000, and replacing invalid bytes can make the text longer. */
-function textOf(bytes: Buffer): string {
+function textOf(bytes: Buffer, maxBytes: number): string {
   const text = bytes.toString('utf8').replaceAll('\0', '\uFFFD')
-  if (Buffer.byteLength(text) <= RESPONSE_START_BYTES) return text
-  return new TextDecoder().decode(Buffer.from(text).subarray(0, RESPONSE_START_BYTES), { stream: true })
+  if (Buffer.byteLength(text) <= maxBytes) return text
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, maxBytes), { stream: true })
 }
 
 /** Returns null if the text is not an http or https URL. */
-function parseTarget(text: string, connections: Connections): Target | null {
+function parseTarget(text: string, connections: Connections, tls: TlsIdentity | null): Target | null {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return null
   const hasUser = url.username !== '' || url.password !== ''
   const credentials = hasUser ? `${decoded(url.username)}:${decoded(url.password)}` : null
   return {
-    origin: connections.originOf(url),
+    origin: connections.originOf(url, tls),
     path: url.pathname + url.search,
     beforePath: url.pathname.replace(/\/$/, ''),
     afterPath: url.search,

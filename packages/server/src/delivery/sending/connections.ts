@@ -3,8 +3,9 @@
 // and interprets the responses.
 
 import { isIP, type LookupFunction, connect as netConnect, type Socket } from 'node:net'
-import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls'
+import { createSecureContext, getCACertificates, type SecureContext, connect as tlsConnect } from 'node:tls'
 import { type buildConnector, Client } from 'undici'
+import type { TlsSettings } from '../../store/store.ts'
 import type { AddressGuard } from './address-guard.ts'
 import { createNameLookup, type Lookup } from './name-lookup.ts'
 import { type ReasonCode, reasonOfError, reasonOfLookupError, reasonOfTlsError } from './outcome.ts'
@@ -37,7 +38,42 @@ export interface Origin {
   readonly hostname: string
   readonly port: number
   readonly secure: boolean
+  /** The own TLS settings of the destination that it belongs to; null if it is shared by all destinations without such settings. */
+  readonly tls: TlsIdentity | null
   readonly idle: Connection[]
+}
+
+/**
+ * The TLS settings of one destination, and the origins that it dials with them. Destinations with such settings share no connections with others, and
+ * TLS sessions are never resumed, so nobody sends over a connection that another destination's certificate has authenticated.
+ */
+export class TlsIdentity {
+  readonly origins = new Map<string, Origin>()
+  readonly #settings: TlsSettings
+  readonly #addUsual: boolean
+  #context: SecureContext | undefined
+
+  /** `addUsual`: whether `ca` is trusted in addition to the usual authorities, and not instead of them. */
+  constructor(settings: TlsSettings, addUsual = false) {
+    this.#settings = settings
+    this.#addUsual = addUsual
+  }
+
+  /** `usual`: the authorities in PEM that are trusted for other destinations; undefined for Node's own. */
+  secureContext(usual: string | undefined): SecureContext {
+    this.#context ??= this.#createContext(usual)
+    return this.#context
+  }
+
+  #createContext(usual: string | undefined): SecureContext {
+    const { certificate, privateKey, ca } = this.#settings
+    let trusted = usual === undefined ? undefined : [usual]
+    if (ca !== null) trusted = this.#addUsual ? [ca, ...(trusted ?? getCACertificates('default'))] : [ca]
+    return createSecureContext({
+      ...(trusted === undefined ? {} : { ca: trusted }),
+      ...(certificate === null || privateKey === null ? {} : { cert: certificate, key: privateKey }),
+    })
+  }
 }
 
 /** Why no connection could be made. undici passes it to the attempt as the error of its request. */
@@ -178,7 +214,7 @@ export class Connection {
       ...where,
       // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED can turn off the default.
       rejectUnauthorized: true,
-      secureContext: this.#connections.secureContext(),
+      secureContext: this.#connections.secureContext(this.origin),
       ALPNProtocols: ['http/1.1'],
       // An address is not a server name. Without one, the certificate is checked against the address.
       ...(isIP(hostname) === 0 ? { servername: hostname.replace(/\.$/, '') } : {}),
@@ -238,13 +274,14 @@ export class Connections {
   }
 
   /** The URL's scheme must be http or https. */
-  originOf(url: URL): Origin {
-    let origin = this.#origins.get(url.origin)
+  originOf(url: URL, tls: TlsIdentity | null = null): Origin {
+    const origins = tls === null ? this.#origins : tls.origins
+    let origin = origins.get(url.origin)
     if (origin === undefined) {
       const secure = url.protocol === 'https:'
       const hostname = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname
-      origin = { url: url.origin, hostname, port: url.port === '' ? (secure ? 443 : 80) : Number(url.port), secure, idle: [] }
-      this.#origins.set(url.origin, origin)
+      origin = { url: url.origin, hostname, port: url.port === '' ? (secure ? 443 : 80) : Number(url.port), secure, tls, idle: [] }
+      origins.set(url.origin, origin)
     }
     return origin
   }
@@ -321,7 +358,8 @@ export class Connections {
   }
 
   /** Created once, because reading the certificate authorities takes longer than a handshake. */
-  secureContext(): SecureContext {
+  secureContext({ tls }: Pick<Origin, 'tls'>): SecureContext {
+    if (tls !== null) return tls.secureContext(this.#ca)
     this.#secureContext ??= createSecureContext(this.#ca === undefined ? {} : { ca: this.#ca })
     return this.#secureContext
   }

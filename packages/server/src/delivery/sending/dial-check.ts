@@ -3,8 +3,9 @@
 
 import { isIP, connect as netConnect, type Socket } from 'node:net'
 import { type TLSSocket, connect as tlsConnect } from 'node:tls'
+import type { TlsSettings } from '../../store/store.ts'
 import type { AddressGuard } from './address-guard.ts'
-import { Connections, DialError } from './connections.ts'
+import { Connections, DialError, type Origin, TlsIdentity } from './connections.ts'
 import type { Lookup } from './name-lookup.ts'
 import { REASONS, type ReasonCode, reasonOfError, reasonOfTlsError } from './outcome.ts'
 
@@ -28,13 +29,13 @@ export interface DialCheckOptions {
   ca?: string | undefined
 }
 
-/** Never rejects. */
-export type DialCheck = (url: string, timeoutMs: number) => Promise<DialReport>
+/** Never rejects. `tls`: the own TLS settings of the destination. */
+export type DialCheck = (url: string, timeoutMs: number, tls?: TlsSettings | null) => Promise<DialReport>
 
 export function createDialCheck(options: DialCheckOptions): DialCheck {
   const connections = new Connections(options)
 
-  return async (text, timeoutMs) => {
+  return async (text, timeoutMs, tls = null) => {
     const report: DialReport = {
       reason: null,
       error: null,
@@ -51,7 +52,8 @@ export function createDialCheck(options: DialCheckOptions): DialCheck {
     const late = new Promise<ReasonCode>((resolve) => {
       deadline = setTimeout(resolve, timeoutMs, 'timeout')
     })
-    const dialled = dial(connections, url, report, (made) => {
+    const origin = connections.originOf(url, tls === null ? null : new TlsIdentity(tls))
+    const dialled = dial(connections, origin, report, (made) => {
       socket = made
     }).then(
       () => null,
@@ -69,8 +71,8 @@ function failed(report: DialReport, reason: ReasonCode): DialReport {
   return { ...report, reason, error: REASONS[reason][1] }
 }
 
-async function dial(connections: Connections, url: URL, report: DialReport, made: (socket: Socket) => void): Promise<void> {
-  const { hostname, port, secure } = connections.originOf(url)
+async function dial(connections: Connections, origin: Origin, report: DialReport, made: (socket: Socket) => void): Promise<void> {
+  const { hostname } = origin
   let addresses: readonly string[] = [hostname]
   if (isIP(hostname) === 0) {
     const startedAtMs = performance.now()
@@ -83,7 +85,7 @@ async function dial(connections: Connections, url: URL, report: DialReport, made
   for (const address of permitted) {
     try {
       report.address = address
-      return await connect(connections, { hostname, port, secure, address }, report, made)
+      return await connect(connections, origin, address, report, made)
     } catch (error) {
       problem = error
     }
@@ -93,17 +95,19 @@ async function dial(connections: Connections, url: URL, report: DialReport, made
 
 function connect(
   connections: Connections,
-  { hostname, port, secure, address }: { hostname: string; port: number; secure: boolean; address: string },
+  origin: Origin,
+  address: string,
   report: DialReport,
   made: (socket: Socket) => void,
 ): Promise<void> {
+  const { hostname, port, secure } = origin
   const startedAtMs = performance.now()
   const socket = secure
     ? tlsConnect({
         host: address,
         port,
         rejectUnauthorized: true,
-        secureContext: connections.secureContext(),
+        secureContext: connections.secureContext(origin),
         ALPNProtocols: ['http/1.1'],
         ...(isIP(hostname) === 0 ? { servername: hostname.replace(/\.$/, '') } : {}),
       })

@@ -1,14 +1,18 @@
-// The settings of a webhook that may be a receiver's credentials: both kinds of secrets, header values (also those of `request`), and URLs as a whole, because a
-// URL may have a credential in its query or its path. All of them are encrypted in the store, and each text is bound to its place.
+// The settings of a webhook that may be a receiver's credentials: both kinds of secrets, header values (also those of `request`), `auth`, the private
+// key of `tls`, and URLs as a whole, because a URL may have a credential in its query or its path. All of them are encrypted in the store, and each
+// text is bound to its place.
 
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
-import { CLASSIC, type Destination, NO_FILTER, type RequestSettings } from '../../store/port/model.ts'
+import { type Auth, CLASSIC, type Destination, NO_FILTER, type RequestSettings, type TlsSettings } from '../../store/port/model.ts'
 import type { Sealing } from '../kind.ts'
 
 export type StoredWebhook = Omit<Destination, 'urls' | 'headers'> & {
   sealedUrls: readonly string[]
   sealedHeaders: Readonly<Record<string, string>>
 }
+
+/** By type. Some receivers take an API key as the user name. */
+const AUTH_SECRETS = { basic: ['username', 'password'], bearer: ['token'], oauth2: ['tokenUrl', 'clientSecret'] } as const
 
 export function toStored({ urls, headers, ...rest }: Destination): StoredWebhook {
   return { ...rest, sealedUrls: urls, sealedHeaders: headers }
@@ -22,8 +26,12 @@ export function fromStored({ sealedUrls: urls, sealedHeaders: headers, ...rest }
 
 export function withSecrets(stored: StoredWebhook, change: Sealing): StoredWebhook {
   const { id, sharedSecret, signingSecrets, sealedUrls, sealedHeaders, request } = stored
+  // Earlier versions stored no such settings.
+  const { auth, tls } = stored as Partial<StoredWebhook>
   return {
     ...stored,
+    ...(auth ? { auth: withAuthSecrets(auth, (value, name) => change(value, `${id}.auth.${name}`)) } : {}),
+    ...(tls ? { tls: withPrivateKey(tls, (key) => change(key, `${id}.tls.privateKey`)) } : {}),
     sharedSecret: sharedSecret === null ? null : change(sharedSecret, id),
     signingSecrets: signingSecrets.map((secret) => change(secret, id)),
     sealedUrls: sealedUrls.map((url, at) => change(url, `${id}.urls.${at}`)),
@@ -32,18 +40,35 @@ export function withSecrets(stored: StoredWebhook, change: Sealing): StoredWebho
   }
 }
 
-export function withoutSecrets(stored: StoredWebhook): StoredWebhook {
-  // Rows written by earlier versions have URLs and headers in plain text.
-  const { urls: _, headers: __, ...rest } = stored as Partial<Destination> & StoredWebhook
-  return { ...rest, sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [], request: null }
+function withAuthSecrets(auth: Auth, change: (value: string, name: string) => string): Auth {
+  const changed: Record<string, unknown> = { ...auth }
+  for (const name of AUTH_SECRETS[auth.type]) changed[name] = change(changed[name] as string, name)
+  return changed as unknown as Auth
 }
 
-export function hiddenSettings({ urls, headers, request }: Destination) {
+function withPrivateKey(tls: TlsSettings, change: (key: string) => string): TlsSettings {
+  return tls.privateKey === null ? tls : { ...tls, privateKey: change(tls.privateKey) }
+}
+
+export function withoutSecrets(stored: StoredWebhook): StoredWebhook {
+  // Rows written by earlier versions have URLs and headers in plain text.
+  const { urls: _, headers: __, auth: ___, tls: ____, ...rest } = stored as Partial<Destination> & StoredWebhook
+  return { ...(rest as StoredWebhook), sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [], request: null }
+}
+
+/** Replaces the settings that admins see and others do not. Nobody sees the secrets in `auth` and `tls`, so they stay as they are. */
+export function hiddenSettings({ urls, headers, request, auth }: Destination): Pick<Destination, 'urls' | 'headers' | 'request' | 'auth'> {
   return {
     urls: urls.map(hiddenUrl),
     headers: mapValues(headers, () => HIDDEN),
     request: request === null ? null : withHeaders(request, () => HIDDEN),
+    auth: auth === null ? null : withAuthSecrets(auth, hiddenAuthValue),
   }
+}
+
+function hiddenAuthValue(value: string, name: string): string {
+  if (name === 'username') return HIDDEN
+  return name === 'tokenUrl' ? hiddenUrl(value) : value
 }
 
 export function changedSecrets(before: Destination, after: Destination): string[] {
@@ -54,6 +79,11 @@ export function changedSecrets(before: Destination, after: Destination): string[
   if (before.urls.join('\n') !== after.urls.join('\n') && shown(before) === shown(after)) changed.push('urls')
   changed.push(...changedValues('headers', before.headers, after.headers))
   changed.push(...changedValues('request.headers', before.request?.headers ?? {}, after.request?.headers ?? {}))
+  if (before.auth !== null && before.auth.type === after.auth?.type) {
+    const [was, is] = [before.auth as Record<string, unknown>, after.auth as Record<string, unknown>]
+    changed.push(...AUTH_SECRETS[after.auth.type].filter((name) => was[name] !== is[name]).map((name) => `auth.${name}`))
+  }
+  if (before.tls !== null && after.tls !== null && before.tls.privateKey !== after.tls.privateKey) changed.push('tls.privateKey')
   return changed
 }
 

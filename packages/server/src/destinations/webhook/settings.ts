@@ -1,26 +1,17 @@
 // The settings of a webhook, in addition to those that every destination has: which values are accepted, and the errors for all others. Only this
-// file, headers.ts and shaping/ check URLs, headers and secrets when they are configured. Delivery decides whether an address may be dialled, when it dials it.
+// folder checks URLs, headers and secrets when they are configured. Delivery decides whether an address may be dialled, when it dials it.
 // No error message here may quote a value, because it may be a secret.
 
 import { parseSigningSecret } from '@switchyard/webhook'
 import { array, boolean, integer, nullable, record, string, withDefault } from '../../api/schema.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
+import { AUTH_SETTINGS, SHOWN_AUTH_SETTINGS } from './auth-settings.ts'
 import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from './headers.ts'
 import { REQUEST_SETTING, SHOWN_REQUEST } from './shaping/request-settings.ts'
+import { urlProblem } from './url-problem.ts'
 
 const MAX_URL_LENGTH = 2_048
 const MAX_SHARED_SECRET_LENGTH = 1_024
-
-export function urlProblem(text: string): string | null {
-  // The URL parser silently removes or replaces spaces, tabs and backslashes. The stored URL must be exactly the one that is dialled.
-  if (!/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text)) return 'must be a URL that begins with http:// or https://, without spaces'
-  if (!URL.canParse(text)) return 'must be a valid URL, such as https://example.com/webhook'
-  const url = new URL(text)
-  if (text.includes(HIDDEN)) return 'contains the placeholder "(hidden)"; send the real query string'
-  if (text.includes('#')) return 'must not have a fragment (#…), because fragments are never sent; remove it'
-  if (url.username !== '' || url.password !== '') return 'must not contain a user name or password; set an Authorization header instead'
-  return null
-}
 
 function signingSecretProblem(secret: string): string | null {
   try {
@@ -72,6 +63,7 @@ export const WEBHOOK_SETTINGS = {
     [],
   ),
   request: REQUEST_SETTING,
+  ...AUTH_SETTINGS,
 }
 
 export const SHOWN_WEBHOOK_SETTINGS = {
@@ -81,4 +73,5 @@ export const SHOWN_WEBHOOK_SETTINGS = {
   hasSigningSecrets: boolean(),
   signingSecretCount: integer(),
   request: SHOWN_REQUEST,
+  ...SHOWN_AUTH_SETTINGS,
 }

@@ -2,6 +2,7 @@
 
 import type { Destination } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
+import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
 import { webhookRequest } from './request.ts'
 import { changedSecrets, fromStored, hiddenSettings, type StoredWebhook, toStored, withoutSecrets, withSecrets } from './secrets.ts'
 import { SHOWN_WEBHOOK_SETTINGS, WEBHOOK_SETTINGS } from './settings.ts'
@@ -14,19 +15,24 @@ export const WEBHOOK = {
 
   settings: WEBHOOK_SETTINGS,
   shownSettings: SHOWN_WEBHOOK_SETTINGS,
-  problem({ urls = [], request, batch }, checkUrl, before) {
-    for (const [index, url] of urls.entries()) {
+  withKeptSecrets,
+  problem(settings, checkUrl, before) {
+    for (const [index, url] of (settings.urls ?? []).entries()) {
       const problem = checkUrl(url)
       if (problem !== null) return { field: `urls[${index}]`, problem }
     }
-    return batchProblem(request === undefined ? (before?.request ?? null) : request, batch ?? before?.batch ?? { size: 1 })
+    const all = { ...before, ...settings }
+    return batchProblem(all.request ?? null, all.batch ?? { size: 1 }) ?? authProblem(settings, all, checkUrl, before)
   },
   show,
-  showHidden: (destination: Destination) => ({ ...show(destination), ...hiddenSettings(destination) }),
+  showHidden: (destination: Destination) => show({ ...destination, ...hiddenSettings(destination) }),
 
-  secretSettings: ['sharedSecret', 'signingSecrets'],
+  secretSettings: ['sharedSecret', 'signingSecrets', 'auth', 'tls'],
   changedSecrets,
-  secretHeaders: ({ headers, request }) => new Set(Object.keys({ ...headers, ...request?.headers }).map((name) => name.toLowerCase())),
+  secretHeaders: ({ headers, request, auth }) => {
+    const names = Object.keys({ ...headers, ...request?.headers })
+    return new Set([...names, ...(auth === null ? [] : ['authorization'])].map((name) => name.toLowerCase()))
+  },
   toStored,
   fromStored,
   withSecrets,
@@ -38,7 +44,8 @@ export const WEBHOOK = {
   verdicts: ({ retry }: Destination) => verdictsOf(retry),
 } as const satisfies DestinationKind<Destination, StoredWebhook>
 
-function show({ urls, headers, sharedSecret, signingSecrets, request }: Destination) {
+function show(destination: Destination) {
+  const { urls, headers, sharedSecret, signingSecrets, request } = destination
   return {
     urls: [...urls],
     headers: { ...headers },
@@ -46,5 +53,6 @@ function show({ urls, headers, sharedSecret, signingSecrets, request }: Destinat
     hasSigningSecrets: signingSecrets.length > 0,
     signingSecretCount: signingSecrets.length,
     request: request === null ? null : { ...request, headers: { ...request.headers } },
+    ...showAuth(destination),
   }
 }

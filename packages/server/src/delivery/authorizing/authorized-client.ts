@@ -1,0 +1,86 @@
+// Sends the requests of one destination with its own authentication: an Authorization header, TLS settings, or both. Destinations without these
+// settings use the HTTP client itself.
+
+import type { Destination } from '../../store/store.ts'
+import type { HttpClient, SendRequest } from '../sending/attempt.ts'
+import { TlsIdentity } from '../sending/connections.ts'
+import { type Outcome, REASONS } from '../sending/outcome.ts'
+import { basicCredentials, type NoToken, TokenSource } from './token-source.ts'
+
+export type RequestSender = Pick<HttpClient, 'send'>
+
+/** If the receiver does not accept a new token either, tokens are not renewed for this long. Otherwise every message would request one. */
+const REFUSED_PAUSE_MS = 10_000
+
+export function senderFor(destination: Pick<Destination, 'auth' | 'tls' | 'timeoutMs'>, http: RequestSender): RequestSender {
+  const { auth, tls, timeoutMs } = destination
+  const own = tls === null ? http : withTls(http, new TlsIdentity(tls))
+  if (auth === null) return own
+  if (auth.type === 'basic') return withAuthorization(own, basicCredentials(auth.username, auth.password))
+  if (auth.type === 'bearer') return withAuthorization(own, `Bearer ${auth.token}`)
+  // The authorization server may have a certificate of the private authority or of a public one.
+  const tokens = new TokenSource({ http, auth, timeoutMs, tls: tls === null ? null : new TlsIdentity(tls, true) })
+  return new OAuth2Client(own, tokens)
+}
+
+function withTls(http: RequestSender, tls: TlsIdentity): RequestSender {
+  return { send: (request, onOutcome) => http.send({ ...request, tls }, onOutcome) }
+}
+
+function withAuthorization(http: RequestSender, value: string): RequestSender {
+  return { send: (request, onOutcome) => http.send(authorized(request, value), onOutcome) }
+}
+
+function authorized(request: SendRequest, value: string): SendRequest {
+  return { ...request, headers: [...request.headers, 'Authorization', value] }
+}
+
+class OAuth2Client implements RequestSender {
+  readonly #http: RequestSender
+  readonly #tokens: TokenSource
+  #refusedUntilMs = 0
+
+  constructor(http: RequestSender, tokens: TokenSource) {
+    this.#http = http
+    this.#tokens = tokens
+  }
+
+  /** The deadline of the request covers waiting for a token, and sending the request a second time with a new token after a 401. */
+  send(request: SendRequest, onOutcome: (outcome: Outcome) => void): void {
+    this.#attempt(request, performance.now(), true, onOutcome)
+  }
+
+  #attempt(request: SendRequest, startedAtMs: number, mayRenew: boolean, onOutcome: (outcome: Outcome) => void): void {
+    this.#tokens.take(leftMs(request, startedAtMs), (granted) => {
+      if (typeof granted !== 'string') return onOutcome(notAuthorized(granted, startedAtMs))
+      const sentAtMs = performance.now()
+      const timeoutMs = leftMs(request, startedAtMs)
+      this.#http.send({ ...authorized(request, `Bearer ${granted}`), timeoutMs }, (outcome) => {
+        if (outcome.status === 401) {
+          if (mayRenew && sentAtMs >= this.#refusedUntilMs) {
+            this.#tokens.reject(granted)
+            return this.#attempt(request, startedAtMs, false, onOutcome)
+          }
+          if (!mayRenew) this.#refusedUntilMs = performance.now() + REFUSED_PAUSE_MS
+        } else if (outcome.status !== null) this.#refusedUntilMs = 0
+        onOutcome(delayed(outcome, sentAtMs - startedAtMs))
+      })
+    })
+  }
+}
+
+function leftMs({ timeoutMs }: SendRequest, startedAtMs: number): number {
+  return Math.max(1, Math.ceil(startedAtMs + timeoutMs - performance.now()))
+}
+
+/** The times of an outcome are measured from the start of the attempt, which includes waiting for a token. */
+function delayed(outcome: Outcome, byMs: number): Outcome {
+  const { timings } = outcome
+  const firstByteMs = timings.firstByteMs === null ? null : timings.firstByteMs + byMs
+  return { ...outcome, timings: { ...timings, firstByteMs, totalMs: timings.totalMs + byMs } }
+}
+
+function notAuthorized({ reason, error, retryAfterMs }: NoToken, startedAtMs: number): Outcome {
+  const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: performance.now() - startedAtMs }
+  return { verdict: REASONS[reason][0], status: null, reason, error, address: null, timings, retryAfterMs, responseStart: null }
+}
