@@ -21,7 +21,8 @@ function fieldRows({ properties = {}, required = [] }: SchemaNode, prefix: strin
     const path = prefix + name
     const marks = [required.includes(name) ? ', required' : '', field.writeOnly ? ', write-only' : ''].join('')
     const nested = fieldRows(field.items ?? field, field.items === undefined ? `${path}.` : `${path}[].`, link)
-    return [[`${code(path)}<br>${typeText(field, link)}${marks}`, meaningText(field)]].concat(nested)
+    const variants = (field.oneOf ?? []).flatMap((variant) => fieldRows(variant, `${path}.`, link))
+    return [[`${code(path)}<br>${typeText(field, link)}${marks}`, meaningText(field)]].concat(nested, variants)
   })
 }
 
@@ -29,7 +30,7 @@ function fieldRows({ properties = {}, required = [] }: SchemaNode, prefix: strin
 export function typeText(schema: SchemaNode, link: SchemaLink): string {
   const name = schemaName(schema)
   if (name !== undefined) return `[${name}](${link(name)})`
-  if (schema.oneOf !== undefined) return schema.oneOf.map((one) => typeText(one, link)).join(' or ')
+  if (schema.oneOf !== undefined) return [...new Set(schema.oneOf.map((one) => typeText(one, link)))].join(' or ')
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? ['any'])
   return types
     .map((type) => {

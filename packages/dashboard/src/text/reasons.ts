@@ -53,6 +53,18 @@ const REASONS: Readonly<Record<string, Reason>> = {
     advice: 'Configure the receiver to send its full certificate chain, or use a trusted authority, then replay.',
   },
   tls_failure: { says: 'The TLS handshake failed.', advice: 'Check that the port speaks TLS, in a version that is not too old.' },
+  tls_certificate_refused: {
+    says: 'The receiver requires a client certificate, or did not accept the one of this destination.',
+    advice: 'Check `tls` of the destination: the certificate must be valid, and from an authority that the receiver trusts.',
+  },
+  auth_unavailable: {
+    says: 'The token endpoint did not return an access token.',
+    advice: 'Check that the token endpoint of the destination works. The delivery is retried automatically.',
+  },
+  auth_refused: {
+    says: 'The token endpoint refused to issue an access token.',
+    advice: "Check the client id, the client secret and the scope in the destination's `auth`. The delivery is retried automatically.",
+  },
   invalid_response: {
     says: 'The response of the receiver is not valid HTTP/1.1.',
     advice: 'Check the port: another protocol may be listening there.',

@@ -27,6 +27,8 @@ const SAVED: Destination = {
   hasSigningSecrets: true,
   signingSecretCount: 1,
   request: null,
+  auth: null,
+  tls: null,
   batch: { size: 10, bytes: 512_000, lingerMs: 1_000 },
   timeoutMs: 5_000,
   retry: { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2, retryStatuses: [], failStatuses: [] },

@@ -24,6 +24,8 @@ test('a destination is created with the documented defaults', async (t) => {
     hasSigningSecrets: false,
     signingSecretCount: 0,
     request: null,
+    auth: null,
+    tls: null,
     batch: { size: 1, bytes: 512_000, lingerMs: 1_000 },
     timeoutMs: 5_000,
     retry: { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2, retryStatuses: [], failStatuses: [] },

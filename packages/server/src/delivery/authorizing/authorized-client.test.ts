@@ -113,7 +113,7 @@ test('scope and audience are part of the token request, and are refused as the s
 
 test('an expired token is replaced before it is sent', async (t) => {
   const { server, url, sender, seen } = await scene(t)
-  server.lifetimeS = 2
+  server.lifetimeS = 3
   assert.equal((await post(sender, url)).verdict, 'success')
   while (await server.isValid(server.issued[0] as string)) await new Promise((resolve) => setTimeout(resolve, 50))
   assert.equal((await post(sender, url)).verdict, 'success')

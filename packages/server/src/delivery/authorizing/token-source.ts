@@ -22,7 +22,8 @@ export type Granted = string | NoToken
 /** After a failure, the endpoint is not asked again for this long, or for as long as it asks for, up to the maximum. */
 const PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 60_000
-/** How long before its end a token is replaced: a tenth of its lifetime, at most this. */
+/** A token is replaced a tenth of its lifetime before its end, and one second, because servers count in whole seconds. */
+const MARGIN_MS = 1_000
 const MAX_MARGIN_MS = 60_000
 /** The lifetime of a token whose response does not say it. */
 const USUAL_LIFETIME_S = 300
@@ -48,13 +49,10 @@ export interface TokenSourceOptions {
   /** The timeout of a token request. */
   timeoutMs: number
   tls: TlsIdentity | null
-  /** Monotonic. Default: performance.now. */
-  nowMs?: (() => number) | undefined
 }
 
 export class TokenSource {
   readonly #options: TokenSourceOptions
-  readonly #nowMs: () => number
   readonly #host: string
   #token: string | null = null
   #usableUntilMs = 0
@@ -65,13 +63,12 @@ export class TokenSource {
 
   constructor(options: TokenSourceOptions) {
     this.#options = options
-    this.#nowMs = options.nowMs ?? (() => performance.now())
     this.#host = new URL(options.auth.tokenUrl).host
   }
 
   /** Calls back once, perhaps at once, and at the latest after `timeoutMs`. */
   take(timeoutMs: number, onGranted: (granted: Granted) => void): void {
-    const now = this.#nowMs()
+    const now = performance.now()
     if (this.#token !== null && now < this.#usableUntilMs) return onGranted(this.#token)
     if (this.#waiting === null && this.#failure !== null && now < this.#pausedUntilMs) return onGranted(this.#failure)
     this.#wait(timeoutMs, onGranted)
@@ -109,7 +106,7 @@ export class TokenSource {
 
   #answered(outcome: Outcome): void {
     const result = readAnswer(outcome, this.#host)
-    const now = this.#nowMs()
+    const now = performance.now()
     const waiting = this.#waiting ?? []
     this.#waiting = null
     let granted: Granted
@@ -179,10 +176,11 @@ function readToken(answer: Record<string, unknown> | null, host: string): { toke
   if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
     return invalid('access_token in its response is missing or cannot be sent in a header')
   // Some servers leave the type out, although the standard requires it.
-  if (type !== undefined && String(type).toLowerCase() !== 'bearer') return invalid('token_type in its response is not Bearer')
+  if (type !== undefined && !(typeof type === 'string' && type.toLowerCase() === 'bearer'))
+    return invalid('token_type in its response is not Bearer')
   const seconds = expiresIn === undefined || expiresIn === null ? USUAL_LIFETIME_S : Number(expiresIn)
   const lifetimeMs = (Number.isFinite(seconds) ? seconds : USUAL_LIFETIME_S) * 1_000
-  const usableMs = lifetimeMs - Math.min(lifetimeMs / 10, MAX_MARGIN_MS)
+  const usableMs = lifetimeMs - Math.min(MARGIN_MS + lifetimeMs / 10, MAX_MARGIN_MS)
   return { token, usableMs: Math.min(Math.max(usableMs, MIN_USE_MS), MAX_USE_MS) }
 }
 

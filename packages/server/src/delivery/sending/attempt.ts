@@ -212,7 +212,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: unknown, error: Error): void {
     if (this.#settled) return
-    const reason = error instanceof DialError ? error.reason : reasonOfError(error)
+    const reason = error instanceof DialError ? error.reason : reasonOfError(this.#connection?.error ?? error)
     if (this.#foundClosed(reason)) {
       this.#redialled = true
       this.#reused = false

@@ -102,6 +102,8 @@ export class Connection {
   dnsMs: number | null = null
   connectMs: number | null = null
   tlsMs: number | null = null
+  /** The first error of the socket. undici reports a TLS alert only as a closed connection. */
+  error: unknown = null
   readonly #connections: Connections
   #socket: Socket | null = null
   #discarded = false
@@ -146,7 +148,7 @@ export class Connection {
     this.#socket = null
     this.phase = 'lookup'
     this.requests = 0
-    this.address = this.dnsMs = this.connectMs = this.tlsMs = null
+    this.address = this.dnsMs = this.connectMs = this.tlsMs = this.error = null
     this.#connections.remember(this)
     try {
       let addresses: readonly string[] = [hostname]
@@ -192,6 +194,7 @@ export class Connection {
       finish(null)
     })
     socket.on('error', (error: unknown) => {
+      this.error ??= error
       finish(new DialError(this.phase === 'tls' ? reasonOfTlsError(error) : reasonOfError(error), error))
     })
     socket.once('close', () => {

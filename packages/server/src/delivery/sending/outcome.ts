@@ -117,12 +117,17 @@ const REASON_OF_CERTIFICATE_CODE = new Map<string, ReasonCode>([
   ].map((code): [string, ReasonCode] => [code, 'tls_untrusted']),
 ])
 
+/** Alerts with which a receiver refuses the client certificate, or the lack of one. With TLS 1.3 they arrive after the handshake. */
+const CERTIFICATE_ALERT =
+  /^ERR_SSL_\S+_ALERT_(?:BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_(?:REQUIRED|REVOKED|EXPIRED|UNKNOWN)|UNKNOWN_CA|ACCESS_DENIED)$/
+
 /** The reason behind an error of a socket or of undici, while a connection was being dialled or was open. */
 export function reasonOfError(error: unknown): ReasonCode {
   if (error instanceof AggregateError) return reasonOfSeveral(error.errors)
   const code = codeOf(error)
   // One code for two cases: a closed connection, and an unexpected response (100 or 101, which was not requested).
   if (code === 'UND_ERR_SOCKET') return (error as Error).message.startsWith('bad ') ? 'invalid_response' : 'connection_closed'
+  if (CERTIFICATE_ALERT.test(code)) return 'tls_certificate_refused'
   // Recognized by its name, because parser errors often have no code.
   if ((error as Error | undefined)?.name === 'HTTPParserError') return 'invalid_response'
   return REASON_OF_CODE.get(code) ?? 'connection_failed'
@@ -140,7 +145,8 @@ export function reasonOfLookupError(error: unknown): ReasonCode {
 
 /** The reason behind an error during the TLS handshake. */
 export function reasonOfTlsError(error: unknown): ReasonCode {
-  return REASON_OF_CERTIFICATE_CODE.get(codeOf(error)) ?? 'tls_failure'
+  const code = codeOf(error)
+  return CERTIFICATE_ALERT.test(code) ? 'tls_certificate_refused' : (REASON_OF_CERTIFICATE_CODE.get(code) ?? 'tls_failure')
 }
 
 function codeOf(error: unknown): string {

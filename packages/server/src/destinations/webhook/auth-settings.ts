@@ -220,14 +220,16 @@ function certificatesProblem(given: string): string | null {
   const found = given.match(CERTIFICATE) ?? []
   if (found.length === 0) return 'must be one or more certificates in PEM, each beginning with -----BEGIN CERTIFICATE-----'
   if (found.length > MAX_CERTIFICATES) return `must contain at most ${MAX_CERTIFICATES} certificates`
-  for (const [index, each] of found.entries()) {
-    try {
-      new X509Certificate(each)
-    } catch {
-      return `has an invalid certificate (number ${index + 1})`
-    }
+  const invalid = found.findIndex((each) => !isCertificate(each))
+  return invalid === -1 ? null : `has an invalid certificate (number ${invalid + 1})`
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).subject !== null
+  } catch {
+    return false
   }
-  return null
 }
 
 // ── What is shown ──
