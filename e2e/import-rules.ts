@@ -46,7 +46,7 @@ const server = [builtin, protocol, webhook, serverRoot]
 /** What a stage may import in addition: packages from npm, or single files of another stage. */
 const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ingest: [/^fastify$/],
-  delivery: [/^undici$/, /^ipaddr\.js$/],
+  delivery: [/^undici$/, /^ipaddr\.js$/, /^@jitl\/quickjs-wasmfile-release-sync\//],
   routing: [/^@segment\/destination-subscriptions$/],
   // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules, and routing/ the expressions.
   control: [

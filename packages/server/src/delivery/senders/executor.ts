@@ -229,9 +229,9 @@ export class Executor implements SenderLink {
     }
   }
 
-  drain(): Promise<void> {
+  async drain(): Promise<void> {
     for (const number of this.#targets.keys()) this.recall(number)
-    return this.#http.close()
+    await Promise.all([this.#http.close(), this.#transformer.close()])
   }
 
   #forget(key: number, loaded: Loaded, index: number): void {

@@ -2,7 +2,7 @@
 
 import { createAddressGuard } from '../sending/address-guard.ts'
 import { createHttpClient, type HttpClientOptions } from '../sending/attempt.ts'
-import { NO_TRANSFORMER } from '../transforming/transformer.ts'
+import { ThreadTransformer } from '../transforming/thread-transformer.ts'
 import { Executor } from './executor.ts'
 import { Senders, type SendersOptions } from './senders.ts'
 import { ThreadLink, type ThreadOptions } from './thread-link.ts'
@@ -22,7 +22,7 @@ export function openInlineSender({ guard, ...options }: Omit<HttpClientOptions, 
     runAhead: false,
     open: (_name, { outcome, unsent, bug }) => {
       // A lane must not get an outcome while it starts the work.
-      const executor = new Executor(createHttpClient({ guard: createAddressGuard(guard), ...options }), NO_TRANSFORMER, {
+      const executor = new Executor(createHttpClient({ guard: createAddressGuard(guard), ...options }), new ThreadTransformer(), {
         outcome: (...report) => queueMicrotask(() => outcome(...report)),
         unsent: (...report) => queueMicrotask(() => unsent(...report)),
         bug: (...report) => queueMicrotask(() => bug(...report)),

@@ -4,7 +4,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createAddressGuard } from '../sending/address-guard.ts'
 import { createHttpClient } from '../sending/attempt.ts'
-import { NO_TRANSFORMER } from '../transforming/transformer.ts'
+import { ThreadTransformer } from '../transforming/thread-transformer.ts'
 import { Executor } from './executor.ts'
 import { type Packet, PacketReader, PacketWriter } from './packet.ts'
 import type { ThreadOptions } from './thread-link.ts'
@@ -24,7 +24,7 @@ let gathering: NodeJS.Timeout | undefined
 /** The number of reports that were not sent yet. */
 let gathered = 0
 const http = createHttpClient({ guard: createAddressGuard(guard), ca, closeGraceMs })
-const executor = new Executor(http, NO_TRANSFORMER, new ReportWriter(writer, onReport))
+const executor = new Executor(http, new ThreadTransformer(), new ReportWriter(writer, onReport))
 
 port.on('message', (packet: Packet | 'drain') => {
   if (packet === 'drain') return void drain()

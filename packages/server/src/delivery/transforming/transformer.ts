@@ -17,6 +17,13 @@ export type TransformResult =
   /** The code did not run, for a reason of the service. The delivery is retried. */
   | { kind: 'unavailable'; error: string }
 
+/** What is wrong with the code of a transformation, and where, from 1. */
+export interface CodeProblem {
+  line: number | null
+  column: number | null
+  message: string
+}
+
 export interface Transformer {
   /** Calls `done` once, with one result per message in order, never before it returns. */
   run(
@@ -26,12 +33,4 @@ export interface Transformer {
     done: (results: readonly TransformResult[]) => void,
   ): void
   close(): Promise<void>
-}
-
-/** Runs nothing: stands in where the sandbox is not built yet. */
-export const NO_TRANSFORMER: Transformer = {
-  run(_destinationId, _transformation, inputs, done) {
-    queueMicrotask(() => done(inputs.map(() => ({ kind: 'unavailable', error: 'transformations cannot run in this process' }))))
-  },
-  close: () => Promise.resolve(),
 }

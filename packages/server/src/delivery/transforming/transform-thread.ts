@@ -1,0 +1,78 @@
+// The program of a thread that runs transformations. It works through one slice at a time and says in shared memory which message it is
+// working on, so that its owner can tell when a message blocks it.
+
+import { setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Transformation } from '../../store/port/model.ts'
+import { Sandbox, type SandboxResult } from './sandbox.ts'
+import type { TransformInput } from './transformer.ts'
+
+export interface TransformThreadOptions {
+  wasm: WebAssembly.Module
+  /** Two numbers: how many messages were started since the thread began, and the index in the slice of the current one, or -1. */
+  progress: Int32Array<SharedArrayBuffer>
+  /** Whether the thread runs code that takes long, with a low priority. */
+  isSlow: boolean
+}
+
+/** Messages of one destination, or code to be checked. A message that needs more than `mostUs` of CPU time is left to the slow thread. */
+export type Slice = { mostUs: number } & ({ transformation: Transformation; inputs: readonly TransformInput[] } | { code: string })
+
+export interface SliceDone {
+  /** Of the check, or of the first messages. If there are fewer results than messages, the slice has used up its time. */
+  results: SandboxResult[]
+  /** Whether a message failed at a limit. */
+  hasOverrun: boolean
+  cpuUs: number
+  memoryBytes: number
+}
+
+/** After this time the thread turns to the next slice. */
+const SLICE_MS = 10
+
+const port = parentPort
+if (port === null) throw new Error('transform-thread.ts must run as a worker thread')
+const { wasm, progress, isSlow } = workerData as TransformThreadOptions
+// On Linux this applies to the calling thread alone; on other systems it would apply to the whole process.
+if (isSlow && process.platform === 'linux') setPriority(19)
+
+let sandbox = await Sandbox.create(wasm)
+let last: Promise<void> = Promise.resolve()
+
+port.on('message', (slice: Slice) => {
+  last = last.then(() => work(slice))
+})
+
+async function work(slice: Slice): Promise<void> {
+  const before = process.threadCpuUsage()
+  const done = runSlice(slice)
+  const { user, system } = process.threadCpuUsage(before)
+  port?.postMessage({ ...done, cpuUs: user + system }, [])
+  if (sandbox.isSpent) sandbox = await Sandbox.create(wasm)
+}
+
+function runSlice(slice: Slice): SliceDone {
+  const done: SliceDone = { results: [], hasOverrun: false, cpuUs: 0, memoryBytes: 0 }
+  const end = performance.now() + SLICE_MS
+  if ('code' in slice) {
+    starts(0)
+    done.results.push(sandbox.check(slice.code, slice.mostUs))
+    done.hasOverrun = sandbox.hasOverrun
+  } else {
+    for (const [at, input] of slice.inputs.entries()) {
+      starts(at)
+      const result = sandbox.run(slice.transformation, input, slice.mostUs)
+      done.results.push(result)
+      done.hasOverrun ||= sandbox.hasOverrun
+      if (result.kind === 'slow' || sandbox.isSpent || performance.now() > end) break
+    }
+  }
+  Atomics.store(progress, 1, -1)
+  done.memoryBytes = sandbox.memoryBytes
+  return done
+}
+
+function starts(at: number): void {
+  Atomics.store(progress, 1, at)
+  Atomics.add(progress, 0, 1)
+}
