@@ -15,7 +15,13 @@ const ROOT = join(import.meta.dirname, '..')
 const LONG = IS_LONG
   ? ['packages/server/src/control/hostile-requests.test.ts', 'packages/server/src/control/replays/replays.test.ts', 'e2e/oauth.test.ts']
   : []
-const FILES = [...LONG, 'packages/server/src/control/history/history.test.ts', 'e2e/deletions.test.ts', 'e2e/login.test.ts']
+const FILES = [
+  ...LONG,
+  'packages/server/src/control/history/history.test.ts',
+  'e2e/deletions.test.ts',
+  'e2e/login.test.ts',
+  'e2e/privacy.test.ts',
+]
 
 /** Somebody else's server is used where one is given, as in all tests. */
 let server: PostgresServer | undefined
