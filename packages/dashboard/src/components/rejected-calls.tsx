@@ -41,7 +41,7 @@ export function RejectedCalls({
             </Text>
             {row.lastSample === '' ? (
               <Text size="xs" c="dimmed">
-                No sample: the last rejected call had no body, or one that could not be read.
+                No sample: the last rejected call had no body or one that could not be read, or privacy rules forbid keeping it.
               </Text>
             ) : (
               <Stack gap={2}>

@@ -21,6 +21,7 @@ import { usePathPart, useSearchState } from '../../url-state.ts'
 import { holdOf } from '../destinations/destination-status.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { PeriodChoice, usePeriod } from './period-choice.tsx'
+import { Privacy } from './privacy.tsx'
 import { SourceBadges } from './source-badges.tsx'
 import { useVolumes } from './use-volumes.ts'
 import { WriteKeys } from './write-keys.tsx'
@@ -117,7 +118,13 @@ function SourceDetails({ source }: { source: Source }) {
           <OAuth source={source} isAdmin={isAdmin} />
         </Section>
       </SimpleGrid>
-      <Rejected id={id} />
+      <Section
+        title="Privacy"
+        about="Values that are dropped, hashed or masked before a message is stored, so that they reach no disk, log, live view or destination. Paths such as traits.email or properties.products.*.name; * stands for all elements or keys."
+      >
+        <Privacy source={source} isAdmin={isAdmin} />
+      </Section>
+      <Rejected source={source} />
     </Page>
   )
 }
@@ -303,12 +310,16 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
   )
 }
 
-function Rejected({ id }: { id: string }) {
+function Rejected({ source: { id, privacy } }: { source: Source }) {
   const rejections = useApi('GET /api/rejections', { everyMs: 10_000 })
   return (
     <Section
       title="Rejected calls"
-      about="By error code, since the installation was created. Rejected messages are not stored; only the start of the latest one of each code is kept, to help find the sender."
+      about={`By error code, since the installation was created. Rejected messages are not stored; ${
+        privacy.length === 0
+          ? 'only the start of the latest one of each code is kept, to help find the sender.'
+          : 'because of the privacy rules, at most the type and messageId of the latest one of each code are kept.'
+      }`}
     >
       <Loaded query={rejections} lines={3}>
         {({ data }) => {

@@ -65,7 +65,9 @@ const PREVIEW_ANSWER = object({
   data: array(
     object({
       messageId: nullable(string()),
-      before: anyObject({ description: 'The message without these rules. The saved rules were already applied to stored messages.' }),
+      before: anyObject({
+        description: 'The message without these rules. A stored message had the rules applied that were saved when it was received.',
+      }),
       after: anyObject({ description: 'The message as it would be stored.' }),
     }),
   ),
