@@ -186,7 +186,9 @@ export class Lane implements SlotUser {
 
   #hold(task: Task): void {
     this.#held.add(task)
-    if (!task.isOver) this.#queue.push(task)
+    if (task.isOver) return
+    this.#queue.push(task)
+    this.#deps.senders.preload(this.destination, task.contents)
   }
 
   /** Returns everything that has not been started to the store. */

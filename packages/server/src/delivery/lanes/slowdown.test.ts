@@ -148,7 +148,7 @@ test('after a message that cannot be sent, the lane still measures whether inges
   const store = { claim: async () => claimOf(++claims), settle: async () => {}, release: () => {}, share: () => 1 }
   const lane = new Lane(DESTINATION, {
     store: store as unknown as DeliveryStore,
-    senders: { start: (work: Work) => void started.push(work), drop: () => {} } as unknown as Senders,
+    senders: { start: (work: Work) => void started.push(work), preload: () => {}, drop: () => {} } as unknown as Senders,
     slots: new Slots(10),
     memory: new Memory(1_000_000),
     clock: { wallMs: () => 0, scheduleMs: () => 0 },

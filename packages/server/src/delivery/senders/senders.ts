@@ -98,6 +98,13 @@ export class Senders {
     return this.#runAhead
   }
 
+  /** Gives messages that are parsed to a sender in this thread, which would parse them again later. A sender thread parses them itself. */
+  preload(destination: Destination, contents: readonly Sendable[]): void {
+    if (this.#runAhead) return
+    const sender = this.#senderOf(destination.id)
+    for (const content of contents) if (content.body.parsed !== null) sender.preload(destination, content)
+  }
+
   /** Takes back the work of a destination that waits in its sender: it ends as `aborted`. */
   recall(destinationId: string): void {
     this.#byDestination.get(destinationId)?.tell(destinationId, 'recall')
@@ -178,8 +185,17 @@ class ReplaceableSender {
     if (commands === undefined) return this.#failLater(unit)
     const number = this.#define(commands, destination)
     const messages: number[] = []
-    for (const { content, index } of work.messages) messages.push(this.#load(commands, number, content), index)
+    for (const { content, index } of work.messages) {
+      const loaded = this.#load(commands, number, content)
+      loaded.left--
+      messages.push(loaded.key, index)
+    }
     commands.start({ unit, destination: number, isBatch, attempt, replay, atMs: startedAtMs, keepAnswer, limit, urls, messages })
+  }
+
+  preload(destination: Destination, content: Sendable): void {
+    const commands = this.#linked()?.commands
+    if (commands !== undefined) this.#load(commands, this.#define(commands, destination), content)
   }
 
   tell(destinationId: string, command: 'recall' | 'resume'): void {
@@ -249,7 +265,7 @@ class ReplaceableSender {
     return number
   }
 
-  #load(commands: Link['commands'], destination: number, content: Sendable): number {
+  #load(commands: Link['commands'], destination: number, content: Sendable): NonNullable<Sendable['loaded']> {
     let { loaded } = content
     if (loaded?.by !== commands || loaded.destination !== destination) {
       // The messages were prepared for the destination as it was before a change.
@@ -261,8 +277,7 @@ class ReplaceableSender {
       loaded = { by: commands, destination, key, left: indexes.length }
       content.loaded = loaded
     }
-    loaded.left--
-    return loaded.key
+    return loaded
   }
 
   #answered(number: number, url: number, outcome: Outcome, waitedMs: number): void {
