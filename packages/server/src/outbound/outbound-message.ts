@@ -12,6 +12,7 @@ import { messageTimes, messageTimestampMs } from './outbound-message-times.ts'
 /** Throws if there is no message at the index. A duplicate or a purged message leaves an empty index, which is never sent. */
 export function outboundMessage(content: SegmentContent, index: number): JsonObject {
   const item = itemAt(content, index)
+  if (item['type'] === 'dead_letter') return deadLetter(item)
   const { timestamp, originalTimestamp, sentAt, receivedAt } = messageTimes(content, item)
   const type: unknown = item['type']
   if (type === 'delete') return { type, userId: item['userId'], timestamp }
@@ -119,6 +120,11 @@ export function outboundMessage(content: SegmentContent, index: number): JsonObj
     default:
       throw new Error(`A stored message has the type ${JSON.stringify(type)}, which ingest does not accept.`)
   }
+}
+
+/** Stored by delivery, with the message as it would have been sent. */
+function deadLetter({ type, messageId, reason, destination, attempts, lastStatus, message }: JsonObject): JsonObject {
+  return { type, messageId, reason, destination, attempts, lastStatus, message }
 }
 
 /** Returns the time of the message: the `timestamp` that is sent to receivers. */

@@ -91,6 +91,7 @@ function delivery(about: Partial<DeliveryDetail> = {}): DeliveryDetail {
     content: null,
     history: [],
     owedAtMs: NOW,
+    deadLetter: null,
     gathered: null,
     ...about,
   }

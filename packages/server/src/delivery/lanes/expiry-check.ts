@@ -5,6 +5,8 @@ import type { ClaimedShipment, DeliveryStore, Destination } from '../../store/st
 
 const EVERY_MS = 30_000
 const AT_ONCE = 200
+/** With dead letters, the messages of all of them are read and written. */
+const LETTERS_AT_ONCE = 20
 
 export class ExpiryCheck {
   readonly #store: DeliveryStore
@@ -29,13 +31,14 @@ export class ExpiryCheck {
   }
 
   /** Starts a check if one is due. Returns the time of the next check. */
-  checkIfDue({ id, retryWindowMs }: Destination, nowMs: number): number {
+  checkIfDue({ id, retryWindowMs, deadLetter }: Destination, nowMs: number): number {
     if (nowMs >= this.#atMs) {
+      const limit = deadLetter === null ? AT_ONCE : LETTERS_AT_ONCE
       this.#atMs = nowMs + Math.min(EVERY_MS, Math.max(1_000, retryWindowMs / 4))
       this.#pending++
-      this.#store.claimOverdue(id, nowMs - retryWindowMs, AT_ONCE).then(
+      this.#store.claimOverdue(id, nowMs - retryWindowMs, limit).then(
         (overdue) => {
-          if (overdue.length === AT_ONCE) this.#atMs = 0
+          if (overdue.length === limit) this.#atMs = 0
           this.#ended(overdue)
         },
         () => this.#ended([]),

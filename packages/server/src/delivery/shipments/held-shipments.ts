@@ -152,7 +152,7 @@ export class HeldShipments {
     this.charge(overdue)
     const { destination, clock } = this.#deps
     // There may be hundreds of thousands of deliveries, too many to record at once.
-    for (const some of split(overdue, EXPIRED_AT_ONCE)) this.#record(expiry(destination().id, some, clock.wallMs()), chargeOfAll(some))
+    for (const some of split(overdue, EXPIRED_AT_ONCE)) this.#record(expiry(destination(), some, clock.wallMs()), chargeOfAll(some))
   }
 
   /** Stops waiting for an unavailable store; see SettlementRecorder. */

@@ -23,7 +23,7 @@ const URLS = ['https://a.test/', 'https://b.test/', 'https://c.test/']
 const SINGLE: BatchSettings = { size: 1, bytes: 500_000, lingerMs: 0 }
 const HOUR_MS = 3_600_000
 const NOW_MS = 10 * HOUR_MS
-const destination = { id: 'dst', retryWindowMs: 4 * HOUR_MS, retry: CLASSIC.retry }
+const destination = { id: 'dst', name: 'Hook', retryWindowMs: 4 * HOUR_MS, retry: CLASSIC.retry, deadLetter: null }
 
 function outcome(verdict: Verdict, given: Partial<Outcome> = {}): Outcome {
   return {
@@ -395,7 +395,11 @@ test('the id of a unit is that of its first delivery, whichever part that belong
 })
 
 test('deliveries whose window ends while they are waiting expire', () => {
-  const { done, remaining, records } = expiry('dst', [claimedOf(1, [items(2), items(1)], { attempt: 3, firstAttemptAtMs: 1 })], NOW_MS)
+  const { done, remaining, records } = expiry(
+    destination,
+    [claimedOf(1, [items(2), items(1)], { attempt: 3, firstAttemptAtMs: 1 })],
+    NOW_MS,
+  )
   assert.deepEqual([done.length, remaining], [1, []])
   assert.deepEqual(
     records.map(({ origin, attempt, finals }) => [origin, attempt, finals]),

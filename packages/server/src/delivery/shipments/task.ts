@@ -5,6 +5,7 @@
 
 import { kindOf } from '../../destinations/kinds.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
+import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import type {
   AttemptRecord,
   BatchSettings,
@@ -25,6 +26,7 @@ import type {
 import type { Unsent } from '../senders/protocol.ts'
 import { type Outcome, rejectionOutcome } from '../sending/outcome.ts'
 import type { Rejected } from '../transforming/prepare-messages.ts'
+import { DeadLetterBuilder, type DeadLetterSettings } from './dead-letters.ts'
 import { Member, PartContent } from './member.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
 
@@ -50,10 +52,12 @@ export interface UnitOutcome {
 }
 
 /** What a settlement depends on. */
-export type SettledDestination = Pick<Destination, 'id' | 'retryWindowMs' | 'retry'>
+export type SettledDestination = Pick<Destination, 'retryWindowMs' | 'retry'> & DeadLetterSettings
 
 interface PartRecord {
   shipment: Shipment
+  /** Undefined if all of it was purged. */
+  body: SegmentBody | undefined
   origin: RowId
   segment: RowId
   requests: RequestRecord[]
@@ -101,6 +105,8 @@ export class Task {
   #hasChanges = false
   #unrecorded = 0
   #lost = false
+  /** The deletions since the task began. Messages in flight are not stopped, but they do not become dead letters. */
+  readonly #deletions: IsDeleted[] = []
 
   constructor(shipments: readonly ClaimedShipment[], { batch }: Pick<Destination, 'batch'>) {
     this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
@@ -191,6 +197,7 @@ export class Task {
 
   /** Drops messages whose users were deleted while the task waited, and returns them. */
   delete(isDeleted: IsDeleted): Member[] {
+    this.#deletions.push(isDeleted)
     const deleted: Member[] = []
     for (let at = this.units.length - 1; at >= 0; at--) {
       const unit = this.units[at] as Unit
@@ -259,11 +266,15 @@ export class Task {
       if (parts.length > 0) remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay, parts })
       return []
     })
-    const records = this.#records.flatMap((record) => takeRecords(record, wallMs))
+    const letters = DeadLetterBuilder.of(destination, (...message) => this.#deletions.some((isDeleted) => isDeleted(...message)))
+    const records = this.#records.flatMap((record) => {
+      const taken = takeRecords(record, wallMs)
+      return letters === null ? taken : taken.map((one) => letters.add(one, record.body))
+    })
     this.#retries = []
     this.#hasChanges = false
     this.#unrecorded = 0
-    return { destinationId: destination.id, done, kept, remaining, records }
+    return { destinationId: destination.id, done, kept, remaining, records, letters: letters?.letters }
   }
 
   #record(unit: Unit, results: readonly UnitOutcome[], combined: Combined | null): void {
@@ -312,9 +323,10 @@ export class Task {
   #membersOf({ shipment, bodies }: ClaimedShipment, reads: boolean): Member[] {
     const members: Member[] = []
     for (const { origin, segment, indexes } of shipment.parts) {
-      const record: PartRecord = { shipment, origin, segment, requests: [], delivered: [], ended: new Map(), purged: [], unreadable: [] }
-      const part = this.#records.push(record) - 1
       const body = bodies.get(segment)
+      const ended: PartRecord['ended'] = new Map()
+      const record: PartRecord = { shipment, body, origin, segment, requests: [], delivered: [], ended, purged: [], unreadable: [] }
+      const part = this.#records.push(record) - 1
       const known = reads ? body?.content : body?.parsed
       const content = body === undefined ? null : new PartContent(origin, body, indexes)
       const before = members.length
@@ -350,15 +362,17 @@ export class Task {
 }
 
 /** Returns the settlement that ends shipments whose retry window is over, without another attempt. */
-export function expiry(destinationId: string, shipments: readonly HeldShipment[], wallMs: number): Settlement {
+export function expiry(destination: DeadLetterSettings, shipments: readonly ClaimedShipment[], wallMs: number): Settlement {
+  const letters = DeadLetterBuilder.of(destination)
   const done = shipments.map(({ shipment }) => shipment)
-  const records = done.flatMap(({ parts, attempt, replay }) =>
+  const records = shipments.flatMap(({ shipment: { parts, attempt, replay }, bodies }) =>
     parts.map(({ origin, segment, indexes }): AttemptRecord => {
       const finals: FinalState[] = [{ state: 'expired', reason: 'retry_window_over', indexes }]
-      return { origin, segment, attempt, replay, atMs: wallMs, requests: [], finals }
+      const record: AttemptRecord = { origin, segment, attempt, replay, atMs: wallMs, requests: [], finals }
+      return letters?.add(record, bodies.get(segment)) ?? record
     }),
   )
-  return { destinationId, done, kept: [], remaining: [], records }
+  return { destinationId: destination.id, done, kept: [], remaining: [], records, letters: letters?.letters }
 }
 
 function end(record: PartRecord, state: FinalState['state'], reason: string, indexes: readonly number[]): void {

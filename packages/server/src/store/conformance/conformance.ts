@@ -8,6 +8,7 @@ import { authorizing } from './authorizing.ts'
 import { configuring } from './configuring.ts'
 import { conservation } from './conservation.ts'
 import { counting } from './counting.ts'
+import { deadLetters } from './dead-letters.ts'
 import { deleting } from './deleting.ts'
 import { delivering } from './delivering.ts'
 import { type Open, type OpenStore, RecordingConsumer, type StoreFixture } from './fixtures.ts'
@@ -39,6 +40,7 @@ export function conformance(name: string, open: Open): void {
     const fixture: StoreFixture = { open, store: () => opened.store, reopen: () => opened.reopen() }
     suite('accepting', () => accepting(fixture))
     suite('delivering', () => delivering(fixture))
+    suite('dead letters', () => deadLetters(fixture))
     suite('partial settlement', () => partialSettlement(fixture))
     suite('reading', () => reading(fixture))
     suite('message details', () => messageDetails(fixture))

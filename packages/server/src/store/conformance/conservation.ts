@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import type { ClaimedShipment, DeliveryState, LedgerRow, Store } from '../store.ts'
+import type { ClaimedShipment, DeliveryState, LedgerRow, Settlement, Store } from '../store.ts'
+import { withLetters } from './dead-letters.ts'
 import {
   accept,
   allPages,
@@ -31,7 +32,7 @@ type Step =
   | { kind: 'claim'; destination: number; fresh: number; retries: number }
   | { kind: 'claimOverdue'; destination: number }
   | { kind: 'release'; pick: number }
-  | { kind: 'settle'; pick: number; together: boolean; fates: Fate[] }
+  | { kind: 'settle'; pick: number; together: boolean; fates: Fate[]; letters: boolean }
   | { kind: 'settleWrongly'; pick: number }
   | { kind: 'settleStale'; pick: number }
   | { kind: 'replay'; pick: number }
@@ -63,6 +64,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant('settle' as const),
       pick,
       together: fc.boolean(),
+      letters: fc.boolean(),
       fates: fc.array(fate, { minLength: 1, maxLength: 7 }),
     }),
   },
@@ -246,7 +248,7 @@ class Model {
     return this.#held.splice(pick % Math.max(1, this.#held.length), 1)[0]
   }
 
-  async #settle({ pick, together, fates }: Step & { kind: 'settle' }): Promise<void> {
+  async #settle({ pick, together, fates, letters }: Step & { kind: 'settle' }): Promise<void> {
     const first = this.#take(pick)
     if (first === undefined) return
     const done = [first]
@@ -257,11 +259,15 @@ class Model {
       done.push(...others)
     }
     const fateOf = new Map(done.flatMap(({ shipment }) => deliveriesOf(shipment)).map((id, at) => [id, fates[at % fates.length] as Fate]))
-    const settlement = settlementOf(
+    const without = settlementOf(
       done.map(({ shipment }) => shipment),
       (id) => fateOf.get(id) as Fate,
     )
+    // The dead-letter destination of each destination is the next one; the last one has none.
+    const to = letters ? this.#destinations[this.#destinations.indexOf(destinationId) + 1] : undefined
+    const settlement = to === undefined ? without : withLetters(without, done, to)
     await this.#store.delivery.settle(settlement)
+    if (to !== undefined) await this.#owe(settlement, to)
     for (const each of done) {
       const kept = settlement.kept.find(({ shipment }) => shipment === each.shipment)
       if (kept === undefined) this.#stale.push(each)
@@ -273,6 +279,18 @@ class Model {
       if (became === 'kept') continue
       const isOwed = became === 'retry' || became === 'untouched'
       known.state = isOwed ? (this.#deleted.has(destinationId) ? 'cancelled' : 'pending') : became
+    }
+  }
+
+  /** The dead letters are owed to their destination, each once, unless it was deleted. */
+  async #owe({ letters = [] }: Settlement, destinationId: string): Promise<void> {
+    for (const { messageId } of letters.flatMap(({ items }) => items)) {
+      const deliveries = (await this.#store.history.message(messageId))?.deliveries ?? []
+      assert.deepEqual(
+        deliveries.map((delivery) => delivery.destinationId),
+        this.#deleted.has(destinationId) ? [] : [destinationId],
+      )
+      for (const { id } of deliveries) this.#deliveries.set(id, { destinationId, state: 'pending', old: false })
     }
   }
 

@@ -2,7 +2,16 @@
 // their content, and shipments of a deleted destination are cancelled as soon as their holder releases or settles them.
 
 import { DeletedUsers } from '../deletions/deleted-users.ts'
-import type { Claim, ClaimRequest, Configuration, DeliveryStore, Settlement, Shipment, ShipmentConsumer } from '../store.ts'
+import type {
+  Claim,
+  ClaimedShipment,
+  ClaimRequest,
+  Configuration,
+  DeliveryStore,
+  Settlement,
+  Shipment,
+  ShipmentConsumer,
+} from '../store.ts'
 
 export type HeldShipment = Pick<Shipment, 'id' | 'claim' | 'destinationId'>
 
@@ -19,13 +28,11 @@ export interface DeliveryEngine extends Pick<DeliveryStore, 'claim' | 'claimOver
 export class CommonDeliveryStore implements DeliveryStore {
   readonly #engine: DeliveryEngine
   readonly deleted = new DeletedUsers(() => this.consumer)
-  readonly claimOverdue: DeliveryStore['claimOverdue']
   readonly share: DeliveryStore['share']
   consumer: ShipmentConsumer | null = null
 
   constructor(engine: DeliveryEngine) {
     this.#engine = engine
-    this.claimOverdue = engine.claimOverdue
     this.share = engine.share
   }
 
@@ -36,6 +43,11 @@ export class CommonDeliveryStore implements DeliveryStore {
   async claim(request: ClaimRequest): Promise<Claim> {
     const claim = await this.#engine.claim(request)
     return { ...claim, shipments: claim.shipments.map((shipment) => this.deleted.without(shipment)) }
+  }
+
+  async claimOverdue(...request: Parameters<DeliveryStore['claimOverdue']>): Promise<ClaimedShipment[]> {
+    const overdue = await this.#engine.claimOverdue(...request)
+    return overdue.map((claimed) => this.deleted.without(claimed))
   }
 
   release(shipments: readonly Shipment[]): void {
@@ -52,7 +64,8 @@ export class CommonDeliveryStore implements DeliveryStore {
 
   async settle(settlement: Settlement): Promise<void> {
     await this.#engine.settle(settlement)
-    const { destinationId, remaining } = settlement
+    const { destinationId, remaining, letters = [] } = settlement
+    for (const { destinationId: owedTo } of letters) this.consumer?.wake(owedTo)
     if (remaining.length > 0 && this.#isGone(destinationId)) this.#engine.run(this.#engine.cancel(destinationId))
   }
 

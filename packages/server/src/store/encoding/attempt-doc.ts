@@ -36,9 +36,11 @@ export interface AttemptDoc {
   v?: number | number[]
   /** What transformations printed, by the index of the request. */
   l?: [request: number, logs: string][]
+  /** The messages that became dead letters, and the destination that they are owed to. */
+  d?: [destinationId: string, prefix: string, indexes: readonly number[]]
 }
 
-export function writeAttemptDoc({ requests, finals }: Pick<AttemptRecord, 'requests' | 'finals'>): string {
+export function writeAttemptDoc({ requests, finals, deadLetter }: Pick<AttemptRecord, 'requests' | 'finals' | 'deadLetter'>): string {
   const urls: string[] = []
   const stored: StoredRequest[] = []
   let url = -1
@@ -77,6 +79,7 @@ export function writeAttemptDoc({ requests, finals }: Pick<AttemptRecord, 'reque
   if (requests.some((request) => request.version !== version)) doc.v = requests.map((request) => request.version)
   else if (version !== 1) doc.v = version
   for (const [at, { logs }] of requests.entries()) if (logs !== null) (doc.l ??= []).push([at, logs])
+  if (deadLetter !== undefined) doc.d = [deadLetter.destinationId, deadLetter.prefix, deadLetter.indexes]
   return JSON.stringify(doc)
 }
 

@@ -1,7 +1,7 @@
 // The part of the port that delivery uses: claims, settles and releases shipments.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { FinalStateName, Part, RequestRecord, RowId } from './model.ts'
+import type { FinalStateName, Part, RequestRecord, RowId, TraceContext } from './model.ts'
 import type { SegmentBody } from './stored-messages.ts'
 
 /** Deliveries to one destination that are attempted together. */
@@ -49,6 +49,31 @@ export interface AttemptRecord {
   atMs: number
   requests: readonly RequestRecord[]
   finals: readonly FinalState[]
+  /** The messages that are owed to another destination from now on, because their delivery failed or expired. */
+  deadLetter?: DeadLetterNote | undefined
+}
+
+/** Which messages of a record became dead letters. The messageId of each is the prefix followed by its index. */
+export interface DeadLetterNote {
+  destinationId: string
+  prefix: string
+  indexes: readonly number[]
+}
+
+/**
+ * Messages of one source whose deliveries failed or expired, as they are owed to another destination: a new segment with one message for each.
+ * The items have `messageId`, and the fields that identify the user of the original message, so that they are deleted with the user.
+ */
+export interface DeadLetters {
+  /** The destination that they are owed to. If it was deleted meanwhile, nothing is stored. */
+  destinationId: string
+  sourceId: string
+  /** When the deliveries ended, in wall time. */
+  atMs: number
+  trace: TraceContext | null
+  /** The approximate size of the items. */
+  bytes: number
+  items: readonly (JsonObject & { messageId: string })[]
 }
 
 /** A claimed shipment that is settled in part. It stays claimed, under the same claim, with fewer deliveries. */
@@ -61,8 +86,8 @@ export interface KeptShipment {
 
 /**
  * One atomic change. Claimed shipments are deleted (`done`), or kept with their remaining deliveries (`kept`). Deliveries that need another attempt
- * are stored as new, unclaimed shipments (`remaining`). The attempts are recorded (`records`). A shipment that was kept may be settled again
- * only after this settlement has resolved.
+ * are stored as new, unclaimed shipments (`remaining`). The attempts are recorded (`records`). Dead letters are stored, and owed to their
+ * destination (`letters`). A shipment that was kept may be settled again only after this settlement has resolved.
  */
 export interface Settlement {
   destinationId: string
@@ -70,6 +95,7 @@ export interface Settlement {
   kept: readonly KeptShipment[]
   remaining: readonly ShipmentDraft[]
   records: readonly AttemptRecord[]
+  letters?: readonly DeadLetters[] | undefined
 }
 
 export interface ClaimRequest {

@@ -101,6 +101,8 @@ export interface DeliveryDetail extends DeliveryRow {
   history: (RequestRecord & { attempt: number })[]
   /** When the delivery was created. */
   owedAtMs: number
+  /** If the delivery failed or expired and the message became a dead letter: its messageId, and the destination that it is owed to. */
+  deadLetter: { destinationId: string; messageId: string } | null
   /** If the last request contained messages from several calls: all of them, in order, as far as they are still stored. */
   gathered: readonly GatheredPart[] | null
 }

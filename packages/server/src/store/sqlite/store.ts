@@ -204,7 +204,7 @@ class Sqlite implements SqliteStore {
     claimOverdue: async (destinationId, firstAttemptBeforeMs, limit) =>
       claimed(await this.#writer.run('claimOverdue', { destinationId, firstAttemptBeforeMs, limit })),
     release: (shipments) => this.#writer.run('release', { shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })) }),
-    settle: (settlement) => this.#writer.run('settle', settleCommand(settlement), { retry: true }),
+    settle: (settlement) => this.#writer.run('settle', settleCommand(settlement, this.#writer.seed), { retry: true }),
     cancel: (destinationId) => this.#cancel(destinationId),
     share: (_destinationId, maxInFlight) => maxInFlight,
     configuration: () => this.configuration(),

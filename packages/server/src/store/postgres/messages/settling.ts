@@ -16,6 +16,7 @@ import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
 import { LEDGER, MARKER } from './ledger-deltas.ts'
+import { INSERT_LETTERS, letterValues } from './letters.ts'
 
 interface Tools {
   claiming: Claiming
@@ -146,7 +147,9 @@ export class Settling {
       maxItems: GROUP_SETTLEMENTS,
       maxBytes: 4 * 1024 * 1024,
       lingerMs: LINGER_MS,
-      bytesOf: ({ records }) => records.reduce((sum, { doc, failures }) => sum + doc.length + failures.length * FAILURE_BYTES, 500),
+      bytesOf: ({ records, settlement }) =>
+        records.reduce((sum, { doc, failures }) => sum + doc.length + failures.length * FAILURE_BYTES, 500) +
+        (settlement.letters ?? []).reduce((sum, { bytes }) => sum + bytes, 0),
     })
   }
 
@@ -178,12 +181,13 @@ export class Settling {
     const { holder } = membership
     const marker = ids.next()
     const values = this.#values(items, holder, marker)
+    const letters = await this.#letterValues(items)
     let mayBeCommitted = false
     for (let nth = 1; ; nth++) {
       try {
         if (mayBeCommitted && (await this.#isCommitted(marker))) return items.map(() => null)
         const started = performance.now()
-        await this.#write(items, values)
+        await this.#write(items, values, letters)
         this.#tools.onCommit(performance.now() - started, items.length)
         return items.map(() => null)
       } catch (error) {
@@ -208,15 +212,21 @@ export class Settling {
     return count > 0
   }
 
-  async #write(items: readonly Item[], values: readonly Value[]): Promise<void> {
+  async #letterValues(items: readonly Item[]): Promise<Value[] | null> {
+    const letters = items.flatMap(({ settlement }) => settlement.letters ?? [])
+    return letters.length === 0 ? null : letterValues(letters, this.#context, await this.#context.seed())
+  }
+
+  async #write(items: readonly Item[], values: readonly Value[], letters: readonly Value[] | null): Promise<void> {
     const { fast } = this.#context
     const replayed = items.filter(({ records }) => records.some(({ replay }) => replay))
-    if (replayed.length === 0) {
+    if (replayed.length === 0 && letters === null) {
       await fast.query(SETTLE, values)
       return
     }
     await fast.transaction(async (ask) => {
       await ask(SETTLE, values)
+      if (letters !== null) await ask(INSERT_LETTERS, letters)
       for (const { destination, records } of replayed) await writeOutcomes(ask, destination, records)
     })
   }

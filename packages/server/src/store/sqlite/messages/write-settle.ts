@@ -3,15 +3,19 @@
 // at which a delivery could be lost, so it is checked here.
 
 import type { StatementSync } from 'node:sqlite'
+import { type LetterContent, letterContent } from '../../delivery/dead-letters.ts'
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
+import type { Seed } from '../../encoding/fingerprint.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import type { Settlement, ShipmentDraft } from '../../store.ts'
+import type { Duplicates } from '../keys/duplicates.ts'
 import type { Rows } from '../rows/rows.ts'
 import { recordOutcome } from '../rows/write-replay-outcomes.ts'
 import type { RowIds } from '../schema/row-ids.ts'
 import type { Claims } from './claims.ts'
 import type { Ledger } from './ledger.ts'
+import { LetterWriter } from './write-letters.ts'
 
 export interface SettleCommand {
   destinationId: string
@@ -20,11 +24,12 @@ export interface SettleCommand {
   kept: readonly { id: number; claim: number; attempt: number; dueAtMs: number; before: number; count: number; parts: string }[]
   remaining: readonly ShipmentDraft[]
   records: readonly RecordRow<number>[]
+  letters: readonly LetterContent[]
 }
 
 /** Converts a settlement to a command for the writing thread. Runs on the main thread. */
-export function settleCommand(settlement: Settlement): SettleCommand {
-  const { destinationId, done, kept, remaining } = settlement
+export function settleCommand(settlement: Settlement, seed: Seed): SettleCommand {
+  const { destinationId, done, kept, remaining, letters = [] } = settlement
   assertBalanced(settlement)
   return {
     destinationId,
@@ -35,6 +40,7 @@ export function settleCommand(settlement: Settlement): SettleCommand {
     }),
     remaining,
     records: settlement.records.map(recordRow<number>),
+    letters: letters.map((some) => letterContent(some, seed)),
   }
 }
 
@@ -49,10 +55,12 @@ interface Parts {
   ids: RowIds
   ledger: Ledger
   claims: Claims
+  duplicates: Duplicates
 }
 
 export class SettleWriter {
   readonly #parts: Parts
+  readonly #letters: LetterWriter
   readonly #delete: ByClass
   readonly #keep: ByClass
   readonly #insert: StatementSync
@@ -63,6 +71,7 @@ export class SettleWriter {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#letters = new LetterWriter(parts)
     const { database } = parts.rows
     const byClass = (sql: (is: string) => string): ByClass => [database.prepare(sql('class = 0')), database.prepare(sql('class = 1'))]
     this.#delete = byClass((is) => `DELETE FROM shipments WHERE destination = ? AND ${is} AND due = ? AND id = ? RETURNING count`)
@@ -80,7 +89,7 @@ export class SettleWriter {
     )
   }
 
-  settle({ destinationId, done, kept, remaining, records }: SettleCommand): void {
+  settle({ destinationId, done, kept, remaining, records, letters }: SettleCommand): void {
     const { rows, claims } = this.#parts
     const destination = rows.destinations.num(destinationId)
     if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
@@ -102,6 +111,7 @@ export class SettleWriter {
     for (const draft of remaining) owed -= this.insertShipment(destination, draft)
     for (const record of records) owed -= this.insertRecord(destination, record)
     if (owed !== 0) throw new Error(`unbalanced settlement for ${destinationId}: ${owed} deliveries would have no state`)
+    for (const some of letters) this.#letters.insert(some)
   }
 
   /** Returns the number of deliveries in the shipment. */

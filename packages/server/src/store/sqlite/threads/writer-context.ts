@@ -36,7 +36,7 @@ export function openWriterContext({ path, dedupMs }: WriterOptions) {
   const ledger = new Ledger(database)
   const counts = new SourceCounts(database)
   const claims = new Claims()
-  const settler = new SettleWriter({ rows, ids, ledger, claims })
+  const settler = new SettleWriter({ rows, ids, ledger, claims, duplicates })
   const retention = new Retention(rows, duplicates, ids)
   /** Every part whose state in memory must be undone at a rollback. */
   const transactionListeners: TransactionListener[] = [ledger, counts, duplicates, settler, claims, retention, sources, destinations]

@@ -1,0 +1,103 @@
+// Builds dead letters: the messages of a destination whose deliveries failed or expired, as its dead-letter destination gets them. They are
+// recorded by the settlement that ends the deliveries. Pure. A message whose user was deleted meanwhile does not become a dead letter.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { outboundMessage } from '../../outbound/outbound-message.ts'
+import type { SegmentBody } from '../../store/port/stored-messages.ts'
+import type { AttemptRecord, DeadLetters, Destination, FinalState, IsDeleted } from '../../store/store.ts'
+
+/** The most that one segment contains, like a request to the tracking API. */
+const MAX_BYTES = 500 * 1024
+const MAX_MESSAGES = 1_000
+/** What an item has in addition to the message. */
+const ENVELOPE_BYTES = 300
+
+type LetterItem = DeadLetters['items'][number]
+type Collecting = DeadLetters & { items: LetterItem[] }
+
+export type DeadLetterSettings = Pick<Destination, 'id' | 'name' | 'deadLetter'>
+
+export class DeadLetterBuilder {
+  readonly #from: { id: string; name: string }
+  readonly #to: string
+  readonly #isDeleted: IsDeleted
+  readonly #full: DeadLetters[] = []
+  /** By source and trace, which all messages of a segment share. */
+  readonly #open = new Map<string, Collecting>()
+
+  private constructor({ id, name }: DeadLetterSettings, to: string, isDeleted: IsDeleted) {
+    this.#from = { id, name }
+    this.#to = to
+    this.#isDeleted = isDeleted
+  }
+
+  /** Returns null if the destination has no dead-letter destination. */
+  static of(destination: DeadLetterSettings, isDeleted: IsDeleted = () => false): DeadLetterBuilder | null {
+    return destination.deadLetter === null ? null : new DeadLetterBuilder(destination, destination.deadLetter, isDeleted)
+  }
+
+  get letters(): DeadLetters[] {
+    return [...this.#full, ...this.#open.values()]
+  }
+
+  /** Returns the record with a note of the messages that became dead letters. */
+  add(record: AttemptRecord, body: SegmentBody | undefined): AttemptRecord {
+    const ended = record.finals.filter(({ state }) => state === 'failed' || state === 'expired')
+    if (ended.length === 0 || body === undefined) return record
+    const prefix = `dead-letter-${String(record.origin)}-`
+    const content = body.contentOf(new Set(ended.flatMap(({ indexes }) => indexes)))
+    const added: number[] = []
+    for (const { reason, indexes } of ended) {
+      for (const index of indexes) {
+        const item = content.items[index] ?? null
+        // Purged, or about to be.
+        if (!content.isUnreadable && (item === null || this.#isDeleted(content.sourceId, record.segment, item))) continue
+        const message = item === null ? null : outboundOrNull(content, index)
+        this.#push(record, body, { ...ownerOf(item), ...this.#letter(record, reason, index), messageId: `${prefix}${index}`, message })
+        added.push(index)
+      }
+    }
+    return added.length === 0 ? record : { ...record, deadLetter: { destinationId: this.#to, prefix, indexes: added } }
+  }
+
+  #letter({ attempt, requests }: AttemptRecord, reason: FinalState['reason'], index: number): JsonObject {
+    const last = requests.filter((request) => request.indexes.includes(index)).at(-1)
+    return { type: 'dead_letter', reason, destination: this.#from, attempts: attempt, lastStatus: last?.status ?? null }
+  }
+
+  #push({ atMs }: AttemptRecord, { about: { sourceId, trace } }: SegmentBody, item: LetterItem): void {
+    const key = `${sourceId} ${trace?.traceparent} ${trace?.tracestate}`
+    const bytes = Buffer.byteLength(JSON.stringify(item['message'])) + ENVELOPE_BYTES
+    let some = this.#open.get(key)
+    if (some !== undefined && (some.items.length === MAX_MESSAGES || some.bytes + bytes > MAX_BYTES)) {
+      this.#full.push(some)
+      some = undefined
+    }
+    if (some === undefined) {
+      some = { destinationId: this.#to, sourceId, atMs, trace, bytes: 0, items: [] }
+      this.#open.set(key, some)
+    }
+    some.items.push(item)
+    some.bytes += bytes
+  }
+}
+
+/** The message as it would have been sent; null if it cannot be built, which would be a bug. */
+function outboundOrNull(...message: Parameters<typeof outboundMessage>): JsonObject | null {
+  try {
+    return outboundMessage(...message)
+  } catch {
+    return null
+  }
+}
+
+/** The fields by which messages of a user are found. The message that announces a deletion is not a message of the user. */
+function ownerOf(item: JsonObject | null): JsonObject {
+  if (item === null || item['type'] === 'delete') return {}
+  const { userId, anonymousId, previousId } = item
+  return {
+    ...(typeof userId === 'string' && { userId }),
+    ...(typeof anonymousId === 'string' && { anonymousId }),
+    ...(typeof previousId === 'string' && { previousId }),
+  }
+}
