@@ -34,7 +34,8 @@ export function nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, policy, 
 
 /** The longest wait after `attempt` attempts; the shortest is half of it. */
 export function backoffMs({ initialMs, factor, maxMs }: RetryPolicy, attempt: number): number {
-  return Math.min(initialMs * factor ** (attempt - 1), maxMs)
+  // In whole milliseconds, because sums of large times and small fractions are not exact.
+  return Math.min(Math.round(initialMs * factor ** (attempt - 1)), maxMs)
 }
 
 export interface UrlOutcome {
