@@ -3,94 +3,27 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { Verdict } from '../../destinations/kind.ts'
 import { assertBalanced } from '../../store/encoding/settlement.ts'
-import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
+import { CLASSIC, type ClaimedShipment, type Destination, type IsDeleted, type SegmentContent, type Settlement } from '../../store/store.ts'
 import {
-  type BatchSettings,
-  CLASSIC,
-  type ClaimedShipment,
-  type Destination,
-  type IsDeleted,
-  type SegmentContent,
-  type Settlement,
-  type Shipment,
-} from '../../store/store.ts'
+  bodyOf,
+  claimedOf,
+  contentOf,
+  destination,
+  HOUR_MS,
+  items,
+  message,
+  NOW_MS,
+  outcome,
+  results,
+  SINGLE,
+  URLS,
+} from '../fixtures/claimed-shipments.ts'
 import type { Unsent } from '../senders/protocol.ts'
-import type { Outcome } from '../sending/outcome.ts'
 import type { Member } from './member.ts'
-import { deliveryIdOf, expiry, Task, traceOf, type Unit, type UnitOutcome } from './task.ts'
-
-const URLS = ['https://a.test/', 'https://b.test/', 'https://c.test/']
-const SINGLE: BatchSettings = { size: 1, bytes: 500_000, lingerMs: 0 }
-const HOUR_MS = 3_600_000
-const NOW_MS = 10 * HOUR_MS
-const destination = { id: 'dst', name: 'Hook', retryWindowMs: 4 * HOUR_MS, retry: CLASSIC.retry, deadLetter: null }
-
-function outcome(verdict: Verdict, given: Partial<Outcome> = {}): Outcome {
-  return {
-    verdict,
-    status: { success: 200, temporary: 500, permanent: 400 }[verdict],
-    reason: { success: null, temporary: 'http_500', permanent: 'http_400' }[verdict],
-    error: verdict === 'success' ? null : 'It failed.',
-    address: '192.0.2.1',
-    timings: { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: 1, totalMs: 2 },
-    retryAfterMs: null,
-    responseStart: null,
-    ...given,
-  }
-}
-
-function results(...verdicts: Verdict[]): UnitOutcome[] {
-  return verdicts.map((verdict, at) => ({ url: URLS[at] as string, startedAtMs: NOW_MS, version: 1, outcome: outcome(verdict) }))
-}
-
-function contentOf(items: SegmentContent['items']): SegmentContent {
-  const call = {
-    sourceId: 'src',
-    receivedAtMs: NOW_MS,
-    ip: null,
-    browser: false,
-    sentAt: null,
-    context: null,
-    integrations: null,
-    trace: null,
-  }
-  return { ...call, items }
-}
-
-/** As it is handed over after ingest: with its parsed messages. */
-function bodyOf(content: SegmentContent, batch = content.items): SegmentBody {
-  return new SegmentBody(writeStoredBody({ batch }), content, [], content)
-}
+import { deliveryIdOf, expiry, Task, traceOf, type Unit } from './task.ts'
 
 function jsonOf({ json }: Member): string {
   return json ?? assert.fail('it cannot be serialized')
-}
-
-const message = (messageId: string, given: Record<string, unknown> = {}): SegmentContent['items'][number] => {
-  return { type: 'track', event: 'e', userId: `user of ${messageId}`, messageId, ...given }
-}
-
-/** One part per list of items, in a segment of its own. */
-function claimedOf(id: number, parts: SegmentContent['items'][], given: Partial<Shipment> = {}): ClaimedShipment {
-  const shipment: Shipment = {
-    id,
-    claim: 1,
-    destinationId: 'dst',
-    attempt: 0,
-    firstAttemptAtMs: null,
-    dueAtMs: 0,
-    unit: false,
-    urls: null,
-    replay: false,
-    parts: parts.map((items, at) => ({ origin: id * 10 + at, segment: id * 100 + at, indexes: items.map((_, index) => index) })),
-    ...given,
-  }
-  const bodies = new Map(parts.map((items, at) => [id * 100 + at, bodyOf(contentOf(items))] as const))
-  return { shipment, bodies, bytes: 1_000 * parts.length }
-}
-
-function items(count: number, prefix = 'm'): SegmentContent['items'] {
-  return Array.from({ length: count }, (_, at) => message(`${prefix}${at}`))
 }
 
 /** The users of these messages of a segment were deleted. */
