@@ -126,7 +126,7 @@ test('a dead letter of a dead letter contains the first one, and a dead letter o
   assert.equal(second?.['userId'], 'user of m0')
   const [deletion] = itemsOf(attempt(claimedOf(1, [[{ type: 'delete', userId: 'u' }]]), ['permanent']))
   assert.equal(deletion?.['userId'], undefined)
-  assert.equal((deletion?.['message'] as { userId: string }).userId, 'u')
+  assert.equal((deletion?.['message'] as { userId: string } | undefined)?.userId, 'u')
 })
 
 test('many large messages are split into segments of limited size', () => {

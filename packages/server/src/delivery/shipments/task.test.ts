@@ -13,7 +13,6 @@ import {
   items,
   message,
   NOW_MS,
-  outcome,
   results,
   SINGLE,
   URLS,
