@@ -61,8 +61,9 @@ export class DeadLetterBuilder {
   }
 
   #letter({ attempt, requests }: AttemptRecord, reason: FinalState['reason'], index: number): JsonObject {
-    const last = requests.filter((request) => request.indexes.includes(index)).at(-1)
-    return { type: 'dead_letter', reason, destination: this.#from, attempts: attempt, lastStatus: last?.status ?? null }
+    let lastStatus: number | null = null
+    for (const { indexes, status } of requests) if (indexes.includes(index)) lastStatus = status
+    return { type: 'dead_letter', reason, destination: this.#from, attempts: attempt, lastStatus }
   }
 
   #push({ atMs }: AttemptRecord, { about: { sourceId, trace } }: SegmentBody, item: LetterItem): void {
