@@ -66,7 +66,7 @@ const STAGE_PACKAGES: Record<string, RegExp[]> = {
  * so that no other stage keeps a copy. The functions themselves are still handed in by app.ts.
  */
 const STAGE_TYPES: Record<string, RegExp[]> = {
-  control: [/^server\/delivery\/(delivery|sending\/dial-check)\.ts$/, /^server\/observe\/live\.ts$/],
+  control: [/^server\/delivery\/(delivery|sending\/dial-check|transforming\/transformer)\.ts$/, /^server\/observe\/live\.ts$/],
   observe: [/^server\/(delivery|ingest)\/events\.ts$/],
 }
 

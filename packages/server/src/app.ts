@@ -17,6 +17,7 @@ import { createDelivery } from './delivery/delivery.ts'
 import { openInlineSender, openSenderThreads } from './delivery/senders/open-senders.ts'
 import { createAddressGuard } from './delivery/sending/address-guard.ts'
 import { createDialCheck } from './delivery/sending/dial-check.ts'
+import { ThreadTransformer } from './delivery/transforming/thread-transformer.ts'
 import { registerDocs } from './docs/docs.ts'
 import { ApiError, errorBody } from './errors.ts'
 import { boundConnections } from './http/connections.ts'
@@ -225,7 +226,21 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
       if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed and will be retried')
     },
   })
-  const routes = await registerControl(app, { store, clock, delivery, operatorTools, live, flushStats, replays, access, privacy })
+  // For the control API. Senders have their own, so that nobody who saves code can delay deliveries.
+  const transformer = new ThreadTransformer()
+  const checkCode = (code: string) => transformer.check(code)
+  const routes = await registerControl(app, {
+    store,
+    clock,
+    delivery,
+    checkCode,
+    operatorTools,
+    live,
+    flushStats,
+    replays,
+    access,
+    privacy,
+  })
 
   registerDocs(app, {
     document: () => apiDocument(routes),
@@ -247,6 +262,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     await replays.stop()
     await delivery.stop(ATTEMPTS_GRACE_MS)
     await requests
+    await transformer.close()
     await backups?.close()
     await observer.close()
     await store.close()

@@ -28,6 +28,7 @@ import { KINDS as DESTINATION_KINDS } from '../destinations/kinds.ts'
 import { ApiError } from '../errors.ts'
 import type { Destination } from '../store/store.ts'
 import { oauthAppView } from './access/oauth-apps.ts'
+import { codeProblem } from './destinations/code-check.ts'
 import { destinationView } from './destinations/destinations.ts'
 import { retryOf } from './destinations/retry-settings.ts'
 import { queryBoolean } from './query.ts'
@@ -68,11 +69,11 @@ const FILE_ANSWER = object({
 const KIND = DESTINATION_KINDS.webhook
 
 /** Returns the routes, plus the routes for the configuration as a whole. */
-export function withConfiguration(routes: readonly Route[], { store, checkUrl }: ControlParts): Route[] {
+export function withConfiguration(routes: readonly Route[], { store, checkUrl, checkCode }: ControlParts): Route[] {
   const schemaOf = (kind: Kind): Schema<unknown> | undefined =>
     routes.find(({ method, path }) => method === 'POST' && path === PATHS[kind])?.body
 
-  function problemOf(kind: Kind, settings: Record<string, unknown>, before: Destination | undefined): ApiError | null {
+  async function problemOf(kind: Kind, settings: Record<string, unknown>, before: Destination | undefined): Promise<ApiError | null> {
     const schema = schemaOf(kind)
     if (schema === undefined)
       return new ApiError('unknown_field', { field: kind, message: `This version does not support ${kind}. Remove them from the request.` })
@@ -81,7 +82,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
       if (kind !== 'destinations') return null
       retryOf(settings)
       const found = KIND.problem(KIND.withKeptSecrets(parsed, before), (url) => checkUrl?.(url) ?? null, before)
-      return found === null ? null : invalidField(found.field, found.problem)
+      return found === null ? await codeProblem(checkCode, parsed, before) : invalidField(found.field, found.problem)
     } catch (error) {
       if (error instanceof ApiError) return error
       throw error
@@ -113,12 +114,13 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl }:
       body: CHECK,
       status: 200,
       answer: CHECK_ANSWER,
-      handle({ body }) {
+      async handle({ body }) {
         const { destinations } = store.configuration()
         const entries = KINDS.flatMap((kind) => body[kind].map((entry, index) => ({ kind, index, ...entry })))
+        const problems = await Promise.all(entries.map(({ kind, id, settings }) => problemOf(kind, settings, destinations.get(id ?? ''))))
         return {
-          problems: entries.flatMap(({ kind, index, id, settings }) => {
-            const problem = problemOf(kind, settings, destinations.get(id ?? ''))
+          problems: entries.flatMap(({ kind, index }, at) => {
+            const problem = problems[at] ?? null
             return problem === null ? [] : [{ kind, index, field: problem.field ?? null, code: problem.code, message: problem.message }]
           }),
           changedSecrets: entries.flatMap(({ kind, index, id, settings }) => {

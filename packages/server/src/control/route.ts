@@ -11,6 +11,7 @@ import type { LiveFeed } from '../observe/live.ts'
 import type { Actor, Role, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import type { Access, Caller } from './access/authorize.ts'
+import type { CheckCode } from './destinations/code-check.ts'
 import type { OperatorTools } from './diagnostics/operator-tools.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -88,6 +89,8 @@ export interface ControlParts {
   privacy: Privacy
   /** Returns why no attempt would be allowed to connect to a URL, as the end of a sentence that starts with the field; null if it is allowed. */
   checkUrl?: ((url: string) => string | null) | undefined
+  /** Loads the code of a transformation in the sandbox, and returns what is wrong with it. */
+  checkCode?: CheckCode | undefined
   operatorTools?: OperatorTools | undefined
   live?: Pick<LiveFeed, 'listen'> | undefined
   /** Writes counts that are still in memory to the store, so that statistics include the last seconds. */

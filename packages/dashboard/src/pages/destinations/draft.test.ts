@@ -27,6 +27,7 @@ const SAVED: Destination = {
   hasSigningSecrets: true,
   signingSecretCount: 1,
   request: null,
+  transformation: null,
   auth: null,
   tls: null,
   batch: { size: 10, bytes: 512_000, lingerMs: 1_000 },

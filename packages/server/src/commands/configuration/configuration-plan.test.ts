@@ -35,6 +35,7 @@ const DESTINATION = {
   hasSigningSecrets: true,
   signingSecretCount: 2,
   request: null,
+  transformation: null,
   batch: BATCH,
 }
 const APP = { id: 'app_1', name: 'app', sourceIds: ['src_1'], keys: [{ id: 'k', publicKeyPem: 'PEM', createdAt: 't' }] }

@@ -24,6 +24,7 @@ test('a destination is created with the documented defaults', async (t) => {
     hasSigningSecrets: false,
     signingSecretCount: 0,
     request: null,
+    transformation: null,
     auth: null,
     tls: null,
     batch: { size: 1, bytes: 512_000, lingerMs: 1_000 },

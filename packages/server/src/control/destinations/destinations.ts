@@ -39,6 +39,7 @@ import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query
 import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
 import { checkSources } from '../sources/sources.ts'
 import { dueTime } from '../times.ts'
+import { codeProblem } from './code-check.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION, SUBSCRIBE } from './destination-settings.ts'
 import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './redaction.ts'
 import { retryOf, retryView, SHOWN_RETRY_SETTINGS } from './retry-settings.ts'
@@ -132,7 +133,7 @@ const NO_HEALTH: DestinationHealth = {
   urls: [],
 }
 
-export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlParts): Route[] {
+export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode }: ControlParts): Route[] {
   function found(destination: Destination | undefined): Destination {
     if (destination === undefined) throw new ApiError('destination_not_found')
     return destination
@@ -144,6 +145,11 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
     const found = KINDS[type].problem(settings, (url) => checkUrl?.(url) ?? null, before)
     if (found !== null) throw invalidField(found.field, found.problem)
     return settings
+  }
+
+  async function assertLoadable(settings: Pick<Partial<Destination>, 'transformation'>, before?: Destination): Promise<void> {
+    const problem = await codeProblem(checkCode, settings, before)
+    if (problem !== null) throw problem
   }
 
   return [
@@ -170,6 +176,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       errors: ['name_taken'],
       async handle({ body, query, actor }) {
         const settings = checkedSettings(body.type, body)
+        await assertLoadable(body)
         const checked = (configuration: Configuration): NewDestination => {
           checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
@@ -211,13 +218,14 @@ export function destinationRoutes({ store, clock, delivery, checkUrl }: ControlP
       path: '/destinations/:id',
       summary: 'Update a destination',
       description:
-        'Changes only the fields that you send, including those inside `batch` and `retry`. `filter` and `request` are replaced as a whole.',
+        'Changes only the fields that you send, including those inside `batch` and `retry`. `filter`, `request` and `transformation` are replaced as a whole.',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
       tagged: true,
       errors: ['destination_not_found'],
       async handle({ params, body: { batch, retry, retryWindowMs, ...rest }, actor, role, exchange }) {
+        await assertLoadable(rest, store.configuration().destinations.get(params['id'] ?? ''))
         const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
           checkIfMatch(exchange, viewFor(role)(before))
           checkSources(configuration, rest.sourceIds)

@@ -8,6 +8,7 @@ import { HIDDEN } from '../../secrets/hidden-url.ts'
 import { AUTH_SETTINGS, SHOWN_AUTH_SETTINGS } from './auth-settings.ts'
 import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from './headers.ts'
 import { REQUEST_SETTING, SHOWN_REQUEST } from './shaping/request-settings.ts'
+import { SHOWN_TRANSFORMATION, TRANSFORMATION_SETTING } from './transformation-settings.ts'
 import { urlProblem } from './url-problem.ts'
 
 const MAX_URL_LENGTH = 2_048
@@ -63,6 +64,7 @@ export const WEBHOOK_SETTINGS = {
     [],
   ),
   request: REQUEST_SETTING,
+  transformation: TRANSFORMATION_SETTING,
   ...AUTH_SETTINGS,
 }
 
@@ -73,5 +75,6 @@ export const SHOWN_WEBHOOK_SETTINGS = {
   hasSigningSecrets: boolean(),
   signingSecretCount: integer(),
   request: SHOWN_REQUEST,
+  transformation: SHOWN_TRANSFORMATION,
   ...SHOWN_AUTH_SETTINGS,
 }

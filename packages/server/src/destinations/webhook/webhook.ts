@@ -45,7 +45,7 @@ export const WEBHOOK = {
 } as const satisfies DestinationKind<Destination, StoredWebhook>
 
 function show(destination: Destination) {
-  const { urls, headers, sharedSecret, signingSecrets, request } = destination
+  const { urls, headers, sharedSecret, signingSecrets, request, transformation } = destination
   return {
     urls: [...urls],
     headers: { ...headers },
@@ -53,6 +53,7 @@ function show(destination: Destination) {
     hasSigningSecrets: signingSecrets.length > 0,
     signingSecretCount: signingSecrets.length,
     request: request === null ? null : { ...request, headers: { ...request.headers } },
+    transformation: transformation === null ? null : { ...transformation },
     ...showAuth(destination),
   }
 }
