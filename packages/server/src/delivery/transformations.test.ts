@@ -33,7 +33,7 @@ for (const [where, options] of [
       await rig.accept([destination, other], 8)
       await rig.untilLedger(other, { owed: 8, delivered: 8 })
       await rig.untilLedger(destination, { owed: 8, delivered: 4, cancelled: 1, failed: 3, pending: 0 })
-      const sent = receiver.received.flatMap(({ messages }) => messages).toSorted((a, b) => String(a['id']).localeCompare(String(b['id'])))
+      const sent = receiver.received.flatMap(({ messages }) => messages).sort((a, b) => String(a['id']).localeCompare(String(b['id'])))
       assert.deepEqual(
         sent,
         ['m-1', 'm-6', 'm-7', 'm-8'].map((id) => ({ id, at: true, event: 'TESTED' })),
@@ -43,7 +43,7 @@ for (const [where, options] of [
       assert.deepEqual(
         rejected
           .map(({ indexes, reason, error, logs }) => [indexes, reason, error, logs])
-          .toSorted(([a], [b]) => String(a).localeCompare(String(b))),
+          .sort(([a], [b]) => String(a).localeCompare(String(b))),
         [
           [[1], 'dropped_by_transformation', 'The transformation dropped the message. Nothing was sent.', 'saw m-2'],
           [[2], 'transformation_failed', "line 4: TypeError: cannot set property 'field' of undefined", 'saw m-3'],
