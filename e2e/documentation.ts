@@ -130,6 +130,7 @@ export class Reader implements AsyncDisposable {
     this.#replaced.push(
       [/http:\/\/(?:127\.0\.0\.1|localhost):8080/g, service.url],
       [/sy_…/g, service.token],
+      [/src_…/g, service.sourceId],
       [/SWITCHYARD_WRITE_KEY=…/g, `SWITCHYARD_WRITE_KEY=${service.writeKey}`],
       [/(?<!_)WRITE_KEY/g, service.writeKey],
     )

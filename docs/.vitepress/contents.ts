@@ -29,6 +29,7 @@ export const SECTIONS: readonly Section[] = [
     folder: 'guide',
     pages: [
       ['delivery', 'Delivery and retries'],
+      ['requests', 'Send to any HTTP API'],
       ['verifying-webhooks', 'Verifying webhooks'],
       ['oauth', 'OAuth 2.0'],
       ['examples', 'Examples'],
@@ -36,6 +37,21 @@ export const SECTIONS: readonly Section[] = [
       ['migrate-from-segment', 'Migrate from Segment'],
       ['migrate-from-rudderstack', 'Migrate from RudderStack'],
       ['comparison', 'Comparison'],
+    ],
+  },
+  {
+    title: 'Recipes',
+    folder: 'guide/recipes',
+    pages: [
+      ['slack', 'Slack'],
+      ['discord', 'Discord'],
+      ['pagerduty', 'PagerDuty'],
+      ['google-analytics', 'Google Analytics 4'],
+      ['posthog', 'PostHog'],
+      ['clickhouse', 'ClickHouse'],
+      ['elasticsearch', 'Elasticsearch'],
+      ['postgrest', 'PostgREST'],
+      ['oauth2-api', 'OAuth 2 API'],
     ],
   },
   {

@@ -28,9 +28,10 @@ interface State {
 
 export function configureMarkdown(md: MarkdownRenderer): void {
   const { rules } = md.renderer
-  const { text } = rules
-  if (text === undefined) throw new Error('the Markdown renderer has changed: a rule that this file wraps is missing')
+  const { text, code_inline: code } = rules
+  if (text === undefined || code === undefined) throw new Error('the Markdown renderer has changed: a rule that this file wraps is missing')
   rules.text = (...args) => escapeBraces(text(...args))
+  rules.code_inline = (...args) => escapeBraces(code(...args))
   rules.html_inline = (tokens, at) => htmlOrText(tokens[at]?.content ?? '')
   rules.html_block = (tokens, at) => htmlOrText(tokens[at]?.content ?? '')
   rules['html_of_site'] = (tokens, at) => tokens[at]?.content ?? ''
