@@ -251,6 +251,36 @@ const CASES: Record<string, (read: (value: unknown) => void) => Case> = {
     ],
   }),
 
+  loki: (read) => ({
+    ...ALL,
+    placeholders: { LOKI_USER: '1234', LOKI_PASSWORD: 'loki-token' },
+    standIn(arrival) {
+      must(arrival.headers['authorization'] === `Basic ${btoa('1234:loki-token')}`, 401, 'invalid credentials')
+      must(arrival.method === 'POST' && arrival.path === '/loki/api/v1/push', 404, '404 page not found')
+      const { streams } = jsonOf(arrival) as { streams: { stream: Record<string, string>; values: [string, string][] }[] }
+      for (const { stream, values } of streams) {
+        const labels = Object.entries(stream)
+        must(labels.length > 0, 400, 'error at least one label pair is required per stream')
+        must(
+          labels.every(([name, value]) => /^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) && isText(value)),
+          400,
+          'invalid labels',
+        )
+        for (const [time, line] of values) {
+          must(/^\d{19}$/.test(time), 400, 'unix nanoseconds as text are expected')
+          must(Math.abs(Number(time.slice(0, -6)) - Date.parse(AT)) < 60_000, 400, 'has timestamp too old')
+          must(isText(line, 256_000), 400, 'the line must be text')
+          read([stream, JSON.parse(line)])
+        }
+      }
+      return { status: 204 }
+    },
+    expected: [ORDER, FAILED, USER].map(({ type, messageId, userId, ...message }) => [
+      { service_name: 'switchyard', type },
+      'event' in message ? { event: message.event, userId, messageId, properties: message.properties } : { userId, messageId },
+    ]),
+  }),
+
   postgrest: (read) => ({
     ...ALL,
     placeholders: { POSTGREST_TOKEN: 'header.claims.signature' },

@@ -50,6 +50,7 @@ export const SECTIONS: readonly Section[] = [
       ['posthog', 'PostHog'],
       ['clickhouse', 'ClickHouse'],
       ['elasticsearch', 'Elasticsearch'],
+      ['loki', 'Grafana Loki'],
       ['postgrest', 'PostgREST'],
       ['oauth2-api', 'OAuth 2 API'],
     ],
