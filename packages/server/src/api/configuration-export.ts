@@ -13,6 +13,9 @@ export const NOUNS: Record<Kind, string> = { sources: 'source', destinations: 'd
 export interface FieldSchema {
   properties?: Record<string, FieldSchema>
   items?: FieldSchema
+  /** The alternatives of an object, each with a different `type`. */
+  oneOf?: FieldSchema[]
+  enum?: unknown[]
   default?: unknown
 }
 
@@ -26,8 +29,19 @@ export interface Installed {
 export type Entry = Record<string, unknown> & { name: string }
 export type ConfigurationFile = { version: 1 } & Record<Kind, Entry[]>
 
-export function sourceNames({ entries }: Installed): Map<string, string> {
-  return new Map(entries.sources.map(({ id, name }) => [String(id), String(name)]))
+/** The names of resources by id. A file refers to sources and to the destination for dead letters by name. */
+export type Names = Readonly<Record<'sources' | 'destinations', ReadonlyMap<string, string>>>
+
+export function namesIn({ entries }: Installed): Names {
+  const byId = (resources: readonly JsonObject[]): Map<string, string> =>
+    new Map(resources.map(({ id, name }) => [String(id), String(name)]))
+  return { sources: byId(entries.sources), destinations: byId(entries.destinations) }
+}
+
+/** Settings that contain secrets: for each secret, the field of the response that says whether it is stored. */
+export const NESTED_SECRETS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  auth: { password: 'hasPassword', token: 'hasToken', clientSecret: 'hasClientSecret' },
+  tls: { privateKey: 'hasPrivateKey' },
 }
 
 export interface ExportedConfiguration {
@@ -38,7 +52,7 @@ export interface ExportedConfiguration {
 
 /** Sorted by name, without fields that have their default value, and with references instead of secrets. */
 export function configurationOf(installed: Installed, { withKeys }: { withKeys: boolean }): ExportedConfiguration {
-  const names = sourceNames(installed)
+  const names = namesIn(installed)
   const variables = new VariableNames()
   const given: string[] = []
   const reference = (thing: string, use: string): string => {
@@ -65,11 +79,15 @@ export function configurationOf(installed: Installed, { withKeys }: { withKeys: 
 
 type Reference = (thing: string, use: string) => string
 
-function fieldOf(kind: Kind, stored: JsonObject, field: string, names: ReadonlyMap<string, string>, reference: Reference): unknown {
+function fieldOf(kind: Kind, stored: JsonObject, field: string, names: Names, reference: Reference): unknown {
   const name = String(stored['name'])
   switch (field) {
     case 'sources':
-      return namesOf(stored, names)
+    case 'deadLetter':
+      return namedField(field, stored, names)
+    case 'auth':
+    case 'tls':
+      return withReferences(field, stored[field], (use) => reference(name, use))
     case 'sharedSecret':
       return stored['hasSharedSecret'] === true ? reference(name, 'shared secret') : undefined
     case 'signingSecrets': {
@@ -102,8 +120,34 @@ function headersOf({ headers }: JsonObject, referenceTo: (header: string) => str
   return Object.fromEntries(entries.map(([header, value]) => [header, value === '' ? '' : referenceTo(header)]))
 }
 
-export function namesOf(stored: JsonObject, names: ReadonlyMap<string, string>): string[] {
-  return ((stored['sourceIds'] ?? []) as string[]).flatMap((id) => names.get(id) ?? []).sort()
+/** A field that refers to other resources, with their names instead of their ids. */
+export function namedField(field: 'sources' | 'deadLetter', stored: JsonObject, names: Names): string[] | string | null {
+  if (field === 'sources') return ((stored['sourceIds'] ?? []) as string[]).flatMap((id) => names.sources.get(id) ?? []).sort()
+  return names.destinations.get(String(stored['deadLetter'])) ?? null
+}
+
+/** `auth` or `tls` as in a response, with the fields of a request: without secrets, and without what only describes them. */
+export function withoutSecrets(field: string, value: unknown): unknown {
+  if (!isObject(value)) return value ?? null
+  const shownOnly = new Set(['subject', 'expiresAt', ...Object.values(NESTED_SECRETS[field] ?? {})])
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !shownOnly.has(name)))
+}
+
+/** Fields without a value are left out: null is their default. */
+function withReferences(field: 'auth' | 'tls', stored: unknown, referenceTo: (use: string) => string): unknown {
+  const settings = withoutSecrets(field, stored)
+  if (!isObject(stored) || !isObject(settings)) return null
+  const entry: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(settings)) {
+    if (value === null || (name === 'credentials' && value === 'basic')) continue
+    // A user name can be an API key.
+    if (name === 'username') entry[name] = value === '' ? '' : referenceTo('username')
+    else entry[name] = name === 'tokenUrl' ? urlText(value as string, (parameter) => referenceTo(`token URL ${parameter}`)) : value
+  }
+  for (const [name, stores] of Object.entries(NESTED_SECRETS[field] ?? {})) {
+    if (stored[stores] === true) entry[name] = referenceTo(name.replaceAll(/[A-Z]/g, ' $&'))
+  }
+  return entry
 }
 
 /** The keys without their creation times. */

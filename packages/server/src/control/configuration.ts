@@ -9,6 +9,7 @@ import {
   type Installed,
   KINDS,
   type Kind,
+  same,
   sameNames,
 } from '../api/configuration-export.ts'
 import {
@@ -89,6 +90,14 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl, c
     }
   }
 
+  /** The settings must be valid. */
+  function changedSecrets(destination: Destination | undefined, settings: Record<string, unknown>): string[] {
+    const given = KIND.withKeptSecrets(schemaOf('destinations')?.parse(settings, '') as Partial<Destination>, destination)
+    return KIND.secretSettings.filter(
+      (field) => Object.hasOwn(settings, field) && !same(given[field], destination?.[field] ?? (field === 'signingSecrets' ? [] : null)),
+    )
+  }
+
   /** The same data as `switchyard export` reads from the lists of the API. */
   function installed(): Installed {
     const { sources, destinations, oauthApps } = store.configuration()
@@ -124,7 +133,10 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl, c
             return problem === null ? [] : [{ kind, index, field: problem.field ?? null, code: problem.code, message: problem.message }]
           }),
           changedSecrets: entries.flatMap(({ kind, index, id, settings }) => {
-            const fields = kind === 'destinations' ? changedSecrets(destinations.get(id ?? ''), settings) : []
+            const fields =
+              kind === 'destinations' && problemOf(kind, settings, destinations.get(id ?? '')) === null
+                ? changedSecrets(destinations.get(id ?? ''), settings)
+                : []
             return fields.length === 0 ? [] : [{ kind, index, fields }]
           }),
         }
@@ -160,20 +172,33 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl, c
   ]
 }
 
-function changedSecrets(destination: Destination | undefined, settings: Record<string, unknown>): string[] {
-  return KIND.secretSettings.filter(
-    (field) =>
-      Object.hasOwn(settings, field) &&
-      JSON.stringify(settings[field]) !== JSON.stringify(destination?.[field] ?? (field === 'sharedSecret' ? null : [])),
-  )
-}
-
 const REFERENCE: JsonSchema = {
-  type: 'string',
   pattern: '^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$',
   description: 'A reference to an environment variable, such as ${NAME}; never the secret itself.',
 }
 const SOURCE_NAMES: JsonSchema = { type: 'array', items: { type: 'string' }, uniqueItems: true, description: 'The names of the sources.' }
+
+const DEAD_LETTER: JsonSchema = {
+  type: ['string', 'null'],
+  description: 'The name of the destination that gets the messages whose delivery failed or expired.',
+}
+
+/** The schema of a field, with references instead of its secrets. */
+function withReferences(schema: JsonSchema): JsonSchema {
+  const {
+    type,
+    writeOnly,
+    properties,
+    oneOf: variants,
+  } = schema as { type?: unknown; properties?: Record<string, JsonSchema>; oneOf?: JsonSchema[] } & JsonSchema
+  if (writeOnly === true)
+    return type === 'array' ? { type, items: { type: 'string', ...REFERENCE }, maxItems: schema['maxItems'] } : { type, ...REFERENCE }
+  return {
+    ...schema,
+    ...(properties && { properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, withReferences(field)])) }),
+    ...(variants && { oneOf: variants.map(withReferences) }),
+  }
+}
 
 /** The JSON Schema of the file, with names of sources instead of ids, and references instead of secrets. */
 function fileSchema(schemaOf: (kind: Kind) => Schema<unknown> | undefined): Record<string, unknown> {
@@ -183,9 +208,7 @@ function fileSchema(schemaOf: (kind: Kind) => Schema<unknown> | undefined): Reco
     const properties: Record<string, unknown> = {}
     for (const [name, field] of Object.entries(schema['properties'] as Record<string, JsonSchema>)) {
       if (name === 'sourceIds') properties['sources'] = SOURCE_NAMES
-      else if (name === 'sharedSecret') properties[name] = { ...REFERENCE, type: ['string', 'null'] }
-      else if (name === 'signingSecrets') properties[name] = { type: 'array', items: REFERENCE, maxItems: field['maxItems'] }
-      else properties[name] = field
+      else properties[name] = name === 'deadLetter' ? { ...DEAD_LETTER, default: field['default'] } : withReferences(field)
     }
     const required = ((schema['required'] as string[] | undefined) ?? []).filter((name) => Object.hasOwn(properties, name))
     return [[kind, { type: 'array', items: { type: 'object', properties, required, additionalProperties: false } }] as const]

@@ -2,7 +2,7 @@
 // the same file again changes nothing, and nothing is deleted without --prune.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type ConfigurationFile, type Installed, type Kind, NOUNS, sourceNames } from '../../api/configuration-export.ts'
+import { type ConfigurationFile, type Installed, type Kind, NOUNS, namesIn } from '../../api/configuration-export.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { readNamedFile, readText } from '../line/input.ts'
 import { PATHS, parseConfigurationFile, readInstalled } from './configuration-file.ts'
@@ -86,16 +86,50 @@ const ORDER: readonly (readonly [Change['action'], Kind])[] = [
   ['delete', 'sources'],
 ]
 
+type Ids = Record<'sources' | 'destinations', Map<string, string>>
+
+function idsByName(names: ReadonlyMap<string, string>): Map<string, string> {
+  return new Map([...names].map(([id, name]) => [name, id]))
+}
+
+/**
+ * Changes a destination after the one that gets its dead letters, and deletes it before: then the other one exists, and no step on the way
+ * has a cycle that the file does not have.
+ */
+function deadLettersFirst(changes: readonly Change[], installed: Installed): Change[] {
+  const { destinations: names } = namesIn(installed)
+  const targetOf = ({ id, action, settings }: Change): unknown => {
+    if (action !== 'delete') return settings['deadLetter']
+    return names.get(String(installed.entries.destinations.find((entry) => entry['id'] === id)?.['deadLetter']))
+  }
+  const ordered: Change[] = []
+  const add = (change: Change): void => {
+    if (ordered.includes(change) || pending.has(change)) return
+    pending.add(change)
+    const target = changes.find(({ name }) => name === targetOf(change))
+    if (target !== undefined) add(target)
+    if (change.action === 'delete') ordered.unshift(change)
+    else ordered.push(change)
+  }
+  const pending = new Set<Change>()
+  for (const change of changes) add(change)
+  return ordered
+}
+
 async function applyChanges(call: Call, plan: Plan, installed: Installed): Promise<ExitCode> {
-  const sourceIds = new Map([...sourceNames(installed)].map(([id, name]) => [name, id]))
-  const ordered = ORDER.flatMap(([action, kind]) => plan.changes.filter((change) => change.action === action && change.kind === kind))
+  const names = namesIn(installed)
+  const ids: Ids = { sources: idsByName(names.sources), destinations: idsByName(names.destinations) }
+  const ordered = ORDER.flatMap(([action, kind]) => {
+    const changes = plan.changes.filter((change) => change.action === action && change.kind === kind)
+    return kind === 'destinations' ? deadLettersFirst(changes, installed) : changes
+  })
   const done: Change[] = []
   try {
     for (const change of ordered) {
       if (call.signal.aborted) throw new CommandProblem('Interrupted.', EXIT.interrupted)
       const read = installed.entries[change.kind].find(({ id }) => id === change.id)
-      const answer = await applyChange(call, change, sourceIds, read)
-      if (change.kind === 'sources' && change.action === 'create') sourceIds.set(change.name, String(answer?.['id']))
+      const answer = await applyChange(call, change, ids, read)
+      if (change.kind !== 'oauthApps' && change.action === 'create') ids[change.kind].set(change.name, String(answer?.['id']))
       done.push(change)
     }
   } catch (error) {
@@ -126,13 +160,14 @@ async function applyChanges(call: Call, plan: Plan, installed: Installed): Promi
 async function applyChange(
   { api }: Call,
   { action, kind, id, settings }: Change,
-  sourceIds: ReadonlyMap<string, string>,
+  ids: Ids,
   read: JsonObject | undefined,
 ): Promise<JsonObject | undefined> {
   const path = `${PATHS[kind]}${id === null ? '' : `/${encodeURIComponent(id)}`}`
   if (action === 'delete') return await api.delete(path, {}, read)
   const { sources, ...body } = settings
-  if (Array.isArray(sources)) body['sourceIds'] = sources.map((name) => sourceIds.get(String(name)))
+  if (Array.isArray(sources)) body['sourceIds'] = sources.map((name) => ids.sources.get(String(name)))
+  if (typeof body['deadLetter'] === 'string') body['deadLetter'] = ids.destinations.get(body['deadLetter'])
   return action === 'create' ? await api.post(path, body, { uniqueName: true }) : await api.patch(path, body, read)
 }
 

@@ -69,9 +69,11 @@ function withoutAlias({ retryWindowMs, ...entry }: Entry): Entry {
 /** Fills in the default of every field that is missing, also in nested objects. */
 export function withDefaults(value: unknown, schema: FieldSchema): unknown {
   if (value === undefined) return structuredClone(schema.default)
-  if (!isObject(value) || schema.properties === undefined) return value
+  if (!isObject(value)) return value
+  const { properties } = schema.oneOf?.find((variant) => variant.properties?.['type']?.enum?.includes(value['type'])) ?? schema
+  if (properties === undefined) return value
   const filled: Record<string, unknown> = { ...value }
-  for (const [name, field] of Object.entries(schema.properties)) {
+  for (const [name, field] of Object.entries(properties)) {
     const inner = withDefaults(Object.hasOwn(value, name) ? value[name] : undefined, field)
     if (inner !== undefined) filled[name] = inner
   }

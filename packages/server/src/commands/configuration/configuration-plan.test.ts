@@ -261,3 +261,124 @@ test('an invalid file is rejected: wrong version, unknown keys, entries without 
   Object.assign(odd.sources[0] as object, { colour: 'red' })
   assert.match(planChanges(odd, installed(), {}, false).problems.join(), /unknown field colour/)
 })
+
+const AUTH_SCHEMA = {
+  auth: {
+    default: null,
+    oneOf: [
+      { properties: { type: { enum: ['basic'] }, username: {}, password: {} } },
+      {
+        properties: {
+          type: { enum: ['oauth2'] },
+          tokenUrl: {},
+          clientId: {},
+          clientSecret: {},
+          scope: { default: null },
+          audience: { default: null },
+          credentials: { default: 'basic' },
+        },
+      },
+    ],
+  },
+  tls: { default: null, properties: { certificate: { default: null }, privateKey: {}, ca: { default: null } } },
+  deadLetter: { default: null },
+}
+
+function withSettings(...destinations: Record<string, unknown>[]): Installed {
+  const entries = destinations.map((settings, index) => Object.assign({}, DESTINATION, { id: `dst_${index + 1}`, headers: {} }, settings))
+  return {
+    schema: { ...schema, destinations: { ...schema.destinations, ...AUTH_SCHEMA } },
+    entries: { sources: [SOURCE], destinations: entries, oauthApps: [] },
+  }
+}
+
+test('credentials in auth and tls are exported as references, kept if the variable is not set, and never shown', () => {
+  const oauth = {
+    type: 'oauth2',
+    tokenUrl: 'https://id.example/token?tenant=hidden',
+    clientId: 'me',
+    scope: null,
+    audience: 'a',
+    credentials: 'basic',
+  }
+  const tls = { certificate: 'PEM\n', subject: 'CN=me', expiresAt: '2027-01-01T00:00:00.000Z', hasPrivateKey: true, ca: null }
+  const now = withSettings(
+    { name: 'A', auth: { type: 'basic', username: 'hidden', hasPassword: true }, tls: null, deadLetter: null },
+    { name: 'B', auth: { ...oauth, hasClientSecret: true }, tls, deadLetter: null },
+  )
+  const { file, variables } = configurationOf(now, { withKeys: true })
+  assert.deepEqual(file.destinations[0]?.['auth'], { type: 'basic', username: '${A_USERNAME}', password: '${A_PASSWORD}' })
+  assert.deepEqual(file.destinations[1]?.['auth'], {
+    type: 'oauth2',
+    tokenUrl: 'https://id.example/token?tenant=${B_TOKEN_URL_TENANT}',
+    clientId: 'me',
+    audience: 'a',
+    clientSecret: '${B_CLIENT_SECRET}',
+  })
+  assert.deepEqual(file.destinations[1]?.['tls'], { certificate: 'PEM\n', privateKey: '${B_PRIVATE_KEY}' })
+  assert.ok(
+    ['A_USERNAME', 'A_PASSWORD', 'B_CLIENT_SECRET', 'B_TOKEN_URL_TENANT', 'B_PRIVATE_KEY'].every((name) => variables.includes(name)),
+  )
+
+  const kept = planChanges(file, now, {}, true)
+  assert.deepEqual([kept.changes, kept.problems], [[], []])
+  assert.ok(
+    kept.remarks.includes('destination B: auth.clientSecret stays unchanged, because the environment variable B_CLIENT_SECRET is not set.'),
+  )
+  assert.deepEqual(kept.wanted.destinations[0]?.settings['auth'], { type: 'basic', username: 'hidden' })
+
+  const env = { A_PASSWORD: 'new-hidden', B_PRIVATE_KEY: 'key-hidden' }
+  const set = planChanges(file, now, env, true)
+  assert.equal(set.changes.length, 0, 'only the service can tell whether they differ')
+  addChangedSecrets(set, file, [{ kind: 'destinations', index: 0, fields: ['auth'] }])
+  assert.deepEqual(set.changes[0]?.settings, { auth: { type: 'basic', username: 'hidden', password: 'new-hidden' } })
+  assert.doesNotMatch(JSON.stringify(set.changes[0]?.fields), /hidden/)
+
+  file.destinations[0] = {
+    ...file.destinations[0],
+    name: 'A',
+    auth: { type: 'basic', username: 'other-hidden', password: 'secret in the file' },
+  }
+  const wrong = planChanges(file, now, {}, true)
+  assert.deepEqual(wrong.problems, ['destination A: auth.password must be a reference such as ${NAME}. The file must not contain secrets.'])
+  assert.doesNotMatch(JSON.stringify(wrong.changes[0]?.fields), /hidden|secret/)
+  const fresh = planChanges(exportedFrom(now), withSettings(), {}, true)
+  assert.ok(
+    fresh.problems.some((problem) => problem.startsWith('destination A: auth.password: the environment variable A_PASSWORD is not set')),
+  )
+})
+
+function exportedFrom(now: Installed): ConfigurationFile {
+  return structuredClone(configurationOf(now, { withKeys: true }).file)
+}
+
+test('the destination for dead letters is given by its name, must exist, and must not lead back', () => {
+  const classic = { auth: null, tls: null, deadLetter: null }
+  const now = withSettings({ ...classic, name: 'A', deadLetter: 'dst_2' }, { ...classic, name: 'B' })
+  const file = exportedFrom(now)
+  assert.deepEqual(
+    file.destinations.map(({ deadLetter }) => deadLetter),
+    ['B', undefined],
+  )
+  assert.deepEqual([planChanges(file, now, {}, true).changes, planChanges(file, now, {}, true).problems], [[], []])
+  const set = (name: string, deadLetter: string | null): void => {
+    const at = file.destinations.findIndex((entry) => entry.name === name)
+    file.destinations[at] = { ...file.destinations[at], name, deadLetter }
+  }
+  set('A', null)
+  const removed = planChanges(file, now, {}, true).changes
+  assert.deepEqual(
+    [removed[0]?.settings, removed[0]?.fields],
+    [{ deadLetter: null }, [{ field: 'deadLetter', before: '"B"', after: 'null' }]],
+  )
+  set('A', 'C')
+  assert.deepEqual(planChanges(file, now, {}, true).problems, [
+    'destination A: there is no destination C, neither in the file nor in the installation.',
+  ])
+  set('A', 'B')
+  set('B', 'A')
+  assert.deepEqual(planChanges(file, now, {}, true).problems, [
+    'destination A: its dead letters would come back to it, over deadLetter B → A.',
+    'destination B: its dead letters would come back to it, over deadLetter A → B.',
+  ])
+})

@@ -10,14 +10,17 @@ import {
   KINDS,
   type Kind,
   keysOf,
+  type Names,
   NOUNS,
-  namesOf,
+  namedField,
+  namesIn,
   same,
-  sourceNames,
   urlText,
+  withoutSecrets,
 } from '../../api/configuration-export.ts'
-import { type Environment, onlyReference, resolve, valueOf } from '../../api/environment-references.ts'
+import { type Environment, resolve } from '../../api/environment-references.ts'
 import { SECRETS, withDefaults } from './configuration-file.ts'
+import { hasSecret, publicSettings, secretOf, withNestedSecrets } from './secret-references.ts'
 
 export interface Change {
   action: 'create' | 'update' | 'delete'
@@ -46,8 +49,9 @@ const HIDDEN = '•••'
 
 export function planChanges(file: ConfigurationFile, installed: Installed, env: Environment, prune: boolean): Plan {
   const plan: Plan = { changes: [], unmanaged: [], problems: [], remarks: [], wanted: { sources: [], destinations: [], oauthApps: [] } }
-  const names = sourceNames(installed)
-  const known = new Set([...file.sources.map(({ name }) => name), ...(prune ? [] : names.values())])
+  const names = namesIn(installed)
+  const known = (kind: keyof Names): Set<string> => new Set([...file[kind].map(({ name }) => name), ...(prune ? [] : names[kind].values())])
+  const about = { installed, names, known: { sources: known('sources'), destinations: known('destinations') }, env, plan }
   for (const kind of KINDS) {
     const inFile = new Set(file[kind].map(({ name }) => name))
     for (const entry of file[kind]) {
@@ -58,7 +62,7 @@ export function planChanges(file: ConfigurationFile, installed: Installed, env: 
         )
         continue
       }
-      const change = changeOf({ kind, entry, stored: found[0], installed, names, known, env, plan })
+      const change = changeOf({ ...about, kind, entry, stored: found[0] })
       if (change !== null) plan.changes.push(change)
     }
     for (const { id, name } of installed.entries[kind]) {
@@ -67,7 +71,7 @@ export function planChanges(file: ConfigurationFile, installed: Installed, env: 
       else plan.unmanaged.push({ kind, name: String(name), id: String(id) })
     }
   }
-  plan.problems.push(...writeKeyConflicts(file, installed, prune))
+  plan.problems.push(...writeKeyConflicts(file, installed, prune), ...deadLetterCycles(file))
   return plan
 }
 
@@ -76,8 +80,9 @@ interface About {
   entry: Entry
   stored: JsonObject | undefined
   installed: Installed
-  names: ReadonlyMap<string, string>
-  known: ReadonlySet<string>
+  names: Names
+  /** The names that the file may refer to. */
+  known: Readonly<Record<keyof Names, ReadonlySet<string>>>
   env: Environment
   plan: Plan
 }
@@ -107,19 +112,23 @@ function changeOf(about: About): Change | null {
     }
     // Without writeKeys in the file, the installed keys stay, and a new source generates its own.
     if (field === 'writeKeys' && given === undefined) continue
-    const value = resolved(field, withDefaults(given, fieldSchema), stored, env, problem)
-    if (value === undefined) continue
+    const text = resolved(field, withDefaults(given, fieldSchema), stored, env, problem)
+    if (text === undefined) continue
+    const value = withNestedSecrets(field, text, stored, env, { problem, remark: (sentence) => plan.remarks.push(`${where}: ${sentence}`) })
+    const missing = (noun: string, name: unknown): void =>
+      problem(`there is no ${noun} ${String(name)}, neither in the file nor in the installation.`)
     if (field === 'sources') {
       if (!Array.isArray(value)) problem('sources must be a list of names.')
-      else
-        for (const name of value)
-          if (!known.has(String(name))) problem(`there is no source ${String(name)}, neither in the file nor in the installation.`)
+      else for (const name of value) if (!known.sources.has(String(name))) missing('source', name)
+    } else if (field === 'deadLetter') {
+      if (typeof value === 'string' ? !known.destinations.has(value) : value !== null) missing('destination', value)
     } else wanted[field] = value
     const before = stored === undefined ? undefined : storedValue(field, stored, names)
-    const after = field === 'keys' ? withIds(value, before) : field === 'sources' && Array.isArray(value) ? value.map(String).sort() : value
-    if (field === 'keys') wanted[field] = after
+    const sent = field === 'keys' ? withIds(value, before) : field === 'sources' && Array.isArray(value) ? value.map(String).sort() : value
+    if (field === 'keys') wanted[field] = sent
+    const after = publicSettings(field, sent)
     if (stored !== undefined && same(before, after)) continue
-    settings[field] = after
+    settings[field] = sent
     if (stored !== undefined || (field !== 'name' && !same(after, fieldSchema.default))) fields.push(shownChange(field, before, after))
   }
   plan.wanted[kind].push({ id: stored === undefined ? null : String(stored['id']), settings: wanted })
@@ -151,34 +160,10 @@ export function addChangedSecrets(
     }
     for (const field of fields) {
       change.settings[field] = wanted.settings[field]
+      if (change.fields.some((shown) => shown.field === field)) continue
       change.fields.push({ field, before: HIDDEN, after: `${HIDDEN} (changed)` })
     }
   }
-}
-
-type Secret = { value: unknown } | { unset: string[] } | { problem: string }
-
-function secretOf(field: string, given: unknown, env: Environment): Secret {
-  if (given === undefined) return { value: undefined }
-  const problem = `${field} must be ${field === 'sharedSecret' ? 'a reference' : 'a list of references'} such as \${NAME}. The file must not contain secrets.`
-  if (field === 'sharedSecret') {
-    if (given === null) return { value: null }
-    const name = onlyReference(given)
-    if (name === undefined) return { problem }
-    const value = valueOf(name, env)
-    return value === undefined ? { unset: [name] } : { value }
-  }
-  if (!Array.isArray(given)) return { problem }
-  const references = given.map(onlyReference)
-  if (references.includes(undefined)) return { problem }
-  const unset = (references as string[]).filter((name) => valueOf(name, env) === undefined)
-  if (unset.length > 0 && unset.length < references.length)
-    return { problem: `${field}: set either all of the environment variables or none. Not set: ${unset.join(', ')}.` }
-  return unset.length > 0 ? { unset } : { value: (references as string[]).map((name) => valueOf(name, env)) }
-}
-
-function hasSecret(stored: JsonObject, field: string): boolean {
-  return field === 'sharedSecret' ? stored['hasSharedSecret'] === true : Number(stored['signingSecretCount'] ?? 0) > 0
 }
 
 /** Replaces references by the values of environment variables. */
@@ -215,11 +200,20 @@ function resolved(
     const kept = isObject(stored?.['request']) ? stored['request']['headers'] : undefined
     return { ...value, headers: headers(value['headers'], 'request.headers', (kept ?? {}) as Record<string, string>) }
   }
+  if (field === 'auth' && isObject(value)) {
+    const kept = isObject(stored?.['auth']) ? stored['auth'] : {}
+    const own = (name: string): object =>
+      typeof value[name] === 'string'
+        ? { [name]: text(value[name], `auth.${name}`, typeof kept[name] === 'string' ? [kept[name]] : []) }
+        : {}
+    return { ...value, ...own('username'), ...own('tokenUrl') }
+  }
   return value
 }
 
-function storedValue(field: string, stored: JsonObject, names: ReadonlyMap<string, string>): unknown {
-  if (field === 'sources') return namesOf(stored, names)
+function storedValue(field: string, stored: JsonObject, names: Names): unknown {
+  if (field === 'sources' || field === 'deadLetter') return namedField(field, stored, names)
+  if (field === 'auth' || field === 'tls') return withoutSecrets(field, stored[field])
   return field === 'keys' ? keysOf(stored) : stored[field]
 }
 
@@ -260,6 +254,22 @@ function writeKeyConflicts(file: ConfigurationFile, { entries }: Installed, prun
   return problems
 }
 
+/** Finds destinations whose dead letters come back to them, which is not allowed. */
+function deadLetterCycles({ destinations }: ConfigurationFile): string[] {
+  const next = new Map(destinations.map(({ name, deadLetter }) => [name, deadLetter]))
+  return destinations.flatMap(({ name }) => {
+    const seen = new Set<unknown>()
+    let at: unknown = next.get(name)
+    while (typeof at === 'string' && at !== name && !seen.has(at)) {
+      seen.add(at)
+      at = next.get(at)
+    }
+    return at === name
+      ? [`destination ${name}: its dead letters would come back to it, over deadLetter ${[...seen, name].join(' → ')}.`]
+      : []
+  })
+}
+
 function shownChange(field: string, before: unknown, after: unknown): Change['fields'][number] {
   const [left, right] = [shown(field, before), shown(field, after)]
   return { field, before: left, after: left === right ? `${right} (changed)` : right }
@@ -272,6 +282,14 @@ function shown(field: string, value: unknown): string | null {
   if (field === 'headers' && isObject(value)) return JSON.stringify(hiddenValues(value))
   if (field === 'request' && isObject(value) && isObject(value['headers']))
     return JSON.stringify({ ...value, headers: hiddenValues(value['headers']) })
+  if (field === 'auth' && isObject(value)) {
+    const { username, tokenUrl, ...rest } = value
+    return JSON.stringify({
+      ...rest,
+      ...(username === undefined ? {} : { username: HIDDEN }),
+      ...(typeof tokenUrl === 'string' ? { tokenUrl: urlText(tokenUrl, () => HIDDEN) } : {}),
+    })
+  }
   return JSON.stringify(value)
 }
 

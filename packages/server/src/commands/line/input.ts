@@ -26,6 +26,32 @@ export async function readJsonObject(what: string, given: string): Promise<JsonO
   return value
 }
 
+/** Reads a file with an object in JSON or YAML, or stdin if the path is `-`. */
+export async function readObjectFile(what: string, path: string): Promise<JsonObject> {
+  const text = await readFileText(what, path)
+  const { parse } = await import('yaml')
+  let value: unknown
+  try {
+    // JSON is also YAML. Aliases are limited, so that a small file cannot expand to a large value.
+    value = parse(text, { maxAliasCount: 100 })
+  } catch (cause) {
+    throw new CommandProblem(`${what}: ${path} is not valid JSON or YAML: ${(cause as Error).message.split('\n')[0]}`, EXIT.usage, {
+      cause,
+    })
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new CommandProblem(`${what}: ${path} must contain an object.`, EXIT.usage)
+  return value
+}
+
+/** Returns the value of an environment variable for `env:NAME`, and any other text as it is. */
+export function readEnvironment(what: string, given: string, env: Environment): string {
+  const [, variable] = /^env:(\w+)$/.exec(given) ?? []
+  const read = variable === undefined ? given : env[variable]
+  if (read === undefined) throw new CommandProblem(`${what}: the environment variable ${variable} is not set.`, EXIT.usage)
+  return read
+}
+
 /** Reads a secret from `-` (stdin), `@FILE` or `env:NAME`. */
 export async function readSecret(what: string, given: string, env: Environment): Promise<string> {
   let secret: string | undefined
@@ -41,6 +67,11 @@ export async function readSecret(what: string, given: string, env: Environment):
     )
   if (secret === '') throw new CommandProblem(`${what} is empty.`, EXIT.usage)
   return secret
+}
+
+/** Reads a file, or stdin if the path is `-`. */
+export async function readFileText(what: string, path: string): Promise<string> {
+  return path === '-' ? await readStdin() : readNamedFile(what, path)
 }
 
 export function readNamedFile(what: string, path: string): string {

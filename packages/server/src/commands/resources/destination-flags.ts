@@ -2,13 +2,20 @@
 // the command line is handled here: durations, secrets read from elsewhere, and lists that keep the entries that are not given.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
-import { readSecret, readText } from '../line/input.ts'
-import { idsOf } from '../line/references.ts'
+import { type Argument, type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { readEnvironment, readFileText, readObjectFile, readSecret, readText } from '../line/input.ts'
+import { at, idOf, idsOf } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
+import { AUTH_FLAGS, authOf, tlsOf } from './auth-flags.ts'
 
 const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
 const SECRET_PLACES = '- for stdin, @FILE or env:NAME'
+
+export const DESTINATION_ARGUMENT: Argument = { name: 'DESTINATION', sentence: "The destination's id or name." }
+
+export async function destinationPath({ api, arguments: [reference = ''] }: Call): Promise<string> {
+  return at`/api/destinations/${await idOf(api, 'destination', reference)}`
+}
 
 export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   source: {
@@ -35,6 +42,23 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   'batch-linger': { placeholder: 'DURATION', sentence: 'How long to wait for more messages before sending a batch that is not full.' },
   timeout: { placeholder: 'DURATION', sentence: 'The timeout of one attempt, at most 5s.' },
   'retry-window': { placeholder: 'DURATION', sentence: 'How long to retry a delivery: 1s to 14d, by default 4h.' },
+  'retry-initial': { placeholder: 'DURATION', sentence: 'The longest wait after the first attempt: 100ms to 1h.' },
+  'retry-max': { placeholder: 'DURATION', sentence: 'The longest wait between two attempts, at most 24h.' },
+  'retry-factor': { placeholder: 'NUMBER', sentence: 'How many times as long each wait is as the one before: 1 to 10.' },
+  'retry-status': {
+    placeholder: 'STATUS',
+    sentence: 'An HTTP status to retry although it usually is not. Replaces all current ones; none removes them.',
+    many: true,
+  },
+  'fail-status': {
+    placeholder: 'STATUS',
+    sentence: 'An HTTP status not to retry although it usually is. Replaces all current ones; none removes them.',
+    many: true,
+  },
+  'dead-letter': {
+    placeholder: 'DESTINATION',
+    sentence: 'The destination, by id or name, that gets the messages whose delivery here failed or expired. Use none to remove it.',
+  },
   'max-in-flight': { placeholder: 'NUMBER', sentence: 'The maximum number of concurrent requests.' },
   historical: { placeholder: 'BOOLEAN', sentence: 'Whether to send messages older than 24 h.', values: ['true', 'false'] },
   'allow-type': { placeholder: 'TYPE', sentence: 'Send only messages of this type.', many: true, values: TYPES },
@@ -45,11 +69,29 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
     placeholder: 'EXPRESSION',
     sentence: 'Send only messages that match this expression. - reads it from stdin and @FILE from a file. Use none to remove it.',
   },
+  'request-file': {
+    placeholder: 'FILE',
+    sentence:
+      'How a message becomes an HTTP request: a file, in JSON or YAML, with method, path, headers, body and format. - reads stdin. Use none for the classic webhook.',
+  },
+  'transformation-file': {
+    placeholder: 'FILE',
+    sentence: 'JavaScript that changes or drops each message before it is sent. - reads stdin. Use none to remove it.',
+  },
+  'transformation-timeout': { placeholder: 'DURATION', sentence: 'How long the JavaScript may run for one message, at most 1s.' },
+  'transformation-memory': { placeholder: 'MEGABYTES', sentence: 'How much memory the JavaScript may use, at most 64.' },
+  ...AUTH_FLAGS,
 }
 
 /** Builds the request body from the flags. `before` is the current destination, whose other headers and lists are kept. */
 export async function destinationBody(call: Call, before?: JsonObject): Promise<Record<string, unknown>> {
   const { api, flags } = call
+  if (
+    Object.keys(DESTINATION_FLAGS)
+      .flatMap(flags)
+      .filter((where) => where === '-').length > 1
+  )
+    throw new CommandProblem('Only one of the flags can read stdin.', EXIT.usage)
   const body: Record<string, unknown> = {}
   const set = (name: string, flag: string, read: (flag: string, text: string) => unknown): void => {
     const text = call.flag(flag)
@@ -57,11 +99,14 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
   }
   if (flags('source').length > 0) body['sourceIds'] = await idsOf(api, 'source', flags('source'))
   set('timeoutMs', 'timeout', parseDuration)
-  set('retryWindowMs', 'retry-window', parseDuration)
   set('maxInFlight', 'max-in-flight', parseCount)
   set('historical', 'historical', (_flag, text) => text === 'true')
   const subscribe = call.flag('subscribe')
   if (subscribe !== undefined) body['subscribe'] = subscribe === 'none' ? null : (await readText('--subscribe', subscribe)).trim()
+  const deadLetter = call.flag('dead-letter')
+  if (deadLetter !== undefined) body['deadLetter'] = deadLetter === 'none' ? null : await idOf(api, 'destination', deadLetter)
+  const retry = retryOf(call)
+  if (Object.keys(retry).length > 0) body['retry'] = retry
   const batch = {
     ...numbered(call, 'size', 'batch-size', parseCount),
     ...numbered(call, 'bytes', 'batch-bytes', parseCount),
@@ -69,7 +114,46 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
   }
   if (Object.keys(batch).length > 0) body['batch'] = batch
   Object.assign(body, headersOf(call, before), filterOf(call, before), await secretsOf(call))
+  Object.assign(body, await requestOf(call), await transformationOf(call, before), await authOf(call, before), tlsOf(call, before))
   return body
+}
+
+function retryOf(call: Call): Record<string, unknown> {
+  const factor = call.flag('retry-factor')
+  const statuses = (name: string, flag: string): Record<string, number[]> => {
+    const given = call.flags(flag)
+    return given.length === 0 ? {} : { [name]: given.filter((text) => text !== 'none').map((text) => parseCount(flag, text)) }
+  }
+  return {
+    ...numbered(call, 'windowMs', 'retry-window', parseDuration),
+    ...numbered(call, 'initialMs', 'retry-initial', parseDuration),
+    ...numbered(call, 'maxMs', 'retry-max', parseDuration),
+    ...(factor === undefined ? {} : { factor: Number(factor) }),
+    ...statuses('retryStatuses', 'retry-status'),
+    ...statuses('failStatuses', 'fail-status'),
+  }
+}
+
+async function requestOf({ flag }: Call): Promise<{ request?: JsonObject | null }> {
+  const path = flag('request-file')
+  if (path === undefined) return {}
+  return { request: path === 'none' ? null : await readObjectFile('--request-file', path) }
+}
+
+/** The service replaces `transformation` as a whole, so what is not given is taken from the current one. */
+async function transformationOf(call: Call, before: JsonObject | undefined): Promise<{ transformation?: JsonObject | null }> {
+  const path = call.flag('transformation-file')
+  const limits = {
+    ...numbered(call, 'timeoutMs', 'transformation-timeout', parseDuration),
+    ...numbered(call, 'memoryMb', 'transformation-memory', parseCount),
+  }
+  if (path === undefined && Object.keys(limits).length === 0) return {}
+  if (path === 'none') return { transformation: null }
+  const old = before?.['transformation'] as JsonObject | null | undefined
+  if (path === undefined && old == null)
+    throw new CommandProblem('There is no JavaScript yet: give --transformation-file as well.', EXIT.usage)
+  const code = path === undefined ? {} : { code: await readFileText('--transformation-file', path) }
+  return { transformation: { ...old, ...code, ...limits } }
 }
 
 function numbered(call: Call, name: string, flag: string, read: (flag: string, text: string) => number): Record<string, number> {
@@ -83,10 +167,7 @@ function headersOf({ flags, env }: Call, before: JsonObject | undefined): { head
   const named = given.map((text): [string, string] => {
     const [, name, value = ''] = /^([^:]+):(.*)$/s.exec(text) ?? []
     if (name === undefined) throw new CommandProblem('--header must have the form NAME:VALUE, such as X-Team:data.', EXIT.usage)
-    const [, variable] = /^env:(\w+)$/.exec(value.trim()) ?? []
-    const read = variable === undefined ? value.trim() : env[variable]
-    if (read === undefined) throw new CommandProblem(`--header ${name}: the environment variable ${variable} is not set.`, EXIT.usage)
-    return [name.trim(), read]
+    return [name.trim(), readEnvironment(`--header ${name}`, value.trim(), env)]
   })
   const replaced = new Set([...removed, ...named.map(([name]) => name.toLowerCase())])
   const kept = Object.entries((before?.['headers'] ?? {}) as Record<string, string>).filter(([name]) => !replaced.has(name.toLowerCase()))
@@ -115,8 +196,6 @@ function filterOf({ flags, has }: Call, before: JsonObject | undefined): { filte
 async function secretsOf({ flag, flags, env }: Call): Promise<{ sharedSecret?: string | null; signingSecrets?: string[] }> {
   const shared = flag('shared-secret')
   const signing = flags('signing-secret')
-  if ([shared, ...signing].filter((where) => where === '-').length > 1)
-    throw new CommandProblem('Only one secret can be read from stdin.', EXIT.usage)
   const secrets: { sharedSecret?: string | null; signingSecrets?: string[] } = {}
   if (shared !== undefined) secrets.sharedSecret = shared === 'none' ? null : await readSecret('--shared-secret', shared, env)
   if (signing.length > 0) {

@@ -2,13 +2,13 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { showAttempt } from '../history/message-timeline.ts'
-import { type Argument, type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { type Column, cell, showAll, showFacts, state, time } from '../line/listing.ts'
 import { at, idOf } from '../line/references.ts'
 import { formatDuration } from '../line/times.ts'
-import { DESTINATION_FLAGS, destinationBody } from './destination-flags.ts'
+import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath } from './destination-flags.ts'
+import { VERSION_COMMANDS } from './destination-versions.ts'
 
-const DESTINATION: Argument = { name: 'DESTINATION', sentence: "The destination's id or name." }
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
   ['name', ({ name }) => name],
@@ -38,9 +38,9 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   {
     name: 'destinations show',
     summary: 'Show a destination with all its settings (but not its secrets)',
-    arguments: [DESTINATION],
+    arguments: [DESTINATION_ARGUMENT],
     async run(call) {
-      show(call, await call.api.get(await pathOf(call)))
+      show(call, await call.api.get(await destinationPath(call)))
       return EXIT.ok
     },
   },
@@ -86,7 +86,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     summary: 'Change the given settings of a destination',
     details:
       'Settings that are not given stay unchanged. --header adds or replaces one header and keeps the others. Each filter flag replaces its own list and keeps the other lists.',
-    arguments: [DESTINATION],
+    arguments: [DESTINATION_ARGUMENT],
     flags: {
       name: { placeholder: 'NAME', sentence: 'The new name.' },
       webhook: { placeholder: 'URL', sentence: 'A URL to send messages to. Replaces all current URLs.', many: true },
@@ -100,7 +100,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       'pass show hook | switchyard destinations update orders --shared-secret -',
     ],
     async run(call) {
-      const path = await pathOf(call)
+      const path = await destinationPath(call)
       const read = await call.api.get(path)
       const body = await destinationBody(call, read)
       const [name, urls] = [call.flag('name'), call.flags('webhook')]
@@ -111,8 +111,8 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
           'Nothing to change: give at least one setting. Run `switchyard destinations update --help` for a list.',
           EXIT.usage,
         )
-      // Headers and the filter are replaced as a whole, merged with what was read, so the request must fail if they have changed since.
-      const isMerged = body['headers'] !== undefined || body['filter'] !== undefined
+      // These are replaced as a whole, merged with what was read, so the request must fail if they have changed since.
+      const isMerged = ['headers', 'filter', 'transformation', 'auth', 'tls'].some((field) => body[field] != null)
       show(call, await call.api.patch(path, body, isMerged ? read : undefined))
       return EXIT.ok
     },
@@ -120,32 +120,32 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   {
     name: 'destinations pause',
     summary: 'Stop sending to a destination, and keep new messages for it',
-    arguments: [DESTINATION],
+    arguments: [DESTINATION_ARGUMENT],
     run: (call) => change(call, { paused: true }, 'paused'),
   },
   {
     name: 'destinations resume',
     summary: 'Resume sending to a paused destination, beginning with the messages kept for it',
-    arguments: [DESTINATION],
+    arguments: [DESTINATION_ARGUMENT],
     run: (call) => change(call, { paused: false }, 'resumed'),
   },
   {
     name: 'destinations enable',
     summary: 'Enable a disabled destination, and send its pending deliveries',
-    arguments: [DESTINATION],
+    arguments: [DESTINATION_ARGUMENT],
     run: (call) => change(call, { enabled: true }, 'enabled'),
   },
   {
     name: 'destinations disable',
     summary: 'Disable a destination: it gets no new messages, and its pending deliveries are held',
     details: 'Messages that arrive while it is disabled are never sent to it. To keep them, use `switchyard destinations pause` instead.',
-    arguments: [DESTINATION],
+    arguments: [DESTINATION_ARGUMENT],
     run: (call) => change(call, { enabled: false }, 'disabled'),
   },
   {
     name: 'destinations delete',
     summary: 'Delete a destination and cancel its pending deliveries',
-    arguments: [DESTINATION],
+    arguments: [DESTINATION_ARGUMENT],
     async run(call) {
       const id = await idOf(call.api, 'destination', call.arguments[0] as string)
       await call.api.delete(at`/api/destinations/${id}`)
@@ -157,12 +157,12 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   {
     name: 'destinations test',
     summary: 'Send a sample message now and show the result (exit code 1 if it failed)',
-    arguments: [DESTINATION],
+    arguments: [DESTINATION_ARGUMENT],
     flags: { type: { placeholder: 'TYPE', sentence: 'The type of the sample message.', usual: 'track', values: SAMPLE_TYPES } },
     examples: ["switchyard destinations test 'my webhook'"],
     async run(call) {
       const type = call.flag('type')
-      const answer = await call.api.post(`${await pathOf(call)}/test`, type === undefined ? {} : { type })
+      const answer = await call.api.post(`${await destinationPath(call)}/test`, type === undefined ? {} : { type })
       const isSuccess = answer['success'] === true
       if (call.json) call.out.json(answer)
       else {
@@ -172,22 +172,19 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       return isSuccess ? EXIT.ok : EXIT.failed
     },
   },
+  ...VERSION_COMMANDS,
   {
     name: 'destinations health',
     summary: 'Show the circuit breaker, backlog, success rate and latency of a destination',
-    arguments: [DESTINATION],
+    arguments: [DESTINATION_ARGUMENT],
     async run(call) {
-      const health = await call.api.get(`${await pathOf(call)}/health`)
+      const health = await call.api.get(`${await destinationPath(call)}/health`)
       if (call.json) call.out.json(health)
       else showHealth(call, health)
       return EXIT.ok
     },
   },
 ]
-
-async function pathOf({ api, arguments: [reference = ''] }: Call): Promise<string> {
-  return at`/api/destinations/${await idOf(api, 'destination', reference)}`
-}
 
 async function onlySource({ api }: Call): Promise<string> {
   const ids: string[] = []
@@ -202,7 +199,7 @@ async function onlySource({ api }: Call): Promise<string> {
 }
 
 async function change(call: Call, to: { enabled: boolean } | { paused: boolean }, done: string): Promise<typeof EXIT.ok> {
-  const destination = await call.api.patch(await pathOf(call), to)
+  const destination = await call.api.patch(await destinationPath(call), to)
   if (call.json) call.out.json(destination)
   else
     call.out.line(
@@ -222,9 +219,8 @@ function stillInactive({ id, enabled, paused }: JsonObject): string {
 
 function show({ json, out }: Call, destination: JsonObject): void {
   if (json) return out.json(destination)
-  const { id, name, enabled, paused, sourceIds, urls, headers, hasSharedSecret, signingSecretCount, batch, filter, subscribe, createdAt } =
-    destination
-  const { timeoutMs, retryWindowMs, maxInFlight, historical } = destination
+  const { id, name, enabled, paused, sourceIds, urls, headers, hasSharedSecret, signingSecretCount, batch, filter, createdAt } = destination
+  const { timeoutMs, maxInFlight, historical, subscribe } = destination
   const { size, bytes, lingerMs } = batch as { size: number; bytes: number; lingerMs: number }
   showFacts(out, [
     ['id', id],
@@ -238,13 +234,39 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ['signing secrets', signingSecretCount],
     ['batch', size === 1 ? 'off' : `up to ${size} messages or ${bytes} bytes, waits up to ${formatDuration(lingerMs)}`],
     ['timeout', formatDuration(Number(timeoutMs))],
-    ['retry window', formatDuration(Number(retryWindowMs))],
+    ...retryFacts(destination),
     ['max in flight', maxInFlight],
     ['historical', historical],
     ...filterFacts(filter as JsonObject | undefined),
     ['subscribe', subscribe ?? undefined],
+    ...requestFacts(destination),
     ['created', time(createdAt)],
   ])
+}
+
+function retryFacts({ retry, deadLetter }: JsonObject): [string, unknown][] {
+  const { windowMs, initialMs, maxMs, factor, retryStatuses, failStatuses } = retry as Record<string, number> & Record<string, number[]>
+  const statuses = (list: number[] | undefined): unknown => (list === undefined || list.length === 0 ? undefined : list)
+  return [
+    ['retry window', formatDuration(windowMs as number)],
+    ['retry waits', `${formatDuration(initialMs as number)}, then ${cell(factor)} times as long, up to ${formatDuration(maxMs as number)}`],
+    ['retried statuses', statuses(retryStatuses)],
+    ['failed statuses', statuses(failStatuses)],
+    ['dead letters to', deadLetter ?? undefined],
+  ]
+}
+
+/** What a classic webhook does not have is left out. */
+function requestFacts({ request, transformation, auth, tls, version }: JsonObject): [string, unknown][] {
+  const { method, path, format } = (request ?? {}) as Record<string, unknown>
+  const { code } = (transformation ?? {}) as { code?: string }
+  return [
+    ['request', request == null ? undefined : `${cell(method)} ${path === '' ? '' : `${cell(path)} `}as ${cell(format)}`],
+    ['transformation', code === undefined ? undefined : `${code.trimEnd().split('\n').length} lines of JavaScript`],
+    ['version', request == null && transformation == null ? undefined : version],
+    ['authentication', (auth as JsonObject | null | undefined)?.['type']],
+    ['client certificate', (tls as JsonObject | null | undefined)?.['subject'] ?? undefined],
+  ]
 }
 
 function filterFacts(filter: JsonObject | undefined): [string, unknown][] {

@@ -1,0 +1,72 @@
+// Secrets in a configuration file. The file contains only references to environment variables. If the variable of a reference is not set,
+// the stored secret stays.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { isObject, NESTED_SECRETS } from '../../api/configuration-export.ts'
+import { type Environment, onlyReference, valueOf } from '../../api/environment-references.ts'
+
+export type Secret = { value: unknown } | { unset: string[] } | { problem: string }
+
+export function secretOf(field: string, given: unknown, env: Environment): Secret {
+  if (given === undefined) return { value: undefined }
+  const problem = `${field} must be ${field === 'sharedSecret' ? 'a reference' : 'a list of references'} such as \${NAME}. The file must not contain secrets.`
+  if (field === 'sharedSecret') {
+    if (given === null) return { value: null }
+    const name = onlyReference(given)
+    if (name === undefined) return { problem }
+    const value = valueOf(name, env)
+    return value === undefined ? { unset: [name] } : { value }
+  }
+  if (!Array.isArray(given)) return { problem }
+  const references = given.map(onlyReference)
+  if (references.includes(undefined)) return { problem }
+  const unset = (references as string[]).filter((name) => valueOf(name, env) === undefined)
+  if (unset.length > 0 && unset.length < references.length)
+    return { problem: `${field}: set either all of the environment variables or none. Not set: ${unset.join(', ')}.` }
+  return unset.length > 0 ? { unset } : { value: (references as string[]).map((name) => valueOf(name, env)) }
+}
+
+export function hasSecret(stored: JsonObject, field: string): boolean {
+  return field === 'sharedSecret' ? stored['hasSharedSecret'] === true : Number(stored['signingSecretCount'] ?? 0) > 0
+}
+
+/**
+ * Resolves the secrets inside of `auth` and `tls`. A secret that is left out, or whose variable is not set, is left out of the request too: the
+ * service keeps the stored one, or says why it cannot.
+ */
+export function withNestedSecrets(
+  field: string,
+  value: unknown,
+  stored: JsonObject | undefined,
+  env: Environment,
+  say: { problem: (sentence: string) => void; remark: (sentence: string) => void },
+): unknown {
+  if (!isObject(value)) return value
+  const settings = { ...value }
+  const before = isObject(stored?.[field]) ? stored[field] : {}
+  for (const [name, stores] of Object.entries(NESTED_SECRETS[field] ?? {})) {
+    if (settings[name] == null) continue
+    const variable = onlyReference(settings[name])
+    delete settings[name]
+    if (variable === undefined) {
+      say.problem(`${field}.${name} must be a reference such as \${NAME}. The file must not contain secrets.`)
+      continue
+    }
+    const secret = valueOf(variable, env)
+    if (secret !== undefined) settings[name] = secret
+    else if (before[stores] === true)
+      say.remark(`${field}.${name} stays unchanged, because the environment variable ${variable} is not set.`)
+    else
+      say.problem(
+        `${field}.${name}: the environment variable ${variable} is not set, and there is no stored secret to keep. Set the variable.`,
+      )
+  }
+  return settings
+}
+
+/** The settings without the secrets that were filled in, for showing and comparing them. */
+export function publicSettings(field: string, value: unknown): unknown {
+  const secrets = NESTED_SECRETS[field]
+  if (secrets === undefined || !isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !Object.hasOwn(secrets, name)))
+}
