@@ -105,7 +105,9 @@ const DRAFTS: Record<string, Partial<Draft>[]> = {
   durations: [
     ...['0 s', '60 s', '60001 ms'].map((linger) => ({ linger })),
     ...['99 ms', '100 ms', '5 s', '5001 ms'].map((timeout) => ({ timeout })),
-    ...['999 ms', '1 s', '4 h', '4 h 1 ms'].map((retryWindow) => ({ retryWindow })),
+    ...['999 ms', '1 s', '4 h', '14 d', '14 d 1 ms'].map((retryWindow) => ({ retryWindow })),
+    ...['99 ms', '100 ms', '10 min', '1 h', '1 h 1 ms'].map((retryInitial) => ({ retryInitial, retryMax: '1 d' })),
+    ...['99 ms', '5 s', '1 d', '1 d 1 ms'].map((retryMax) => ({ retryMax })),
   ],
   events: [
     { eventsAllow: ['Order Completed'] },

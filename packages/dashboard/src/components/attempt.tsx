@@ -21,7 +21,7 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
         <Badge color={reason === null ? 'teal' : 'red'} variant="light" tt="none" size="sm" style={{ flexShrink: 0 }}>
           {reason === null ? `HTTP ${status}` : reason}
         </Badge>
-        {isSent && <Code style={{ overflowWrap: 'anywhere' }}>POST {url}</Code>}
+        {isSent && <Code style={{ overflowWrap: 'anywhere' }}>{url}</Code>}
         {(version > 1 || !isSent) && (
           <Text size="xs" c="dimmed">
             version {version}

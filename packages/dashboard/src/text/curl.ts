@@ -2,6 +2,8 @@
 // untrusted text, and the command is pasted into a terminal.
 
 export interface CurlRequest {
+  /** Default: POST. */
+  method?: string
   url: string
   headers: Readonly<Record<string, string>>
   body: string
@@ -21,9 +23,9 @@ export const BODY_FILE = 'body.json'
 /** Headers that curl adds by default and the service does not send. */
 const NOT_SENT = ['Accept']
 
-export function curlOf({ url, headers, body }: CurlRequest): Curl {
+export function curlOf({ method = 'POST', url, headers, body }: CurlRequest): Curl {
   const given = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
-  const parts = [`curl --globoff --include --request POST ${quoted(url)}`]
+  const parts = [`curl --globoff --include --request ${method} ${quoted(url)}`]
   for (const [name, value] of Object.entries(headers)) parts.push(`--header ${quoted(value === '' ? `${name};` : `${name}: ${value}`)}`)
   for (const name of NOT_SENT) if (!given.has(name.toLowerCase())) parts.push(`--header ${quoted(`${name}:`)}`)
   const isLong = new TextEncoder().encode(body).length > MAX_ARGUMENT_BYTES

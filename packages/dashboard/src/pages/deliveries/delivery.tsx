@@ -150,7 +150,11 @@ function Detail({
         {request === null ? (
           <Text size="sm">Not available: {isDestinationGone ? 'the destination was deleted' : 'the message is no longer stored'}.</Text>
         ) : (
-          <RequestView request={request} url={attempts.at(-1)?.url ?? destination?.urls[0] ?? null} />
+          <RequestView
+            request={request}
+            url={attempts.at(-1)?.url ?? destination?.urls[0] ?? null}
+            method={destination?.request?.method ?? 'POST'}
+          />
         )}
       </Stack>
     </Stack>

@@ -16,13 +16,13 @@ type Request = NonNullable<Delivery['request']>
 const TABS = ['body', 'headers', 'curl'] as const
 
 /** `url` is null if it is not known. */
-export function RequestView({ request, url }: { request: Request; url: string | null }) {
+export function RequestView({ request, url, method = 'POST' }: { request: Request; url: string | null; method?: string }) {
   const [params] = useSearchState()
   const { isAdmin } = useSession()
   const { headers, body, note } = request
   const requested = params.get('request')
   const tab = TABS.find((each) => each === requested) ?? 'body'
-  const curl = useMemo(() => (url === null ? null : curlOf({ url, headers, body })), [url, headers, body])
+  const curl = useMemo(() => (url === null ? null : curlOf({ method, url, headers, body })), [method, url, headers, body])
   const signatures = signaturesIn(headers)
   return (
     <Stack gap="sm">

@@ -11,6 +11,7 @@ import {
   newDraft,
   patchBodyOf,
   problemsOf,
+  retryTimesOf,
   signingSecretOf,
 } from './draft.ts'
 
@@ -63,6 +64,20 @@ test('sends only changed fields, and secrets only if they are replaced or remove
   assert.ok(!('sharedSecret' in createBodyOf(good())))
 })
 
+test('the settings beyond the classic webhook are sent only if they are used', () => {
+  const classic = createBodyOf(good())
+  for (const field of ['subscribe', 'auth', 'tls', 'request', 'transformation']) assert.ok(!(field in classic), field)
+  assert.equal(createBodyOf(good({ subscribe: ' type = "track" ' })).subscribe, 'type = "track"')
+  assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), retryInitial: '1 s', failStatuses: ['503'] }), {
+    retry: { ...SAVED.retry, initialMs: 1_000, failStatuses: [503] },
+  })
+  assert.deepEqual(patchBodyOf({ ...SAVED, subscribe: 'a = 1' }, draftOf(SAVED)), {
+    subscribe: null,
+  })
+  assert.deepEqual(retryTimesOf(draftOf(SAVED)), { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2 })
+  assert.equal(retryTimesOf({ ...draftOf(SAVED), retryMax: '1 s' }), null)
+})
+
 test('reports each problem at its field', () => {
   const fields = (changes: Partial<Draft>): string[] => [...problemsOf(good(changes)).keys()]
   assert.deepEqual([...problemsOf(newDraft()).keys()], ['name', 'urls[0]'])
@@ -79,7 +94,7 @@ test('reports each problem at its field', () => {
     ['headers[1].name', 'headers[1].value'],
   )
   assert.deepEqual(fields({ headers: [{ name: 'Content-Type', value: '' }] }), ['headers[0].name'])
-  assert.deepEqual(fields({ timeout: '6 s', retryWindow: '15d', linger: 'soon' }), ['batch.lingerMs', 'timeoutMs', 'retryWindowMs'])
+  assert.deepEqual(fields({ timeout: '6 s', retryWindow: '15d', linger: 'soon' }), ['batch.lingerMs', 'timeoutMs', 'retry.windowMs'])
   assert.deepEqual(fields({ batchSize: null, maxInFlight: 1.5 }), ['batch.size', 'maxInFlight'])
   assert.deepEqual(fields({ signingSecrets: { kind: 'set', values: ['whsec_AAAA', 'whsec_AAAA'] } }), ['signingSecrets[1]'])
   assert.deepEqual(fields({ sharedSecret: { kind: 'set', values: [''] } }), ['sharedSecret'])

@@ -4,6 +4,17 @@
 import type { Operations, Schemas } from '../../api/types.ts'
 import { parseDuration, writeDuration } from './durations.ts'
 import {
+  type AuthDraft,
+  authBodyOf,
+  authDraftOf,
+  authProblems,
+  type TlsDraft,
+  tlsBodyOf,
+  tlsDraftOf,
+  tlsProblems,
+} from './form/auth-draft.ts'
+import type { RetryTimes } from './form/retry-schedule.ts'
+import {
   eventsProblem,
   type HeaderDraft,
   headerProblems,
@@ -14,6 +25,7 @@ import {
   numberProblem,
   sharedSecretProblem,
   signingSecretProblems,
+  statusesProblem,
   urlProblems,
 } from './validation.ts'
 
@@ -39,12 +51,22 @@ export interface Draft {
   linger: string
   timeout: string
   retryWindow: string
+  retryInitial: string
+  retryMax: string
+  retryFactor: number | null
+  /** As typed. */
+  retryStatuses: string[]
+  failStatuses: string[]
   maxInFlight: number | null
   historical: boolean
   typesAllow: MessageType[]
   typesDeny: MessageType[]
   eventsAllow: string[]
   eventsDeny: string[]
+  /** Empty for none. */
+  subscribe: string
+  auth: AuthDraft
+  tls: TlsDraft
 }
 
 export function newDraft(): Draft {
@@ -62,12 +84,20 @@ export function newDraft(): Draft {
     linger: '1 s',
     timeout: '5 s',
     retryWindow: '4 h',
+    retryInitial: '5 s',
+    retryMax: '10 min',
+    retryFactor: 2,
+    retryStatuses: [],
+    failStatuses: [],
     maxInFlight: 50,
     historical: true,
     typesAllow: [],
     typesDeny: [],
     eventsAllow: [],
     eventsDeny: [],
+    subscribe: '',
+    auth: authDraftOf(null),
+    tls: tlsDraftOf(null),
   }
 }
 
@@ -80,10 +110,13 @@ export function draftOf({
   headers,
   batch,
   timeoutMs,
-  retryWindowMs,
+  retry,
   maxInFlight,
   historical,
   filter,
+  subscribe,
+  auth,
+  tls,
 }: Destination): Draft {
   return {
     name,
@@ -98,13 +131,21 @@ export function draftOf({
     batchBytes: batch.bytes,
     linger: writeDuration(batch.lingerMs),
     timeout: writeDuration(timeoutMs),
-    retryWindow: writeDuration(retryWindowMs),
+    retryWindow: writeDuration(retry.windowMs),
+    retryInitial: writeDuration(retry.initialMs),
+    retryMax: writeDuration(retry.maxMs),
+    retryFactor: retry.factor,
+    retryStatuses: retry.retryStatuses.map(String),
+    failStatuses: retry.failStatuses.map(String),
     maxInFlight,
     historical,
     typesAllow: [...(filter.types?.allow ?? [])],
     typesDeny: [...(filter.types?.deny ?? [])],
     eventsAllow: [...(filter.events?.allow ?? [])],
     eventsDeny: [...(filter.events?.deny ?? [])],
+    subscribe: subscribe ?? '',
+    auth: authDraftOf(auth),
+    tls: tlsDraftOf(tls),
   }
 }
 
@@ -132,7 +173,13 @@ export function problemsOf(draft: Draft): Problems {
   note('batch.bytes', numberProblem(draft.batchBytes, LIMITS.batchBytes))
   note('batch.lingerMs', durationProblem(draft.linger, LIMITS.lingerMs))
   note('timeoutMs', durationProblem(draft.timeout, LIMITS.timeoutMs))
-  note('retryWindowMs', durationProblem(draft.retryWindow, LIMITS.retryWindowMs))
+  note('retry.windowMs', durationProblem(draft.retryWindow, LIMITS.retryWindowMs))
+  note('retry.initialMs', durationProblem(draft.retryInitial, LIMITS.retryInitialMs))
+  note('retry.maxMs', durationProblem(draft.retryMax, LIMITS.retryMaxMs) ?? longestWaitProblem(draft))
+  note('retry.factor', numberProblem(draft.retryFactor, LIMITS.retryFactor, { isWhole: false }))
+  note('retry.retryStatuses', statusesProblem(draft.retryStatuses))
+  note('retry.failStatuses', statusesProblem(draft.failStatuses, draft.retryStatuses))
+  for (const [field, problem] of [...authProblems(draft.auth), ...tlsProblems(draft.tls)]) note(field, problem)
   note('maxInFlight', numberProblem(draft.maxInFlight, LIMITS.maxInFlight))
   note('filter.events.allow', eventsProblem(draft.eventsAllow))
   note('filter.events.deny', eventsProblem(draft.eventsDeny))
@@ -145,11 +192,39 @@ export function durationProblem(text: string, { min, max }: { min: number; max: 
   return ms < min || ms > max ? `Must be from ${writeDuration(min)} to ${writeDuration(max)}.` : null
 }
 
+function longestWaitProblem({ retryInitial, retryMax }: Draft): string | null {
+  return (parseDuration(retryMax) ?? 0) < (parseDuration(retryInitial) ?? 0) ? 'Must be at least as long as the first wait.' : null
+}
+
+/** The retry policy for the picture; null if it has an error. */
+export function retryTimesOf(draft: Draft): RetryTimes | null {
+  const problems = problemsOf(draft)
+  if (['windowMs', 'initialMs', 'maxMs', 'factor'].some((field) => problems.has(`retry.${field}`))) return null
+  const { windowMs, initialMs, maxMs, factor } = retryOf(draft)
+  return { windowMs, initialMs, maxMs, factor }
+}
+
+function retryOf(draft: Draft) {
+  return {
+    windowMs: parseDuration(draft.retryWindow) ?? 0,
+    initialMs: parseDuration(draft.retryInitial) ?? 0,
+    maxMs: parseDuration(draft.retryMax) ?? 0,
+    factor: draft.retryFactor ?? 1,
+    retryStatuses: draft.retryStatuses.map(Number),
+    failStatuses: draft.failStatuses.map(Number),
+  }
+}
+
 /** The body that creates the destination. The draft must have no problems. */
 export function createBodyOf(draft: Draft): NewDestination {
   const { sharedSecret, signingSecrets } = draft
+  const { subscribe, auth, tls, ...settings } = settingsOf(draft)
   return {
-    ...settingsOf(draft),
+    ...settings,
+    // A destination that uses none of these is the classic webhook, and says nothing about them.
+    ...(subscribe === null ? {} : { subscribe }),
+    ...(auth === null ? {} : { auth }),
+    ...(tls === null ? {} : { tls }),
     ...(sharedSecret.kind === 'set' ? { sharedSecret: sharedSecret.values[0] ?? null } : {}),
     ...(signingSecrets.kind === 'set' ? { signingSecrets: signingSecrets.values } : {}),
   }
@@ -179,13 +254,16 @@ function settingsOf(draft: Draft) {
     headers: Object.fromEntries(draft.headers.map(({ name, value }) => [name, value])),
     batch: { size: draft.batchSize ?? 1, bytes: draft.batchBytes ?? 1, lingerMs: parseDuration(draft.linger) ?? 0 },
     timeoutMs: parseDuration(draft.timeout) ?? 0,
-    retryWindowMs: parseDuration(draft.retryWindow) ?? 0,
+    retry: retryOf(draft),
     maxInFlight: draft.maxInFlight ?? 1,
     historical: draft.historical,
     filter: {
       types: { allow: draft.typesAllow, deny: draft.typesDeny },
       events: { allow: draft.eventsAllow, deny: draft.eventsDeny },
     },
+    subscribe: draft.subscribe.trim() === '' ? null : draft.subscribe.trim(),
+    auth: authBodyOf(draft.auth),
+    tls: tlsBodyOf(draft.tls),
   }
 }
 
@@ -205,6 +283,9 @@ export function formFieldOf(field: string | null, draft: Draft): string | null {
   const filter = /^filter\.(types|events)\.(allow|deny)/.exec(field)
   if (filter !== null) return filter[0]
   if (/^(urls|signingSecrets)\[\d+\]$/.test(field)) return field
+  if (field === 'retryWindowMs') return 'retry.windowMs'
+  const statuses = /^retry\.(retry|fail)Statuses/.exec(field)
+  if (statuses !== null) return statuses[0]
   return FIELDS.has(field) ? field : null
 }
 
@@ -224,9 +305,26 @@ const FIELDS = new Set([
   'batch.bytes',
   'batch.lingerMs',
   'timeoutMs',
-  'retryWindowMs',
+  'retry.windowMs',
+  'retry.initialMs',
+  'retry.maxMs',
+  'retry.factor',
   'maxInFlight',
   'historical',
+  'subscribe',
+  'auth',
+  'auth.username',
+  'auth.password',
+  'auth.token',
+  'auth.tokenUrl',
+  'auth.clientId',
+  'auth.clientSecret',
+  'auth.scope',
+  'auth.audience',
+  'tls',
+  'tls.certificate',
+  'tls.privateKey',
+  'tls.ca',
 ])
 
 /** `whsec_` followed by the bytes in base64. */

@@ -39,6 +39,7 @@ export function writeDuration(ms: number): string {
   const parts: string[] = []
   let left = ms
   for (const [unit, size] of [
+    ['d', 86_400_000],
     ['h', 3_600_000],
     ['min', 60_000],
     ['s', 1_000],

@@ -6,8 +6,8 @@ import { useApi, useChange } from '../../api/queries.ts'
 import { Page } from '../../components/page.tsx'
 import { Empty, Loaded } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
-import { DestinationForm } from './destination-form.tsx'
 import { createBodyOf, newDraft } from './draft.ts'
+import { DestinationForm } from './form/destination-form.tsx'
 
 export function NewDestination() {
   const { isAdmin } = useSession()

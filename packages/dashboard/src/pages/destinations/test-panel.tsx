@@ -73,7 +73,7 @@ export function TestPanel({ destination, isAdmin }: { destination: Destination; 
 
 function Outcome({
   sent: { success, attempts, request },
-  destination: { urls, hasSharedSecret, hasSigningSecrets },
+  destination: { urls, hasSharedSecret, hasSigningSecrets, request: shape },
 }: {
   sent: Sent
   destination: Destination
@@ -130,7 +130,7 @@ function Outcome({
         <Title order={2} size="h4">
           Request
         </Title>
-        <RequestView request={{ ...request, note: null }} url={attempts[0]?.url ?? urls[0] ?? null} />
+        <RequestView request={{ ...request, note: null }} url={attempts[0]?.url ?? urls[0] ?? null} method={shape?.method ?? 'POST'} />
       </Stack>
     </Stack>
   )

@@ -15,6 +15,10 @@ export const LIMITS = {
   lingerMs: { min: 0, max: 60_000 },
   timeoutMs: { min: 100, max: 5_000 },
   retryWindowMs: { min: 1_000, max: 1_209_600_000 },
+  retryInitialMs: { min: 100, max: 3_600_000 },
+  retryMaxMs: { min: 100, max: 86_400_000 },
+  retryFactor: { min: 1, max: 10 },
+  statuses: 100,
   maxInFlight: { min: 1, max: 1_000 },
 } as const
 
@@ -137,9 +141,23 @@ export function headersProblem(headers: readonly HeaderDraft[]): Problem {
   return bytes > MAX_HEADER_BYTES ? 'All headers together must not exceed 12 KB.' : null
 }
 
-export function numberProblem(value: number | null, { min, max }: { min: number; max: number }): Problem {
-  const good = value !== null && Number.isSafeInteger(value) && value >= min && value <= max
-  return good ? null : `Enter a whole number from ${written(min)} to ${written(max)}.`
+export function numberProblem(
+  value: number | null,
+  { min, max }: { min: number; max: number },
+  { isWhole = true }: { isWhole?: boolean } = {},
+): Problem {
+  const good = value !== null && (!isWhole || Number.isSafeInteger(value)) && value >= min && value <= max
+  return good ? null : `Enter a ${isWhole ? 'whole number' : 'number'} from ${written(min)} to ${written(max)}.`
+}
+
+/** `others`: the statuses of the opposite list. */
+export function statusesProblem(statuses: readonly string[], others: readonly string[] = []): Problem {
+  if (statuses.length > LIMITS.statuses) return `Use at most ${LIMITS.statuses} statuses.`
+  const wrong = statuses.find((status) => !/^[345]\d\d$/.test(status))
+  if (wrong !== undefined) return `${wrong} is not an HTTP status from 300 to 599.`
+  if (new Set(statuses).size < statuses.length) return 'The list contains the same status twice.'
+  const both = statuses.find((status) => others.includes(status))
+  return both === undefined ? null : `${both} is in both lists. Remove it from one of them.`
 }
 
 function written(value: number): string {

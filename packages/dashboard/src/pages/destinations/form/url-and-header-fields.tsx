@@ -1,15 +1,10 @@
 // The lists of URLs and headers in the form. Each entry shows its own error.
 
 import { ActionIcon, Button, Group, Input, Stack, Text, TextInput, Tooltip } from '@mantine/core'
-import { DeletionIcon, PlusIcon } from '../../components/icons.tsx'
-import { type Draft, replaceAt } from './draft.ts'
-import type { FieldState } from './field-state.ts'
-import { LIMITS, urlAdvice } from './validation.ts'
-
-interface FieldsProps {
-  draft: Draft
-  state: FieldState
-}
+import { DeletionIcon, PlusIcon } from '../../../components/icons.tsx'
+import { replaceAt } from '../draft.ts'
+import { type HeaderDraft, LIMITS, urlAdvice } from '../validation.ts'
+import type { FieldsProps } from './field-state.ts'
 
 export function UrlFields({ draft, state }: FieldsProps) {
   const { urls } = draft
@@ -26,7 +21,7 @@ export function UrlFields({ draft, state }: FieldsProps) {
           <Stack gap={2} style={{ flex: 1 }} miw={0}>
             <TextInput
               label={urls.length === 1 ? 'URL' : `URL ${at + 1}`}
-              description={urls.length === 1 ? 'Messages are sent to this URL as POST requests.' : null}
+              description={urls.length === 1 ? 'Messages are sent to this URL.' : null}
               placeholder="https://example.com/webhook"
               type="url"
               inputMode="url"
@@ -60,55 +55,75 @@ export function UrlFields({ draft, state }: FieldsProps) {
   )
 }
 
-export function HeaderFields({ draft, state }: FieldsProps) {
-  const { headers } = draft
-  const set = (next: Draft['headers'], ...fields: string[]): void => state.set({ headers: next }, ...fields)
+export function HeaderFields({ draft: { headers }, state }: FieldsProps) {
   return (
     <Stack gap="sm" role="group" aria-label="Headers">
       <Text size="sm" c="dimmed">
         Sent with every request, for example an Authorization header.{' '}
         {state.isReadOnly ? 'Header values are hidden from viewers.' : 'Anyone with an admin token can read the values.'}
       </Text>
+      <HeaderRows headers={headers} onChange={(next, ...fields) => state.set({ headers: next }, ...fields)} {...state} />
+    </Stack>
+  )
+}
+
+/** `problem` gets `headers`, `headers[0].name` and so on. */
+export function HeaderRows({
+  headers,
+  onChange,
+  problem,
+  isReadOnly,
+  examples = ['Authorization', ''],
+}: {
+  headers: readonly HeaderDraft[]
+  onChange: (headers: HeaderDraft[], ...fields: string[]) => void
+  problem: (field: string) => string | null
+  isReadOnly: boolean
+  examples?: readonly [name: string, value: string]
+}) {
+  return (
+    <>
       {headers.map(({ name, value }, at) => (
         <Group key={at} gap="xs" align="flex-start">
           <TextInput
             label={`Header ${at + 1} name`}
-            placeholder="Authorization"
+            placeholder={examples[0]}
             value={name}
-            onChange={(event) => set(replaceAt(headers, at, { name: event.currentTarget.value.trim(), value }), `headers[${at}].name`)}
-            error={state.problem(`headers[${at}].name`)}
-            readOnly={state.isReadOnly}
+            onChange={(event) => onChange(replaceAt(headers, at, { name: event.currentTarget.value.trim(), value }), `headers[${at}].name`)}
+            error={problem(`headers[${at}].name`)}
+            readOnly={isReadOnly}
             autoComplete="off"
             style={{ flex: '1 1 150px' }}
           />
           <TextInput
             label={`Header ${at + 1} value`}
+            placeholder={examples[1]}
             value={value}
-            onChange={(event) => set(replaceAt(headers, at, { name, value: event.currentTarget.value }), `headers[${at}].value`)}
-            error={state.problem(`headers[${at}].value`)}
-            readOnly={state.isReadOnly}
+            onChange={(event) => onChange(replaceAt(headers, at, { name, value: event.currentTarget.value }), `headers[${at}].value`)}
+            error={problem(`headers[${at}].value`)}
+            readOnly={isReadOnly}
             autoComplete="off"
             style={{ flex: '2 1 180px' }}
           />
-          {!state.isReadOnly && (
-            <RemoveButton label={`Remove header ${at + 1}`} onClick={() => set(headers.filter((_, other) => other !== at))} />
+          {!isReadOnly && (
+            <RemoveButton label={`Remove header ${at + 1}`} onClick={() => onChange(headers.filter((_, other) => other !== at))} />
           )}
         </Group>
       ))}
-      {state.problem('headers') !== null && <Input.Error>{state.problem('headers')}</Input.Error>}
-      {!state.isReadOnly && headers.length < LIMITS.headers && (
+      {problem('headers') !== null && <Input.Error>{problem('headers')}</Input.Error>}
+      {!isReadOnly && headers.length < LIMITS.headers && (
         <Group>
           <Button
             variant="default"
             size="xs"
             leftSection={<PlusIcon size={14} />}
-            onClick={() => set([...headers, { name: '', value: '' }])}
+            onClick={() => onChange([...headers, { name: '', value: '' }])}
           >
             Add a header
           </Button>
         </Group>
       )}
-    </Stack>
+    </>
   )
 }
 

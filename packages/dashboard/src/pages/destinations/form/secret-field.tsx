@@ -1,7 +1,7 @@
 // A write-only secret: shows whether it is set, and replaces or removes it. A new value is kept only in this form until it is saved.
 
 import { Badge, Button, CopyButton, Group, PasswordInput, Stack, Text, Title } from '@mantine/core'
-import { replaceAt, type SecretChange, signingSecretOf } from './draft.ts'
+import { replaceAt, type SecretChange, signingSecretOf } from '../draft.ts'
 import type { FieldState } from './field-state.ts'
 
 interface SecretFieldProps {

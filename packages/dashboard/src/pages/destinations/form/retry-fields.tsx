@@ -1,0 +1,62 @@
+// The retry policy with a picture of the attempts.
+
+import { NumberInput, SimpleGrid, TagsInput, TextInput } from '@mantine/core'
+import { type Draft, retryTimesOf } from '../draft.ts'
+import { type FieldsProps, numberInput, textInput } from './field-state.ts'
+import { RetryPicture } from './retry-picture.tsx'
+
+export function RetryFields({ draft, state }: FieldsProps) {
+  const statuses = (field: 'retryStatuses' | 'failStatuses') => ({
+    value: draft[field],
+    onChange: (values: string[]) => state.set({ [field]: values }, `retry.${field}`),
+    error: state.problem(`retry.${field}`),
+    readOnly: state.isReadOnly,
+    openOnFocus: false,
+    acceptValueOnBlur: true,
+    inputMode: 'numeric' as const,
+  })
+  return (
+    <>
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
+        <TextInput
+          label="Retry window"
+          description="Retries continue for 1 s to 14 d after the first attempt."
+          {...textInput(state, 'retry.windowMs', draft.retryWindow, (retryWindow) => ({ retryWindow }))}
+        />
+        <TextInput
+          label="First wait"
+          description="100 ms to 1 h after the first attempt."
+          {...textInput(state, 'retry.initialMs', draft.retryInitial, (retryInitial) => ({ retryInitial }))}
+        />
+        <NumberInput
+          label="Factor"
+          description="1 to 10. Each wait is this many times as long as the one before."
+          {...numberInput(state, 'retry.factor', draft.retryFactor, (retryFactor) => ({ retryFactor }))}
+          allowDecimal
+        />
+        <TextInput
+          label="Longest wait"
+          description="Waits grow up to this, at most 1 d."
+          {...textInput(state, 'retry.maxMs', draft.retryMax, (retryMax) => ({ retryMax }))}
+        />
+      </SimpleGrid>
+      <RetryPicture times={retryTimesOf(draft)} />
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
+        <TagsInput
+          label="Also retry these statuses"
+          description="Usually 408, 425, 429 and 5xx except 501 and 505 are retried. Press Enter after each."
+          {...statuses('retryStatuses')}
+        />
+        <TagsInput
+          label="Never retry these statuses"
+          description="The delivery fails at once. Press Enter after each."
+          {...statuses('failStatuses')}
+        />
+      </SimpleGrid>
+    </>
+  )
+}
+
+export function retryNote({ retryWindow, retryInitial }: Draft): string {
+  return `for ${retryWindow}, first after ${retryInitial}`
+}
