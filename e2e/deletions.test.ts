@@ -249,6 +249,44 @@ describe('Deletion requests', () => {
     )
   })
 
+  test('a source that hashes user ids: the raw id is given, both are purged, and only the hash is sent', async () => {
+    const { wiring, receiver } = await webhook()
+    const plain = await webhook()
+    const userId = `raw-${wiring.sourceId}`
+    await wiring.settled(await wiring.track({ userId }))
+    await service.api(`/sources/${wiring.sourceId}`, { method: 'PATCH', body: { privacy: [{ path: 'userId', action: 'hash' }] } })
+    const messageId = await wiring.track({ userId })
+    await wiring.settled(messageId)
+    await plain.wiring.settled(await plain.wiring.track({ userId }))
+    const hash = String((await wiring.message(messageId)).message?.['userId'])
+    assert.match(hash, /^[0-9a-f]{64}$/)
+    const sourceIds = [wiring.sourceId, plain.wiring.sourceId]
+    const { id } = await request({ userIds: [userId], sourceIds, suppress: true })
+    const { targets, purged, userCount } = await reached(id, 'finished')
+    assert.deepEqual(
+      targets.map((target) => [target.userId, target.sourceId, target.destinationId]).sort(),
+      [
+        [hash, wiring.sourceId, wiring.destinationId],
+        [userId, plain.wiring.sourceId, plain.wiring.destinationId],
+      ].sort(),
+    )
+    assert.deepEqual([purged, userCount], [3, 2])
+    assert.deepEqual(
+      [deletesAt(receiver), deletesAt(plain.receiver)].map((arrivals) => arrivals.map(({ messages }) => messages[0]?.['userId'])),
+      [[hash], [userId]],
+    )
+    for (const one of [userId, hash]) assert.deepEqual(await storedOf(wiring, one), [])
+    assert.deepEqual(await storedOf(plain.wiring, userId), [])
+    // The suppression has the raw id, which is compared before it is hashed.
+    await wiring.track({ userId })
+    assert.deepEqual(await storedOf(wiring, hash), [])
+    // The hash, copied from a stored message, is not hashed again.
+    const other = await wiring.track({ userId: 'another' })
+    const otherHash = String((await wiring.message(other)).message?.['userId'])
+    const second = await request({ userIds: [otherHash], sourceIds: [wiring.sourceId] })
+    assert.equal((await reached(second.id, 'finished')).purged, 1)
+  })
+
   test('a request survives a restart, delete messages and all', async () => {
     await using own = await startInProcess()
     await using receiver = await startReceiver(() => ({ status: 503 }))

@@ -32,6 +32,7 @@ export const SECTIONS: readonly Section[] = [
       ['requests', 'Send to any HTTP API'],
       ['verifying-webhooks', 'Verifying webhooks'],
       ['oauth', 'OAuth 2.0'],
+      ['privacy', 'Privacy rules'],
       ['examples', 'Examples'],
       ['compatibility', 'Client compatibility'],
       ['migrate-from-segment', 'Migrate from Segment'],

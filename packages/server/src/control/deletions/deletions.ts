@@ -53,7 +53,7 @@ const SUMMARY_FIELDS = {
   id: string(),
   createdAt: time(),
   suppress: boolean({ description: 'Whether new messages of the users are dropped as well.' }),
-  userCount: integer({ description: 'The number of users in the request.' }),
+  userCount: integer({ description: 'The number of user ids in the request, with the hashes of sources that hash user ids.' }),
   sourceIds: array(string()),
   state: oneOf(STATES),
   purged: integer({ description: 'The number of stored messages deleted so far.' }),
@@ -93,7 +93,7 @@ const REMOVAL_QUERY = object({
   sourceId: optional(string({ min: 1, description: 'Ends the suppression for this source only. If left out, it ends for all sources.' })),
 })
 
-export function deletionRoutes({ store }: ControlParts): Route[] {
+export function deletionRoutes({ store, privacy }: ControlParts): Route[] {
   /** Throws if the request would write too many rows. One user is always accepted, because the request could not be split any further. */
   function checkSize(
     { sources, destinations }: Configuration,
@@ -112,6 +112,16 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       'userIds',
       `has too many users for one request with this number of sources and destinations. Send at most ${most} users per request`,
     )
+  }
+
+  function hashedUserIds({ sources }: Configuration, { sourceIds, userIds }: NewDeletion): Map<string, string[]> {
+    const hashed = new Map<string, string[]>()
+    for (const id of sourceIds ?? sources.keys()) {
+      const source = sources.get(id)
+      const stored = source === undefined ? null : privacy.storedUserIds(source, userIds)
+      if (stored !== null) hashed.set(id, stored)
+    }
+    return hashed
   }
 
   /** The name of a list of targets, for its cursors: a cursor is valid only for the deletion request that it came from. */
@@ -141,7 +151,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
       path: '/deletions',
       summary: 'Create a deletion request',
       description:
-        'Deletes the stored messages of the users, and sends a `delete` message to the destinations of the sources so that receivers can delete their copies.',
+        'Deletes the stored messages of the users, and sends a `delete` message to the destinations of the sources so that receivers can delete their copies. If a source hashes user ids, give the ids as they were before: the service also deletes the messages with the hashes, and its destinations get the hashes.',
       body: NEW_DELETION,
       status: 202,
       answer: DELETION,
@@ -154,7 +164,7 @@ export function deletionRoutes({ store }: ControlParts): Route[] {
         const checked = (configuration: Configuration): NewDeletion => {
           checkSources(configuration, body.sourceIds)
           checkSize(configuration, request.userIds.length, request.sourceIds, 'deletion')
-          return request
+          return { ...request, hashedUserIds: hashedUserIds(configuration, request) }
         }
         return detailView(await store.deletions.create(checked, audited(actor, 'deletion.create', requestView)))
       },

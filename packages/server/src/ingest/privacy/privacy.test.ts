@@ -152,9 +152,10 @@ test('the number of hashed values per request is limited', () => {
   assert.throws(() => protect({ properties: { list: [1] } }), TooManyHashedValues)
 })
 
-test('the id of a user in stored messages', () => {
-  assert.equal(privacy.storedUserId({ id: 'src_1', privacy: [{ path: 'traits.email', action: 'hash' }] }, 'alice'), null)
-  assert.equal(privacy.storedUserId({ id: 'src_1', privacy: [{ path: 'userId', action: 'hash' }] }, 'alice'), hashOf('alice'))
+test('the ids of users in stored messages are their hashes, if the source hashes user ids', () => {
+  assert.equal(privacy.storedUserIds({ id: 'src_1', privacy: [{ path: 'traits.email', action: 'hash' }] }, ['alice']), null)
+  const source = { id: 'src_1', privacy: [{ path: 'userId', action: 'hash' } as const] }
+  assert.deepEqual(privacy.storedUserIds(source, ['alice', hashOf('bob')]), [hashOf('alice'), hashOf('bob')])
 })
 
 const refused: [path: string, action: PrivacyRule['action'], field: string, problem: RegExp][] = [

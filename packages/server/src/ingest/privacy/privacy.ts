@@ -21,8 +21,8 @@ export type Protect = (message: JsonObject) => number
 export interface Privacy {
   /** Returns null if the source has no rules. Call the function that it returns once per request. */
   of(source: Pick<Source, 'id' | 'privacy'>): (() => Protect) | null
-  /** The id that a user has in the stored messages of a source, or null if the source does not hash user ids. */
-  storedUserId(source: Pick<Source, 'id' | 'privacy'>, userId: string): string | null
+  /** The ids that users have in the stored messages of a source, or null if the source does not hash user ids. */
+  storedUserIds(source: Pick<Source, 'id' | 'privacy'>, userIds: readonly string[]): string[] | null
 }
 
 type Container = { [key: string]: unknown } | unknown[]
@@ -42,8 +42,11 @@ export function createPrivacy(secret: string): Privacy {
       if (protection === undefined) compiled.set(source, (protection = compile(source.privacy, hashOf(source.id))))
       return protection
     },
-    storedUserId({ id, privacy }, userId) {
-      return privacy?.some(({ path }) => path === 'userId') ? hashOf(id)(userId) : null
+    storedUserIds({ id, privacy }, userIds) {
+      if (!privacy?.some(({ path }) => path === 'userId')) return null
+      const hash = hashOf(id)
+      // Whoever copies the id from a stored message already has the hash.
+      return userIds.map((userId) => (/^[0-9a-f]{64}$/.test(userId) ? userId : hash(userId)))
     },
   }
 }

@@ -120,11 +120,17 @@ export class DeletionReads<Id extends RowId> {
       USERS_AT_ONCE,
     )
     const data: DeletionTarget[] = []
+    /** The sources with delete messages. Read only if a user of a source has none. */
+    let told: Set<Id> | undefined
     let seen = 0
     for await (const { at, userId, targets } of users) {
       const isFirst = at === start[0]
       for (let sourceAt = isFirst ? start[1] : 0; sourceAt < sources.length; sourceAt++) {
-        const shown = targets.get(`${sources[sourceAt]} ${userId}`) ?? [null]
+        const source = sources[sourceAt] as Id
+        const found = targets.get(`${source} ${userId}`)
+        if (found === undefined) told ??= new Set((await this.#rows.progress(row.num)).map((each) => each.source))
+        // If a source hashes user ids, its destinations know a user by the hash alone.
+        const shown = found ?? (told?.has(source) ? [] : [null])
         for (let nth = isFirst && sourceAt === start[1] ? start[2] : 0; nth < shown.length; nth++) {
           if (data.length === limit || ++seen > ROWS_PER_PAGE) return { data, next: JSON.stringify(['t', at, sourceAt, nth]) }
           const target = shown[nth] ?? null

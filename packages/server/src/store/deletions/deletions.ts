@@ -15,11 +15,11 @@ import type { DeletionAnswers, DeletionQuery } from './deletion-reads.ts'
 import { newPseudonymKey, pseudonymOf } from './pseudonyms.ts'
 
 /** A request before it is written. */
-export interface DeletionDraft extends NewDeletion {
+export interface DeletionDraft extends Omit<NewDeletion, 'hashedUserIds'> {
   id: string
   atMs: number
   /** The sources concerned, each with its enabled destinations, which are sent one delete message per user. */
-  targets: readonly { sourceId: string; destinationIds: readonly string[] }[]
+  targets: readonly { sourceId: string; userIds: readonly string[]; destinationIds: readonly string[] }[]
 }
 
 interface Deps<Change> {
@@ -52,16 +52,19 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
   create: DeletionStore['create'] = async (wanted, audit) => {
     const id = newId('del')
     const { draft, written } = await this.#deps.change(async (change) => {
-      const asked = resolve(wanted, change.configuration)
+      const { hashedUserIds = new Map<string, readonly string[]>(), ...asked } = resolve(wanted, change.configuration)
       const deletion = { ...asked, userIds: [...new Set(asked.userIds)] }
       const sourceIds = affectedSourceIds(change.configuration, deletion.sourceIds)
       const atMs = Math.floor(this.#deps.nowMs())
       const enabled = [...change.configuration.destinations.values()].filter((destination) => destination.enabled)
       const targets = sourceIds.map((sourceId) => ({
         sourceId,
+        userIds: hashedUserIds.get(sourceId) ?? deletion.userIds,
         destinationIds: enabled.filter((destination) => destination.sourceIds.includes(sourceId)).map((destination) => destination.id),
       }))
-      const draft = { ...deletion, id, atMs, targets }
+      // Also those of hashed users as they were given: messages from before the source hashed user ids are purged too.
+      const userIds = [...new Set([...deletion.userIds, ...targets.flatMap((target) => target.userIds)])]
+      const draft = { ...deletion, userIds, id, atMs, targets }
       if (deletion.suppress) await suppress(change, sourceIds, deletion.userIds, atMs)
       const written = await this.write(change, draft)
       await change.note(audit?.({ ...deletion, id }, null))

@@ -9,6 +9,8 @@ export interface NewDeletion {
   /** Null means all sources. */
   sourceIds: readonly string[] | null
   suppress: boolean
+  /** For each source that hashes user ids: the users by their hashes. Only these are sent to its destinations; both are purged. */
+  hashedUserIds?: ReadonlyMap<string, readonly string[]>
 }
 
 export type DeletionState = 'pending' | 'running' | 'finished' | 'failed'

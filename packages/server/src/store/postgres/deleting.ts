@@ -71,12 +71,13 @@ export class Deleting extends Deletions<Change, Written, string> {
     const { id, userIds, sourceIds, suppress, atMs, targets } = draft
     const { ids, idMap, membership } = this.#context
     const num = ids.next()
-    const sources = targets.map(({ sourceId, destinationIds }) => ({
+    const sources = targets.map(({ sourceId, userIds: told, destinationIds }) => ({
       source: idMap.num('sources', sourceId) as string,
+      userIds: told,
       destinations: destinationIds.map((destinationId) => idMap.num('destinations', destinationId) as string),
     }))
     const { holder } = membership
-    const origins = await oweDeleteMessages(change.ask, ids, { deletion: num, userIds, sources, atMs, holder })
+    const origins = await oweDeleteMessages(change.ask, ids, { deletion: num, sources, atMs, holder })
     await change.ask(
       `INSERT INTO deletions (num, id, created_at, suppress, every_source, user_ids, sources, purge_end) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
       [

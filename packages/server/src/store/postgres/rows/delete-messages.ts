@@ -13,9 +13,8 @@ const MESSAGES_AT_ONCE = 2_000
 
 interface DeleteMessages {
   deletion: string
-  userIds: readonly string[]
-  /** The sources, each with its enabled destinations, all as row ids (`num`). */
-  sources: readonly { source: string; destinations: readonly string[] }[]
+  /** The sources, each with its users and its enabled destinations; sources and destinations as row ids (`num`). */
+  sources: readonly { source: string; userIds: readonly string[]; destinations: readonly string[] }[]
   atMs: number
   holder: string
 }
@@ -52,14 +51,10 @@ const SHIPMENTS = statement({
 })
 
 /** Returns the row ids of the shipments that it created. */
-export async function oweDeleteMessages(
-  ask: Ask,
-  ids: RowIds,
-  { deletion, userIds, sources, atMs, holder }: DeleteMessages,
-): Promise<string[]> {
+export async function oweDeleteMessages(ask: Ask, ids: RowIds, { deletion, sources, atMs, holder }: DeleteMessages): Promise<string[]> {
   const origins: string[] = []
   const owed = new Map<string, number>()
-  for (const { source, destinations } of sources) {
+  for (const { source, userIds, destinations } of sources) {
     if (destinations.length === 0) continue
     const perStatement = Math.max(1, Math.floor(MESSAGES_AT_ONCE / destinations.length))
     for (let at = 0; at < userIds.length; at += perStatement) {

@@ -37,11 +37,11 @@ export function createDeletion(
     'INSERT INTO deletion_targets (deletion, user_id, source, destination, origin) VALUES (?, ?, ?, ?, ?)',
   )
   const held: { id: number; claim: number; destinationId: string }[] = []
-  for (const [at, { destinationIds }] of targets.entries()) {
+  for (const [at, { destinationIds, userIds: told }] of targets.entries()) {
     if (destinationIds.length === 0) continue
     const source = nums[at] as number
     const destinationNums = destinationIds.map((destinationId) => destinations.num(destinationId) as number)
-    for (const userId of userIds) {
+    for (const userId of told) {
       const { segment, routes, body, shipments } = deleteMessage(() => ids.next(), userId, destinationNums, atMs)
       insertSegment.run(segment, source, atMs, routes, NO_KEYS, body)
       for (const [nth, { origin, destination, parts }] of shipments.entries()) {
