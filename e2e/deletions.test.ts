@@ -264,12 +264,13 @@ describe('Deletion requests', () => {
     const { id } = await request({ userIds: [userId], sourceIds, suppress: true })
     const { targets, purged, userCount } = await reached(id, 'finished')
     assert.deepEqual(
-      targets.map((target) => [target.userId, target.sourceId, target.destinationId]).sort(),
-      [
-        [hash, wiring.sourceId, wiring.destinationId],
-        [userId, plain.wiring.sourceId, plain.wiring.destinationId],
-      ].sort(),
+      new Set(targets.map((target) => [target.userId, target.sourceId, target.destinationId].join(' '))),
+      new Set([
+        [hash, wiring.sourceId, wiring.destinationId].join(' '),
+        [userId, plain.wiring.sourceId, plain.wiring.destinationId].join(' '),
+      ]),
     )
+    assert.equal(targets.length, 2)
     assert.deepEqual([purged, userCount], [3, 2])
     assert.deepEqual(
       [deletesAt(receiver), deletesAt(plain.receiver)].map((arrivals) => arrivals.map(({ messages }) => messages[0]?.['userId'])),
