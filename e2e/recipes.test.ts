@@ -365,6 +365,21 @@ suite('recipes', { concurrency: 3 }, () => {
   })
   after(() => service[Symbol.asyncDispose]())
 
+  interface Source {
+    id: string
+    writeKeys: string[]
+  }
+  /** A source of its own, so that the recipes do not get each other's messages. */
+  const newSource = (name: string): Promise<Source> => service.api('/sources', { method: 'POST', body: { name } })
+  async function send({ writeKeys }: Source, batch: readonly object[]): Promise<void> {
+    const response = await fetch(`${service.url}/v1/batch`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${writeKeys[0]}:`)}` },
+      body: JSON.stringify({ batch, sentAt: new Date().toISOString() }),
+    })
+    assert.equal(response.status, 200, await response.text())
+  }
+
   test('every page has a case here', () => {
     const pages = readdirSync(FOLDER).map((file) => file.replace(/\.md$/, ''))
     assert.deepEqual(pages.filter((page) => page !== 'index').sort(), Object.keys(CASES).sort())
@@ -383,19 +398,13 @@ suite('recipes', { concurrency: 3 }, () => {
           return { status: error instanceof Refusal ? error.status : 400, body: (error as Error).message }
         }
       })
-      // A source of its own, so that the recipes do not get each other's messages.
-      const source = await service.api<{ id: string; writeKeys: string[] }>('/sources', { method: 'POST', body: { name } })
+      const source = await newSource(name)
       const origin = new URL(receiver.url).origin
       const { id } = await service.api<{ id: string }>('/destinations', {
         method: 'POST',
         body: recipeOf(name, placeholders, source.id, origin),
       })
-      const response = await fetch(`${service.url}/v1/batch`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${source.writeKeys[0]}:`)}` },
-        body: JSON.stringify({ batch: MESSAGES, sentAt: new Date().toISOString() }),
-      })
-      assert.equal(response.status, 200, await response.text())
+      await send(source, MESSAGES)
       const count = expected.length
       await receiver.until(() => got.length >= count || refusals.length > 0, {
         what: `${count} messages`,
@@ -422,7 +431,7 @@ suite('recipes', { concurrency: 3 }, () => {
 
   test('a recipe that a message does not fit fails this message with the place, and no other', async () => {
     await using receiver = await startReceiver()
-    const source = await service.api<{ id: string; writeKeys: string[] }>('/sources', { method: 'POST', body: { name: 'unfit' } })
+    const source = await newSource('unfit')
     const request = { path: '/users/{{userId}}', body: { text: { '@template': '{{properties}}' } } }
     const { id } = await service.api<{ id: string }>('/destinations', {
       method: 'POST',
@@ -433,12 +442,7 @@ suite('recipes', { concurrency: 3 }, () => {
       { ...ORDER, messageId: 'no-user', userId: null, anonymousId: 'a' },
       { ...ORDER, messageId: 'hostile', properties: { toString: 1 } },
     ]
-    const response = await fetch(`${service.url}/v1/batch`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${source.writeKeys[0]}:`)}` },
-      body: JSON.stringify({ batch: messages }),
-    })
-    assert.equal(response.status, 200)
+    await send(source, messages)
     await receiver.until(() => receiver.arrivals.length === 1)
     const rows = await service.settled(undefined, { what: 'everything has ended' })
     const { delivered, failed } = rows.find((row) => row.destinationId === id) ?? assert.fail()
@@ -459,6 +463,24 @@ suite('recipes', { concurrency: 3 }, () => {
         ['no-user', 'mapping_failed', 'request.path has no value for {{userId}} in this message.'],
       ],
     )
+  })
+
+  test('in a batch, a message that does not fit is left out and fails alone', async () => {
+    await using receiver = await startReceiver()
+    const source = await newSource('batched')
+    const request = { body: { '@template': '{{event}} {{properties}}' }, format: 'text' }
+    const { id } = await service.api<{ id: string }>('/destinations', {
+      method: 'POST',
+      body: { name: 'batched', sourceIds: [source.id], urls: [receiver.url], batch: { size: 3, lingerMs: 60_000 }, request },
+    })
+    const message = (at: number, properties: object): object => ({ ...ORDER, messageId: `b-${at}`, event: `E${at}`, properties })
+    const messages = [message(0, { a: 1 }), message(1, { toString: 1 }), message(2, { b: 2 })]
+    await send(source, messages)
+    await receiver.until(() => receiver.arrivals.length === 1)
+    assert.equal(receiver.arrivals[0]?.bytes.toString(), 'E0 [object Object]\nE2 [object Object]')
+    const rows = await service.settled(undefined, { what: 'everything has ended' })
+    const { delivered, failed, pending } = rows.find((row) => row.destinationId === id) ?? assert.fail()
+    assert.deepEqual([delivered, failed, pending, receiver.arrivals.length], [2, 1, 0, 1])
   })
 
   test('the header values of a request are encrypted at rest', async () => {
