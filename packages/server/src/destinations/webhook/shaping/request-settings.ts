@@ -66,7 +66,7 @@ const FORMAT: Schema<BodyFormat> = {
     return found
   },
   toJsonSchema: () => ({
-    anyOf: [{ type: 'string', enum: [...FORMATS] }, WRAP.toJsonSchema()],
+    oneOf: [{ type: 'string', enum: [...FORMATS] }, WRAP.toJsonSchema()],
     description:
       'How the body is written: JSON (a batch is an array), a form, text, one JSON value per line, or a JSON object with an array of the messages.',
   }),
