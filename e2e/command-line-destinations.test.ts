@@ -27,6 +27,14 @@ body:
   text: { '@template': '{{event}} for {{properties.total}}' }
 `
 
+const CODE = `// Masks the name, except for \${test} users.
+export default function (message) {
+  if (message.event === 'Noise') return null
+  message.properties.note = \`\${message.event}: "quoted"\`
+  return message
+}
+`
+
 suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
   test('a request from a file, an expression, a retry policy and credentials; secrets are read from elsewhere', async (t) => {
     const folder = folderFor(t)
@@ -99,6 +107,7 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
       request: { method: 'PATCH', path: '/{{userId}}', headers: { 'X-Key': 'hidden' }, body: { id: { '@path': '$.userId' } } },
       auth: { type: 'oauth2', tokenUrl: 'https://id.example/token?tenant=hidden', clientId: 'me', clientSecret: 'hidden', scope: 'all' },
       tls: { certificate: cert, privateKey: key },
+      transformation: { code: CODE, timeoutMs: 100 },
       retry: { initialMs: 1_000, retryStatuses: [409] },
     })
     await create({ name: 'Chat', urls: ['https://chat.example/'], auth: { type: 'bearer', token: 'hidden' } })
@@ -113,6 +122,7 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     const text = readFileSync(file, 'utf8')
     assert.doesNotMatch(text, /hidden|PRIVATE KEY/)
     assert.match(text, /subscribe: \|-\n +type = "track"\n +and properties\.total > 100\n/)
+    assert.ok(text.includes(`code: |\n${CODE.trimEnd().replaceAll(/^/gm, ' '.repeat(8))}\n`), text)
     assert.match(text, /certificate: \|\n +-----BEGIN CERTIFICATE-----\n/)
     assert.match(text, /privacy:\n +- path: traits\.email\n +action: hash\n/)
     const own = await run(one, ['apply', file, '--dry-run'])

@@ -132,11 +132,9 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl, c
             const problem = problems[at] ?? null
             return problem === null ? [] : [{ kind, index, field: problem.field ?? null, code: problem.code, message: problem.message }]
           }),
-          changedSecrets: entries.flatMap(({ kind, index, id, settings }) => {
-            const fields =
-              kind === 'destinations' && problemOf(kind, settings, destinations.get(id ?? '')) === null
-                ? changedSecrets(destinations.get(id ?? ''), settings)
-                : []
+          changedSecrets: entries.flatMap(({ kind, index, id, settings }, at) => {
+            const isValid = kind === 'destinations' && problems[at] === null
+            const fields = isValid ? changedSecrets(destinations.get(id ?? ''), settings) : []
             return fields.length === 0 ? [] : [{ kind, index, fields }]
           }),
         }

@@ -37,18 +37,21 @@ export const VERSION_COMMANDS: readonly Command[] = [
       if (message !== undefined && messageId !== undefined)
         throw new CommandProblem('--message and --message-id cannot be used together.', EXIT.usage)
       const changes = await destinationBody(call, await call.api.get(path))
-      const { data } = await call.api.post(`${path}/preview`, {
+      const answer = await call.api.post(`${path}/preview`, {
         ...(messageId === undefined ? {} : { messageId }),
         ...(message === undefined ? {} : { message: await readJsonObject('--message', message) }),
-        ...(messageId === undefined && message === undefined ? { limit: limit === undefined ? 10 : parseCount('limit', limit) } : {}),
+        ...(limit === undefined ? {} : { limit: parseCount('limit', limit) }),
         ...(Object.keys(changes).length === 0 ? {} : { changes }),
       })
-      const previews = data as JsonObject[]
-      if (call.json) call.out.json(previews)
-      else if (previews.length === 0)
-        call.out.remark('No messages are stored for the sources of this destination. Give one with --message.')
-      else for (const preview of previews) show(call, preview)
-      return previews.some(({ error }) => error != null) ? EXIT.failed : EXIT.ok
+      const { data, summary, before } = answer as { data: JsonObject[]; summary: JsonObject; before: JsonObject | null }
+      if (call.json) call.out.json(answer)
+      else if (data.length === 0) call.out.remark('No messages are stored for the sources of this destination. Give one with --message.')
+      else {
+        for (const preview of data) show(call, preview)
+        call.out.line(countsText(summary))
+        if (before !== null) call.out.line(`With the saved settings: ${countsText(before)}`)
+      }
+      return data.some(({ error }) => error !== undefined) ? EXIT.failed : EXIT.ok
     },
   },
   {
@@ -81,21 +84,25 @@ export const VERSION_COMMANDS: readonly Command[] = [
 ]
 
 function show({ out }: Call, preview: JsonObject): void {
-  const { messageId, request, skipped, dropped, error, logs } = preview
-  out.line(out.paint('bold', `message ${cell(messageId)}`))
-  const why = (label: string, value: unknown): string => {
-    const { message } = (typeof value === 'object' ? value : { message: value }) as { message?: unknown }
-    return typeof message === 'string' ? `${label}: ${message}` : `${label}.`
+  const { messageId, type, event, request, skipped, dropped, error, logs } = preview as {
+    request: { method: string; url: string; headers: Record<string, string>; body: string } | null
+    skipped?: { sentence: string }
+    error?: { sentence: string; line: number | null }
+  } & JsonObject
+  out.line(out.paint('bold', `${cell(messageId)}  ${cell(type)}${event === null ? '' : ` ${cell(event)}`}`))
+  if (error !== undefined) out.line(out.paint('red', `Failed: ${error.sentence}${error.line === null ? '' : ` (line ${error.line})`}`))
+  if (skipped !== undefined) out.line(out.paint('yellow', `Not sent: ${skipped.sentence}`))
+  if (dropped === true) out.line(out.paint('yellow', 'Dropped by the transformation.'))
+  if (request !== null) {
+    out.line(`${request.method} ${request.url}`)
+    for (const [name, value] of Object.entries(request.headers)) out.line(out.paint('dim', `${name}: ${value}`))
+    out.text(request.body)
   }
-  if (error != null) out.line(out.paint('red', why('Failed', error)))
-  else if (skipped != null && skipped !== false) out.line(out.paint('yellow', why('Not sent', skipped)))
-  else if (dropped != null && dropped !== false) out.line(out.paint('yellow', 'Dropped by the transformation.'))
-  if (request != null) {
-    const { method, url, headers, body } = request as { method: string; url: string; headers: Record<string, string>; body: string }
-    out.line(`${method} ${url}`)
-    for (const [name, value] of Object.entries(headers)) out.line(out.paint('dim', `${name}: ${value}`))
-    out.text(body)
-  }
-  if (typeof logs === 'string' && logs !== '') out.text(`console: ${logs}`)
+  if (typeof logs === 'string' && logs !== '') out.text(`Printed: ${logs.trimEnd()}`)
   out.line('')
+}
+
+function countsText({ messages, sent, skipped, dropped, failed, notRun }: JsonObject): string {
+  const parts = Object.entries({ sent, skipped, dropped, failed, 'not run': notRun }).filter(([, count]) => count !== 0)
+  return `${cell(messages)} ${messages === 1 ? 'message' : 'messages'}: ${parts.map(([name, count]) => `${cell(count)} ${name}`).join(', ')}.`
 }
