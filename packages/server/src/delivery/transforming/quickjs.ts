@@ -8,8 +8,8 @@ import QuickJSRaw from '@jitl/quickjs-wasmfile-release-sync/emscripten-module'
 import { QuickJSFFI } from '@jitl/quickjs-wasmfile-release-sync/ffi'
 
 /**
- * What @jitl/quickjs-wasmfile-release-sync 0.32.0 calls its imports and exports, and how it uses its memory: static data, the stack, then the
- * heap up to the address that is stored at `heapEnd`.
+ * What @jitl/quickjs-wasmfile-release-sync 0.32.0 calls its imports and exports, and how it uses its memory: constants, variables, the stack, then
+ * the heap up to the address that is stored at `heapEnd`, which is the first variable.
  */
 const BUILD = {
   imports: { dateNow: 'p', localTime: 'm', timeZone: 'n', environ: 'e', environSizes: 'f', grow: 'k', memory: 'a' },
@@ -39,7 +39,7 @@ const LARGE_BYTES = 16 * MIB
 /** A value in the memory of QuickJS. It is never freed: restoring the memory frees everything. */
 export type Value = number
 
-/** A copy of the memory in use, except for the stack. */
+/** A copy of the memory in use, except for constants and the stack. */
 export interface Snapshot {
   readonly parts: readonly { readonly at: number; readonly bytes: Uint8Array }[]
   readonly size: number
@@ -92,6 +92,7 @@ export class QuickJs {
   readonly #runtime: number
   readonly #context: number
   readonly #bytes: Buffer
+  readonly #constants: Uint8Array
   readonly #free: Emscripten['_free']
   #ballast: Ballast | null = null
   /** The highest end of the heap since clear(). */
@@ -106,6 +107,7 @@ export class QuickJs {
 
   private constructor(memory: Memory, emscripten: Emscripten) {
     this.#bytes = Buffer.from(memory.buffer)
+    this.#constants = Uint8Array.prototype.slice.call(this.#bytes, 0, BUILD.heapEnd)
     const { _malloc: malloc, _free: free } = emscripten
     this.#malloc = malloc
     this.#free = free
@@ -225,7 +227,10 @@ export class QuickJs {
             [ballast.reserve - BESIDE, ballast.reserve + BESIDE],
             [ballast.end - BESIDE, this.#heapEnd],
           ]
-    const parts = [[0, start] as const, ...heap].map(([at, to]) => ({ at, bytes: Uint8Array.prototype.slice.call(this.#bytes, at, to) }))
+    const parts = [[BUILD.heapEnd, start] as const, ...heap].map(([at, to]) => ({
+      at,
+      bytes: Uint8Array.prototype.slice.call(this.#bytes, at, to),
+    }))
     return { parts, size: parts.reduce((sum, { bytes }) => sum + bytes.length, 0), ballast }
   }
 
@@ -246,6 +251,7 @@ export class QuickJs {
     this.#mostUsed = this.usedBytes
     this.#bytes.fill(0, from, to)
     this.#bytes.fill(0, BUILD.stack.end - 2 * MAX_STACK_BYTES, BUILD.stack.end)
+    this.#bytes.set(this.#constants, 0)
     this.restore(snapshot)
     this.#highest = 0
   }

@@ -5,6 +5,7 @@
 import type { Transformation } from '../../store/port/model.ts'
 import { compileQuickJs } from './quickjs.ts'
 import { DEFAULT_LIMITS, type SandboxResult, tooSlow } from './sandbox.ts'
+import { packInputs, unpackResults } from './slice-packing.ts'
 import type { CodeProblem, Transformer, TransformInput, TransformResult } from './transformer.ts'
 import { type SliceEnd, WatchedThread } from './watched-thread.ts'
 
@@ -171,7 +172,7 @@ export class ThreadTransformer implements Transformer {
       slice.push(input)
       bytes += input.text.length
     }
-    const work = inputs.length === 0 ? { mostUs, code: transformation.code } : { mostUs, transformation, inputs: slice }
+    const work = inputs.length === 0 ? { mostUs, code: transformation.code } : { mostUs, transformation, inputs: packInputs(slice) }
     thread.start(work, mayMs + BLOCKED_MS, (end) => this.#ended(job, thread === this.#slow, end))
   }
 
@@ -181,7 +182,7 @@ export class ThreadTransformer implements Transformer {
     if (!this.#open.has(job)) return
     if ('lostAt' in end) this.#lost(job, isSlow, end)
     else {
-      for (const result of end.results) {
+      for (const result of unpackResults(end.results)) {
         if (result.kind === 'slow') this.#slowDown(job, SLOW_MS)
         else job.results.push(result)
       }

@@ -5,7 +5,7 @@ import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Transformation } from '../../store/port/model.ts'
 import { Sandbox, type SandboxResult } from './sandbox.ts'
-import type { TransformInput } from './transformer.ts'
+import { type PackedInputs, type PackedResults, packResults, unpackInputs } from './slice-packing.ts'
 
 export interface TransformThreadOptions {
   wasm: WebAssembly.Module
@@ -16,11 +16,11 @@ export interface TransformThreadOptions {
 }
 
 /** Messages of one destination, or code to be checked. A message that needs more than `mostUs` of CPU time is left to the slow thread. */
-export type Slice = { mostUs: number } & ({ transformation: Transformation; inputs: readonly TransformInput[] } | { code: string })
+export type Slice = { mostUs: number } & ({ transformation: Transformation; inputs: PackedInputs } | { code: string })
 
 export interface SliceDone {
   /** Of the check, or of the first messages. If there are fewer results than messages, the slice has used up its time. */
-  results: SandboxResult[]
+  results: PackedResults
   /** Whether a message failed at a limit. */
   hasOverrun: boolean
   cpuUs: number
@@ -52,24 +52,24 @@ async function work(slice: Slice): Promise<void> {
 }
 
 function runSlice(slice: Slice): SliceDone {
-  const done: SliceDone = { results: [], hasOverrun: false, cpuUs: 0, memoryBytes: 0 }
+  const results: SandboxResult[] = []
+  let hasOverrun = false
   const end = performance.now() + SLICE_MS
   if ('code' in slice) {
     starts(0)
-    done.results.push(sandbox.check(slice.code, slice.mostUs))
-    done.hasOverrun = sandbox.hasOverrun
+    results.push(sandbox.check(slice.code, slice.mostUs))
+    hasOverrun = sandbox.hasOverrun
   } else {
-    for (const [at, input] of slice.inputs.entries()) {
+    for (const [at, input] of unpackInputs(slice.inputs).entries()) {
       starts(at)
       const result = sandbox.run(slice.transformation, input, slice.mostUs)
-      done.results.push(result)
-      done.hasOverrun ||= sandbox.hasOverrun
+      results.push(result)
+      hasOverrun ||= sandbox.hasOverrun
       if (result.kind === 'slow' || sandbox.isSpent || performance.now() > end) break
     }
   }
   Atomics.store(progress, 1, -1)
-  done.memoryBytes = sandbox.memoryBytes
-  return done
+  return { results: packResults(results), hasOverrun, cpuUs: 0, memoryBytes: sandbox.memoryBytes }
 }
 
 function starts(at: number): void {
