@@ -115,7 +115,7 @@ export interface Operations {
   'GET /api/destinations/{id}/health': {
     query: Record<string, never>
     body: undefined
-    answer: { breaker: 'closed' | 'open' | 'probing'; openSince: string | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null; ledger: { owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }; urls: ({ url: string; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null })[] }
+    answer: { breaker: 'closed' | 'open' | 'probing'; openSince: string | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null; failure: { reason: string; error: string } | null; ledger: { owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }; urls: ({ url: string; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null })[] }
   }
   /** Retrieve the ledger */
   'GET /api/ledger': {

@@ -6,13 +6,14 @@ import type { Prepared, RequestAbout } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
+import { HIDDEN } from '../secrets/hidden-url.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { IngestPacing } from '../timing/ingest-pacing.ts'
 import { withTimeout } from '../timing/with-timeout.ts'
 import type { DeliveryEvents } from './events.ts'
 import type { BreakerState } from './lanes/breaker.ts'
-import type { HealthSummary } from './lanes/health.ts'
+import type { Failure, HealthSummary } from './lanes/health.ts'
 import { Lane, type LaneDeps } from './lanes/lane.ts'
 import { chargeOf, Memory } from './lanes/memory.ts'
 import { Slots } from './lanes/slots.ts'
@@ -42,6 +43,8 @@ export interface DestinationHealth extends HealthSummary {
   inFlight: number
   /** In schedule time; null if nothing is waiting. */
   nextAttemptAtMs: number | null
+  /** Why the latest attempt of this node failed; null if it succeeded, or there was none. */
+  failure: Failure | null
   urls: readonly (HealthSummary & { url: string; inFlight: number })[]
 }
 
@@ -172,10 +175,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (lane === undefined) return undefined
       const targets = kindOf(lane.destination).targets(lane.destination)
       const urls = targets.map((url) => Object.assign({ url, inFlight: lane.inFlightAt(url) }, lane.health.of(url)))
-      if (peers === null) return { ...lane.state, ...lane.health.all(), urls }
+      const { failure } = lane.health
+      if (peers === null) return { ...lane.state, ...lane.health.all(), failure, urls }
       const { breaker, inFlight, nextInMs } = peers.combine(destinationId, laneStateOf(lane))
       const nextAttemptAtMs = nextInMs === null ? null : clock.scheduleMs() + nextInMs
-      return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, ...lane.health.all(), urls }
+      return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, ...lane.health.all(), failure, urls }
     },
 
     async test(destinationId, message) {
@@ -235,7 +239,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
           bug: (text) => events.trouble(destination, new Error(text)),
         })
       })
-      return { request: { headers: headerObject(headers), body }, attempts }
+      return { request: { headers: shownHeaders(destination, headers), body }, attempts }
     },
 
     describeRequest(destination, parts, { deliveryId, ...about }) {
@@ -247,7 +251,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         trace: sharedTrace(parts.map(({ content }) => content.trace)),
         ...about,
       })
-      return { headers: headerObject(headers), body }
+      return { headers: shownHeaders(destination, headers), body }
     },
 
     async stop(graceMs) {
@@ -267,8 +271,9 @@ function preparedOrText(destination: Destination, message: JsonObject): string |
   return typeof item === 'string' || 'text' in item ? item : JSON.stringify(message)
 }
 
-function headerObject(headers: readonly string[]): Record<string, string> {
+/** Nobody sees the credentials of `auth`, not even admins. */
+function shownHeaders({ auth }: Destination, headers: readonly string[]): Record<string, string> {
   const result: Record<string, string> = {}
   for (let at = 0; at < headers.length; at += 2) result[headers[at] as string] = headers[at + 1] as string
-  return result
+  return auth === null ? result : { ...result, Authorization: HIDDEN }
 }

@@ -418,6 +418,7 @@ test('health combines the state of delivery with the counts of the store', async
     pending: 0,
     oldestPendingAt: null,
     nextAttemptAt: null,
+    failure: null,
     ledger: { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 },
     urls: urls.map((url) => Object.assign({ url }, nothing)),
   })
@@ -426,10 +427,12 @@ test('health combines the state of delivery with the counts of the store', async
   const { receivedAtMs } = await accept(store, source.id, items, { shipments: [{ destinationId: destination.id, indexes: null }] })
   const recent = { inFlight: 2, success: 0.25, latencyMs: { p50: 1, p95: 2, p99: 3 } }
   const dueMs = deps.clock.scheduleMs() + 60_000
+  const failure = { reason: 'auth_refused', error: 'The token endpoint example.com refused to issue an access token (401).' }
   const openSinceMs = deps.clock.scheduleMs() - 30_000
-  health = { breaker: 'probing', openSinceMs, ...recent, nextAttemptAtMs: dueMs, urls: [{ url: urls[1] as string, ...recent }] }
+  health = { breaker: 'probing', openSinceMs, ...recent, nextAttemptAtMs: dueMs, failure, urls: [{ url: urls[1] as string, ...recent }] }
   const { body } = await call('GET', path)
   assert.deepEqual([body.breaker, body.inFlight, body.success, body.latencyMs], ['probing', 2, 0.25, recent.latencyMs])
+  assert.deepEqual(body.failure, failure)
   assert.deepEqual([body.pending, body.ledger.owed, body.ledger.pending], [1, 1, 1])
   assert.ok(Math.abs(Date.parse(body.oldestPendingAt) - receivedAtMs) < 5_000)
   assert.ok(Math.abs(Date.parse(body.nextAttemptAt) - Date.now() - 60_000) < 5_000)
@@ -442,7 +445,7 @@ test('health combines the state of delivery with the counts of the store', async
   // The same for all destinations in one response, including one without any deliveries.
   const { body: other } = await call('POST', '/api/destinations', HOOK)
   const all = (await call('GET', '/api/destinations/health')).body
-  const { ledger: _, urls: __, ...standing } = (await call('GET', path)).body
+  const { ledger: _, urls: __, failure: ___, ...standing } = (await call('GET', path)).body
   const found = all.data.find(({ destinationId }: { destinationId: string }) => destinationId === destination.id)
   // Schedule times are converted to wall time.
   const still = ({ openSince, nextAttemptAt, ...rest }: Record<string, string>) => ({

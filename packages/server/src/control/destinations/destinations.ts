@@ -113,6 +113,12 @@ const ALL_HEALTH = object({
 })
 const HEALTH = object({
   ...STATUS_FIELDS,
+  failure: nullable(
+    object(
+      { reason: string(), error: string({ description: 'A sentence that says why.' }) },
+      { description: 'Why the latest attempt of the node that answers this request failed; null if it succeeded.' },
+    ),
+  ),
   ledger: object(LEDGER_FIELDS),
   urls: array(
     object(
@@ -128,6 +134,7 @@ const NO_HEALTH: DestinationHealth = {
   openSinceMs: null,
   inFlight: 0,
   nextAttemptAtMs: null,
+  failure: null,
   success: null,
   latencyMs: null,
   urls: [],
@@ -292,6 +299,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
         const health = delivery.health(id) ?? NO_HEALTH
         return {
           ...statusView(clock, health, ledger.pending, oldestMs),
+          failure: health.failure,
           ledger,
           urls: kindOf(destination)
             .targets(destination)

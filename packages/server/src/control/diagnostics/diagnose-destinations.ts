@@ -1,10 +1,11 @@
 // Checks the state of a destination, and whether the service can connect to its URLs. Destinations often share a host, so the service
 // connects to each origin once; and only to a few at a time, because this must not look like a port scan.
 
+import { X509Certificate } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
 import type { DestinationHealth } from '../../delivery/delivery.ts'
 import type { DialCheck, DialReport } from '../../delivery/sending/dial-check.ts'
-import type { Destination } from '../../store/store.ts'
+import type { Destination, TlsSettings } from '../../store/store.ts'
 import type { Finding } from './finding.ts'
 
 const HOUR_MS = 3_600_000
@@ -15,7 +16,7 @@ const CERTIFICATE_DAYS = 14
 
 export function checkDestination(
   destination: Destination,
-  health: Pick<DestinationHealth, 'breaker'> | undefined,
+  health: Pick<DestinationHealth, 'breaker' | 'failure'> | undefined,
   pending: number,
   oldestAtMs: number | null,
   nowMs: number,
@@ -37,6 +38,15 @@ export function checkDestination(
     const advice = `The backlog grows until the destination is resumed. To resume it, run: switchyard destinations resume ${id}`
     return { state: 'warning', message: `${name} is paused; ${backlog}.`, advice }
   }
+  const expired = expiredCertificate(destination, nowMs)
+  if (expired !== null) return expired
+  const failure = health?.failure ?? null
+  if (failure?.reason === 'auth_refused' || failure?.reason === 'auth_unavailable')
+    return {
+      state: 'bad',
+      message: `${name}: ${failure.error} Nothing is sent without an access token; ${backlog}.`,
+      advice: AUTH_ADVICE[failure.reason],
+    }
   const failures = `switchyard deliveries --destination ${id} --state pending`
   if (health !== undefined && health.breaker !== 'closed') {
     const message = `${name}: the circuit breaker is open, because recent attempts failed. One probe is sent at a time; ${backlog}.`
@@ -47,31 +57,52 @@ export function checkDestination(
   return { state: 'good', message: `${name}: ${backlog}.`, advice: null }
 }
 
+const AUTH_ADVICE = {
+  auth_refused: "Check the client id, the client secret and the scope in the destination's auth. Deliveries are retried automatically.",
+  auth_unavailable: "Check the token endpoint in the destination's auth. Deliveries are retried automatically.",
+}
+
+/** Of the client certificate. Receivers refuse an expired one. */
+function expiredCertificate({ name, tls }: Destination, nowMs: number): Finding | null {
+  const certificate = tls?.certificate ?? null
+  if (certificate === null) return null
+  const { validToDate } = new X509Certificate(certificate)
+  const leftMs = validToDate.getTime() - nowMs
+  if (leftMs > CERTIFICATE_DAYS * DAY_MS) return null
+  const at = isoTime(validToDate.getTime())
+  const message = leftMs > 0 ? `${name}: its client certificate expires at ${at}.` : `${name}: its client certificate expired at ${at}.`
+  return { state: leftMs > 0 ? 'warning' : 'bad', message, advice: "Renew the certificate, and set it in the destination's tls." }
+}
+
 /** Connects to each origin once, to a few at a time, and stops at the deadline. */
-export function createUrlChecks(dial: DialCheck | undefined, deadlineMs: number): (url: string, timeoutMs: number) => Promise<Finding> {
+export function createUrlChecks(
+  dial: DialCheck | undefined,
+  deadlineMs: number,
+): (url: string, timeoutMs: number, tls: TlsSettings | null) => Promise<Finding> {
   const byOrigin = new Map<string, Promise<DialReport | null>>()
   const waiting: (() => void)[] = []
   const endAtMs = performance.now() + deadlineMs
   let running = 0
 
-  async function dialNext(url: string, timeoutMs: number): Promise<DialReport | null> {
+  async function dialNext(url: string, timeoutMs: number, tls: TlsSettings | null): Promise<DialReport | null> {
     if (running >= DIALS_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
     running += 1
     try {
       const leftMs = endAtMs - performance.now()
-      return leftMs <= 0 || dial === undefined ? null : await dial(url, Math.min(timeoutMs, leftMs))
+      return leftMs <= 0 || dial === undefined ? null : await dial(url, Math.min(timeoutMs, leftMs), tls)
     } finally {
       running -= 1
       waiting.shift()?.()
     }
   }
 
-  return async (url, timeoutMs) => {
+  return async (url, timeoutMs, tls) => {
     const { origin } = new URL(url)
-    let report = byOrigin.get(origin)
+    // The result depends on the own certificates of a destination.
+    let report = tls === null ? byOrigin.get(origin) : undefined
     if (report === undefined) {
-      report = dialNext(url, timeoutMs)
-      byOrigin.set(origin, report)
+      report = dialNext(url, timeoutMs, tls)
+      if (tls === null) byOrigin.set(origin, report)
     }
     return judgeDial(origin, await report, Date.now())
   }

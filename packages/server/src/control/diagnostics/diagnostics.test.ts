@@ -3,8 +3,10 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { createCertificate } from '../../delivery/fixtures/certificates.ts'
 import type { DialReport } from '../../delivery/sending/dial-check.ts'
 import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
+import type { Destination } from '../../store/store.ts'
 import { accept, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
 import { checkDestination, createUrlChecks, judgeDial } from './diagnose-destinations.ts'
 import { checkSecretKey, judgeDisk } from './diagnose-files.ts'
@@ -80,7 +82,16 @@ test('a URL that cannot be reached and an open circuit breaker are reported, wit
       tlsMs: null,
     }),
   }
-  const health = { breaker: 'open', openSinceMs: 0, inFlight: 0, nextAttemptAtMs: null, success: 0, latencyMs: null, urls: [] } as const
+  const health = {
+    breaker: 'open',
+    openSinceMs: 0,
+    inFlight: 0,
+    nextAttemptAtMs: null,
+    failure: null,
+    success: 0,
+    latencyMs: null,
+    urls: [],
+  } as const
   const { call } = await startControl(t, { operatorTools: failing, delivery: { ...STILL, health: () => health } })
   const source = (await call('POST', '/api/sources', { name: 's' })).body
   await call('POST', '/api/destinations', { name: 'Warehouse', sourceIds: [source.id], urls: ['https://a.example/?token=t'] })
@@ -197,10 +208,10 @@ test('each origin is dialled once, eight at a time, and none after the deadline'
     running -= 1
     return REACHED
   }, 60_000)
-  await Promise.all(Array.from({ length: 60 }, (_, index) => check(`https://h${index % 20}.example/${index}`, 5_000)))
+  await Promise.all(Array.from({ length: 60 }, (_, index) => check(`https://h${index % 20}.example/${index}`, 5_000, null)))
   assert.equal(dialled.length, 20)
   assert.equal(most, 8)
-  assert.equal((await createUrlChecks(async () => REACHED, 0)('https://a.example/', 5_000)).state, 'unknown')
+  assert.equal((await createUrlChecks(async () => REACHED, 0)('https://a.example/', 5_000, null)).state, 'unknown')
 })
 
 test('pending deliveries of a disabled or paused destination, or older than an hour, are a warning', () => {
@@ -210,11 +221,39 @@ test('pending deliveries of a disabled or paused destination, or older than an h
   assert.equal(checkDestination(destination, undefined, 5, 0, 2 * HOUR).state, 'warning')
   assert.equal(checkDestination({ ...destination, enabled: false }, undefined, 5, 0, 1).state, 'warning')
   assert.equal(checkDestination({ ...destination, enabled: false }, undefined, 0, null, 1).state, 'good')
-  assert.deepEqual(checkDestination({ ...destination, paused: true }, { breaker: 'open' }, 5, 0, 1), {
+  assert.deepEqual(checkDestination({ ...destination, paused: true }, { breaker: 'open', failure: null }, 5, 0, 1), {
     state: 'warning',
     message: 'd is paused; 5 pending, the oldest since 1970-01-01T00:00:00.000Z.',
     advice: 'The backlog grows until the destination is resumed. To resume it, run: switchyard destinations resume dst_1',
   })
   assert.equal(checkDestination({ ...destination, paused: true }, undefined, 0, null, 1).state, 'warning')
   assert.match(checkDestination({ ...destination, enabled: false, paused: true }, undefined, 1, 0, 1).message, /disabled/)
+})
+
+test('a token endpoint that refuses, and a client certificate that expires soon, are reported', () => {
+  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false, tls: null } as unknown as Destination
+  const failure = {
+    reason: 'auth_refused',
+    error: 'The token endpoint auth.example refused to issue an access token (401, invalid_client).',
+  }
+  const refused = checkDestination(destination, { breaker: 'open', failure }, 2, null, 1)
+  assert.deepEqual([refused.state, refused.message], ['bad', `d: ${failure.error} Nothing is sent without an access token; 2 pending.`])
+  assert.match(refused.advice ?? '', /client secret/)
+  const { cert, key } = createCertificate({ commonName: 'd', notAfter: '20300115000000Z' })
+  const withTls = { ...destination, tls: { certificate: cert, privateKey: key, ca: null } }
+  const stateAt = (time: string) => checkDestination(withTls, undefined, 0, null, Date.parse(time))
+  assert.equal(stateAt('2029-12-31T00:00:00Z').state, 'good')
+  assert.equal(stateAt('2030-01-10T00:00:00Z').message, 'd: its client certificate expires at 2030-01-15T00:00:00.000Z.')
+  assert.deepEqual([stateAt('2030-01-10T00:00:00Z').state, stateAt('2030-01-16T00:00:00Z').state], ['warning', 'bad'])
+})
+
+test('URLs of destinations with own certificates are checked with them, each by itself', async () => {
+  const seen: (object | null | undefined)[] = []
+  const check = createUrlChecks(async (_url, _timeoutMs, tls) => {
+    seen.push(tls)
+    return REACHED
+  }, 60_000)
+  const own = { certificate: null, privateKey: null, ca: 'x' }
+  for (const tls of [null, own, null, own]) await check('https://a.example/', 5_000, tls)
+  assert.deepEqual(seen, [null, own, own])
 })

@@ -100,7 +100,7 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
         const ledger = await store.books.ledger()
         const dial = createUrlChecks(operatorTools?.dial, URLS_DEADLINE_MS)
         const checksOf = async (destination: Destination): Promise<Check[]> => {
-          const { id, enabled, timeoutMs } = destination
+          const { id, enabled, timeoutMs, tls } = destination
           const urls = kindOf(destination).targets(destination)
           const pending = ledger.find((row) => row.destinationId === id)?.pending ?? 0
           const oldestAtMs = pending === 0 ? null : await store.books.oldestPendingAtMs(id)
@@ -109,7 +109,7 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
             () => checkDestination(destination, delivery.health(id), pending, oldestAtMs, clock.wallMs()),
             id,
           )
-          const reached = enabled ? await Promise.all(urls.map((url) => timed('url', () => dial(url, timeoutMs), id, url))) : []
+          const reached = enabled ? await Promise.all(urls.map((url) => timed('url', () => dial(url, timeoutMs, tls), id, url))) : []
           return [health, ...reached]
         }
         const [commit, stored, server, key, ...perDestination] = await Promise.all([

@@ -15,6 +15,12 @@ export interface HealthSummary {
   latencyMs: Percentiles | null
 }
 
+/** Why an attempt failed. */
+export interface Failure {
+  reason: string
+  error: string
+}
+
 class Ring {
   readonly #ms = new Float32Array(KEPT)
   readonly #ok = new Uint8Array(KEPT)
@@ -35,6 +41,8 @@ class Ring {
 }
 
 export class Health {
+  /** Of the latest attempt; null if it succeeded. */
+  failure: Failure | null = null
   readonly #rings = new Map<string, Ring>()
 
   attempted(url: string, ok: boolean, totalMs: number): void {

@@ -386,7 +386,9 @@ export class Lane implements SlotUser {
       if (isOwnFault(outcome) || !kindOf(destination).targets(destination).includes(url)) continue
       judged = true
       const { totalMs } = outcome.timings
+      const { reason, error } = outcome
       this.health.attempted(url, outcome.verdict === 'success', totalMs)
+      this.health.failure = reason === null || error === null ? null : { reason, error }
       if (outcome.verdict !== 'success') continue
       this.#averageMs = this.#averageMs === Number.POSITIVE_INFINITY ? totalMs : this.#averageMs + LATEST * (totalMs - this.#averageMs)
     }
