@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { ON_POSTGRES } from '../packages/server/src/store/fixtures/test-store.ts'
+import { says, switchyardWith } from './command-line.ts'
 import { startReceiver } from './receiver.ts'
 import { type Service, startService, TOKEN } from './service.ts'
 import { eventually } from './signals.ts'
@@ -179,7 +180,7 @@ test('a value that a privacy rule matches is not stored, logged, shown or sent',
   for (const [place, bytes] of await service.stored()) assert.ok(!contains(bytes, RAW), `the value is in ${place}, after the end`)
 })
 
-test('equal values stay equal after a restart, and the hash cannot be computed from the value alone', async () => {
+test('equal values stay equal after an export, a rotation of the key and a restart, and the hash cannot be computed from the value alone', async () => {
   await using service = await startService()
   const privacy = [{ path: 'traits.email', action: 'hash' }]
   const source = await service.api<Source>('/sources', { method: 'POST', body: { name: 'private', privacy } })
@@ -197,7 +198,18 @@ test('equal values stay equal after a restart, and the hash cannot be computed f
   await service.send([{ type: 'identify', userId: 'u', messageId: 'm', traits: { email: RAW } }], { headers: basic(source.writeKeys[0]) })
   const stored = await service.api<{ message: { traits: { email: string } } }>('/messages/m')
   assert.equal(stored.message.traits.email, hash)
+  const file = join(service.folder, 'configuration.yaml')
+  await says(service, 'export', file)
+  await says(service, 'apply', file, '--dry-run')
+  await service.api(`/sources/${source.id}`, { method: 'PATCH', body: { privacy: null } })
+  await says(service, 'apply', file)
+  assert.deepEqual((await service.api<{ privacy: object[] }>(`/sources/${source.id}`)).privacy, privacy)
   await service.stop()
+  // On PostgreSQL the key of these tests is in the environment.
+  if (!ON_POSTGRES) {
+    const rotated = await switchyardWith(service.storeEnv, null, 'rotate-key', '--end-tokens')
+    assert.equal(rotated.code, 0, rotated.stderr)
+  }
   const next = await service.restart()
   assert.equal(await preview(next), hash)
 })
