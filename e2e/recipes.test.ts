@@ -421,6 +421,20 @@ suite('recipes', { concurrency: 3 }, () => {
     })
   }
 
+  test('the example of the guide arrives as the guide says', async () => {
+    const [example, shown] = blocksOf(readFileSync(join(ROOT, 'docs', 'guide', 'requests.md'), 'utf8'))
+    await using receiver = await startReceiver()
+    const source = await newSource('guide')
+    const text = (example?.text ?? '').replace('src_…', source.id).replace('https://api.example.com', new URL(receiver.url).origin)
+    await service.api('/destinations', { method: 'POST', body: JSON.parse(text) })
+    const traits = { name: 'Ann', email: 'ann@example.com' }
+    await send(source, [{ type: 'identify', userId: 'u 1', traits, context: { tenant: 'acme' } }])
+    await receiver.until(() => receiver.arrivals.length === 1)
+    const { method, path, headers, bytes } = receiver.arrivals[0] ?? assert.fail()
+    const named = ['Content-Type', 'X-Tenant'].map((name) => `${name}: ${headers[name.toLowerCase()]}`)
+    assert.equal(shown?.text, `${[`${method} ${path}`, ...named, '', bytes.toString()].join('\n')}\n`)
+  })
+
   test('the recipe of the README arrives in its shape at a receiver in the place of Slack', { skip: SQLITE_ONLY }, async () => {
     const [, section = ''] = /^### Paste a recipe\n([\s\S]*?)^##/m.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? []
     assert.match(section, /curl/)
