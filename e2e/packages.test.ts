@@ -327,8 +327,10 @@ test('the service runs from its package, with its pages, and delivers', async (t
   for (const [name, range] of Object.entries(manifest['dependencies'] as Record<string, string>)) {
     // Ours are installed from their tarballs already; a registry would bring the others.
     if (name.startsWith('@switchyard/')) assert.equal(range, LIBRARY.version, name)
-    else
+    else {
+      await mkdir(dirname(join(modules, name)), { recursive: true })
       await symlink(dirname(findPackageJSON(name, join(repository, 'packages', 'server', 'package.json')) as string), join(modules, name))
+    }
   }
   assert.deepEqual(
     filesOf(home).filter((file) => /\.ts$|\.test\.|(?:^|\/)(?:fixtures|conformance)\//.test(file)),
@@ -364,7 +366,9 @@ test('the service runs from its package, with its pages, and delivers', async (t
   }
   await using receiver = await startReceiver()
   const headers = { authorization: 'Bearer packaged', 'content-type': 'application/json' }
-  const body = JSON.stringify({ name: 'hook', sourceIds: [source.id], urls: [receiver.url] })
+  // The transformation runs in a thread of its own, with a WebAssembly file from a dependency.
+  const transformation = { code: 'export default (message) => ({ ...message, properties: { transformed: true } })' }
+  const body = JSON.stringify({ name: 'hook', sourceIds: [source.id], urls: [receiver.url], transformation })
   assert.equal((await fetch(`${url}/api/destinations`, { method: 'POST', headers, body })).status, 201)
   const authorization = `Basic ${Buffer.from(`${source.writeKeys[0]}:`).toString('base64')}`
   await fetch(`${url}/v1/track`, {
@@ -373,6 +377,10 @@ test('the service runs from its package, with its pages, and delivers', async (t
     body: '{"userId":"u-1","event":"Packaged","messageId":"p-1"}',
   })
   await receiver.until(() => receiver.byMessageId.has('p-1'))
+  assert.deepEqual(
+    receiver.messages().map(({ properties }) => properties),
+    [{ transformed: true }],
+  )
   child.kill('SIGTERM')
   assert.deepEqual(await ended, [0, null])
 })

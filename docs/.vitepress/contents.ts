@@ -30,6 +30,7 @@ export const SECTIONS: readonly Section[] = [
     pages: [
       ['delivery', 'Delivery and retries'],
       ['requests', 'Send to any HTTP API'],
+      ['transformations', 'Transformations'],
       ['authentication', 'Authentication to receivers'],
       ['verifying-webhooks', 'Verifying webhooks'],
       ['oauth', 'OAuth 2.0'],

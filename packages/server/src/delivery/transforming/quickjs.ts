@@ -62,6 +62,10 @@ interface Emscripten {
 }
 
 // The parts of WebAssembly that are used here; the types of Node.js do not declare them.
+/** Compiled code, which can be sent to other threads. */
+export interface WasmModule {
+  readonly [Symbol.toStringTag]: string
+}
 interface Memory {
   readonly buffer: ArrayBuffer
 }
@@ -74,8 +78,8 @@ interface Imports {
 const { Module, Instance } = (
   globalThis as unknown as {
     WebAssembly: {
-      Module: new (bytes: Uint8Array) => WebAssembly.Module
-      Instance: new (module: WebAssembly.Module, imports: Imports) => Instance
+      Module: new (bytes: Uint8Array) => WasmModule
+      Instance: new (module: WasmModule, imports: Imports) => Instance
     }
   }
 ).WebAssembly
@@ -119,7 +123,7 @@ export class QuickJs {
     this.#context = this.#ffi.QTS_NewContext(this.#runtime, 0)
   }
 
-  static async create(wasm: WebAssembly.Module): Promise<QuickJs> {
+  static async create(wasm: WasmModule): Promise<QuickJs> {
     let self: QuickJs | undefined
     let memory: Memory | undefined
     let stackPointer: unknown
@@ -318,7 +322,7 @@ export class QuickJs {
   }
 }
 
-export function compileQuickJs(): WebAssembly.Module {
+export function compileQuickJs(): WasmModule {
   return new Module(readFileSync(fileURLToPath(import.meta.resolve('@jitl/quickjs-wasmfile-release-sync/wasm'))))
 }
 

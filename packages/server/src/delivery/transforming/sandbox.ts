@@ -4,7 +4,7 @@
 
 import type { Transformation } from '../../store/port/model.ts'
 import { PRELUDE } from './prelude.ts'
-import { QuickJs, type Snapshot, type Value } from './quickjs.ts'
+import { QuickJs, type Snapshot, type Value, type WasmModule } from './quickjs.ts'
 import type { CodeProblem, TransformInput, TransformResult } from './transformer.ts'
 
 /** The name of the user's code in stack traces. */
@@ -72,7 +72,7 @@ export class Sandbox {
     this.#base = quickJs.save()
   }
 
-  static async create(wasm: WebAssembly.Module): Promise<Sandbox> {
+  static async create(wasm: WasmModule): Promise<Sandbox> {
     return new Sandbox(await QuickJs.create(wasm))
   }
 

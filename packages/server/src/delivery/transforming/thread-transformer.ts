@@ -3,7 +3,7 @@
 // code that keeps running into its limits gets a tenth of a core. Threads are started when they are needed, and what waits is bounded.
 
 import type { Transformation } from '../../store/port/model.ts'
-import { compileQuickJs } from './quickjs.ts'
+import { compileQuickJs, type WasmModule } from './quickjs.ts'
 import { DEFAULT_LIMITS, type SandboxResult, tooSlow } from './sandbox.ts'
 import { packInputs, unpackResults } from './slice-packing.ts'
 import type { CodeProblem, Transformer, TransformInput, TransformResult } from './transformer.ts'
@@ -64,7 +64,7 @@ interface SlowDestination {
 }
 
 export class ThreadTransformer implements Transformer {
-  #wasm: WebAssembly.Module | null = null
+  #wasm: WasmModule | null = null
   readonly #fast = new WatchedThread(() => this.#compiled(), false)
   readonly #slow = new WatchedThread(() => this.#compiled(), true)
   readonly #fastJobs: Job[] = []
@@ -237,7 +237,7 @@ export class ThreadTransformer implements Transformer {
     job.done(job.results)
   }
 
-  #compiled(): WebAssembly.Module {
+  #compiled(): WasmModule {
     this.#wasm ??= compileQuickJs()
     return this.#wasm
   }

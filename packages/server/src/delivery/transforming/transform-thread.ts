@@ -4,11 +4,12 @@
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Transformation } from '../../store/port/model.ts'
+import type { WasmModule } from './quickjs.ts'
 import { Sandbox, type SandboxResult } from './sandbox.ts'
 import { type PackedInputs, type PackedResults, packResults, unpackInputs } from './slice-packing.ts'
 
 export interface TransformThreadOptions {
-  wasm: WebAssembly.Module
+  wasm: WasmModule
   /** Two numbers: how many messages were started since the thread began, and the index in the slice of the current one, or -1. */
   progress: Int32Array<SharedArrayBuffer>
   /** Whether the thread runs code that takes long, with a low priority. */

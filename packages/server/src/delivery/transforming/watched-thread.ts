@@ -2,7 +2,7 @@
 // busy for too long, which happens only in loops of QuickJS itself: those do not stop at the limit of the message.
 
 import { Worker } from 'node:worker_threads'
-import { THREAD_LIMITS } from './quickjs.ts'
+import { THREAD_LIMITS, type WasmModule } from './quickjs.ts'
 import type { Slice, SliceDone, TransformThreadOptions } from './transform-thread.ts'
 
 /** How the work on a slice ended: with results, or with the end of the thread while it worked on the message at an index (-1 for none). */
@@ -31,7 +31,7 @@ interface Sighting {
 }
 
 export class WatchedThread {
-  readonly #wasm: () => WebAssembly.Module
+  readonly #wasm: () => WasmModule
   readonly #isSlow: boolean
   readonly #work: Work[] = []
   readonly #progress = new Int32Array(new SharedArrayBuffer(8))
@@ -41,7 +41,7 @@ export class WatchedThread {
   #seen: Sighting | null = null
   #memoryBytes = 0
 
-  constructor(wasm: () => WebAssembly.Module, isSlow: boolean) {
+  constructor(wasm: () => WasmModule, isSlow: boolean) {
     this.#wasm = wasm
     this.#isSlow = isSlow
   }
