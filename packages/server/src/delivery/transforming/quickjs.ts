@@ -12,7 +12,7 @@ import { QuickJSFFI } from '@jitl/quickjs-wasmfile-release-sync/ffi'
  * the heap up to the address that is stored at `heapEnd`, which is the first variable.
  */
 const BUILD = {
-  imports: { dateNow: 'p', localTime: 'm', timeZone: 'n', environ: 'e', environSizes: 'f', grow: 'k', memory: 'a' },
+  imports: { shouldInterrupt: 'i', dateNow: 'p', localTime: 'm', timeZone: 'n', environ: 'e', environSizes: 'f', grow: 'k', memory: 'a' },
   stackPointer: 'Oa',
   stack: { start: 90_208, end: 5_333_088 },
   heapEnd: 86_864,
@@ -134,7 +134,10 @@ export class QuickJs {
         const view = () => new DataView(own.buffer)
         const instance = new Instance(wasm, {
           a: {
-            ...a,
+            // Everything else that emscripten offers, such as output and timers, is out of reach.
+            ...Object.fromEntries(Object.keys(a).map((name) => [name, refuse])),
+            [BUILD.imports.memory]: own,
+            [BUILD.imports.shouldInterrupt]: a[BUILD.imports.shouldInterrupt],
             [BUILD.imports.dateNow]: () => {
               if (self === undefined) return 0
               self.isClockRead = true
@@ -324,6 +327,10 @@ export class QuickJs {
 
 export function compileQuickJs(): WasmModule {
   return new Module(readFileSync(fileURLToPath(import.meta.resolve('@jitl/quickjs-wasmfile-release-sync/wasm'))))
+}
+
+function refuse(): never {
+  throw new Error('QuickJS called a function that it must not use')
 }
 
 function growsAtHeapEnd(memory: Memory, { _malloc: malloc, _free: free }: Emscripten): boolean {

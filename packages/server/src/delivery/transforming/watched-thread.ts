@@ -129,7 +129,8 @@ export class WatchedThread {
     const seen = this.#seen
     if (nowMs - seen.sinceMs > MAX_SILENCE_MS) return void this.#end(false)
     if (Atomics.load(this.#progress, 1) < 0) return
-    const usage = await worker.cpuUsage().catch(() => null)
+    // Node.js 24.0 to 24.5 cannot tell the CPU time of another thread. There, the time on the clock must do.
+    const usage = 'cpuUsage' in worker ? await worker.cpuUsage().catch(() => null) : { user: nowMs * 1000, system: 0 }
     // By now it may be another message.
     if (usage === null || this.#seen !== seen || this.#worker !== worker || Atomics.load(this.#progress, 0) !== started) return
     const cpuMs = (usage.user + usage.system) / 1000
