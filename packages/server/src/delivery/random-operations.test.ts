@@ -37,6 +37,9 @@ async function runRandomOperations(t: TestContext, seed: number): Promise<void> 
     const batch = { size: 1 + upTo(4), bytes: 5_000, lingerMs: oneOf([0, 700]) }
     destinations.push(await rig.destination(name, { urls, batch, maxInFlight: 1 + upTo(5), retryWindowMs: oneOf([60_000, 4 * 3_600_000]) }))
   }
+  const [a, b, c] = destinations as [Destination, Destination, Destination]
+  await rig.store.settings.updateDestination(a.id, { deadLetter: b.id })
+  await rig.store.settings.updateDestination(b.id, { deadLetter: c.id })
   const acts: (() => unknown)[] = [
     () => rig.accept(destinations, 1 + upTo(12), { userId: `user-${upTo(4)}`, properties: { pad: 'x'.repeat(upTo(1_500)) } }),
     () => rig.accept([oneOf(destinations)], 1 + upTo(40)),
@@ -105,6 +108,10 @@ async function runRandomOperations(t: TestContext, seed: number): Promise<void> 
     String(rig.troubles),
   )
   await rig.stop()
+  // Each delivery that failed or expired became at most one dead letter, and each dead letter is stored once.
+  const letters = rig.settlements.flatMap((settlement) => settlement.letters ?? []).flatMap(({ items }) => items)
+  assert.equal(new Set(letters.map(({ messageId }) => messageId)).size, letters.length)
+  for (const { messageId } of letters) assert.equal((await rig.store.history.trails(messageId)).length, 1)
   assert.deepEqual([rig.memory.heldBytes, rig.slots.free, rig.clock.timers], [0, rig.slotCount, 0])
 }
 

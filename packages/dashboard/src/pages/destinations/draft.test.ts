@@ -35,6 +35,7 @@ const SAVED: Destination = {
   timeoutMs: 5_000,
   retry: { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2, retryStatuses: [], failStatuses: [] },
   retryWindowMs: 14_400_000,
+  deadLetter: null,
   maxInFlight: 50,
   historical: true,
   filter: { types: { allow: ['track'], deny: [] }, events: { allow: [], deny: ['Noise'] } },

@@ -2,7 +2,7 @@
 
 import type { LiveQuery } from '../../api/live.ts'
 
-export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
+export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete', 'dead_letter'] as const
 
 /** The kinds of events and their labels. */
 export const KINDS = { accepted: 'Accepted messages', rejected: 'Rejected calls', attempt: 'Attempts', failure: 'Failures only' } as const

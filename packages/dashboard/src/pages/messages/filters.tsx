@@ -6,7 +6,7 @@ import { SearchIcon } from '../../components/icons.tsx'
 import { changeSearch } from '../../url-state.ts'
 import { fromLocalInput, localInput, PERIODS, periodChoice } from './period.ts'
 
-export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
+export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete', 'dead_letter'] as const
 
 export const FILTERS = ['messageId', 'userId', 'sourceId', 'type', 'period', 'from', 'to'] as const
 

@@ -5,7 +5,7 @@ import { type Column, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showNewest, time } fro
 import { at, optionalId } from '../line/references.ts'
 import { showTimeline } from './message-timeline.ts'
 
-const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
+const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete', 'dead_letter']
 
 const COLUMNS: readonly Column[] = [
   ['message id', ({ messageId, id }) => messageId ?? id],

@@ -7,7 +7,7 @@ import type { Output } from '../line/output.ts'
 import { namesOf, optionalId } from '../line/references.ts'
 import { formatDuration, parseCount } from '../line/times.ts'
 
-const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
+const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete', 'dead_letter']
 
 export const tail: Command = {
   name: 'tail',

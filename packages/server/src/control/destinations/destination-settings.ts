@@ -20,6 +20,7 @@ import { KINDS } from '../../destinations/kinds.ts'
 import { MAX_EXPRESSION, subscribeProblem } from '../../routing/subscribe/parse-subscribe.ts'
 import { NO_FILTER } from '../../store/store.ts'
 import { nameProblem } from '../name.ts'
+import { DEAD_LETTER } from './dead-letter-setting.ts'
 import { RETRY_PATCH, RETRY_SETTINGS } from './retry-settings.ts'
 
 const KIB = 1024
@@ -114,6 +115,7 @@ const FIELDS = {
     5_000,
   ),
   ...RETRY_SETTINGS,
+  deadLetter: withDefault(DEAD_LETTER, null),
   maxInFlight: withDefault(integer({ min: 1, max: 1_000, description: 'The maximum number of requests in flight.' }), 50),
   historical: withDefault(
     boolean({ description: 'Whether to send historical messages, whose timestamp is more than 24 hours before they were received.' }),

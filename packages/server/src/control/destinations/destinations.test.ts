@@ -31,6 +31,7 @@ test('a destination is created with the documented defaults', async (t) => {
     timeoutMs: 5_000,
     retry: { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2, retryStatuses: [], failStatuses: [] },
     retryWindowMs: 14_400_000,
+    deadLetter: null,
     maxInFlight: 50,
     historical: true,
     filter: { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } },
@@ -129,7 +130,7 @@ test('the fields of a retry policy are changed one by one, under both names of i
   assert.deepEqual(changed.retry, { ...body.retry, windowMs: 60_000, factor: 1.5 })
   // What the stored policy contradicts is refused too.
   const refused = await call('PATCH', `/api/destinations/${body.id}`, { retry: { failStatuses: [409] } })
-  assert.deepEqual([refused.status, refused.body.error?.field ?? refused.body.field], [400, 'retry.failStatuses'])
+  assert.deepEqual([refused.status, refused.body.field], [400, 'retry.failStatuses'])
   assert.deepEqual((await change({ retry: null })).retry, defaults)
 })
 
@@ -146,6 +147,47 @@ test('a subscribe expression is set, kept by other changes, and removed; a malfo
   assert.equal(body.message, 'subscribe is not a valid expression. At column 19: expected a condition, found the end of the expression.')
   assert.equal((await call('GET', path)).body.subscribe, subscribe)
   assert.equal((await call('PATCH', path, { subscribe: null })).body.subscribe, null)
+})
+
+test('a dead-letter destination must exist, and must not lead back', async (t) => {
+  const { call } = await startControl(t)
+  const create = async (name: string, deadLetter?: string) => (await call('POST', '/api/destinations', { ...HOOK, name, deadLetter })).body
+  const c = await create('c')
+  const b = await create('b', c.id)
+  const a = await create('a', b.id)
+  assert.deepEqual([a.deadLetter, b.deadLetter, c.deadLetter], [b.id, c.id, null])
+  const refused = async (id: string, deadLetter: unknown): Promise<unknown[]> => {
+    const { status, body } = await call('PATCH', `/api/destinations/${id}`, { deadLetter })
+    return [status, body.code, body.field]
+  }
+  for (const [id, deadLetter] of [
+    [c.id, a.id],
+    [c.id, b.id],
+    [b.id, a.id],
+    [a.id, a.id],
+    [a.id, 'dst_none'],
+    [a.id, ''],
+    [a.id, 7],
+  ]) {
+    assert.deepEqual(await refused(id, deadLetter), [400, 'invalid_field', 'deadLetter'])
+  }
+  const unknown = await call('POST', '/api/destinations', { ...HOOK, deadLetter: 'dst_none' })
+  assert.deepEqual([unknown.status, unknown.body.field], [400, 'deadLetter'])
+  // Deleting it clears the setting. It is then free to be set again, also the other way round.
+  assert.equal((await call('DELETE', `/api/destinations/${b.id}`)).status, 204)
+  assert.equal((await call('GET', `/api/destinations/${a.id}`)).body.deadLetter, null)
+  assert.equal((await call('PATCH', `/api/destinations/${c.id}`, { deadLetter: a.id })).body.deadLetter, a.id)
+  assert.equal((await call('PATCH', `/api/destinations/${c.id}`, { deadLetter: null })).body.deadLetter, null)
+})
+
+test('of two changes at the same time that would make a cycle together, one is rejected', async (t) => {
+  const { call } = await startControl(t)
+  const [a, b] = await Promise.all(['a', 'b'].map(async (name) => (await call('POST', '/api/destinations', { ...HOOK, name })).body))
+  const answers = await Promise.all([
+    call('PATCH', `/api/destinations/${a.id}`, { deadLetter: b.id }),
+    call('PATCH', `/api/destinations/${b.id}`, { deadLetter: a.id }),
+  ])
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400])
 })
 
 test('batch settings that are changed concurrently are all kept', async (t) => {

@@ -40,6 +40,7 @@ import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
 import { checkSources } from '../sources/sources.ts'
 import { dueTime } from '../times.ts'
 import { codeProblem } from './code-check.ts'
+import { checkDeadLetter, DEAD_LETTER } from './dead-letter-setting.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION, SUBSCRIBE } from './destination-settings.ts'
 import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './redaction.ts'
 import { retryOf, retryView, SHOWN_RETRY_SETTINGS } from './retry-settings.ts'
@@ -59,6 +60,7 @@ export const DESTINATION = object(
     batch: BATCH_VIEW,
     timeoutMs: integer({ description: 'The timeout of one attempt, from connecting to the end of the response.' }),
     ...SHOWN_RETRY_SETTINGS,
+    deadLetter: DEAD_LETTER,
     maxInFlight: integer({ description: 'The maximum number of requests in flight.' }),
     historical: boolean({
       description: 'Whether historical messages are sent, whose timestamp is more than 24 hours before they were received.',
@@ -187,6 +189,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
         const checked = (configuration: Configuration): NewDestination => {
           checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
+          checkDeadLetter(configuration, body.deadLetter, null)
           return { ...CLASSIC, ...settings, ...retryOf(body) }
         }
         return destinationView(await store.settings.createDestination(checked, destinationAudit(actor, 'destination.create')))
@@ -236,6 +239,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
         const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
           checkIfMatch(exchange, viewFor(role)(before))
           checkSources(configuration, rest.sourceIds)
+          checkDeadLetter(configuration, rest.deadLetter, before.id)
           const changes = { ...rest, ...(batch && { batch: { ...before.batch, ...batch } }) }
           return { ...checkedSettings(before.type, changes, before), ...retryOf({ retry, retryWindowMs }, before) }
         }
@@ -247,7 +251,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
       method: 'DELETE',
       path: '/destinations/:id',
       summary: 'Delete a destination',
-      description: 'Its pending deliveries are cancelled.',
+      description: 'Its pending deliveries are cancelled. Destinations that have it as their `deadLetter` get null there.',
       status: 204,
       tagged: true,
       errors: ['destination_not_found'],
@@ -370,6 +374,7 @@ export function destinationView(destination: Destination) {
     batch: { size: batch.size, bytes: batch.bytes, lingerMs: batch.lingerMs },
     timeoutMs,
     ...retryView(destination),
+    deadLetter: destination.deadLetter,
     maxInFlight,
     historical,
     filter: filterView(filter),

@@ -115,6 +115,12 @@ export const ATTEMPTS = array(object({ attempt: integer(), ...ATTEMPT_FIELDS }))
 const DELIVERY = object(DELIVERY_FIELDS, { title: 'Delivery' })
 const DELIVERY_DETAIL = object({
   ...DELIVERY_FIELDS,
+  deadLetter: nullable(
+    object(
+      { destinationId: string(), messageId: string({ description: 'The messageId of the dead letter.' }) },
+      { description: 'The dead letter that was created when the delivery failed or expired, and its destination; null if there is none.' },
+    ),
+  ),
   attempts: ATTEMPTS,
   traceId: nullable(
     string({ description: 'The trace id of the sender. Requests to the destination pass it on in their `traceparent` header.' }),
@@ -240,6 +246,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
         if (detail === undefined) throw new ApiError('delivery_not_found')
         return {
           ...deliveryView(clock, detail),
+          deadLetter: detail.deadLetter,
           attempts: attemptsView(detail, role, store.configuration().destinations.get(detail.destinationId)),
           traceId: traceIdOf(detail.content?.trace ?? null),
           request: await requestView(detail, role),

@@ -10,7 +10,9 @@ const id = (description: string) => optional(string({ max: 100, description }))
 const LIVE_QUERY = object({
   sourceId: id('Only events of messages from this source.'),
   destinationId: id('Only attempts to deliver to this destination.'),
-  type: optional(oneOf([...MESSAGE_TYPES, 'delete'], { description: 'Only messages of this type, and attempts to deliver them.' })),
+  type: optional(
+    oneOf([...MESSAGE_TYPES, 'delete', 'dead_letter'], { description: 'Only messages of this type, and attempts to deliver them.' }),
+  ),
   messageId: id('Only the message with this messageId, and attempts to deliver it.'),
   event: optional(string({ max: 200, description: 'Only messages with this event name, and attempts to deliver them.' })),
   userId: optional(

@@ -15,7 +15,7 @@ import { quoted, skipSentence, TIMELINE_KINDS, type TimelineContext, timelineOf 
 
 const FILTERS = {
   sourceId: optional(string({ min: 1, description: 'Only messages from this source.' })),
-  type: optional(oneOf(SAMPLE_TYPES, { description: 'Only messages of this type.' })),
+  type: optional(oneOf([...SAMPLE_TYPES, 'dead_letter'], { description: 'Only messages of this type.' })),
   userId: optional(string({ min: 1, description: 'Only messages of this user.' })),
   messageId: optional(string({ min: 1, description: 'Only messages with this messageId.' })),
   from: optional(queryTime({ description: 'Only messages received at this time or later.' })),

@@ -291,3 +291,15 @@ test('text from senders and receivers cannot control a terminal', () => {
   assert.equal(quoted('größe 🎉'), '"größe 🎉"')
   assert.ok(quoted('x'.repeat(10_000)).length < 210)
 })
+
+test('a delivery that became a dead letter names it, and the dead letter names its message', () => {
+  const deadLetter = { destinationId: 'one', messageId: 'dead-letter-8-0' }
+  const [, ended] = deliverySentences([delivery({ state: 'failed', reason: 'http_410', attempts: 1, deadLetter })])
+  assert.match(
+    ended ?? '',
+    /^Delivery to .* failed on the first attempt \(http_410\)\..* It became the dead letter dead-letter-8-0, for .*\.$/,
+  )
+  const item = { type: 'dead_letter', reason: 'http_410', destination: { id: 'one', name: 'Orders' }, message: { messageId: 'm-1' } }
+  const [created] = sentences(trail({ content: { ...trail().content, items: [item] } }), [], ABOUT)
+  assert.equal(created, 'Created as a dead letter of the message "m-1", whose delivery to "Orders" ended (http_410).')
+})

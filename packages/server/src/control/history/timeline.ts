@@ -92,7 +92,7 @@ export function skipSentence(
 export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDetail[], about: TimelineContext): TimelineEntry[] {
   const { content, index, skips, repeats } = trail
   const item = content.items[index] ?? null
-  const entries: Entry[] = [received(trail, about)]
+  const entries: Entry[] = [item?.['type'] === 'dead_letter' ? createdAsDeadLetter(trail, item) : received(trail, about)]
   for (const skip of skips) {
     const { destinationId } = skip
     const where = destinationId === null ? 'Not sent to any destination.' : `Not sent to ${nameOf(about, destinationId)}.`
@@ -137,6 +137,14 @@ function received({ content, index }: MessageTrail, { sourceName }: TimelineCont
   return { atMs: receivedAtMs, what: 'received', sentence, destinationId: null, deliveryId: null }
 }
 
+function createdAsDeadLetter({ content }: MessageTrail, { destination, reason, message }: Readonly<Record<string, unknown>>): Entry {
+  const { name } = destination as { name: string }
+  const original = (message as { messageId?: unknown } | null)?.messageId
+  const of = typeof original === 'string' ? ` of the message ${quoted(original)}` : ''
+  const sentence = `Created as a dead letter${of}, whose delivery to ${quoted(name)} ended (${String(reason)}).`
+  return { atMs: content.receivedAtMs, what: 'received', sentence, destinationId: null, deliveryId: null }
+}
+
 function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: TimelineContext): Entry[] {
   const { id: deliveryId, destinationId, history, state, replay, replayOf, replayJobId } = delivery
   const name = nameOf(about, destinationId)
@@ -156,7 +164,7 @@ function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: Tim
   } else {
     // A delivery ends after its last attempt, even if another clock recorded an earlier time.
     const atMs = Math.max(delivery.atMs ?? 0, ...entries.map((other) => other.atMs ?? 0))
-    entries.push(entry(atMs, state, ended(delivery, name)))
+    entries.push(entry(atMs, state, ended(delivery, name) + deadLetterSentence(delivery, about)))
   }
   return entries
 }
@@ -176,6 +184,11 @@ function ended({ state, reason, attempts }: DeliveryDetail, name: string): strin
   if (state === 'expired') return `Delivery to ${name} expired ${after}: the retry window ended${reason === null ? '' : ` (${reason})`}.`
   if (state === 'cancelled') return `Delivery to ${name} cancelled ${after}: ${CANCELLED[reason ?? ''] ?? `${reason ?? 'unknown reason'}.`}`
   return `Delivery to ${name} failed ${on}${reason === null ? '' : ` (${reason})`}. It is not retried automatically.`
+}
+
+function deadLetterSentence({ deadLetter }: DeliveryDetail, about: TimelineContext): string {
+  if (deadLetter === null) return ''
+  return ` It became the dead letter ${deadLetter.messageId}, for ${nameOf(about, deadLetter.destinationId)}.`
 }
 
 function waiting(

@@ -133,6 +133,11 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
           for (const detached of detachedFrom(id, change.configuration.destinations)) await change.update('destinations', detached)
           for (const detached of detachedFrom(id, change.configuration.oauthApps)) await change.update('oauthApps', detached)
         }
+        if (kind === 'destinations') {
+          for (const other of change.configuration.destinations.values()) {
+            if (other.deadLetter === id) await change.update('destinations', { ...other, deadLetter: null })
+          }
+        }
         await change.note(audit?.(null, before))
         return true
       })

@@ -52,7 +52,7 @@ export interface ConfigurationStore {
    * to restore: the destination gets its content. Rejects with UnknownVersion if that version is not kept.
    */
   updateDestination(id: string, change: ChangeOf<Destination, NewDestination>, audit?: Audit<Destination>): Promise<Destination | undefined>
-  /** Cancels the pending deliveries of the destination, with the reason `destination_deleted`. */
+  /** Cancels the pending deliveries of the destination, with the reason `destination_deleted`, and clears the `deadLetter` of others that refer to it. */
   deleteDestination(id: string, audit?: Audit<Destination>, check?: Check<Destination>): Promise<boolean>
   /** The versions of a destination that are kept, newest first. Empty if there is no such destination. */
   destinationVersions(id: string, page: PageRequest): Promise<Page<DestinationVersion>>
