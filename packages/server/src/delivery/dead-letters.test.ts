@@ -108,7 +108,8 @@ test('dead letters of dead letters follow the chain', async (t) => {
   await rig.accept([destination], 3)
   await rig.untilLedger(end, { owed: 3, delivered: 3 })
   await rig.untilLedger(letters, { failed: 3 })
-  const [outer] = last.received[0]?.messages as [{ destination: { name: string }; message: { type: string; message: { type: string } } }]
+  const received = last.received.flatMap(({ messages }) => messages)
+  const [outer] = received as unknown as [{ destination: { name: string }; message: { type: string; message: { type: string } } }]
   assert.deepEqual([outer.destination.name, outer.message.type, outer.message.message.type], ['letters', 'dead_letter', 'track'])
   await rig.stop()
 })

@@ -187,7 +187,7 @@ test('of two changes at the same time that would make a cycle together, one is r
     call('PATCH', `/api/destinations/${a.id}`, { deadLetter: b.id }),
     call('PATCH', `/api/destinations/${b.id}`, { deadLetter: a.id }),
   ])
-  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400])
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200, 400]))
 })
 
 test('batch settings that are changed concurrently are all kept', async (t) => {
