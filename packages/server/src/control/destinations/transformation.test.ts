@@ -17,6 +17,8 @@ test('a transformation is stored with its limits, shown, replaced as a whole, an
   const created = await call('POST', '/api/destinations', { ...NEW, transformation: { code: CODE, timeoutMs: 200 } })
   assert.deepEqual([created.status, created.body.transformation], [201, { code: CODE, timeoutMs: 200, memoryMb: 8 }])
   const path = `/api/destinations/${created.body.id}`
+  const { yaml } = (await call('GET', '/api/configuration')).body
+  assert.match(yaml, /transformation:\n +code: export default \(message\) => message\n +timeoutMs: 200\n +memoryMb: 8\n/)
   assert.deepEqual((await call('PATCH', path, { transformation: { code: CODE } })).body.transformation, {
     code: CODE,
     timeoutMs: 50,
