@@ -84,6 +84,9 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
       (await switchyard(service, ...update, '--request-file', path('broken', '{ a: ['))).stderr,
       /--request-file: .* is not valid JSON or YAML: /,
     )
+    await says(service, 'destinations', 'create', 'letters', receiver.url, '--dead-letter', 'none')
+    assert.match(await says(service, ...update, '--dead-letter', 'letters'), /dead letters to +dst_/)
+    assert.equal((await switchyard(service, 'destinations', 'update', 'letters', '--dead-letter', 'api')).code, 2, 'a cycle is refused')
     const piped = startSwitchyard(service, [...update, '--json', '--auth', 'none', '--request-file', '-'], { input: '{"method":"PATCH"}' })
     const { code, stdout, stderr } = await piped.ended
     assert.equal(code, 0, stderr)
@@ -100,8 +103,11 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     const { cert, key } = createCertificate({ commonName: 'client' })
     const create = (body: object): Promise<Named> =>
       one.api('/destinations', { method: 'POST', body: { sourceIds: [one.sourceId], ...body } })
+    // It comes after the others in the file, and must be created before them.
+    const letters = await create({ name: 'Letters', urls: ['https://letters.example/'] })
     await create({
       name: 'CRM',
+      deadLetter: letters.id,
       urls: ['https://crm.example/v1?account=hidden'],
       subscribe: 'type = "track"\n  and properties.total > 100',
       request: { method: 'PATCH', path: '/{{userId}}', headers: { 'X-Key': 'hidden' }, body: { id: { '@path': '$.userId' } } },
@@ -124,6 +130,7 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     assert.match(text, /subscribe: \|-\n +type = "track"\n +and properties\.total > 100\n/)
     assert.ok(text.includes(`code: |\n${CODE.trimEnd().replaceAll(/^/gm, ' '.repeat(8))}\n`), text)
     assert.match(text, /certificate: \|\n +-----BEGIN CERTIFICATE-----\n/)
+    assert.match(text, /deadLetter: Letters\n/)
     assert.match(text, /privacy:\n +- path: traits\.email\n +action: hash\n/)
     const own = await run(one, ['apply', file, '--dry-run'])
     assert.equal(own.code, 0, own.stdout + own.stderr)
