@@ -234,6 +234,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     clock,
     delivery,
     checkCode,
+    plan: planRoutes,
     operatorTools,
     live,
     flushStats,

@@ -86,6 +86,7 @@ export const API_ERRORS = {
   write_key_taken: [409, 'Another source already has this write key. Choose another key, or leave it out to get a new one.'],
   too_many_write_keys: [409, 'The source has reached its maximum number of write keys. Remove a key first.'],
   too_many_listeners: [429, 'Too many live streams are open: at most 8 per token and 20 in total. Close one, or try again later.'],
+  too_many_previews: [429, 'Too many previews are running: at most 4 at the same time. Try again in a few seconds.'],
   replay_over: [409, 'The replay job has finished or was cancelled, so it cannot be changed. Create a new job instead.'],
   delivery_pending: [
     409,

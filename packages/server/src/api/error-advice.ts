@@ -67,6 +67,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   write_key_taken: 'A write key identifies one source, so two sources cannot share it.',
   too_many_write_keys: 'Remove keys that are no longer used with DELETE /api/sources/{id}/write-keys/{key}.',
   too_many_listeners: 'Look for dashboards in forgotten browser tabs, and for `switchyard tail` commands that are still running.',
+  too_many_previews: 'Wait until other previews have ended, then try again.',
   replay_over: 'The new job skips deliveries that were replayed already and are pending or delivered.',
   delivery_pending: 'GET /api/deliveries/{id} shows when the next attempt is due.',
   message_gone: 'Retention or a deletion request removed it. To keep messages longer, raise SWITCHYARD_RETENTION_DAYS.',

@@ -3,9 +3,9 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { entityTag } from '../api/entity-tag.ts'
-import { object } from '../api/schema.ts'
+import { invalidField, object } from '../api/schema.ts'
 import { ApiError, errorBody } from '../errors.ts'
-import { InvalidCursor, StoreUnavailable, WriteKeyTaken } from '../store/store.ts'
+import { InvalidCursor, StoreUnavailable, UnknownVersion, WriteKeyTaken } from '../store/store.ts'
 import { auditRoutes } from './access/audit.ts'
 import { type Access, type Caller, TooManyAttempts } from './access/authorize.ts'
 import { loginRoutes } from './access/login.ts'
@@ -14,6 +14,8 @@ import { tokenRoutes } from './access/tokens.ts'
 import { withConfiguration } from './configuration.ts'
 import { deletionRoutes } from './deletions/deletions.ts'
 import { destinationRoutes } from './destinations/destinations.ts'
+import { previewRoutes } from './destinations/preview.ts'
+import { versionRoutes } from './destinations/versions.ts'
 import { backupRoutes } from './diagnostics/backups.ts'
 import { diagnosticRoutes } from './diagnostics/diagnostics.ts'
 import { nodeRoutes } from './diagnostics/nodes.ts'
@@ -58,6 +60,8 @@ export function controlRoutes(parts: ControlParts): Route[] {
         sourceRoutes,
         privacyRoutes,
         destinationRoutes,
+        versionRoutes,
+        previewRoutes,
         ledgerRoutes,
         messageRoutes,
         deliveryRoutes,
@@ -215,6 +219,8 @@ function parseBody(body: Buffer): unknown {
 function toApiError(error: unknown, bodyLimit: number | undefined): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof WriteKeyTaken) return new ApiError('write_key_taken')
+  // It was dropped while it was being restored.
+  if (error instanceof UnknownVersion) return invalidField('version', 'is no longer kept; choose a newer one')
   if (error instanceof InvalidCursor) return new ApiError('invalid_cursor', { field: 'cursor' })
   if (error instanceof StoreUnavailable) {
     return new ApiError('store_unavailable', {
@@ -222,6 +228,7 @@ function toApiError(error: unknown, bodyLimit: number | undefined): ApiError {
         'The store is unavailable, so nothing was changed. Wait for the number of seconds in the Retry-After header, then try again.',
     })
   }
+  if ((error as Error).name === 'TooManyPreviews') return new ApiError('too_many_previews')
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown }
   // The sender closed the connection early, which is not a failure of the service.
   if (code === 'ECONNRESET' && statusCode === 400)

@@ -8,7 +8,7 @@ import type { Delivery } from '../delivery/delivery.ts'
 import { ApiError, type ApiErrorCode } from '../errors.ts'
 import type { Privacy } from '../ingest/privacy/privacy.ts'
 import type { LiveFeed } from '../observe/live.ts'
-import type { Actor, Role, Store } from '../store/store.ts'
+import type { Actor, Configuration, Plan, Role, SegmentContent, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import type { Access, Caller } from './access/authorize.ts'
 import type { CheckCode } from './destinations/code-check.ts'
@@ -78,7 +78,7 @@ export function roleOf({ role, method }: Route): Role {
 }
 
 /** The functions of delivery that the control API calls. */
-export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'describeRequest'>
+export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'preview' | 'describeRequest'>
 
 /** What the routes need from the rest of the service. */
 export interface ControlParts {
@@ -91,6 +91,8 @@ export interface ControlParts {
   checkUrl?: ((url: string) => string | null) | undefined
   /** Loads the code of a transformation in the sandbox, and returns what is wrong with it. */
   checkCode?: CheckCode | undefined
+  /** Routing: to which destinations the messages of a batch are sent, and why not to the others. */
+  plan?: ((configuration: Configuration, sourceId: string, content: SegmentContent) => Plan) | undefined
   operatorTools?: OperatorTools | undefined
   live?: Pick<LiveFeed, 'listen'> | undefined
   /** Writes counts that are still in memory to the store, so that statistics include the last seconds. */

@@ -2,11 +2,10 @@
 // committed. The control API imports types from this file.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { Prepared, RequestAbout } from '../destinations/kind.ts'
+import type { RequestAbout } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
-import { HIDDEN } from '../secrets/hidden-url.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { IngestPacing } from '../timing/ingest-pacing.ts'
@@ -22,7 +21,8 @@ import { type LaneState, Peers } from './peers.ts'
 import type { Senders } from './senders/senders.ts'
 import { type Outcome, rejectionOutcome } from './sending/outcome.ts'
 import { requestRecord } from './shipments/task.ts'
-import { prepareMessage } from './transforming/prepare-messages.ts'
+import { isSendable, type Previewed, ShownRequests, shownHeaders } from './transforming/shown-requests.ts'
+import { ThreadTransformer } from './transforming/thread-transformer.ts'
 
 export interface DeliveryOptions {
   store: Pick<Store, 'delivery' | 'configuration' | 'onConfiguration' | 'nodes'>
@@ -34,6 +34,7 @@ export interface DeliveryOptions {
   slots?: Slots
   memory?: Memory
   pacing?: IngestPacing
+  shown?: ShownRequests
 }
 
 export interface DestinationHealth extends HealthSummary {
@@ -54,6 +55,8 @@ export interface SentRequest {
   body: string
 }
 
+export type { Previewed } from './transforming/shown-requests.ts'
+
 /** A test request. It is like any other, except that its message is not stored. */
 export type TestAttempt = Omit<RequestRecord, 'indexes'>
 
@@ -67,12 +70,20 @@ export interface Delivery {
   health(destinationId: string): DestinationHealth | undefined
   /** Posts a message to each URL once, immediately, bypassing the queue and the breaker. Nothing is stored. */
   test(destinationId: string, message: JsonObject): Promise<{ request: SentRequest; attempts: TestAttempt[] } | undefined>
-  /** Reconstructs the request of an attempt from the stored messages: those of one segment, or of several in the order of `parts`. */
+  /**
+   * Returns what would be sent for messages, each the only one of its segment and in a request of its own. The destination need not be a stored
+   * one. Sends nothing. Rejects with TooManyPreviews.
+   */
+  preview(destination: Destination, messages: readonly SegmentContent[]): Promise<Previewed[]>
+  /**
+   * Reconstructs the request of an attempt from the stored messages: those of one segment, or of several in the order of `parts`. Null if it
+   * cannot be built from them.
+   */
   describeRequest(
     destination: Destination,
     parts: readonly { content: SegmentContent; indexes: readonly number[] }[],
     about: PastAttempt,
-  ): SentRequest
+  ): Promise<SentRequest | null>
   /** Starts no more requests, waits up to `graceMs` for those in flight, and records their outcomes. */
   stop(graceMs: number): Promise<void>
 }
@@ -86,6 +97,7 @@ const RECORD_GRACE_MS = 2_000
 export function createDelivery(options: DeliveryOptions): Delivery {
   const { store, senders, clock, events, random = Math.random, setTimer = systemTimer } = options
   const { slots = new Slots(SLOTS), memory = new Memory(MEMORY_BYTES), pacing = new IngestPacing() } = options
+  const { shown = new ShownRequests(() => new ThreadTransformer()) } = options
   const deps: LaneDeps = { store: store.delivery, senders, slots, memory, clock, setTimer, random, events, pacing }
   const lanes = new Map<string, Lane>()
   const removedLanes = new Set<Promise<void>>()
@@ -190,7 +202,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const kind = kindOf(destination)
       const isBatch = destination.batch.size > 1
       const text = JSON.stringify(message)
-      const { headers, body } = kind.request(destination, [preparedOrText(destination, message)], isBatch, about)
+      const [item = null] = (await shown.tryToPrepare(destination, [{ message, receivedAtMs: startedAtMs }])) ?? []
+      // A message that is not sent is shown as it is.
+      const { headers, body } = kind.request(destination, [isSendable(item) ? item : text], isBatch, about)
       const testAttempt = (url: string, outcome: Outcome): TestAttempt => {
         const { indexes: _, ...record } = requestRecord({ url, startedAtMs, outcome, version: destination.version }, [])
         return record
@@ -242,11 +256,16 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       return { request: { headers: shownHeaders(destination, headers), body }, attempts }
     },
 
-    describeRequest(destination, parts, { deliveryId, ...about }) {
+    preview: (destination, messages) => shown.preview(destination, messages, clock.wallMs()),
+
+    async describeRequest(destination, parts, { deliveryId, ...about }) {
       const messages = parts.flatMap(({ content, indexes }) =>
-        indexes.map((index) => preparedOrText(destination, outboundMessage(content, index))),
+        indexes.map((index) => ({ message: outboundMessage(content, index), receivedAtMs: content.receivedAtMs })),
       )
-      const { headers, body } = kindOf(destination).request(destination, messages, destination.batch.size > 1 || messages.length > 1, {
+      const items = (await shown.tryToPrepare(destination, messages)) ?? []
+      const prepared = items.filter(isSendable)
+      if (prepared.length === 0 || items.includes(null)) return null
+      const { headers, body } = kindOf(destination).request(destination, prepared, destination.batch.size > 1 || prepared.length > 1, {
         id: deliveryId,
         trace: sharedTrace(parts.map(({ content }) => content.trace)),
         ...about,
@@ -260,20 +279,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       await withTimeout(graceMs, stopped)
       // Requests still in flight end as `aborted`, which the lanes treat as not started.
       await senders.close()
+      await shown.close()
       await withTimeout(RECORD_GRACE_MS, stopped)
     },
   }
-}
-
-/** For a request that is shown. A message that cannot be shaped is shown as it is. */
-function preparedOrText(destination: Destination, message: JsonObject): string | Prepared {
-  const item = prepareMessage(destination, message)
-  return typeof item === 'string' || 'text' in item ? item : JSON.stringify(message)
-}
-
-/** Nobody sees the credentials of `auth`, not even admins. */
-function shownHeaders({ auth }: Destination, headers: readonly string[]): Record<string, string> {
-  const result: Record<string, string> = {}
-  for (let at = 0; at < headers.length; at += 2) result[headers[at] as string] = headers[at + 1] as string
-  return auth === null ? result : { ...result, Authorization: HIDDEN }
 }

@@ -40,6 +40,7 @@ const SAVED: Destination = {
   historical: true,
   filter: { types: { allow: ['track'], deny: [] }, events: { allow: [], deny: ['Noise'] } },
   subscribe: null,
+  version: 1,
   createdAt: '2026-11-15T12:00:00.000Z',
 }
 const good = (changes: Partial<Draft> = {}): Draft => ({ ...newDraft(), name: 'Hook', urls: ['https://example.com/'], ...changes })

@@ -178,7 +178,12 @@ const RECIPES: Record<string, Recipe> = {
 }
 
 /** These routes change nothing that is stored, and send nothing to other services. */
-const NOT_NOTED = new Set(['POST /configuration/check', 'DELETE /backups/:id', 'POST /sources/:id/privacy/preview'])
+const NOT_NOTED = new Set([
+  'POST /configuration/check',
+  'DELETE /backups/:id',
+  'POST /sources/:id/privacy/preview',
+  'POST /destinations/:id/preview',
+])
 
 const BACKUP: Backup = { id: 'b-1', state: 'copying', doneBytes: 0, totalBytes: 1, error: null, createdAtMs: 0 }
 

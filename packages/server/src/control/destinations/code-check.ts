@@ -20,3 +20,9 @@ export async function codeProblem(
   const place = column === null ? `line ${line}` : `line ${line}, column ${column}`
   return invalidField('transformation.code', line === null ? message : `has an error in ${place}: ${message}`)
 }
+
+/** Throws if the code is rejected. */
+export async function assertLoadable(...given: Parameters<typeof codeProblem>): Promise<void> {
+  const problem = await codeProblem(...given)
+  if (problem !== null) throw problem
+}

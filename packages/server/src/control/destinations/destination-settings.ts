@@ -22,6 +22,7 @@ import { NO_FILTER } from '../../store/store.ts'
 import { nameProblem } from '../name.ts'
 import { DEAD_LETTER } from './dead-letter-setting.ts'
 import { RETRY_PATCH, RETRY_SETTINGS } from './retry-settings.ts'
+import { VERSION_FIELD } from './versions.ts'
 
 const KIB = 1024
 
@@ -126,7 +127,12 @@ const FIELDS = {
 }
 
 export const NEW_DESTINATION = object(FIELDS)
-export const DESTINATION_PATCH = object({ ...patchOf(FIELDS), batch: optional(object(patchOf(BATCH_FIELDS))), retry: RETRY_PATCH })
+export const DESTINATION_PATCH = object({
+  ...patchOf(FIELDS),
+  batch: optional(object(patchOf(BATCH_FIELDS))),
+  retry: RETRY_PATCH,
+  version: optional(VERSION_FIELD),
+})
 export const FILTER_VIEW = object(FILTER_FIELDS)
 export const BATCH_VIEW = object(BATCH_FIELDS)
 

@@ -36,6 +36,7 @@ test('a destination is created with the documented defaults', async (t) => {
     historical: true,
     filter: { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } },
     subscribe: null,
+    version: 1,
   })
   assert.ok(Date.parse(createdAt) > 0)
   assert.deepEqual((await call('GET', `/api/destinations/${id}`)).body, body)
@@ -462,6 +463,7 @@ test('health combines the state of delivery with the counts of the store', async
     nextAttemptAt: null,
     failure: null,
     ledger: { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 },
+    content: { version: 1, failing: null },
     urls: urls.map((url) => Object.assign({ url }, nothing)),
   })
 
@@ -487,7 +489,7 @@ test('health combines the state of delivery with the counts of the store', async
   // The same for all destinations in one response, including one without any deliveries.
   const { body: other } = await call('POST', '/api/destinations', HOOK)
   const all = (await call('GET', '/api/destinations/health')).body
-  const { ledger: _, urls: __, failure: ___, ...standing } = (await call('GET', path)).body
+  const { ledger: _, urls: __, failure: ___, content: ____, ...standing } = (await call('GET', path)).body
   const found = all.data.find(({ destinationId }: { destinationId: string }) => destinationId === destination.id)
   // Schedule times are converted to wall time.
   const still = ({ openSince, nextAttemptAt, ...rest }: Record<string, string>) => ({

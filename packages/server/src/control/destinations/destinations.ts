@@ -2,21 +2,7 @@
 // destinationView is the only place that builds a destination for a response, field by field.
 
 import { isoTime } from '@switchyard/protocol'
-import {
-  anyObject,
-  array,
-  boolean,
-  integer,
-  invalidField,
-  nullable,
-  number,
-  object,
-  oneOf,
-  record,
-  string,
-  time,
-  withDefault,
-} from '../../api/schema.ts'
+import { anyObject, array, boolean, integer, nullable, number, object, oneOf, record, string, time, withDefault } from '../../api/schema.ts'
 import type { DestinationHealth } from '../../delivery/delivery.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
@@ -39,12 +25,15 @@ import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query
 import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
 import { checkSources } from '../sources/sources.ts'
 import { dueTime } from '../times.ts'
-import { codeProblem } from './code-check.ts'
+import { assertLoadable } from './code-check.ts'
+import { CONTENT_HEALTH, contentHealth } from './content-health.ts'
 import { checkDeadLetter, DEAD_LETTER } from './dead-letter-setting.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION, SUBSCRIBE } from './destination-settings.ts'
+import { checkedSettings, patchedSettings } from './patched-settings.ts'
 import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './redaction.ts'
 import { retryOf, retryView, SHOWN_RETRY_SETTINGS } from './retry-settings.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
+import { contentToRestore, SHOWN_VERSION } from './versions.ts'
 
 export const DESTINATION = object(
   {
@@ -67,6 +56,7 @@ export const DESTINATION = object(
     }),
     filter: FILTER_VIEW,
     subscribe: SUBSCRIBE,
+    version: SHOWN_VERSION,
     createdAt: time(),
   },
   { title: 'Destination', description: 'A webhook that messages are sent to.' },
@@ -122,6 +112,7 @@ const HEALTH = object({
     ),
   ),
   ledger: object(LEDGER_FIELDS),
+  content: CONTENT_HEALTH,
   urls: array(
     object(
       { url: string(), ...RECENT_FIELDS },
@@ -143,23 +134,11 @@ const NO_HEALTH: DestinationHealth = {
 }
 
 export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode }: ControlParts): Route[] {
-  function found(destination: Destination | undefined): Destination {
+  function existing(destination: Destination | undefined): Destination {
     if (destination === undefined) throw new ApiError('destination_not_found')
     return destination
   }
-  const find = (id: string | undefined): Destination => found(store.configuration().destinations.get(id ?? ''))
-
-  function checkedSettings<T extends Omit<Partial<Destination>, 'retry'>>(type: Destination['type'], given: T, before?: Destination): T {
-    const settings = KINDS[type].withKeptSecrets(given, before)
-    const found = KINDS[type].problem(settings, (url) => checkUrl?.(url) ?? null, before)
-    if (found !== null) throw invalidField(found.field, found.problem)
-    return settings
-  }
-
-  async function assertLoadable(settings: Pick<Partial<Destination>, 'transformation'>, before?: Destination): Promise<void> {
-    const problem = await codeProblem(checkCode, settings, before)
-    if (problem !== null) throw problem
-  }
+  const find = (id: string | undefined): Destination => existing(store.configuration().destinations.get(id ?? ''))
 
   return [
     route({
@@ -184,8 +163,8 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
       tagged: true,
       errors: ['name_taken'],
       async handle({ body, query, actor }) {
-        const settings = checkedSettings(body.type, body)
-        await assertLoadable(body)
+        const settings = checkedSettings(body.type, body, undefined, checkUrl)
+        await assertLoadable(checkCode, body, undefined)
         const checked = (configuration: Configuration): NewDestination => {
           checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
@@ -228,23 +207,23 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
       path: '/destinations/:id',
       summary: 'Update a destination',
       description:
-        'Changes only the fields that you send, including those inside `batch` and `retry`. `filter`, `request` and `transformation` are replaced as a whole.',
+        'Changes only the fields that you send, including those inside `batch` and `retry`. `filter`, `request` and `transformation` are replaced as a whole. `version` restores a version.',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
       tagged: true,
       errors: ['destination_not_found'],
-      async handle({ params, body: { batch, retry, retryWindowMs, ...rest }, actor, role, exchange }) {
-        await assertLoadable(rest, store.configuration().destinations.get(params['id'] ?? ''))
+      async handle({ params, body, actor, role, exchange }) {
+        const found = find(params['id'])
+        const { id } = found
+        await assertLoadable(checkCode, body, found)
+        const restored = await contentToRestore(store.settings, id, body)
         const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
           checkIfMatch(exchange, viewFor(role)(before))
-          checkSources(configuration, rest.sourceIds)
-          checkDeadLetter(configuration, rest.deadLetter, before.id)
-          const changes = { ...rest, ...(batch && { batch: { ...before.batch, ...batch } }) }
-          return { ...checkedSettings(before.type, changes, before), ...retryOf({ retry, retryWindowMs }, before) }
+          return patchedSettings(body, before, { configuration, restored, checkUrl })
         }
         const audit = destinationAudit(actor, 'destination.update')
-        return destinationView(found(await store.settings.updateDestination(params['id'] ?? '', changed, audit)))
+        return destinationView(existing(await store.settings.updateDestination(id, changed, audit)))
       },
     }),
     route({
@@ -305,6 +284,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
           ...statusView(clock, health, ledger.pending, oldestMs),
           failure: health.failure,
           ledger,
+          content: await contentHealth(store, destination),
           urls: kindOf(destination)
             .targets(destination)
             .map((url) => urlView(url, urlFor(role)(url), health)),
@@ -379,6 +359,7 @@ export function destinationView(destination: Destination) {
     historical,
     filter: filterView(filter),
     subscribe,
+    version: destination.version,
     createdAt: isoTime(destination.createdAtMs),
   }
 }

@@ -14,6 +14,11 @@ export function hideOwnHeaders(headers: Readonly<Record<string, string>>, destin
   return withValue(headers, kindOf(destination).secretHeaders(destination), HIDDEN)
 }
 
+/** Hides the values that are the same in all requests: of `headers` and of the credentials. The values of `request.headers` depend on the message. */
+export function hideConfiguredHeaders(headers: Readonly<Record<string, string>>, destination: Destination): Record<string, string> {
+  return hideOwnHeaders(headers, { ...destination, request: null })
+}
+
 const SIGNATURE_HEADERS: ReadonlySet<string> = new Set(['x-signature', 'webhook-signature'])
 
 export function isSigned(headers: Readonly<Record<string, string>>): boolean {

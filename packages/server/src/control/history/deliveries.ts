@@ -1,21 +1,24 @@
 // Routes for deliveries: their state, their attempts, the reconstructed request, and the replay of a single delivery.
 
+import { isDeepStrictEqual } from 'node:util'
 import { isoTime } from '@switchyard/protocol'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../../api/schema.ts'
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-import type {
-  Audit,
-  DeliveryDetail,
-  DeliveryRow,
-  DeliveryState,
-  Destination,
-  FailureCause,
-  ReplayResult,
-  Role,
-  RowId,
-  SegmentContent,
+import {
+  type Audit,
+  type AuditEntry,
+  type DeliveryDetail,
+  type DeliveryRow,
+  type DeliveryState,
+  type Destination,
+  type FailureCause,
+  type ReplayResult,
+  type Role,
+  type RowId,
+  type SegmentContent,
+  VERSIONED,
 } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import {
@@ -32,6 +35,11 @@ import { type ControlParts, type Route, route } from '../route.ts'
 import { dueTime } from '../times.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
 import { reasonSentence, statusOfReason } from './reasons.ts'
+
+/** The reasons of attempts for which no request was sent, because none could be built. */
+const NOT_SENT: ReadonlySet<string> = new Set(['mapping_failed', 'transformation_failed', 'dropped_by_transformation'])
+/** How many changes of a destination are looked at to find out whether a request is still the same. */
+const MAX_CHANGES = 50
 
 const STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as const satisfies readonly DeliveryState[]
 
@@ -137,7 +145,10 @@ const DELIVERY_DETAIL = object({
         body: string(),
         note: nullable(string({ description: 'How this reconstruction may differ from the request as sent; null if identical.' })),
       },
-      { description: 'The last request, or the next one if none was sent yet; null if the message or the destination was deleted.' },
+      {
+        description:
+          'The last request, or the next one if none was sent yet; null if the message or the destination was deleted, or if no request can be built from the message.',
+      },
     ),
   ),
 })
@@ -157,9 +168,13 @@ const REPLAY_ERRORS: Record<ReplayRejection, ApiErrorCode> = {
 export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[] {
   async function requestView(detail: DeliveryDetail, role: Role) {
     const { content, index, history } = detail
-    const destination = store.configuration().destinations.get(detail.destinationId)
-    if (destination === undefined || content === null || content.items[index] == null) return null
+    const current = store.configuration().destinations.get(detail.destinationId)
+    if (current === undefined || content === null || content.items[index] == null) return null
     const last = history.at(-1)
+    if (NOT_SENT.has(last?.reason ?? '')) return null
+    const version = last === undefined || last.version === current.version ? undefined : last.version
+    const kept = version === undefined ? undefined : await store.settings.destinationVersion(current.id, version)
+    const destination = { ...current, ...kept?.content }
     const carried = carriedBy(detail)
     // Other messages of the same request may have been purged since; they cannot be shown.
     const parts = carried.flatMap(({ content, indexes }) => {
@@ -170,8 +185,10 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     const deliveryId = `${carried[0]?.origin}-${carried[0]?.indexes[0]}`
     const about = { deliveryId, attempt: last?.attempt ?? 1, replay: detail.replay, atMs: last?.startedAtMs ?? clock.wallMs() }
     const missing = countOf(carried) - countOf(parts)
-    const { headers, body } = delivery.describeRequest(destination, parts, about)
-    const notes = await requestNotes(detail, missing)
+    const described = await delivery.describeRequest(destination, parts, about)
+    if (described === null) return null
+    const { headers, body } = described
+    const notes = await requestNotes(detail, missing, kept === undefined ? version : undefined)
     // An attempt sends the same request to all URLs.
     const answered = history.some((request) => request.attempt === last?.attempt && wasAnswered(request))
     if (last !== undefined && !answered && isSigned(headers)) {
@@ -184,13 +201,23 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
   }
 
   /** How the reconstructed request may differ from what was sent. */
-  async function requestNotes({ destinationId, history, gathered }: DeliveryDetail, missing: number): Promise<string[]> {
+  async function requestNotes(
+    { destinationId, history, gathered }: DeliveryDetail,
+    missing: number,
+    /** The version that the request was built with, if it is not kept any more. */
+    lostVersion: number | undefined,
+  ): Promise<string[]> {
     const last = history.at(-1)
     if (last === undefined) return ['Not sent yet. This is the request as it would be sent now.']
     const notes: string[] = []
-    // The settings of that time are not stored, but the audit log shows whether they were changed since.
+    if (lostVersion !== undefined)
+      notes.push(
+        `The request was built with version ${lostVersion} of the destination, which is no longer kept. The reconstruction uses the current version.`,
+      )
+    // Other settings of that time are not stored, but the audit log shows whether they were changed since.
     const changes = { subject: destinationId, action: 'destination.update', fromMs: last.startedAtMs }
-    const [change] = (await store.history.audit(changes, { limit: 1, cursor: null })).data
+    const { data } = await store.history.audit(changes, { limit: MAX_CHANGES, cursor: null })
+    const change = data.length === MAX_CHANGES ? data[0] : data.find(changesMoreThanContent)
     if (change !== undefined)
       notes.push(
         `The destination was changed at ${isoTime(change.atMs)}, after this request. The reconstruction uses its current settings.`,
@@ -282,6 +309,17 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
 export function attemptsView({ history }: DeliveryDetail, role: Role, destination: Destination | undefined) {
   const shownUrl = attemptUrlFor(role, destination)
   return history.map((entry) => ({ attempt: entry.attempt, ...attemptView(entry, shownUrl) }))
+}
+
+/** Whether a destination was changed in more than what its versions keep. */
+function changesMoreThanContent({ before, after }: AuditEntry): boolean {
+  const [was, is] = [before, after].map((settings) => {
+    const { changedSecrets, version: _, ...rest } = settings ?? {}
+    const secrets = Array.isArray(changedSecrets) ? changedSecrets.filter((name) => !String(name).startsWith('request.')) : []
+    for (const name of VERSIONED) delete rest[name]
+    return { ...rest, secrets }
+  })
+  return !isDeepStrictEqual(was, is)
 }
 
 interface CarriedPart {

@@ -149,7 +149,7 @@ test('one delivery shows its attempts and its request', async (t) => {
   const described: { url: string; indexes: readonly number[]; about: PastAttempt }[] = []
   const delivery: ControlDelivery = {
     ...STILL,
-    describeRequest(destination, parts, about) {
+    async describeRequest(destination, parts, about) {
       described.push({ url: destination.urls[0] as string, indexes: parts.flatMap(({ indexes }) => indexes), about })
       return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(parts[0]?.content.items[0]) }
     },

@@ -95,6 +95,7 @@ test('responses of the control API match the document', async (t) => {
     ['POST', `/api/sources/${source.id}/write-keys`, '/api/sources/{id}/write-keys', {}],
     ['GET', '/api/destinations', '/api/destinations'],
     ['GET', `/api/destinations/${destination.id}/health`, '/api/destinations/{id}/health'],
+    ['GET', `/api/destinations/${destination.id}/versions`, '/api/destinations/{id}/versions'],
     ['GET', '/api/destinations/health', '/api/destinations/health'],
     ['GET', '/api/ledger', '/api/ledger'],
     ['GET', '/api/messages', '/api/messages'],

@@ -1,0 +1,75 @@
+// Whether the request settings or the transformation of a destination fail, and since which version. Computed from the stored failures, so all
+// nodes agree and a restart forgets nothing. Costs nothing for a destination without these settings.
+
+import { isoTime } from '@switchyard/protocol'
+import { integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
+import { type DeliveryRow, type Destination, type Store, VERSIONED } from '../../store/store.ts'
+
+const REASONS = ['transformation_failed', 'mapping_failed'] as const
+/** How many versions are searched for the first one that failed. */
+const SEARCHED_VERSIONS = 20
+
+export const CONTENT_HEALTH = object(
+  {
+    version: integer({ description: 'The current version of `request` and `transformation`.' }),
+    failing: nullable(
+      object(
+        {
+          reason: oneOf(REASONS),
+          error: string({ description: 'The error of the newest delivery that failed for this reason.' }),
+          sinceVersion: integer({ description: 'The first of the consecutive versions, up to the current one, with such failures.' }),
+          lastAt: time({ description: 'When the newest of these deliveries failed.' }),
+        },
+        { description: 'Set if the current version has failed for a message that is still stored; otherwise null.' },
+      ),
+    ),
+  },
+  { description: 'Whether requests can be built from messages.' },
+)
+
+type Reads = Pick<Store, 'history' | 'settings'>
+
+// A changed destination is a new object, and while it stays the same, so does the first version that failed.
+const sinceVersions = new WeakMap<Destination, Promise<number>>()
+
+export async function contentHealth(store: Reads, destination: Destination) {
+  const { id, version } = destination
+  const healthy = { version, failing: null }
+  if (VERSIONED.every((name) => destination[name] === null)) return healthy
+  const row = await newestFailure(store, id, {})
+  const last = row && (await store.history.delivery(row.id))?.history.at(-1)
+  if (last?.version !== version || row?.atMs == null) return healthy
+  let since = sinceVersions.get(destination)
+  if (since === undefined) {
+    since = sinceVersion(store, destination)
+    sinceVersions.set(destination, since)
+    since.catch(() => sinceVersions.delete(destination))
+  }
+  const reason = REASONS.find((one) => one === row.reason) ?? REASONS[0]
+  return { version, failing: { reason, error: last.error ?? '', sinceVersion: await since, lastAt: isoTime(row.atMs) } }
+}
+
+/** The versions before are searched by the times at which they were in use. */
+async function sinceVersion(store: Reads, { id, version }: Destination): Promise<number> {
+  const { data } = await store.settings.destinationVersions(id, { limit: SEARCHED_VERSIONS, cursor: null })
+  let since = version
+  for (const [at, { version: older, atMs }] of data.entries()) {
+    const newer = data[at - 1]
+    if (newer === undefined) continue
+    if ((await newestFailure(store, id, { fromMs: atMs, toMs: newer.atMs - 1 })) === undefined) break
+    since = older
+  }
+  return since
+}
+
+async function newestFailure(
+  { history }: Reads,
+  destinationId: string,
+  range: { fromMs?: number; toMs?: number },
+): Promise<DeliveryRow | undefined> {
+  const pages = await Promise.all(
+    REASONS.map((reason) => history.deliveries({ destinationId, state: 'failed', reason, ...range }, { limit: 1, cursor: null })),
+  )
+  const rows = pages.flatMap(({ data }) => data)
+  return rows.sort((left, right) => (right.atMs ?? 0) - (left.atMs ?? 0))[0]
+}

@@ -1,0 +1,102 @@
+// The versions of what a destination sends: who changed what, and when. PATCH /destinations/:id restores one.
+
+import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { array, boolean, integer, invalidField, nullable, object, string, time } from '../../api/schema.ts'
+import { KINDS, kindOf } from '../../destinations/kinds.ts'
+import { ApiError } from '../../errors.ts'
+import {
+  type ConfigurationStore,
+  type Destination,
+  type DestinationContent,
+  type DestinationVersion,
+  type Role,
+  VERSIONED,
+} from '../../store/store.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+
+/** No destination gets that many versions. */
+const MAX_VERSION = 1_000_000_000
+
+export const VERSION_FIELD = integer({
+  min: 1,
+  max: MAX_VERSION,
+  description:
+    'The number of a version to restore. The destination gets the `request` and `transformation` of that version, as a new version. Cannot be combined with `request` or `transformation`.',
+})
+export const SHOWN_VERSION = integer({
+  description: 'The number of the current version of `request` and `transformation`. Each change of one of them makes a new version.',
+})
+
+const VERSION = object(
+  {
+    version: integer(),
+    current: boolean({ description: 'Whether the destination uses this version now.' }),
+    createdAt: time({ description: 'When the version was saved.' }),
+    actor: nullable(
+      object({ id: string(), name: string() }, { description: 'The token that saved the version; null if that is not known.' }),
+    ),
+    changed: array(string(), {
+      description: 'The settings that differ from the version before, such as `transformation.code`. Empty for the first version.',
+    }),
+    restoredFrom: nullable(
+      integer({ description: 'If the version was saved by restoring an older one: the number of that version; otherwise null.' }),
+    ),
+    request: KINDS.webhook.shownSettings.request,
+    transformation: KINDS.webhook.shownSettings.transformation,
+  },
+  { title: 'DestinationVersion', description: 'A version of what a destination sends.' },
+)
+
+export function versionRoutes({ store }: ControlParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/destinations/:id/versions',
+      summary: 'List the versions of a destination, newest first',
+      description:
+        'Every change of `request` or `transformation` makes a version. The newest 100 are kept. To restore one, send its number as `version` in an update of the destination.',
+      query: listQuery({}),
+      status: 200,
+      answer: listAnswer(VERSION),
+      errors: ['destination_not_found', 'invalid_cursor'],
+      async handle({ params, query, role }) {
+        const destination = store.configuration().destinations.get(params['id'] ?? '')
+        if (destination === undefined) throw new ApiError('destination_not_found')
+        const page = await store.settings.destinationVersions(destination.id, pageRequest('versions', query))
+        return pageAnswer('versions', page, (version) => versionView(destination, version, role))
+      },
+    }),
+  ]
+}
+
+/** Returns the content of the version that a change restores; null if it restores none. Throws if that is not possible. */
+export async function contentToRestore(
+  settings: ConfigurationStore,
+  destinationId: string,
+  change: { version?: number | undefined },
+): Promise<DestinationContent | null> {
+  const { version } = change
+  if (version === undefined) return null
+  const both = VERSIONED.find((name) => Object.hasOwn(change, name))
+  if (both !== undefined) throw invalidField('version', `cannot be combined with ${both}; send one of both`)
+  const found = await settings.destinationVersion(destinationId, version)
+  if (found === undefined)
+    throw invalidField('version', 'is not the number of a version that is kept; GET /api/destinations/{id}/versions lists them')
+  return found.content
+}
+
+function versionView(destination: Destination, { version, atMs, actor, content, changed, restoredFrom }: DestinationVersion, role: Role) {
+  const kind = kindOf(destination)
+  const whole = { ...destination, ...content }
+  const shown: JsonObject = role === 'admin' ? kind.show(whole) : kind.showHidden(whole)
+  return {
+    version,
+    current: version === destination.version,
+    createdAt: isoTime(atMs),
+    actor: actor === null ? null : { id: actor.id, name: actor.name },
+    changed: [...changed],
+    restoredFrom,
+    ...Object.fromEntries(VERSIONED.map((name) => [name, shown[name] ?? null])),
+  }
+}
