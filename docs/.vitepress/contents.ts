@@ -32,6 +32,7 @@ export const SECTIONS: readonly Section[] = [
       ['requests', 'Send to any HTTP API'],
       ['transformations', 'Transformations'],
       ['authentication', 'Authentication to receivers'],
+      ['versions', 'Versions and preview'],
       ['verifying-webhooks', 'Verifying webhooks'],
       ['oauth', 'OAuth 2.0'],
       ['privacy', 'Privacy rules'],

@@ -194,3 +194,11 @@ test('the health says that the code fails, and since which version', async (t) =
   await call('PATCH', `/api/destinations/${id}`, { version: 2 })
   assert.deepEqual(await content(), { version: 5, failing: null })
 })
+
+test('too many previews at the same time are rejected', async (t) => {
+  const { preview } = await start(t, {}, codeOf('export default (message) => message'))
+  const answers = await Promise.all(Array.from({ length: 12 }, () => preview()))
+  const refused = answers.filter(({ status }) => status !== 200)
+  assert.ok(refused.length > 0 && refused.length < answers.length, `${refused.length} of ${answers.length}`)
+  for (const { status, body } of refused) assert.deepEqual([status, body.code], [429, 'too_many_previews'])
+})

@@ -1,7 +1,7 @@
 // Routes for deliveries: their state, their attempts, the reconstructed request, and the replay of a single delivery.
 
 import { isDeepStrictEqual } from 'node:util'
-import { isoTime } from '@switchyard/protocol'
+import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../../api/schema.ts'
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
@@ -313,13 +313,14 @@ export function attemptsView({ history }: DeliveryDetail, role: Role, destinatio
 
 /** Whether a destination was changed in more than what its versions keep. */
 function changesMoreThanContent({ before, after }: AuditEntry): boolean {
-  const [was, is] = [before, after].map((settings) => {
-    const { changedSecrets, version: _, ...rest } = settings ?? {}
-    const secrets = Array.isArray(changedSecrets) ? changedSecrets.filter((name) => !String(name).startsWith('request.')) : []
-    for (const name of VERSIONED) delete rest[name]
-    return { ...rest, secrets }
-  })
-  return !isDeepStrictEqual(was, is)
+  return !isDeepStrictEqual(withoutContent(before), withoutContent(after))
+}
+
+function withoutContent(settings: JsonObject | null): JsonObject {
+  const { changedSecrets, version: _, ...rest } = settings ?? {}
+  for (const name of VERSIONED) delete rest[name]
+  const secrets = Array.isArray(changedSecrets) ? changedSecrets.filter((name) => !String(name).startsWith('request.')) : []
+  return { ...rest, secrets }
 }
 
 interface CarriedPart {

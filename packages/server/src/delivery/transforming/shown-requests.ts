@@ -123,7 +123,11 @@ function previewed(destination: Destination, item: Item | null, trace: TraceCont
   const about = { id: 'preview', attempt: 1, replay: false, atMs, trace }
   const { method, path, headers, body } = kind.request(destination, [item], destination.batch.size > 1, about)
   const url = urlOf(kind.targets(destination)[0] as string, path)
-  return { kind: 'request', request: { method, url, headers: shownHeaders(destination, headers), body }, logs: typeof item === 'string' ? null : (item.logs ?? null) }
+  return {
+    kind: 'request',
+    request: { method, url, headers: shownHeaders(destination, headers), body },
+    logs: typeof item === 'string' ? null : (item.logs ?? null),
+  }
 }
 
 function transformed(destination: Destination, message: JsonObject, receivedAtMs: number, transformer: Transformer): Promise<Item> {
