@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { accept, allPages, ledgerOf, newSourceAndDestination, track } from '../conformance/fixtures.ts'
+import { accept, allPages, ledgerOf, newDestination, newSourceAndDestination, track } from '../conformance/fixtures.ts'
 import { openFor, tempFolder } from './fixtures/temp-store.ts'
 
 test('all messages that were acknowledged before a kill are stored, pending once, and still known as duplicates', {
@@ -74,6 +74,37 @@ test('after a kill, a destination has exactly the content of its newest version,
     const [newest] = (await store.settings.destinationVersions(destinationId, { limit: 1, cursor: null })).data
     assert.ok(newest !== undefined && newest.version >= committed, `${newest?.version} and ${committed}`)
     assert.deepEqual([newest.version, newest.content.transformation], [destination?.version, destination?.transformation])
+    await store.close()
+  }
+})
+
+test('after a kill, each delivery that failed has exactly one dead letter, and no other has one', { timeout: 60_000 }, async (t) => {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'test.db')
+  const first = await openFor(t, path)
+  const { sourceId, destinationId } = await newSourceAndDestination(first)
+  const { id: target } = await newDestination(first, sourceId, { sourceIds: [] })
+  await first.close()
+  let acknowledged = 0
+  for (const atLeast of [20, 60]) {
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'fixtures/child.ts'), 'fail', path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const exit = once(child, 'exit')
+    let text = ''
+    child.stdout.on('data', (bytes: Buffer) => {
+      text += bytes.toString()
+      if (text.split('\n').length > atLeast) child.kill('SIGKILL')
+    })
+    assert.deepEqual(await exit, [null, 'SIGKILL'])
+    acknowledged += 3 * (text.split('\n').length - 2)
+    const store = await openFor(t, path)
+    const { failed } = await ledgerOf(store, destinationId)
+    const { owed, pending } = await ledgerOf(store, target)
+    assert.ok(failed >= acknowledged)
+    const letters = await allPages((page) => store.history.messages({ type: 'dead_letter' }, page), 1_000)
+    assert.deepEqual([owed, pending, letters.length], [failed, failed, failed])
     await store.close()
   }
 })
