@@ -149,6 +149,7 @@ function Settings({ destination, isAdmin }: { destination: Destination; isAdmin:
         // A new base needs a new form.
         key={version}
         initial={draftOf(base)}
+        id={base.id}
         isNew={false}
         hasSharedSecret={base.hasSharedSecret}
         signingSecretCount={base.signingSecretCount}

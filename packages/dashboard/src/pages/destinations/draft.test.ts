@@ -68,12 +68,13 @@ test('sends only changed fields, and secrets only if they are replaced or remove
 
 test('the settings beyond the classic webhook are sent only if they are used', () => {
   const classic = createBodyOf(good())
-  for (const field of ['subscribe', 'auth', 'tls', 'request', 'transformation']) assert.ok(!(field in classic), field)
+  for (const field of ['subscribe', 'deadLetter', 'auth', 'tls', 'request', 'transformation']) assert.ok(!(field in classic), field)
   assert.equal(createBodyOf(good({ subscribe: ' type = "track" ' })).subscribe, 'type = "track"')
   assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), retryInitial: '1 s', failStatuses: ['503'] }), {
     retry: { ...SAVED.retry, initialMs: 1_000, failStatuses: [503] },
   })
-  assert.deepEqual(patchBodyOf({ ...SAVED, subscribe: 'a = 1' }, draftOf(SAVED)), {
+  assert.deepEqual(patchBodyOf({ ...SAVED, deadLetter: 'dst_2', subscribe: 'a = 1' }, draftOf(SAVED)), {
+    deadLetter: null,
     subscribe: null,
   })
   assert.deepEqual(retryTimesOf(draftOf(SAVED)), { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2 })

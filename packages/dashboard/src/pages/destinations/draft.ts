@@ -57,6 +57,7 @@ export interface Draft {
   /** As typed. */
   retryStatuses: string[]
   failStatuses: string[]
+  deadLetter: string | null
   maxInFlight: number | null
   historical: boolean
   typesAllow: MessageType[]
@@ -89,6 +90,7 @@ export function newDraft(): Draft {
     retryFactor: 2,
     retryStatuses: [],
     failStatuses: [],
+    deadLetter: null,
     maxInFlight: 50,
     historical: true,
     typesAllow: [],
@@ -111,6 +113,7 @@ export function draftOf({
   batch,
   timeoutMs,
   retry,
+  deadLetter,
   maxInFlight,
   historical,
   filter,
@@ -137,6 +140,7 @@ export function draftOf({
     retryFactor: retry.factor,
     retryStatuses: retry.retryStatuses.map(String),
     failStatuses: retry.failStatuses.map(String),
+    deadLetter,
     maxInFlight,
     historical,
     typesAllow: [...(filter.types?.allow ?? [])],
@@ -218,11 +222,12 @@ function retryOf(draft: Draft) {
 /** The body that creates the destination. The draft must have no problems. */
 export function createBodyOf(draft: Draft): NewDestination {
   const { sharedSecret, signingSecrets } = draft
-  const { subscribe, auth, tls, ...settings } = settingsOf(draft)
+  const { subscribe, deadLetter, auth, tls, ...settings } = settingsOf(draft)
   return {
     ...settings,
     // A destination that uses none of these is the classic webhook, and says nothing about them.
     ...(subscribe === null ? {} : { subscribe }),
+    ...(deadLetter === null ? {} : { deadLetter }),
     ...(auth === null ? {} : { auth }),
     ...(tls === null ? {} : { tls }),
     ...(sharedSecret.kind === 'set' ? { sharedSecret: sharedSecret.values[0] ?? null } : {}),
@@ -255,6 +260,7 @@ function settingsOf(draft: Draft) {
     batch: { size: draft.batchSize ?? 1, bytes: draft.batchBytes ?? 1, lingerMs: parseDuration(draft.linger) ?? 0 },
     timeoutMs: parseDuration(draft.timeout) ?? 0,
     retry: retryOf(draft),
+    deadLetter: draft.deadLetter,
     maxInFlight: draft.maxInFlight ?? 1,
     historical: draft.historical,
     filter: {
@@ -309,6 +315,7 @@ const FIELDS = new Set([
   'retry.initialMs',
   'retry.maxMs',
   'retry.factor',
+  'deadLetter',
   'maxInFlight',
   'historical',
   'subscribe',

@@ -31,6 +31,7 @@ export function NewDestination() {
             <DestinationForm
               // If there is only one source, it is preselected.
               initial={{ ...newDraft(), sourceIds: data.length === 1 ? data.map(({ id }) => id) : [] }}
+              id={null}
               isNew
               hasSharedSecret={false}
               signingSecretCount={0}

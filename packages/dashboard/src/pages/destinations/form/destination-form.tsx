@@ -17,6 +17,8 @@ import { SourcesField } from './sources-field.tsx'
 import { HeaderFields, UrlFields } from './url-and-header-fields.tsx'
 
 export interface FormProps {
+  /** Null for a new destination. */
+  id: string | null
   /** The saved settings, or the defaults for a new destination. */
   initial: Draft
   isNew: boolean
@@ -49,7 +51,7 @@ function openSections(draft: Draft): string[] {
   return SECTIONS.map(([section]) => section).filter((section) => isClosed[section] !== true)
 }
 
-export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecretCount, isReadOnly, onSave }: FormProps) {
+export function DestinationForm({ id, initial, isNew, hasSharedSecret, signingSecretCount, isReadOnly, onSave }: FormProps) {
   const [draft, setDraft] = useState(initial)
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set())
   const [wasSubmitted, setSubmitted] = useState(false)
@@ -182,8 +184,8 @@ export function DestinationForm({ initial, isNew, hasSharedSecret, signingSecret
           <Section value="delivery" title="Batching, timeout and concurrency" note={deliveryNote(draft)} isInvalid={isInvalid('delivery')}>
             <DeliveryFields draft={draft} state={state} />
           </Section>
-          <Section value="retries" title="Retries" note={retryNote(draft)} isInvalid={isInvalid('retries')}>
-            <RetryFields draft={draft} state={state} />
+          <Section value="retries" title="Retries and dead letters" note={retryNote(draft)} isInvalid={isInvalid('retries')}>
+            <RetryFields draft={draft} state={state} id={id} />
           </Section>
         </Accordion>
 

@@ -1,11 +1,17 @@
-// The retry policy with a picture of the attempts.
+// The retry policy with a picture of the attempts, and the destination that gets the messages that could not be delivered.
 
-import { NumberInput, SimpleGrid, TagsInput, TextInput } from '@mantine/core'
+import { NumberInput, Select, SimpleGrid, TagsInput, TextInput } from '@mantine/core'
+import { useList } from '../../../api/queries.ts'
 import { type Draft, retryTimesOf } from '../draft.ts'
 import { type FieldsProps, numberInput, textInput } from './field-state.ts'
 import { RetryPicture } from './retry-picture.tsx'
 
-export function RetryFields({ draft, state }: FieldsProps) {
+interface RetryProps extends FieldsProps {
+  /** The id of the destination itself, which cannot be its own dead-letter destination; null if it is new. */
+  id: string | null
+}
+
+export function RetryFields({ draft, state, id }: RetryProps) {
   const statuses = (field: 'retryStatuses' | 'failStatuses') => ({
     value: draft[field],
     onChange: (values: string[]) => state.set({ [field]: values }, `retry.${field}`),
@@ -53,10 +59,34 @@ export function RetryFields({ draft, state }: FieldsProps) {
           {...statuses('failStatuses')}
         />
       </SimpleGrid>
+      <DeadLetterField draft={draft} state={state} id={id} />
     </>
   )
 }
 
-export function retryNote({ retryWindow, retryInitial }: Draft): string {
-  return `for ${retryWindow}, first after ${retryInitial}`
+function DeadLetterField({ draft: { deadLetter }, state, id }: RetryProps) {
+  const destinations = useList('GET /api/destinations', { query: { limit: 1_000 } })
+  const others = destinations.rows.filter((each) => each.id !== id).map((each) => ({ value: each.id, label: each.name }))
+  const isListed = deadLetter === null || others.some(({ value }) => value === deadLetter)
+  return (
+    <Select
+      label="Dead-letter destination"
+      description="Gets each message whose delivery here failed or expired, with the reason."
+      placeholder="None"
+      data={isListed ? others : [...others, { value: deadLetter, label: deadLetter }]}
+      value={deadLetter}
+      onChange={(value) => state.set({ deadLetter: value }, 'deadLetter')}
+      error={state.problem('deadLetter') ?? (destinations.problem ? `Could not load destinations: ${destinations.problem.message}` : null)}
+      readOnly={state.isReadOnly}
+      clearable={!state.isReadOnly}
+      clearButtonProps={{ 'aria-label': 'No dead-letter destination' }}
+      searchable
+      openOnFocus={false}
+      nothingFoundMessage="No matching destination"
+    />
+  )
+}
+
+export function retryNote({ retryWindow, retryInitial, deadLetter }: Draft): string {
+  return `for ${retryWindow}, first after ${retryInitial}${deadLetter === null ? '' : ', with a dead-letter destination'}`
 }
