@@ -95,6 +95,54 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     assert.deepEqual([twice.code, twice.stderr.trim()], [2, 'Only one of the flags can read stdin.'])
   })
 
+  test('code from a file is previewed before it is saved, and an earlier version is restored', async (t) => {
+    const code = join(folderFor(t), 'code.js')
+    writeFileSync(code, CODE)
+    await using service = await startService()
+    await using receiver = await startReceiver()
+    await says(service, 'destinations', 'create', 'api', receiver.url)
+    await service.send([
+      { ...track('m-1'), event: 'Paid', properties: {} },
+      { ...track('m-2'), event: 'Noise', properties: {} },
+    ])
+    await service.settled()
+    const preview = ['destinations', 'preview', 'api', '--transformation-file', code]
+    const shown = await says(service, ...preview)
+    assert.match(shown, /^m-2 {2}track Noise\nDropped by the transformation\.\n\nm-1 {2}track Paid\nPOST http/m)
+    assert.match(shown, /"note":"Paid: \\"quoted\\""/)
+    assert.match(shown, /\n2 messages: 1 sent, 1 dropped\.\nWith the saved settings: 2 messages: 2 sent\.\n$/)
+    const { data } = JSON.parse(await says(service, ...preview, '--json', '--message-id', 'm-1')) as { data: Named[] }
+    assert.deepEqual(
+      data.map(({ messageId }) => messageId),
+      ['m-1'],
+    )
+    const given = ['--message', '{"type":"track","userId":"u","event":"Paid"}', '--subscribe', 'properties.total > 1']
+    assert.match(
+      await says(service, 'destinations', 'preview', 'api', ...given),
+      /Not sent: .* subscribe expression: properties\.total > 1\n/,
+    )
+    assert.doesNotMatch(await says(service, 'destinations', 'show', 'api'), /transformation|subscribe/, 'nothing was saved')
+
+    const update = ['destinations', 'update', 'api']
+    const none = await switchyard(service, ...update, '--transformation-timeout', '100ms')
+    assert.deepEqual([none.code, none.stderr.trim()], [2, 'There is no JavaScript yet: give --transformation-file as well.'])
+    assert.match(await says(service, ...update, '--transformation-file', code), /transformation +6 lines of JavaScript\nversion +2\n/)
+    assert.match(await says(service, ...update, '--json', '--transformation-timeout', '100ms'), /"timeoutMs": ?100/)
+    writeFileSync(code, 'export default function (message) { throw new Error("no") }')
+    const failed = await switchyard(service, ...preview)
+    assert.deepEqual([failed.code, /Failed: .*no.* \(line 1\)\n/.test(failed.stdout)], [1, true], failed.stdout)
+    await says(service, ...update, '--transformation-file', code)
+    assert.match(
+      await says(service, 'destinations', 'versions', 'api'),
+      /^4 \(current\) +.*transformation\.code *\n3 +.*transformation\.timeoutMs *\n2 +/m,
+    )
+    assert.match(await says(service, 'destinations', 'restore', 'api', '2'), /has the content of version 2 again, as version 5\.\n/)
+    assert.match(await says(service, 'destinations', 'versions', 'api', '--limit', '1'), /^5 \(current\) +.*restored from 2/m)
+    const unknown = await switchyard(service, 'destinations', 'restore', 'api', '99')
+    assert.deepEqual([unknown.code, /version is not the number of a version/.test(unknown.stderr)], [2, true], unknown.stderr)
+    assert.match(await says(service, ...update, '--transformation-file', 'none', '--json'), /"transformation": ?null/)
+  })
+
   test('a configuration file has every setting, and makes another installation equal', async (t) => {
     const folder = folderFor(t)
     const file = join(folder, 'switchyard.yaml')
