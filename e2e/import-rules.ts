@@ -113,6 +113,11 @@ const RULES: Rule[] = [
   // What concerns every request, whatever stage it is for.
   { files: /^server\/http\/(connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
   { files: serverRoot, may: [...server, storePort] },
+  // The editor is large: everything else loads it lazily, through code-editor.tsx.
+  {
+    files: /^dashboard\/components\/code-mirror\.tsx$/,
+    may: [/^dashboard\//, /^react$/, /^@codemirror\//, /^@lezer\/highlight$/],
+  },
   {
     files: /^dashboard\//,
     may: [/^dashboard\//, /^react(-dom)?(\/|$)/, /^@mantine\//, /^@tanstack\//, /^wouter(\/|$)/, /^@fontsource-variable\/inter\//],

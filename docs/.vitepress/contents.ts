@@ -33,6 +33,7 @@ export const SECTIONS: readonly Section[] = [
       ['transformations', 'Transformations'],
       ['authentication', 'Authentication to receivers'],
       ['versions', 'Versions and preview'],
+      ['shape-in-the-dashboard', 'Shape requests in the dashboard'],
       ['verifying-webhooks', 'Verifying webhooks'],
       ['oauth', 'OAuth 2.0'],
       ['privacy', 'Privacy rules'],

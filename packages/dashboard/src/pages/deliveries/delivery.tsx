@@ -69,7 +69,7 @@ export default function Delivery() {
             delivery={data}
             destination={name}
             hold={hold}
-            obstacle={replayObstacle(data, data.request === null && !isDestinationGone, isDestinationGone)}
+            obstacle={replayObstacle(data, isMessageGone(data), isDestinationGone)}
             size="sm"
           />
         )
@@ -148,7 +148,15 @@ function Detail({
           {attempts.length === 0 ? 'Request that will be sent' : attempts.length === 1 ? 'Request' : 'Last request'}
         </Title>
         {request === null ? (
-          <Text size="sm">Not available: {isDestinationGone ? 'the destination was deleted' : 'the message is no longer stored'}.</Text>
+          <Text size="sm">
+            Not available:{' '}
+            {isDestinationGone
+              ? 'the destination was deleted'
+              : isMessageGone(delivery)
+                ? 'the message is no longer stored'
+                : 'no request can be built from the message'}
+            .
+          </Text>
         ) : (
           <RequestView
             request={request}
@@ -159,6 +167,11 @@ function Detail({
       </Stack>
     </Stack>
   )
+}
+
+/** Only a message that is no longer stored has no type. */
+function isMessageGone({ request, type }: Pick<DeliveryDetail, 'request' | 'type'>): boolean {
+  return request === null && type === null
 }
 
 function CurrentState({ delivery, hold }: { delivery: DeliveryDetail; hold: Hold | null }) {

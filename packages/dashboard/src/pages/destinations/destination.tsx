@@ -1,8 +1,8 @@
-// The page of one destination: health, test and settings. /destinations/new shows the form for a new one.
+// The page of one destination: health, test, request, transformation and settings. /destinations/new shows the form for a new one.
 
 import { Alert, Button, Group, Tabs, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { Link } from 'wouter'
 import { useApi, useChange } from '../../api/queries.ts'
 import { Copyable } from '../../components/copyable.tsx'
@@ -16,10 +16,14 @@ import { type Destination, draftOf, patchBodyOf } from './draft.ts'
 import { DestinationForm } from './form/destination-form.tsx'
 import { HealthView } from './health.tsx'
 import { NewDestination } from './new-destination.tsx'
+import { CodeFailure } from './shape/code-failure.tsx'
+import { useShape } from './shape/use-shape.ts'
 import { StatusBadge } from './status-view.tsx'
 import { TestPanel } from './test-panel.tsx'
 
-const TABS = ['health', 'test', 'settings'] as const
+const TABS = ['health', 'test', 'request', 'transformation', 'settings'] as const
+
+const ShapeTab = lazy(() => import('./shape/shape-tabs.tsx'))
 
 export default function DestinationPage() {
   const id = usePathPart(1)
@@ -62,6 +66,7 @@ function DestinationDetails({ destination }: { destination: Destination }) {
   const asked = params.get('tab')
   const tab = TABS.find((each) => each === asked) ?? 'health'
   const health = useApi('GET /api/destinations/{id}/health', { params: { id }, everyMs: 5_000 })
+  const shape = useShape(destination, !isAdmin)
   const status = health.data === undefined ? null : statusOf(destination, health.data, health.dataUpdatedAt)
   return (
     <Page
@@ -94,15 +99,18 @@ function DestinationDetails({ destination }: { destination: Destination }) {
           {destination.sourceIds.length === 0 && ' No source sends to it yet. Choose one in the settings.'}
         </Alert>
       )}
+      {health.data?.content.failing != null && <CodeFailure id={id} failing={health.data.content.failing} />}
       <Tabs
         value={tab}
         onChange={(value) => change({ tab: value === 'health' ? null : value, range: null, type: null })}
         keepMounted={false}
       >
         <Tabs.List mb="md">
-          <Tabs.Tab value="health">Health</Tabs.Tab>
-          <Tabs.Tab value="test">Test</Tabs.Tab>
-          <Tabs.Tab value="settings">Settings</Tabs.Tab>
+          {TABS.map((value) => (
+            <Tabs.Tab key={value} value={value} px={{ base: 6, xs: 'md' }}>
+              {value.charAt(0).toUpperCase() + value.slice(1)}
+            </Tabs.Tab>
+          ))}
         </Tabs.List>
         <Tabs.Panel value="health">
           <Loaded query={health} lines={6}>
@@ -112,6 +120,13 @@ function DestinationDetails({ destination }: { destination: Destination }) {
         <Tabs.Panel value="test" keepMounted>
           <TestPanel destination={destination} isAdmin={isAdmin} />
         </Tabs.Panel>
+        {(['request', 'transformation'] as const).map((part) => (
+          <Tabs.Panel key={part} value={part}>
+            <Suspense fallback={<Loading lines={6} />}>
+              <ShapeTab shape={shape} part={part} />
+            </Suspense>
+          </Tabs.Panel>
+        ))}
         {/* Stays mounted so that unsaved input survives a change of tabs. */}
         <Tabs.Panel value="settings" keepMounted>
           <Settings destination={destination} isAdmin={isAdmin} />
@@ -166,7 +181,7 @@ function Settings({ destination, isAdmin }: { destination: Destination; isAdmin:
   )
 }
 
-/** Ignores `enabled` and `paused`, which this form does not edit. */
+/** Ignores what this form does not edit. */
 function settingsOf(destination: Destination): Destination {
-  return { ...destination, enabled: true, paused: false }
+  return { ...destination, enabled: true, paused: false, request: null, transformation: null, version: 1 }
 }
