@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { entityTag } from '../api/entity-tag.ts'
 import { invalidField, object } from '../api/schema.ts'
 import { ApiError, errorBody } from '../errors.ts'
+import { isTooDeep, MAX_DEPTH, mayBeDeep } from '../store/port/scan-json.ts'
 import { InvalidCursor, StoreUnavailable, UnknownVersion, WriteKeyTaken } from '../store/store.ts'
 import { auditRoutes } from './access/audit.ts'
 import { type Access, type Caller, TooManyAttempts } from './access/authorize.ts'
@@ -208,11 +209,18 @@ function isPathOf(route: Route, path: string): boolean {
 
 function parseBody(body: Buffer): unknown {
   if (body.length === 0) return undefined
+  let parsed: unknown
+  let text: string
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown
+    text = new TextDecoder('utf-8', { fatal: true }).decode(body)
+    parsed = JSON.parse(text)
   } catch (cause) {
     throw new ApiError('invalid_json', { cause })
   }
+  // Values that are copied or returned, such as a message to preview, would overflow the stack.
+  if (mayBeDeep(text) && isTooDeep(Buffer.from(text)))
+    throw new ApiError('invalid_request', { message: `The request body is nested too deeply. At most ${MAX_DEPTH} levels are allowed.` })
+  return parsed
 }
 
 /** Converts anything that was thrown to an error of the table. */

@@ -99,7 +99,8 @@ test('a field of the wrong type is rejected with its name, for every field', asy
   let tried = 0
   for (const route of WITH_BODY) {
     for (const [name, schema] of Object.entries(propertiesOf(route.body))) {
-      const types = [schema['type'] ?? []].flat() as string[]
+      const alternatives = [schema, ...((schema['oneOf'] ?? []) as JsonSchema[])]
+      const types = alternatives.flatMap((each) => each['type'] ?? []) as string[]
       for (const [type, value] of values) {
         if (types.includes(type) || (type === 'number' && types.includes('integer') && Number.isInteger(value))) continue
         const answer = await call(route.method, pathOf(route), { ...(bodyOf(route) as object), [name]: value })
@@ -298,7 +299,8 @@ test('strings with NUL, unpaired surrogates, markup or great length are accepted
   ]
   for (const route of WITH_BODY.filter(({ path }) => !GUESSES.has(path))) {
     for (const [name, schema] of Object.entries(propertiesOf(route.body))) {
-      const types = [schema['type'] ?? []].flat() as string[]
+      const alternatives = [schema, ...((schema['oneOf'] ?? []) as JsonSchema[])]
+      const types = alternatives.flatMap((each) => each['type'] ?? []) as string[]
       for (const text of texts) {
         const value = types.includes('array')
           ? [text]
@@ -362,7 +364,9 @@ test('a body that is not JSON, or not an object, is rejected on every route with
       const { status, body } = await call(route.method, pathOf(route), undefined, { raw })
       assert.deepEqual([status, body.code], [400, 'invalid_request'], where)
     }
-    if (!GUESSES.has(route.path)) assert.equal((await call(route.method, pathOf(route), undefined, { raw: deep })).status, 400, where)
+    if (GUESSES.has(route.path)) continue
+    const { status, body } = await call(route.method, pathOf(route), undefined, { raw: deep })
+    assert.deepEqual([status, body.code], [400, 'invalid_request'], where)
   }
 })
 

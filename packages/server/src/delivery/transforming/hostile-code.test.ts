@@ -141,6 +141,10 @@ const RESULTS: Record<string, [code: string, ending: Ending]> = {
     { returns: { n: null, i: null, z: 0, a: [null, null], d: '1970-01-01T00:00:00.000Z' } },
   ],
   'a result with a wrong class name': [body(`return { [Symbol.toStringTag]: 'Array' }`), { fails: `returned an Array; ${MUST}` }],
+  'a class name with control characters': [
+    body(`return { [Symbol.toStringTag]: 'A\\n\\u001b[31m' }`),
+    { fails: `returned an A [31m; ${MUST}` },
+  ],
   'text with NUL and half a character': [body(`return { a: '\\u0000\\ud800!' }`), { returns: { a: '\u0000\ud800!' } }],
   'a huge result': [body(`return { a: 'x'.repeat(200_000) }`), { fails: 'returned more than 128 KB of JSON' }],
 }
@@ -163,6 +167,10 @@ const THROWS: Record<string, [code: string, ending: Ending]> = {
   ],
   'a function': [body('throw function f() {}'), { fails: 'threw function f() {}, which is not an Error' }],
   'an error with control characters': [body(`throw new Error('a\\n\\u0000b')`), { fails: 'line 2: Error: a b' }],
+  'an error that toJSON would replace': [
+    body(`Array.prototype.toJSON = Object.prototype.toJSON = String.prototype.toJSON = () => 5\nthrow new Error('no')`),
+    { fails: 'line 3: Error: no' },
+  ],
   'a very long error': [body(`throw new Error('x'.repeat(100_000))`), { fails: /^line 2: Error: x{493}$/ }],
 }
 

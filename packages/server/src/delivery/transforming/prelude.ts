@@ -128,7 +128,8 @@ export const PRELUDE = String.raw`(() => {
       } catch {
         text = 'threw a value that cannot be shown'
       }
-      return withLog(stringify([isConverting, apply(slice, text, [0, 1000]), apply(slice, stack, [0, 4000])]))
+      // Strings are written one by one, because an array would be written by the user's code if that has defined Array.prototype.toJSON.
+      return withLog('[' + isConverting + ',' + stringify(apply(slice, text, [0, 1000])) + ',' + stringify(apply(slice, stack, [0, 4000])) + ']')
     },
   }
 })()`

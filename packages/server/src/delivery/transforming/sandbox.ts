@@ -150,7 +150,7 @@ export class Sandbox {
     }
     const { body, logs } = splitLogs(quickJs.textOf(value))
     if (body === 'null') return { kind: 'dropped', logs }
-    if (body.startsWith('!')) return { kind: 'failed', error: wrongResult(body.slice(1)), logs }
+    if (body.startsWith('!')) return { kind: 'failed', error: sentence(nowhere(wrongResult(body.slice(1)))), logs }
     if (body.length > MAX_RESULT_BYTES || Buffer.byteLength(body) > MAX_RESULT_BYTES) {
       return { kind: 'failed', error: `returned more than ${MAX_RESULT_BYTES / 1024} KB of JSON`, logs }
     }
