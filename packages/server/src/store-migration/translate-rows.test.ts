@@ -121,7 +121,7 @@ test('secrets are re-encrypted with their context, and those of deleted destinat
     { ...reencrypted, sealedUrls: ['u sealed for dst_1.urls.0'], sealedHeaders: { H: 'h sealed for dst_1.headers.H' } },
     'stored in plain text by an earlier version',
   )
-  const emptied = { id: 'dst_1', type: 'webhook', sharedSecret: null, signingSecrets: [], sealedUrls: [], sealedHeaders: {} }
+  const emptied = { id: 'dst_1', type: 'webhook', sharedSecret: null, signingSecrets: [], sealedUrls: [], sealedHeaders: {}, request: null }
   for (const parts of [sealed, plain]) assert.deepEqual(docOf(parts, 1), emptied)
   assert.deepEqual(translate.settings({ name: 'secret.x', value: 'v' }), { name: 'secret.x', value: 'v of secret.x' })
   assert.deepEqual(translate.settings({ name: 'dedup_seed', value: '[1,2,3,4294967295]' }), {

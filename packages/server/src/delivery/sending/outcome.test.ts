@@ -10,15 +10,18 @@ test('a status is described in a sentence, with its name where it has one', () =
   assert.equal(describeStatus(302), 'The receiver answered 302 Found, and redirects are not followed.')
 })
 
-test('connection errors are temporary, refused addresses and certificates are permanent', () => {
+test('connection errors are temporary; refused addresses and certificates, and messages that the settings do not let pass, are permanent', () => {
   const permanent = Object.entries(REASONS).filter(([, [verdict]]) => verdict === 'permanent')
   assert.deepEqual(permanent.map(([code]) => code).sort(), [
     'address_refused',
+    'dropped_by_transformation',
     'invalid_request',
+    'mapping_failed',
     'tls_expired',
     'tls_self_signed',
     'tls_untrusted',
     'tls_wrong_host',
+    'transformation_failed',
   ])
 })
 
