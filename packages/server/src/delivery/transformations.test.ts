@@ -79,6 +79,25 @@ test('a retry uses the code as it is then', async (t) => {
   )
 })
 
+test('a fixed version of code that runs for ever helps the messages that wait for it', async (t) => {
+  const rig = await startRig(t, { thread: THREAD })
+  const receiver = await rig.receiver()
+  const looping = { code: 'export default () => { for (;;) {} }', timeoutMs: 1_000, memoryMb: 8 }
+  const destination = await rig.destination('one', { urls: [receiver.url], transformation: looping })
+  await rig.until(() => rig.claims.length === 1)
+  for (let nth = 0; nth < 10; nth++) await rig.accept([destination])
+  await rig.until(() => rig.attempts.length > 0)
+  await rig.store.settings.updateDestination(destination.id, {
+    transformation: { ...looping, code: 'export default () => ({ fixed: true })' },
+  })
+  await rig.until(async () => (await rig.ledger(destination)).pending === 0)
+  const { owed, delivered, failed } = await rig.ledger(destination)
+  assert.deepEqual([owed, delivered + failed], [10, 10])
+  assert.ok(failed < 5)
+  assert.ok(receiver.received.every(({ body }) => body === '{"fixed":true}'))
+  await rig.stop()
+})
+
 test('a stop does not wait for code that runs for ever, and loses nothing', async (t) => {
   const rig = await startRig(t, { thread: THREAD })
   const receiver = await rig.receiver()

@@ -50,7 +50,7 @@ function destinationOf(given: Partial<Destination> = {}): Destination {
 function setUp() {
   const bodies: string[] = []
   const reports: unknown[] = []
-  const calls: { inputs: readonly TransformInput[]; done: (results: readonly TransformResult[]) => void }[] = []
+  const calls: { inputs: readonly TransformInput[]; done: (results: readonly TransformResult[]) => void; isCancelled: boolean }[] = []
   const http: HttpClient = {
     inFlight: 0,
     send(request, onOutcome) {
@@ -60,8 +60,11 @@ function setUp() {
     close: () => Promise.resolve(),
   }
   const transformer = {
-    run: (_id: string, _transformation: unknown, inputs: readonly TransformInput[], done: (typeof calls)[number]['done']) =>
-      void calls.push({ inputs, done }),
+    run(_id: string, _transformation: unknown, inputs: readonly TransformInput[], done: (typeof calls)[number]['done']) {
+      const call = { inputs, done, isCancelled: false }
+      calls.push(call)
+      return () => void Object.assign(call, { isCancelled: true })
+    },
     close: () => Promise.resolve(),
   }
   const executor = new Executor(http, transformer, {
@@ -155,6 +158,26 @@ test('units that are recalled while they wait for their transformation are not s
   executor.recall(1)
   calls[0]?.done([changed('{}')])
   assert.deepEqual([bodies, reports], [[], [[11, 'aborted', null]]])
+})
+
+test('a transformation is cancelled when none of its messages is needed any more, and not before', () => {
+  const { executor, load, start, calls } = setUp()
+  executor.define(1, destinationOf())
+  load(5, 3)
+  load(6, 1)
+  start(11, [5, 0])
+  executor.drop(5, [2])
+  executor.recall(1)
+  assert.deepEqual(
+    calls.map(({ isCancelled }) => isCancelled),
+    [false, false],
+  )
+  executor.drop(5, [1])
+  executor.drop(6, null)
+  assert.deepEqual(
+    calls.map(({ isCancelled }) => isCancelled),
+    [true, true],
+  )
 })
 
 test('a test request waits for its transformation, whatever the limit', () => {

@@ -27,6 +27,8 @@ interface Loaded {
   isUnreadable: boolean
   /** Called when the messages were transformed; null if they are prepared. */
   whenPrepared: (() => void)[] | null
+  /** Ends the transformation of messages that are no longer needed. */
+  cancel: (() => void) | null
   /** The number of messages that were neither started nor dropped. */
   left: number
 }
@@ -101,7 +103,15 @@ export class Executor implements SenderLink {
 
   load({ key, destination: number, origin, about, body, isText, parsed, absent, indexes }: Load): void {
     const items = new Map<number, Item>()
-    const loaded: Loaded = { origin, trace: about.trace, items, isUnreadable: false, whenPrepared: null, left: indexes.length }
+    const loaded: Loaded = {
+      origin,
+      trace: about.trace,
+      items,
+      isUnreadable: false,
+      whenPrepared: null,
+      cancel: null,
+      left: indexes.length,
+    }
     this.#loads.set(key, loaded)
     const target = this.#targets.get(number)
     if (target === undefined) return
@@ -130,7 +140,7 @@ export class Executor implements SenderLink {
   ): void {
     loaded.whenPrepared = []
     const indexes = [...messages.keys()]
-    transformMessages(destination, [...messages.values()], receivedAtMs, this.#transformer, (items) => {
+    loaded.cancel = transformMessages(destination, [...messages.values()], receivedAtMs, this.#transformer, (items) => {
       for (const [at, index] of indexes.entries()) loaded.items.set(index, items[at] as Item)
       const waiting = loaded.whenPrepared ?? []
       loaded.whenPrepared = null
@@ -143,7 +153,7 @@ export class Executor implements SenderLink {
   drop(key: number, indexes: readonly number[] | null): void {
     const loaded = this.#loads.get(key)
     if (loaded === undefined) return
-    if (indexes === null) this.#loads.delete(key)
+    if (indexes === null) this.#unload(key, loaded)
     else for (const index of indexes) this.#forget(key, loaded, index)
   }
 
@@ -237,7 +247,12 @@ export class Executor implements SenderLink {
   #forget(key: number, loaded: Loaded, index: number): void {
     loaded.items.delete(index)
     loaded.left--
-    if (loaded.left === 0) this.#loads.delete(key)
+    if (loaded.left === 0) this.#unload(key, loaded)
+  }
+
+  #unload(key: number, { cancel }: Loaded): void {
+    this.#loads.delete(key)
+    cancel?.()
   }
 
   /** Takes the messages of a unit; returns an error if one of them cannot be sent because of a bug. */

@@ -35,21 +35,21 @@ export function prepareMessage(destination: Destination, message: JsonObject, lo
   }
 }
 
-/** Prepares messages for a destination with a transformation. Calls `done` once, never before it returns. */
+/** Prepares messages for a destination with a transformation. Calls `done` once, never before it returns. Returns a function that cancels it. */
 export function transformMessages(
   destination: Destination,
   messages: readonly JsonObject[],
   receivedAtMs: number,
   transformer: Transformer,
   done: (items: readonly Item[]) => void,
-): void {
+): () => void {
   const { id, transformation } = destination
   if (transformation === null) throw new Error(`destination ${id} has no transformation`)
   const inputs = messages.map((message): TransformInput => {
     const { messageId } = message
     return { text: JSON.stringify(message), receivedAtMs, messageId: typeof messageId === 'string' ? messageId : '' }
   })
-  transformer.run(id, transformation, inputs, (results) => done(results.map((result) => itemOf(destination, result))))
+  return transformer.run(id, transformation, inputs, (results) => done(results.map((result) => itemOf(destination, result))))
 }
 
 function itemOf(destination: Destination, result: TransformResult): Item {

@@ -29,6 +29,8 @@ interface Program {
   /** Null if the code used the clock or random numbers while it was loaded: it is loaded again for each message. */
   snapshot: Snapshot | null
   problem: CodeProblem | null
+  /** Whether another message may be loaded with another result, because the code used the clock or random numbers. */
+  usesMessage: boolean
   isSlow: boolean
 }
 
@@ -94,6 +96,7 @@ export class Sandbox {
   check(code: string, mostUs = Number.POSITIVE_INFINITY): SandboxResult {
     this.#hasOverrun = false
     const limitUs = DEFAULT_LIMITS.timeoutMs * 1000
+    this.#quickJs.nowMs = Date.now()
     try {
       const { problem, isSlow } = this.#load({ code, ...DEFAULT_LIMITS }, Math.min(limitUs, mostUs))
       return isSlow && mostUs < limitUs ? { kind: 'slow' } : { kind: 'checked', problem }
@@ -125,7 +128,7 @@ export class Sandbox {
     const givenUs = Math.min(limitUs, mostUs)
     const program = this.#program(transformation, givenUs)
     if (program.isSlow && givenUs < limitUs) return { kind: 'slow' }
-    if (program.problem !== null) return failed(sentence(program.problem))
+    if (program.problem !== null && !program.usesMessage) return failed(sentence(program.problem))
     quickJs.nowMs = receivedAtMs
     // The messages of a shipment were received together.
     if (receivedAtMs !== this.#received.atMs) this.#received = { atMs: receivedAtMs, json: JSON.stringify(new Date(receivedAtMs)) }
@@ -200,7 +203,7 @@ export class Sandbox {
     quickJs.call(this.#functions.begin, this.#arguments, quickJs.string(about ?? '["",""]'))
     this.#begin(givenUs)
     const { value, threw } = quickJs.evaluate(code, FILE, 'module')
-    const program: Program = { code, memoryMb, snapshot: null, problem: null, isSlow: this.#isStopped }
+    const program: Program = { code, memoryMb, snapshot: null, problem: null, usesMessage: false, isSlow: this.#isStopped }
     if (threw) program.problem = this.#describe(value, transformation).problem
     else if (quickJs.isPendingPromise(value)) program.problem = nowhere('must not use await outside of functions')
     else {
@@ -210,6 +213,7 @@ export class Sandbox {
         program.problem = nowhere('must export a function as its default: export default function (message) { … }')
       } else if (!quickJs.isClockRead) program.snapshot = quickJs.save()
     }
+    program.usesMessage = quickJs.isClockRead
     return program
   }
 

@@ -124,6 +124,31 @@ test('a fixed version of the code is fast again at once', async () => {
   assert.deepEqual(texts(await run('fixed', body('return message'))), ['{"n":0}'])
 })
 
+test('cancelled messages have no results, and do not delay a fixed version of the code', async () => {
+  const own = new ThreadTransformer()
+  const looping = { code: body('for (;;) {}'), timeoutMs: 1000, memoryMb: 8 }
+  let hasResults = false
+  // With a second of CPU time for each message and a tenth of a core, they would take several minutes.
+  const cancels = Array.from({ length: 20 }, () => own.run('changed', looping, inputs(2), () => (hasResults = true)))
+  await run('other', body('return message'), { by: own })
+  for (const cancel of cancels) cancel()
+  for (let nth = 0; nth < 20; nth++) assert.deepEqual(texts(await run('changed', body('return message'), { by: own })), ['{"n":0}'])
+  await own.close()
+  assert.equal(hasResults, false)
+})
+
+test('code that fails for some messages while it is loaded does not fail for the others', async () => {
+  const code = `if (Date.now() % 2 === 0) throw new Error('even')\nif (Math.random() < 0.5) throw new Error('low')\n${body('return { is: true }')}`
+  const at = (receivedAtMs: number, messageId: string): TransformInput => ({ text: '{}', receivedAtMs, messageId })
+  const given = [at(2, 'a'), at(1, 'b'), at(4, 'b'), ...Array.from({ length: 20 }, (_, n) => at(3, `m-${n}`))]
+  const seen = (some: TransformInput[]) =>
+    new Promise<readonly TransformResult[]>((resolve) => transformer.run('loads', { code, timeoutMs: 50, memoryMb: 8 }, some, resolve))
+  const all = texts(await seen(given))
+  assert.deepEqual(new Set(all), new Set(['line 1: Error: even', 'line 2: Error: low', '{"is":true}']))
+  // In another order, every message has the same result.
+  assert.deepEqual(texts(await seen([...given.slice(5), ...given.slice(0, 5)])), [...all.slice(5), ...all.slice(0, 5)])
+})
+
 /** Uses everything that could differ between runs. */
 const CHANGING = `const loadedAt = Date.now()
 const lucky = Math.random()

@@ -80,8 +80,9 @@ export class ThreadTransformer implements Transformer {
     transformation: Transformation,
     inputs: readonly TransformInput[],
     done: (results: readonly TransformResult[]) => void,
-  ): void {
-    this.#start(destinationId, transformation, inputs, inputs.length, done as Job['done'])
+  ): () => void {
+    const job = this.#start(destinationId, transformation, inputs, inputs.length, done as Job['done'])
+    return () => this.#cancel(job)
   }
 
   /** Loads the code without calling its function, and resolves to what is wrong with it. Rejects if threads cannot be started now. */
@@ -109,7 +110,7 @@ export class ThreadTransformer implements Transformer {
     return this.#fast.memoryBytes + this.#slow.memoryBytes
   }
 
-  #start(destinationId: string, transformation: Transformation, inputs: readonly TransformInput[], count: number, done: Job['done']): void {
+  #start(destinationId: string, transformation: Transformation, inputs: readonly TransformInput[], count: number, done: Job['done']): Job {
     const bytes = inputs.reduce((sum, { text }) => sum + text.length, 0)
     const state = { results: [], known: new Map(), losses: new Map(), failedStarts: 0 }
     const job: Job = { destinationId, transformation, inputs, count, ...state, bytes, done }
@@ -118,8 +119,18 @@ export class ThreadTransformer implements Transformer {
     queueMicrotask(() => {
       if (this.#isClosed) this.#giveUp(job, 'the service is stopping')
       else if (this.#bytes > MAX_WAITING_BYTES) this.#giveUp(job, 'too many messages are waiting for transformations')
-      else this.#place(job)
+      else if (this.#open.has(job)) this.#place(job)
     })
+    return job
+  }
+
+  /** What a thread is working on ends at its limits. The rest must not wait: after a change, new code would have to wait for code that loops. */
+  #cancel(job: Job): void {
+    if (!this.#close(job)) return
+    for (const jobs of [this.#fastJobs, this.#slowDestinations.get(job.destinationId)?.jobs ?? []]) {
+      const at = jobs.indexOf(job)
+      if (at >= 0) jobs.splice(at, 1)
+    }
   }
 
   // ── Order of work ──
@@ -179,7 +190,6 @@ export class ThreadTransformer implements Transformer {
   // ── Results ──
 
   #ended(job: Job, isSlow: boolean, end: SliceEnd): void {
-    if (!this.#open.has(job)) return
     if ('lostAt' in end) this.#lost(job, isSlow, end)
     else {
       for (const result of unpackResults(end.results)) {
@@ -189,7 +199,7 @@ export class ThreadTransformer implements Transformer {
       if (end.hasOverrun) this.#slowDown(job, SLOW_MS, end.cpuUs / 1000)
     }
     for (let next = job.known.get(job.results.length); next !== undefined; next = job.known.get(job.results.length)) job.results.push(next)
-    this.#place(job)
+    if (this.#open.has(job)) this.#place(job)
     this.#pump()
   }
 
@@ -232,9 +242,14 @@ export class ThreadTransformer implements Transformer {
   }
 
   #finish(job: Job): void {
-    if (!this.#open.delete(job)) return
+    if (this.#close(job)) job.done(job.results)
+  }
+
+  /** Returns false if it was finished or cancelled before. */
+  #close(job: Job): boolean {
+    if (!this.#open.delete(job)) return false
     this.#bytes -= job.bytes
-    job.done(job.results)
+    return true
   }
 
   #compiled(): WasmModule {

@@ -25,12 +25,15 @@ export interface CodeProblem {
 }
 
 export interface Transformer {
-  /** Calls `done` once, with one result per message in order, never before it returns. */
+  /**
+   * Calls `done` once, with one result per message in order, never before it returns. Returns a function that cancels the call: the results are
+   * no longer needed, and `done` is not called.
+   */
   run(
     destinationId: string,
     transformation: Transformation,
     inputs: readonly TransformInput[],
     done: (results: readonly TransformResult[]) => void,
-  ): void
+  ): () => void
   close(): Promise<void>
 }

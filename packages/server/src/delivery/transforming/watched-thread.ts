@@ -83,6 +83,8 @@ export class WatchedThread {
     // A thread without work must not keep the process alive; with work, the checks do.
     worker.unref()
     worker.on('message', (done: SliceDone) => {
+      // A thread that is being ended may still report. Its slice was reported as lost, and the first one now belongs to another thread.
+      if (this.#worker !== worker) return
       const first = this.#work.shift()
       this.#memoryBytes = done.memoryBytes
       if (this.#work.length === 0) this.#rest()
