@@ -62,6 +62,29 @@ test('basic and bearer credentials are sent in the Authorization header, in UTF-
   ])
 })
 
+test('credentials that a receiver repeats in its response are not recorded, even if the response is cut off', async (t) => {
+  let before = ''
+  const url = await httpReceiver(t, (request, response) => {
+    request.resume()
+    response.writeHead(500).end(`${before}authorization: ${request.headers.authorization}\nagain: ${request.headers.authorization}`)
+  })
+  const http = clientFor(t)
+  const token = 'token-of-the-receiver'
+  const bearer = senderWith(http, { type: 'bearer', token })
+  assert.equal((await post(bearer, url)).responseStart, 'authorization: Bearer (hidden)\nagain: Bearer (hidden)')
+  const basic = await post(senderWith(http, { type: 'basic', username: 'key', password: 'secret' }), url)
+  assert.equal(basic.responseStart, 'authorization: Basic (hidden)\nagain: Basic (hidden)')
+  for (const shown of [8, token.length - 1]) {
+    before = 'x'.repeat(4_096 - 'authorization: Bearer '.length - shown)
+    assert.equal((await post(bearer, url)).responseStart, `${before}authorization: Bearer (hidden)`)
+  }
+  const { server, sender } = await scene(t)
+  before = ''
+  const granted = await post(sender, url)
+  assert.equal(server.issued.length, 1)
+  assert.equal(granted.responseStart, 'authorization: Bearer (hidden)\nagain: Bearer (hidden)')
+})
+
 test('a destination without auth and tls uses the HTTP client itself', (t) => {
   const http = clientFor(t)
   assert.equal(senderFor({ auth: null, tls: null, timeoutMs: TIMEOUT_MS }, http), http)

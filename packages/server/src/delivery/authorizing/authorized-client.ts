@@ -1,6 +1,7 @@
 // Sends the requests of one destination with its own authentication: an Authorization header, TLS settings, or both. Destinations without these
 // settings use the HTTP client itself.
 
+import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { Destination } from '../../store/store.ts'
 import type { HttpClient, SendRequest } from '../sending/attempt.ts'
 import { TlsIdentity } from '../sending/connections.ts'
@@ -11,6 +12,8 @@ export type RequestSender = Pick<HttpClient, 'send'>
 
 /** If the receiver does not accept a new token either, tokens are not renewed for this long. Otherwise every message would request one. */
 const REFUSED_PAUSE_MS = 10_000
+/** Shorter texts also occur where they are no credentials. */
+const MIN_HIDDEN_LENGTH = 6
 
 export function senderFor(destination: Pick<Destination, 'auth' | 'tls' | 'timeoutMs'>, http: RequestSender): RequestSender {
   const { auth, tls, timeoutMs } = destination
@@ -28,11 +31,24 @@ function withTls(http: RequestSender, tls: TlsIdentity): RequestSender {
 }
 
 function withAuthorization(http: RequestSender, value: string): RequestSender {
-  return { send: (request, onOutcome) => http.send(authorized(request, value), onOutcome) }
+  return { send: (request, onOutcome) => sendAuthorized(http, request, value, onOutcome) }
 }
 
-function authorized(request: SendRequest, value: string): SendRequest {
-  return { ...request, headers: [...request.headers, 'Authorization', value] }
+function sendAuthorized(http: RequestSender, request: SendRequest, value: string, onOutcome: (outcome: Outcome) => void): void {
+  const headers = [...request.headers, 'Authorization', value]
+  http.send({ ...request, headers }, (outcome) => onOutcome(withoutCredentials(outcome, value.slice(value.indexOf(' ') + 1))))
+}
+
+/** Some receivers repeat the headers of a request in their error pages. The start of a response is stored, and viewers can read it. */
+function withoutCredentials(outcome: Outcome, credentials: string): Outcome {
+  const { responseStart } = outcome
+  if (responseStart === null || credentials.length < MIN_HIDDEN_LENGTH) return outcome
+  let text = responseStart.replaceAll(credentials, HIDDEN)
+  // The response may have been cut off inside them.
+  for (let length = Math.min(credentials.length - 1, text.length); length >= MIN_HIDDEN_LENGTH; length--) {
+    if (text.endsWith(credentials.slice(0, length))) text = text.slice(0, -length) + HIDDEN
+  }
+  return text === responseStart ? outcome : { ...outcome, responseStart: text }
 }
 
 class OAuth2Client implements RequestSender {
@@ -55,7 +71,7 @@ class OAuth2Client implements RequestSender {
       if (typeof granted !== 'string') return onOutcome(notAuthorized(granted, startedAtMs))
       const sentAtMs = performance.now()
       const timeoutMs = leftMs(request, startedAtMs)
-      this.#http.send({ ...authorized(request, `Bearer ${granted}`), timeoutMs }, (outcome) => {
+      sendAuthorized(this.#http, { ...request, timeoutMs }, `Bearer ${granted}`, (outcome) => {
         if (outcome.status === 401) {
           if (mayRenew && sentAtMs >= this.#refusedUntilMs) {
             this.#tokens.reject(granted)
