@@ -71,14 +71,14 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     const update = ['destinations', 'update', 'api']
     assert.match(
       await says(service, ...update, '--auth', 'basic', '--subscribe', 'none', '--retry-status', 'none', '--retry-window', '7d'),
-      /retry window +168 h\nretry waits +1 s, then 1\.5 times as long, up to 10 min\nfailed statuses +503\n[^]*request +PUT \/users\/\{\{userId\}\} as json\n[^]*authentication +basic\n/,
+      /retry window +168 h\nretry waits +1 s, then each 1\.5 times as long as the one before, up to 10 min\nnot retried +503\n[^]*request +PUT \/users\/\{\{userId\}\} as json\n[^]*authentication +basic\n/,
     )
     const other = await switchyard(service, ...update, '--auth-username', 'another')
     assert.deepEqual([other.code, /auth\.password is required/.test(other.stderr)], [2, true], other.stderr)
     const plain = await switchyard(service, ...update, '--auth', 'bearer', '--auth-secret', 'hidden')
     assert.deepEqual([plain.code, /--auth-secret must say where to read/.test(plain.stderr)], [2, true])
     const unused = await switchyard(service, ...update, '--auth', 'bearer', '--auth-scope', 'all')
-    assert.deepEqual([unused.code, unused.stderr.trim()], [2, '--auth-scope cannot be used with the type bearer.'])
+    assert.deepEqual([unused.code, unused.stderr.trim()], [2, '--auth-scope cannot be used with --auth bearer.'])
     assert.match((await switchyard(service, ...update, '--subscribe', 'type =')).stderr, /At column 7: expected a value/)
     assert.match(
       (await switchyard(service, ...update, '--request-file', path('broken', '{ a: ['))).stderr,
@@ -92,7 +92,7 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     assert.equal(code, 0, stderr)
     assert.partialDeepStrictEqual(JSON.parse(stdout), { auth: null, request: { method: 'PATCH', path: '' } })
     const twice = await switchyard(service, ...update, '--auth', 'bearer', '--auth-secret', '-', '--shared-secret', '-')
-    assert.deepEqual([twice.code, twice.stderr.trim()], [2, 'Only one of the flags can read stdin.'])
+    assert.deepEqual([twice.code, twice.stderr.trim()], [2, 'Only one flag can read stdin (-).'])
   })
 
   test('code from a file is previewed before it is saved, and an earlier version is restored', async (t) => {
@@ -125,7 +125,7 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
 
     const update = ['destinations', 'update', 'api']
     const none = await switchyard(service, ...update, '--transformation-timeout', '100ms')
-    assert.deepEqual([none.code, none.stderr.trim()], [2, 'There is no JavaScript yet: give --transformation-file as well.'])
+    assert.deepEqual([none.code, none.stderr.trim()], [2, 'The destination has no transformation yet: give --transformation-file as well.'])
     assert.match(await says(service, ...update, '--transformation-file', code), /transformation +6 lines of JavaScript\nversion +2\n/)
     assert.match(await says(service, ...update, '--json', '--transformation-timeout', '100ms'), /"timeoutMs": ?100/)
     writeFileSync(code, 'export default function (message) { throw new Error("no") }')
@@ -136,7 +136,7 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
       await says(service, 'destinations', 'versions', 'api'),
       /^4 \(current\) +.*transformation\.code *\n3 +.*transformation\.timeoutMs *\n2 +/m,
     )
-    assert.match(await says(service, 'destinations', 'restore', 'api', '2'), /has the content of version 2 again, as version 5\.\n/)
+    assert.match(await says(service, 'destinations', 'restore', 'api', '2'), /version 2 was restored as version 5\.\n/)
     assert.match(await says(service, 'destinations', 'versions', 'api', '--limit', '1'), /^5 \(current\) +.*restored from 2/m)
     const unknown = await switchyard(service, 'destinations', 'restore', 'api', '99')
     assert.deepEqual([unknown.code, /version is not the number of a version/.test(unknown.stderr)], [2, true], unknown.stderr)

@@ -318,7 +318,7 @@ describe('The whole story of a message', () => {
     assert.match(said, /^Received from 127\.0\.0\.1, for the source "of a test"/)
     assert.match(
       said,
-      /Attempt 1 to "Taker": POST http:\/\/127\.0\.0\.1:\d+\/ \(127\.0\.0\.1\) failed after \d+ ms \(http_503\)\..* The response began with "busy"\./,
+      /Attempt 1 to "Taker": http:\/\/127\.0\.0\.1:\d+\/ \(127\.0\.0\.1\) failed after \d+ ms \(http_503\)\..* The response began with "busy"\./,
     )
     assert.match(said, /Delivered to "Taker" after 2 attempts\./)
     assert.match(said, new RegExp(`Queued for "Taker" again, as a replay of the delivery ${first.id}\\.`))

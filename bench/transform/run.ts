@@ -1,4 +1,4 @@
-// What transformations cost: CPU time per message, the delay of other destinations beside one that misbehaves, and memory. The process does nothing
+// What transformations cost: CPU time per message, how much code that misbehaves delays other destinations, and memory. The process does nothing
 // but transform, so its CPU time is that of the threads and of handing messages to them. `npm run bench:transform` prints it.
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -126,7 +126,7 @@ console.log(
 )
 
 const others: [name: string, code: string | null][] = [
-  ['nobody', null],
+  ['none', null],
   ['code that loops for ever', LOOP],
   ['code that allocates without end', ALLOCATE],
 ]
@@ -134,14 +134,14 @@ const times = others.map(() => [] as number[][])
 for (let round = 0; round < LATENCY_ROUNDS; round++) {
   for (const [at, [, code]] of others.entries()) times[at]?.push(await latencies(transformer, code))
 }
-memory.push(['beside code that loops and allocates', mebibytes(process.memoryUsage.rss())])
+memory.push(['while other code loops and allocates', mebibytes(process.memoryUsage.rss())])
 const p99 = times.map((rounds) => spreadOf(rounds.map((sorted) => quantile(sorted, 0.99))))
 console.log(
-  `\nTime of a call with ${BATCH} messages, one every ${EVERY_MS} ms, while another destination has calls waiting all the time: median (min–max) of ${LATENCY_ROUNDS} rounds, alternating. p99 at most ${MAX_P99_RATIO} times as long as beside nobody.\n`,
+  `\nTime of a call with ${BATCH} messages, one every ${EVERY_MS} ms, while another destination always has calls waiting: median (min–max) of ${LATENCY_ROUNDS} rounds, alternating. p99 at most ${MAX_P99_RATIO} times as long as without the other destination.\n`,
 )
 console.log(
   tableText(
-    ['Beside', 'p50 ms', 'p99 ms', '× p99 beside nobody'],
+    ['Other destination', 'p50 ms', 'p99 ms', '× p99 without it'],
     others.map(([name], at) => [
       name,
       spreadText(spreadOf((times[at] as number[][]).map((sorted) => quantile(sorted, 0.5))), 1),

@@ -54,7 +54,7 @@ const REASONS: Readonly<Record<string, Reason>> = {
   },
   tls_failure: { says: 'The TLS handshake failed.', advice: 'Check that the port speaks TLS, in a version that is not too old.' },
   tls_certificate_refused: {
-    says: 'The receiver requires a client certificate, or did not accept the one of this destination.',
+    says: 'The receiver requires a client certificate, or did not accept the certificate of this destination.',
     advice: 'Check `tls` of the destination: the certificate must be valid, and from an authority that the receiver trusts.',
   },
   auth_unavailable: {
@@ -74,11 +74,11 @@ const REASONS: Readonly<Record<string, Reason>> = {
     advice: "Correct the destination's URL or headers, then replay.",
   },
   mapping_failed: {
-    says: 'The request could not be built from the message. Nothing was sent.',
+    says: 'The request settings of the destination do not fit the message. Nothing was sent.',
     advice: "Correct the destination's request, then replay.",
   },
   transformation_failed: {
-    says: 'The transformation failed. Nothing was sent.',
+    says: 'The transformation of the destination failed for the message. Nothing was sent.',
     advice: "Correct the destination's transformation, then replay.",
   },
   dropped_by_transformation: {

@@ -22,12 +22,15 @@ export const REASONS = {
   tls_wrong_host: ['permanent', "The receiver's certificate is for another host."],
   tls_untrusted: ['permanent', "The receiver's certificate is not from a trusted authority."],
   tls_failure: ['temporary', 'The TLS handshake failed.'],
-  tls_certificate_refused: ['temporary', 'The receiver requires a client certificate, or did not accept the one of this destination.'],
+  tls_certificate_refused: [
+    'temporary',
+    'The receiver requires a client certificate, or did not accept the certificate of this destination.',
+  ],
   invalid_response: ['temporary', 'The response of the receiver is not valid HTTP/1.1.'],
   invalid_request: ['permanent', 'The URL or a header cannot be sent in an HTTP request.'],
   // Caused by the settings of the destination: nothing was sent.
-  mapping_failed: ['permanent', 'The request could not be built from the message. Nothing was sent.'],
-  transformation_failed: ['permanent', 'The transformation failed. Nothing was sent.'],
+  mapping_failed: ['permanent', 'The request settings of the destination do not fit the message. Nothing was sent.'],
+  transformation_failed: ['permanent', 'The transformation of the destination failed for the message. Nothing was sent.'],
   dropped_by_transformation: ['permanent', 'The transformation dropped the message. Nothing was sent.'],
   // Caused by the authorization server of the destination: nothing was sent to the receiver.
   auth_unavailable: ['temporary', 'The token endpoint did not return an access token.'],

@@ -178,7 +178,7 @@ const SOURCE_NAMES: JsonSchema = { type: 'array', items: { type: 'string' }, uni
 
 const DEAD_LETTER: JsonSchema = {
   type: ['string', 'null'],
-  description: 'The name of the destination that gets the messages whose delivery failed or expired.',
+  description: 'The name of the dead-letter destination, which gets the messages whose delivery fails or expires.',
 }
 
 /** The schema of a field, with references instead of its secrets. */

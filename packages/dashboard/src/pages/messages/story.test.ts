@@ -169,10 +169,10 @@ test('titles, and why a delivery cannot be replayed', () => {
 
 test('the title of an attempt leaves out the URL and the response', () => {
   assert.equal(
-    attemptTitle('Attempt 2 to "a: POST b", in a batch: POST http://a/b?… (127.0.0.1) failed after 3 ms (http_500). No.', {
+    attemptTitle('Attempt 2 to "a: b", in a batch: http://a/b?… (127.0.0.1) failed after 3 ms (http_500). No.', {
       url: 'http://a/b?key=1',
     }),
-    'Attempt 2 to "a: POST b", in a batch.',
+    'Attempt 2 to "a: b", in a batch.',
   )
   assert.equal(attemptTitle('Attempt 1: something else', { url: 'http://a/' }), 'Attempt 1: something else')
 })

@@ -164,7 +164,7 @@ export function replayObstacle({ state }: { state: string }, isMessageGone: bool
 
 /** The sentence of an attempt without the URL and the response, which are shown below it. */
 export function attemptTitle(sentence: string, { url }: Pick<StoryAttempt, 'url'>): string {
-  const end = sentence.indexOf(`: POST ${url.split('?')[0]}`)
+  const end = sentence.indexOf(`: ${url.split('?')[0]}`)
   return end === -1 ? sentence : `${sentence.slice(0, end)}.`
 }
 

@@ -378,7 +378,7 @@ test('the destination for dead letters is given by its name, must exist, and mus
   set('A', 'B')
   set('B', 'A')
   assert.deepEqual(planChanges(file, now, {}, true).problems, [
-    'destination A: its dead letters would come back to it, over deadLetter B → A.',
-    'destination B: its dead letters would come back to it, over deadLetter A → B.',
+    'destination A: deadLetter must not lead back to the same destination (A → B → A).',
+    'destination B: deadLetter must not lead back to the same destination (B → A → B).',
   ])
 })

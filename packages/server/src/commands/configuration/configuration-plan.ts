@@ -254,7 +254,7 @@ function writeKeyConflicts(file: ConfigurationFile, { entries }: Installed, prun
   return problems
 }
 
-/** Finds destinations whose dead letters come back to them, which is not allowed. */
+/** Finds destinations whose `deadLetter` leads back to them, which is not allowed. */
 function deadLetterCycles({ destinations }: ConfigurationFile): string[] {
   const next = new Map(destinations.map(({ name, deadLetter }) => [name, deadLetter]))
   return destinations.flatMap(({ name }) => {
@@ -265,7 +265,7 @@ function deadLetterCycles({ destinations }: ConfigurationFile): string[] {
       at = next.get(at)
     }
     return at === name
-      ? [`destination ${name}: its dead letters would come back to it, over deadLetter ${[...seen, name].join(' → ')}.`]
+      ? [`destination ${name}: deadLetter must not lead back to the same destination (${[name, ...seen, name].join(' → ')}).`]
       : []
   })
 }

@@ -10,7 +10,7 @@ const TYPES = ['basic', 'bearer', 'oauth2', 'none'] as const
 export const AUTH_FLAGS: Readonly<Record<string, Flag>> = {
   auth: {
     placeholder: 'TYPE',
-    sentence: 'How to authenticate to the receiver; none removes the stored credentials.',
+    sentence: 'How to authenticate to the receiver. Use none to remove the stored credentials.',
     values: TYPES,
   },
   'auth-username': { placeholder: 'NAME', sentence: 'For basic: the user name. env:NAME reads it from an environment variable.' },
@@ -30,11 +30,14 @@ export const AUTH_FLAGS: Readonly<Record<string, Flag>> = {
     sentence: 'For oauth2: how the client id and secret are sent to the token endpoint, with HTTP Basic or in the body.',
     values: ['basic', 'body'],
   },
-  'tls-certificate': { placeholder: 'FILE', sentence: 'The client certificate in PEM (mutual TLS). Use none to remove it and its key.' },
-  'tls-key': { placeholder: 'FILE', sentence: 'The private key of the client certificate in PEM, not encrypted.' },
+  'tls-certificate': {
+    placeholder: 'FILE',
+    sentence: 'The client certificate in PEM format (mutual TLS). Use none to remove it and its key.',
+  },
+  'tls-key': { placeholder: 'FILE', sentence: 'The private key of the client certificate in PEM format, not encrypted.' },
   'tls-ca': {
     placeholder: 'FILE',
-    sentence: 'Certificate authorities in PEM, trusted instead of the usual ones. Use none to remove them.',
+    sentence: 'Certificate authorities in PEM format, trusted instead of the usual ones. Use none to remove them.',
   },
 }
 
@@ -58,12 +61,12 @@ export async function authOf(call: Call, before: JsonObject | undefined): Promis
   if (given.length === 0) return {}
   const old = before?.['auth'] as JsonObject | null | undefined
   const type = call.flag('auth') ?? (old?.['type'] as string | undefined)
-  if (type === undefined) throw new CommandProblem(`--${given[0]} needs --auth, which is the type: basic, bearer or oauth2.`, EXIT.usage)
+  if (type === undefined) throw new CommandProblem(`--${given[0]} needs --auth with a type: basic, bearer or oauth2.`, EXIT.usage)
   const fields = FIELDS[type] ?? []
   const unused = given.find(
     (flag) => flag !== 'auth' && !(type !== 'none' && flag === 'auth-secret') && !fields.some(([, own]) => own === flag),
   )
-  if (unused !== undefined) throw new CommandProblem(`--${unused} cannot be used with the type ${type}.`, EXIT.usage)
+  if (unused !== undefined) throw new CommandProblem(`--${unused} cannot be used with --auth ${type}.`, EXIT.usage)
   if (type === 'none') return { auth: null }
   const auth: Record<string, unknown> = { type }
   for (const [field, flag] of fields) {

@@ -42,22 +42,26 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   'batch-linger': { placeholder: 'DURATION', sentence: 'How long to wait for more messages before sending a batch that is not full.' },
   timeout: { placeholder: 'DURATION', sentence: 'The timeout of one attempt, at most 5s.' },
   'retry-window': { placeholder: 'DURATION', sentence: 'How long to retry a delivery: 1s to 14d, by default 4h.' },
-  'retry-initial': { placeholder: 'DURATION', sentence: 'The longest wait after the first attempt: 100ms to 1h.' },
-  'retry-max': { placeholder: 'DURATION', sentence: 'The longest wait between two attempts, at most 24h.' },
-  'retry-factor': { placeholder: 'NUMBER', sentence: 'How many times as long each wait is as the one before: 1 to 10.' },
+  'retry-initial': { placeholder: 'DURATION', sentence: 'The longest wait after the first attempt: 100ms to 1h, by default 5s.' },
+  'retry-max': { placeholder: 'DURATION', sentence: 'The longest wait between two attempts: at most 24h, by default 10m.' },
+  'retry-factor': {
+    placeholder: 'NUMBER',
+    sentence: 'The factor by which each wait is longer than the one before: 1 to 10, by default 2.',
+  },
   'retry-status': {
     placeholder: 'STATUS',
-    sentence: 'An HTTP status to retry although it usually is not. Replaces all current ones; none removes them.',
+    sentence: 'An HTTP status to retry in addition to the usual ones. Replaces the current list; none empties it.',
     many: true,
   },
   'fail-status': {
     placeholder: 'STATUS',
-    sentence: 'An HTTP status not to retry although it usually is. Replaces all current ones; none removes them.',
+    sentence: 'An HTTP status not to retry, although it is by default. Replaces the current list; none empties it.',
     many: true,
   },
   'dead-letter': {
     placeholder: 'DESTINATION',
-    sentence: 'The destination, by id or name, that gets the messages whose delivery here failed or expired. Use none to remove it.',
+    sentence:
+      'The dead-letter destination, by id or name: it gets the messages whose delivery to this destination fails or expires. Use none to remove it.',
   },
   'max-in-flight': { placeholder: 'NUMBER', sentence: 'The maximum number of concurrent requests.' },
   historical: { placeholder: 'BOOLEAN', sentence: 'Whether to send messages older than 24 h.', values: ['true', 'false'] },
@@ -72,14 +76,21 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   'request-file': {
     placeholder: 'FILE',
     sentence:
-      'How a message becomes an HTTP request: a file, in JSON or YAML, with method, path, headers, body and format. - reads stdin. Use none for the classic webhook.',
+      'How a message becomes an HTTP request: a JSON or YAML file with method, path, headers, body and format. - reads stdin. Use none for the classic webhook.',
   },
   'transformation-file': {
     placeholder: 'FILE',
-    sentence: 'JavaScript that changes or drops each message before it is sent. - reads stdin. Use none to remove it.',
+    sentence:
+      'The transformation: a JavaScript file whose function changes or drops each message before it is sent. - reads stdin. Use none to remove it.',
   },
-  'transformation-timeout': { placeholder: 'DURATION', sentence: 'How long the JavaScript may run for one message, at most 1s.' },
-  'transformation-memory': { placeholder: 'MEGABYTES', sentence: 'How much memory the JavaScript may use, at most 64.' },
+  'transformation-timeout': {
+    placeholder: 'DURATION',
+    sentence: 'The CPU time that the transformation may use for one message: at most 1s, by default 50ms.',
+  },
+  'transformation-memory': {
+    placeholder: 'MEGABYTES',
+    sentence: 'The memory that the transformation may use for one message: 1 to 64, by default 8.',
+  },
   ...AUTH_FLAGS,
 }
 
@@ -91,7 +102,7 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
       .flatMap(flags)
       .filter((where) => where === '-').length > 1
   )
-    throw new CommandProblem('Only one of the flags can read stdin.', EXIT.usage)
+    throw new CommandProblem('Only one flag can read stdin (-).', EXIT.usage)
   const body: Record<string, unknown> = {}
   const set = (name: string, flag: string, read: (flag: string, text: string) => unknown): void => {
     const text = call.flag(flag)
@@ -151,7 +162,7 @@ async function transformationOf(call: Call, before: JsonObject | undefined): Pro
   if (path === 'none') return { transformation: null }
   const old = before?.['transformation'] as JsonObject | null | undefined
   if (path === undefined && old == null)
-    throw new CommandProblem('There is no JavaScript yet: give --transformation-file as well.', EXIT.usage)
+    throw new CommandProblem('The destination has no transformation yet: give --transformation-file as well.', EXIT.usage)
   const code = path === undefined ? {} : { code: await readFileText('--transformation-file', path) }
   return { transformation: { ...old, ...code, ...limits } }
 }

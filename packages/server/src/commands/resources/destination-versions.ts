@@ -17,9 +17,9 @@ const VERSION_COLUMNS: readonly Column[] = [
 export const VERSION_COMMANDS: readonly Command[] = [
   {
     name: 'destinations preview',
-    summary: 'Show what would be sent for the last messages, without sending it (exit code 1 if a message fails)',
+    summary: 'Show what would be sent for the last messages, without sending anything (exit code 1 if a message fails)',
     details:
-      'Shows the last messages of the sources of the destination, or the message that you give. Every setting that you give is applied to the preview only, and not saved: try a file with --request-file or --transformation-file before you save it with `switchyard destinations update`.',
+      'Uses the last messages of the sources of the destination, or the message that you give. Settings that you give are applied to the preview only, and not saved: try a file with --request-file or --transformation-file before you save it with `switchyard destinations update`.',
     arguments: [DESTINATION_ARGUMENT],
     flags: {
       'message-id': { placeholder: 'ID', sentence: 'Show this stored message only, by its id or messageId.' },
@@ -76,7 +76,7 @@ export const VERSION_COMMANDS: readonly Command[] = [
       if (call.json) call.out.json(destination)
       else
         call.out.line(
-          `Destination ${cell(destination['name'])} has the content of version ${version} again, as version ${cell(destination['version'])}.`,
+          `Destination ${cell(destination['name'])}: version ${version} was restored as version ${cell(destination['version'])}.`,
         )
       return EXIT.ok
     },
@@ -98,7 +98,7 @@ function show({ out }: Call, preview: JsonObject): void {
     for (const [name, value] of Object.entries(request.headers)) out.line(out.paint('dim', `${name}: ${value}`))
     out.text(request.body)
   }
-  if (typeof logs === 'string' && logs !== '') out.text(`Printed: ${logs.trimEnd()}`)
+  if (typeof logs === 'string' && logs !== '') out.text(`Log: ${logs.trimEnd()}`)
   out.line('')
 }
 

@@ -249,11 +249,19 @@ function retryFacts({ retry, deadLetter }: JsonObject): [string, unknown][] {
   const statuses = (list: number[] | undefined): unknown => (list === undefined || list.length === 0 ? undefined : list)
   return [
     ['retry window', formatDuration(windowMs as number)],
-    ['retry waits', `${formatDuration(initialMs as number)}, then ${cell(factor)} times as long, up to ${formatDuration(maxMs as number)}`],
-    ['retried statuses', statuses(retryStatuses)],
-    ['failed statuses', statuses(failStatuses)],
+    [
+      'retry waits',
+      `${formatDuration(initialMs as number)}, then each ${cell(factor)} times as long as the one before, up to ${formatDuration(maxMs as number)}`,
+    ],
+    ['also retried', statuses(retryStatuses)],
+    ['not retried', statuses(failStatuses)],
     ['dead letters to', deadLetter ?? undefined],
   ]
+}
+
+function codeText(code: string): string {
+  const lines = code.trimEnd().split('\n').length
+  return lines === 1 ? '1 line of JavaScript' : `${lines} lines of JavaScript`
 }
 
 /** What a classic webhook does not have is left out. */
@@ -262,7 +270,7 @@ function requestFacts({ request, transformation, auth, tls, version }: JsonObjec
   const { code } = (transformation ?? {}) as { code?: string }
   return [
     ['request', request == null ? undefined : `${cell(method)} ${path === '' ? '' : `${cell(path)} `}as ${cell(format)}`],
-    ['transformation', code === undefined ? undefined : `${code.trimEnd().split('\n').length} lines of JavaScript`],
+    ['transformation', code === undefined ? undefined : codeText(code)],
     ['version', request == null && transformation == null ? undefined : version],
     ['authentication', (auth as JsonObject | null | undefined)?.['type']],
     ['client certificate', (tls as JsonObject | null | undefined)?.['subject'] ?? undefined],

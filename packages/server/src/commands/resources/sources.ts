@@ -16,7 +16,7 @@ const COLUMNS: readonly Column[] = [
 const BOOLEANS = ['true', 'false'] as const
 const PRIVACY: Flag = {
   placeholder: 'PATH=ACTION',
-  sentence: 'What is done with a value before a message is stored: drop, hash or mask. Repeat it for several paths.',
+  sentence: 'A privacy rule: drop, hash or mask the value at this path before a message is stored. Repeat the flag for several rules.',
   many: true,
 }
 const CHANGES: Readonly<Record<string, Flag>> = {
@@ -151,7 +151,7 @@ function privacyOf(call: Call): { path: string; action: string }[] | undefined {
   return given.map((text) => {
     const [, path, action] = /^(.+)=([^=]*)$/s.exec(text) ?? []
     if (path === undefined || action === undefined)
-      throw new CommandProblem(`--privacy ${text}: write a path, = and an action, such as traits.email=hash.`, EXIT.usage)
+      throw new CommandProblem(`--privacy ${text} must be a path, = and an action, such as traits.email=hash.`, EXIT.usage)
     return { path, action }
   })
 }

@@ -53,7 +53,7 @@ const SUMMARY_FIELDS = {
   id: string(),
   createdAt: time(),
   suppress: boolean({ description: 'Whether new messages of the users are dropped as well.' }),
-  userCount: integer({ description: 'The number of user ids in the request, with the hashes of sources that hash user ids.' }),
+  userCount: integer({ description: 'The number of user ids in the request, including their hashes for sources that hash user ids.' }),
   sourceIds: array(string()),
   state: oneOf(STATES),
   purged: integer({ description: 'The number of stored messages deleted so far.' }),
@@ -151,7 +151,7 @@ export function deletionRoutes({ store, privacy }: ControlParts): Route[] {
       path: '/deletions',
       summary: 'Create a deletion request',
       description:
-        'Deletes the stored messages of the users, and sends a `delete` message to the destinations of the sources so that receivers can delete their copies. If a source hashes user ids, give the ids as they were before: the service also deletes the messages with the hashes, and its destinations get the hashes.',
+        'Deletes the stored messages of the users, and sends a `delete` message to the destinations of the sources so that receivers can delete their copies. If a source hashes user ids, send the original ids: the service also deletes the messages with their hashes, and sends the hashes to the destinations of that source.',
       body: NEW_DELETION,
       status: 202,
       answer: DELETION,

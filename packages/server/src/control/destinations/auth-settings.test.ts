@@ -81,7 +81,7 @@ test('an update that leaves a secret out keeps it only for the same purpose', as
   for (const [auth, field] of refused) {
     const answer = await call('PATCH', path, { auth })
     assert.deepEqual([answer.status, answer.body.field], [400, field])
-    assert.match(answer.body.message, /is required; a stored one is kept only if/)
+    assert.match(answer.body.message, /is required; the stored one is kept only if/)
   }
   await call('PATCH', path, { auth: BASIC })
   assert.equal((await call('PATCH', path, { auth: { type: 'basic', username: 'somebody' } })).body.field, 'auth.password')
@@ -163,7 +163,7 @@ const refused: [title: string, settings: object, field: string, message: RegExp,
     'tls.certificate',
     /expired at 2021-01-01T00:00:00.000Z/,
   ],
-  ['tls with http URLs only', { urls: ['http://example.com/'], tls: TLS }, 'tls', /no effect on http URLs/],
+  ['tls with http URLs only', { urls: ['http://example.com/'], tls: TLS }, 'tls', /no effect, because all URLs use http/],
 ]
 
 test('refuses', async (t) => {

@@ -17,10 +17,12 @@ export const CONTENT_HEALTH = object(
         {
           reason: oneOf(REASONS),
           error: string({ description: 'The error of the newest delivery that failed for this reason.' }),
-          sinceVersion: integer({ description: 'The first of the consecutive versions, up to the current one, with such failures.' }),
+          sinceVersion: integer({
+            description: 'Since which version there are such failures: every version from this one to the current one has some.',
+          }),
           lastAt: time({ description: 'When the newest of these deliveries failed.' }),
         },
-        { description: 'Set if the current version has failed for a message that is still stored; otherwise null.' },
+        { description: 'Set if a stored delivery failed with the current version because no request could be built; otherwise null.' },
       ),
     ),
   },

@@ -9,7 +9,7 @@ export const DEAD_LETTER = nullable(
     min: 1,
     max: 100,
     description:
-      'The id of another destination. A message whose delivery fails or expires is sent there as a dead letter; see the guide. Null for none.',
+      'The id of the dead-letter destination. For each delivery that fails or expires, a message of the type `dead_letter`, which contains the original message, is sent there. Null for none.',
   }),
 )
 
@@ -17,12 +17,16 @@ export const DEAD_LETTER = nullable(
 export function checkDeadLetter({ destinations }: Configuration, deadLetter: string | null | undefined, id: string | null): void {
   if (deadLetter == null) return
   if (!destinations.has(deadLetter))
-    throw invalidField('deadLetter', 'is not the id of a destination. GET /api/destinations lists all of them')
-  if (deadLetter === id) throw invalidField('deadLetter', 'must be another destination')
+    throw invalidField('deadLetter', 'must be the id of an existing destination; GET /api/destinations lists them')
+  if (deadLetter === id) throw invalidField('deadLetter', 'must be the id of another destination')
   const path: string[] = []
   for (let next: string | null = deadLetter; next !== null; next = destinations.get(next)?.deadLetter ?? null) {
     path.push(next)
-    if (next === id) throw invalidField('deadLetter', `would lead back to this destination (${path.join(' → ')}); choose one that does not`)
+    if (next === id)
+      throw invalidField(
+        'deadLetter',
+        `must not lead back to this destination (${path.join(' → ')}); choose another dead-letter destination`,
+      )
     // The stored configuration has no cycles. If it had one, this loop must end nevertheless.
     if (path.length > destinations.size) return
   }

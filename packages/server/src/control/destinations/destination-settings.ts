@@ -74,7 +74,7 @@ export const SUBSCRIBE = nullable(
     min: 1,
     max: MAX_EXPRESSION,
     description:
-      'An expression that a message must match to be sent, in addition to the filter: `type = "track" and properties.total > 100`. Null to send every message that passes the filter.',
+      'An expression that a message must match to be sent, such as `type = "track" and properties.total > 100`. It must also pass the filter. Null to send every message that passes the filter.',
     check: subscribeProblem,
   }),
 )

@@ -108,7 +108,7 @@ const HEALTH = object({
   failure: nullable(
     object(
       { reason: string(), error: string({ description: 'A sentence that says why.' }) },
-      { description: 'Why the latest attempt of the node that answers this request failed; null if it succeeded.' },
+      { description: 'Why the latest attempt of the node that answers this API request failed; null if it succeeded.' },
     ),
   ),
   ledger: object(LEDGER_FIELDS),
@@ -230,7 +230,8 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
       method: 'DELETE',
       path: '/destinations/:id',
       summary: 'Delete a destination',
-      description: 'Its pending deliveries are cancelled. Destinations that have it as their `deadLetter` get null there.',
+      description:
+        'Its pending deliveries are cancelled. In destinations that have it as their dead-letter destination, `deadLetter` becomes null.',
       status: 204,
       tagged: true,
       errors: ['destination_not_found'],

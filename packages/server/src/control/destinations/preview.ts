@@ -43,7 +43,7 @@ const CHANGES: Schema<DestinationPatch> = {
   },
   toJsonSchema: () => ({
     ...DESTINATION_PATCH.toJsonSchema(),
-    description: 'Changes of the destination as in an update. They are applied to the preview and not saved. Only for admins.',
+    description: 'Changes as in an update of the destination. They are applied to the preview, and not saved. Only for admins.',
   }),
 }
 const PREVIEW = object({
@@ -67,7 +67,7 @@ const COUNTS = object(
     skipped: integer({ description: 'Messages that would not be routed to the destination.' }),
     dropped: integer({ description: 'Messages that the transformation would drop.' }),
     failed: integer({ description: 'Messages for which the transformation or the mapping would fail.' }),
-    notRun: integer({ description: 'Messages for which there was no time: a preview ends after 10 seconds.' }),
+    notRun: integer({ description: 'Messages that the preview did not reach: it ends after 10 seconds.' }),
   },
   { title: 'PreviewCounts' },
 )
@@ -107,7 +107,10 @@ const ANSWER = object({
       error: optional(
         object(
           { reason: string(), sentence: string(), line: nullable(integer({ description: 'The line of the code, if it is known.' })) },
-          { description: 'Why no request could be built. The reason is `not_run` if there was no time left.' },
+          {
+            description:
+              'Why no request could be built. The reason is `not_run` if the preview did not reach the message within 10 seconds, or if the transformation could not be run.',
+          },
         ),
       ),
       logs: optional(string({ description: 'What the transformation printed.' })),

@@ -23,11 +23,11 @@ const FIELDS = {
     min: 100,
     max: DAY_MS,
     description:
-      'The longest wait between two attempts, at least `initialMs`. If it is not sent, it is raised to `initialMs` where needed.',
+      'The longest wait between two attempts, at least `initialMs`. If you send only `initialMs` and it is larger, `maxMs` is raised to it.',
   }),
   factor: number({ min: 1, max: 10, description: 'Each wait is this many times as long as the one before.' }),
-  retryStatuses: array(STATUS, { ...STATUSES, description: 'HTTP statuses that are retried, although they usually are not.' }),
-  failStatuses: array(STATUS, { ...STATUSES, description: 'HTTP statuses that are not retried, although they usually are.' }),
+  retryStatuses: array(STATUS, { ...STATUSES, description: 'HTTP statuses that are retried in addition to the usual ones.' }),
+  failStatuses: array(STATUS, { ...STATUSES, description: 'HTTP statuses that are not retried, although they are by default.' }),
 }
 const DEFAULTS = {
   windowMs: RETRY_WINDOW_MS,
@@ -46,19 +46,24 @@ const RETRY = object(
     retryStatuses: optional(withDefault(FIELDS.retryStatuses, DEFAULTS.retryStatuses)),
     failStatuses: optional(withDefault(FIELDS.failStatuses, DEFAULTS.failStatuses)),
   },
-  { description: 'When a failed attempt is repeated. An update changes only the fields that it contains.' },
+  {
+    description:
+      'The retry policy: when a delivery is attempted again after a failed attempt. An update changes only the fields that it contains.',
+  },
 )
 
 export const RETRY_SETTINGS = {
   retry: optional(withDefault(RETRY, DEFAULTS)),
-  retryWindowMs: optional(integer({ min: 1_000, max: 14 * DAY_MS, description: 'Another name of `retry.windowMs`. Send one of them.' })),
+  retryWindowMs: optional(
+    integer({ min: 1_000, max: 14 * DAY_MS, description: 'Another name of `retry.windowMs`. Send only one of them.' }),
+  ),
 }
 
 /** In an update, `retry: null` restores the default policy. */
 export const RETRY_PATCH = optional(nullable(object(patchOf(FIELDS))))
 
 export const SHOWN_RETRY_SETTINGS = {
-  retry: object(FIELDS, { description: 'When a failed attempt is repeated.' }),
+  retry: object(FIELDS, { description: 'The retry policy: when a delivery is attempted again after a failed attempt.' }),
   retryWindowMs: integer({ description: 'The same as `retry.windowMs`.' }),
 }
 

@@ -70,7 +70,7 @@ function expiredCertificate({ name, tls }: Destination, nowMs: number): Finding 
   const leftMs = validToDate.getTime() - nowMs
   if (leftMs > CERTIFICATE_DAYS * DAY_MS) return null
   const at = isoTime(validToDate.getTime())
-  const message = leftMs > 0 ? `${name}: its client certificate expires at ${at}.` : `${name}: its client certificate expired at ${at}.`
+  const message = leftMs > 0 ? `${name}: the client certificate expires at ${at}.` : `${name}: the client certificate expired at ${at}.`
   return { state: leftMs > 0 ? 'warning' : 'bad', message, advice: "Renew the certificate, and set it in the destination's tls." }
 }
 

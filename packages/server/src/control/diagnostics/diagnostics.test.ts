@@ -243,7 +243,7 @@ test('a token endpoint that refuses, and a client certificate that expires soon,
   const withTls = { ...destination, tls: { certificate: cert, privateKey: key, ca: null } }
   const stateAt = (time: string) => checkDestination(withTls, undefined, 0, null, Date.parse(time))
   assert.equal(stateAt('2029-12-31T00:00:00Z').state, 'good')
-  assert.equal(stateAt('2030-01-10T00:00:00Z').message, 'd: its client certificate expires at 2030-01-15T00:00:00.000Z.')
+  assert.equal(stateAt('2030-01-10T00:00:00Z').message, 'd: the client certificate expires at 2030-01-15T00:00:00.000Z.')
   assert.deepEqual([stateAt('2030-01-10T00:00:00Z').state, stateAt('2030-01-16T00:00:00Z').state], ['warning', 'bad'])
 })
 

@@ -28,7 +28,7 @@ export const ATTEMPT_FIELDS = {
     },
   ),
   responseStart: nullable(string({ description: 'The start of the response body. It is kept only for failed attempts and tests.' })),
-  version: integer({ description: "The version of the destination's request and transformation that the request was built with." }),
+  version: integer({ description: "The version of the destination's `request` and `transformation` with which the request was built." }),
   logs: nullable(string({ description: 'What the transformation printed, at most 2 KB; null if it printed nothing.' })),
 }
 

@@ -42,7 +42,8 @@ const MESSAGE_FIELDS = {
       reason: string({ description: 'The reason, as a stable code.' }),
       rule: nullable(
         oneOf(FILTER_RULES, {
-          description: 'If the reason is `filtered`: the rule of the filter that excluded the message, or `subscribe`.',
+          description:
+            'If the reason is `filtered`: the rule of the filter that excluded the message, or `subscribe` if the subscribe expression did.',
         }),
       ),
       message: string({ description: 'The reason as a sentence, for display.' }),

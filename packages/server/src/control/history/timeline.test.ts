@@ -124,7 +124,7 @@ test('a delivery with a retry has entries from its receipt to its end', () => {
       at: '2026-11-14T09:00:00.040Z',
       what: 'attempted',
       sentence:
-        'Attempt 1 to "Billing": POST https://hooks.example/in?… (198.51.100.1) failed after 30 ms (http_503). The receiver answered 503. The response began with "busy\\u001b[2J".',
+        'Attempt 1 to "Billing": https://hooks.example/in?… (198.51.100.1) failed after 30 ms (http_503). The receiver answered 503. The response began with "busy\\u001b[2J".',
       destinationId: 'one',
       deliveryId: '8-0',
     },
@@ -138,7 +138,7 @@ test('a delivery with a retry has entries from its receipt to its end', () => {
     {
       at: '2026-11-14T09:00:05.012Z',
       what: 'attempted',
-      sentence: 'Attempt 2 to "Billing": POST https://hooks.example/in?… (198.51.100.1) answered 200 after 12 ms.',
+      sentence: 'Attempt 2 to "Billing": https://hooks.example/in?… (198.51.100.1) answered 200 after 12 ms.',
       destinationId: 'one',
       deliveryId: '8-0',
     },
@@ -155,7 +155,7 @@ test('a delivery with a retry has entries from its receipt to its end', () => {
 test('an attempt with several messages is marked as a batch', () => {
   const of = (about: Partial<RequestRecord>): string | undefined =>
     deliverySentences([delivery({ state: 'delivered', attempts: 1, atMs: NOW, history: [request(about)] })])[1]
-  const rest = 'POST https://hooks.example/in?… (198.51.100.1) answered 200 after 12 ms.'
+  const rest = 'https://hooks.example/in?… (198.51.100.1) answered 200 after 12 ms.'
   assert.equal(of({}), `Attempt 1 to "Billing": ${rest}`)
   for (const about of [{ indexes: [0, 1] }, { gathered: { lead: 1, parts: null } }])
     assert.equal(of(about), `Attempt 1 to "Billing", in a batch: ${rest}`)
@@ -297,9 +297,9 @@ test('a delivery that became a dead letter names it, and the dead letter names i
   const [, ended] = deliverySentences([delivery({ state: 'failed', reason: 'http_410', attempts: 1, deadLetter })])
   assert.match(
     ended ?? '',
-    /^Delivery to .* failed on the first attempt \(http_410\)\..* It became the dead letter dead-letter-8-0, for .*\.$/,
+    /^Delivery to .* failed on the first attempt \(http_410\)\..* The dead letter dead-letter-8-0 was created for .*\.$/,
   )
   const item = { type: 'dead_letter', reason: 'http_410', destination: { id: 'one', name: 'Orders' }, message: { messageId: 'm-1' } }
   const [created] = sentences(trail({ content: { ...trail().content, items: [item] } }), [], ABOUT)
-  assert.equal(created, 'Created as a dead letter of the message "m-1", whose delivery to "Orders" ended (http_410).')
+  assert.equal(created, 'Created as a dead letter of the message "m-1", whose delivery to "Orders" was not successful (http_410).')
 })

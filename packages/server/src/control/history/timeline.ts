@@ -68,7 +68,10 @@ const FILTERED: Record<Exclude<FilterRule, 'subscribe'>, (type: string, event: s
 const CANCELLED: Readonly<Record<string, string>> = {
   destination_deleted: 'the destination was deleted.',
   message_deleted: 'the message was deleted.',
+  dropped_by_transformation: 'the transformation dropped the message.',
 }
+/** Reasons of attempts that ended before a request was built. */
+const NOT_SENT = new Set(['mapping_failed', 'transformation_failed', 'dropped_by_transformation'])
 
 type Skipped = MessageTrail['skips'][number]
 
@@ -141,7 +144,7 @@ function createdAsDeadLetter({ content }: MessageTrail, { destination, reason, m
   const { name } = destination as { name: string }
   const original = (message as { messageId?: unknown } | null)?.messageId
   const of = typeof original === 'string' ? ` of the message ${quoted(original)}` : ''
-  const sentence = `Created as a dead letter${of}, whose delivery to ${quoted(name)} ended (${String(reason)}).`
+  const sentence = `Created as a dead letter${of}, whose delivery to ${quoted(name)} was not successful (${String(reason)}).`
   return { atMs: content.receivedAtMs, what: 'received', sentence, destinationId: null, deliveryId: null }
 }
 
@@ -170,7 +173,8 @@ function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: Tim
 }
 
 function attemptSentence({ url, status, error, reason, totalMs, address, responseStart }: RequestRecord): string {
-  const where = `POST ${shortUrl(url)}${address === null ? '' : ` (${address})`}`
+  if (reason !== null && NOT_SENT.has(reason)) return `nothing was sent (${reason})${error === null ? '.' : `: ${error}`}`
+  const where = `${shortUrl(url)}${address === null ? '' : ` (${address})`}`
   const ms = `${Math.round(totalMs)} ms`
   const answer = responseStart === null || responseStart === '' ? '' : ` The response began with ${quoted(responseStart)}.`
   if (reason === null) return `${where} answered ${status} after ${ms}.`
@@ -188,7 +192,7 @@ function ended({ state, reason, attempts }: DeliveryDetail, name: string): strin
 
 function deadLetterSentence({ deadLetter }: DeliveryDetail, about: TimelineContext): string {
   if (deadLetter === null) return ''
-  return ` It became the dead letter ${deadLetter.messageId}, for ${nameOf(about, deadLetter.destinationId)}.`
+  return ` The dead letter ${deadLetter.messageId} was created for ${nameOf(about, deadLetter.destinationId)}.`
 }
 
 function waiting(

@@ -53,7 +53,7 @@ export const PRIVACY = array(RULE, {
   max: MAX_RULES,
   identity: ({ path }) => path,
   description:
-    'What is done with values before a message is stored. The rules are applied in this order. They do not change stored messages.',
+    'The privacy rules: which values are dropped, hashed or masked before a message is stored. The rules are applied in this order. They do not change stored messages.',
 })
 
 const PREVIEW = object({
@@ -66,7 +66,8 @@ const PREVIEW_ANSWER = object({
     object({
       messageId: nullable(string()),
       before: anyObject({
-        description: 'The message without these rules. A stored message had the rules applied that were saved when it was received.',
+        description:
+          'The message without these rules. The rules that were saved when a stored message was received have already been applied to it.',
       }),
       after: anyObject({ description: 'The message as it would be stored.' }),
     }),
@@ -119,7 +120,7 @@ function changed(protect: () => number | undefined): boolean {
     return (protect() ?? 0) > 0
   } catch (error) {
     if (!(error instanceof TooManyHashedValues)) throw error
-    throw invalidField('privacy', `applies to more than ${MAX_HASHED_VALUES} values of these messages. Preview fewer or smaller messages`)
+    throw invalidField('privacy', `would hash more than ${MAX_HASHED_VALUES} values of these messages; preview fewer or smaller messages`)
   }
 }
 

@@ -113,7 +113,7 @@ export function shownHeaders({ auth }: Destination, headers: readonly string[]):
 
 function previewed(destination: Destination, item: Item | null, trace: TraceContext | null, atMs: number): Previewed {
   const notRun = (error: string): Previewed => ({ kind: 'failed', reason: 'not_run', error, logs: null })
-  if (item === null) return notRun('The preview took too long, so this message was left out.')
+  if (item === null) return notRun('The preview did not reach this message within its time limit.')
   if (item instanceof Error) return notRun(`The transformation could not be run: ${item.message}.`)
   if (!isSendable(item)) {
     const { reason, error, logs } = item

@@ -79,22 +79,22 @@ const AUTH = variants(
   },
   {
     description:
-      'How requests are authenticated, in the Authorization header; null to send no such header. An update replaces the whole object. A secret that is left out is kept, unless the type, the user name, the token URL or the client id changes.',
+      'How the service authenticates itself to the receiver, in the Authorization header; null for no authentication. An update replaces the whole object. A secret that is left out is kept, unless the type, the user name, the token URL or the client id changes.',
   },
 )
 
 const TLS = object(
   {
-    certificate: pem('The client certificate in PEM, followed by the intermediate certificates if there are any.', 64 * KIB),
+    certificate: pem('The client certificate in PEM format, followed by intermediate certificates if there are any.', 64 * KIB),
     privateKey: writeOnly(
-      nullable(string({ min: 1, max: 32 * KIB, description: 'The key of the client certificate in PEM, not encrypted.' })),
+      nullable(string({ min: 1, max: 32 * KIB, description: 'The private key of the client certificate in PEM format, not encrypted.' })),
       LEFT_OUT,
     ),
-    ca: pem('Certificate authorities in PEM, trusted instead of the usual ones.', 256 * KIB),
+    ca: pem('Certificate authorities in PEM format, trusted instead of the usual ones.', 256 * KIB),
   },
   {
     description:
-      'A client certificate (mutual TLS), private certificate authorities, or both. An update replaces the whole object. A private key that is left out is kept if it fits the certificate.',
+      'A client certificate (mutual TLS), private certificate authorities, or both. An update replaces the whole object. A private key that is left out is kept if it belongs to the certificate.',
   },
 )
 
@@ -141,7 +141,7 @@ function keptTls(tls: TlsSettings, before: TlsSettings | null): TlsSettings {
 
 // ── Problems that the schema cannot detect ──
 
-const REQUIRED = 'is required; a stored one is kept only if'
+const REQUIRED = 'is required; the stored one is kept only if'
 
 /** `settings` are those of a request, `all` the settings that the destination would have. */
 export function authProblem(
@@ -175,7 +175,7 @@ function authorizationProblem({ auth, headers = {}, request }: Partial<Destinati
 
 function unusedTlsProblem({ tls, urls = [] }: Partial<Destination>): Problem | null {
   if (tls == null || urls.some((url) => new URL(url).protocol === 'https:')) return null
-  return { field: 'tls', problem: 'has no effect on http URLs; use at least one https URL, or remove it' }
+  return { field: 'tls', problem: 'has no effect, because all URLs use http; use at least one https URL, or remove tls' }
 }
 
 function tlsProblem({ certificate, privateKey, ca }: TlsSettings, before: TlsSettings | null): Problem | null {
@@ -195,7 +195,7 @@ function tlsProblem({ certificate, privateKey, ca }: TlsSettings, before: TlsSet
     createSecureContext({ cert: certificate, key: privateKey as string })
     return null
   } catch {
-    return { field: 'tls.certificate', problem: 'cannot be used for TLS; its key may be too short, or its signature outdated' }
+    return { field: 'tls.certificate', problem: 'cannot be used for TLS; its key may be too short, or its signature algorithm outdated' }
   }
 }
 
