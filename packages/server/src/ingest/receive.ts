@@ -180,8 +180,8 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const configuration = store.configuration()
     const users = configuration.suppressions.get(source.id)
     const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => isOfUsers(item, users)
-    const protect = privacy.of(source)?.() ?? null
-    const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID, protect)
+    const protection = privacy.of(source)
+    const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID, protection?.() ?? null)
     // A request is charged for its valid messages, or as one message if it has none. Items that are not valid cost nothing.
     const charged = parsed.ok ? Math.max(1, parsed.items.length + parsed.suppressed) : 1
     rateLimit?.charge(source.id, charged)
@@ -192,7 +192,8 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const content: SegmentContent = {
       sourceId: source.id,
       receivedAtMs: clock.wallMs(),
-      ip: protect === null || address === null ? address : protectAddress(protect, address),
+      // With a limit of its own: the messages may have used up theirs.
+      ip: protection === null || address === null ? address : protectAddress(protection(), address),
       browser: exchange.pixel || isFromBrowser(exchange.request),
       sentAt,
       context,

@@ -5,6 +5,7 @@ import test, { type TestContext } from 'node:test'
 import type { PrivacyRule } from '../../store/store.ts'
 import type { AcceptedEvent, RejectedEvent } from '../events.ts'
 import { configuration, PLAN, source, type TrackingApi, trackingApi } from '../fixtures/tracking-api.ts'
+import { MAX_HASHED_VALUES } from './privacy.ts'
 
 const RAW = 'alice@example.com'
 const RULES: PrivacyRule[] = [
@@ -181,4 +182,24 @@ test('a request with too many values to hash is rejected as a whole', async (t) 
   const { status, body } = await api.post('/v1/batch', { batch: [message, message] }, KEY)
   assert.deepEqual([status, body['code'], api.accepted.length], [400, 'invalid_request', 1])
   assert.match(String(body['message']), /more than 20000 values/)
+})
+
+test('a request with as many values as may be hashed is accepted, and the address of its sender is hashed too', async (t) => {
+  const api = await start(t)
+  const privacy: PrivacyRule[] = [
+    { path: 'properties.list.*', action: 'hash' },
+    { path: 'context.ip', action: 'hash' },
+  ]
+  api.store.configuration = configuration([source('p', { writeKeys: ['private'], privacy })])
+  const list = Array.from({ length: 2_000 }, () => 1)
+  const batch = Array.from({ length: MAX_HASHED_VALUES / list.length }, () => ({
+    type: 'track',
+    userId: 'u',
+    event: 'e',
+    properties: { list },
+  }))
+  assert.equal((await api.post('/v1/batch', { batch }, KEY)).status, 200)
+  assert.match(api.accepted[0]?.content.ip ?? '', HEX)
+  const more = [...batch, { ...batch[0], properties: { list: [1] } }]
+  assert.equal((await api.post('/v1/batch', { batch: more }, KEY)).status, 400)
 })
