@@ -234,6 +234,19 @@ test('an error thrown by a listener is reported and affects neither the delivery
   assert.deepEqual(rig.troubles, [rig.listenerError, rig.listenerError])
 })
 
+test('a listener that throws because of a message that is not sent does not stop the lane', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  const transformation = { code: "export default (m) => (m.messageId === 'm-1' ? 1 : m)", timeoutMs: 50, memoryMb: 8 }
+  const destination = await rig.destination('one', { urls: [receiver.url], transformation, maxInFlight: 1 })
+  await rig.until(() => rig.claims.length === 1)
+  rig.listenerError = new Error('the log is full')
+  await rig.accept([destination], 2)
+  await rig.untilLedger(destination, { delivered: 1, failed: 1, pending: 0 })
+  await rig.untilIdle()
+  assert.deepEqual(rig.troubles, [rig.listenerError, rig.listenerError])
+})
+
 test('the process exits by itself after stop', () => {
   const script = fileURLToPath(new URL('./fixtures/run-and-stop.ts', import.meta.url))
   const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8', timeout: 15_000 })

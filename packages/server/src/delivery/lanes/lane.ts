@@ -365,7 +365,12 @@ export class Lane implements SlotUser {
   /** The sender does not send some messages: they were deleted, are damaged, or the settings of the destination do not let them pass. */
   #onUnsent(flight: Flight, unsent: readonly Unsent[], slots: number | null): void {
     const { task, unit } = flight
-    emitRejections(this.#deps.events, this.destination, flight, unsent)
+    try {
+      emitRejections(this.#deps.events, this.destination, flight, unsent)
+    } catch (error) {
+      // A bug in a listener must not stop this lane or the process.
+      this.#deps.events.trouble(this.destination, error)
+    }
     if (slots === null) return this.#held.change(task, () => task.endUnsent(unit, unsent, flight))
     this.#slowdown.answered(unit, flight.senderMs)
     this.#leftFlight(flight)

@@ -45,8 +45,8 @@ export class ShownRequests {
   }
 
   /**
-   * Prepares messages one after the other, as a sender would. The result is null for messages whose turn did not come before the limit; one
-   * that was started may take longer, up to the limit of the transformation. Rejects with TooManyPreviews.
+   * Prepares messages one after the other, as a sender would. The result is null for messages that were not ready before the limit. Rejects
+   * with TooManyPreviews.
    */
   async prepare(destination: Destination, messages: readonly OutboundMessage[], limitMs: number = LIMIT_MS): Promise<(Item | null)[]> {
     if (destination.transformation === null) return messages.map(({ message }) => prepareMessage(destination, message))
@@ -59,8 +59,8 @@ export class ShownRequests {
     try {
       const items: (Item | null)[] = []
       for (const { message, receivedAtMs } of messages) {
-        if (performance.now() >= untilMs) items.push(null)
-        else items.push(await transformed(destination, message, receivedAtMs, transformer))
+        const leftMs = untilMs - performance.now()
+        items.push(leftMs <= 0 ? null : await transformed(destination, message, receivedAtMs, transformer, leftMs))
       }
       return items
     } finally {
@@ -130,8 +130,22 @@ function previewed(destination: Destination, item: Item | null, trace: TraceCont
   }
 }
 
-function transformed(destination: Destination, message: JsonObject, receivedAtMs: number, transformer: Transformer): Promise<Item> {
-  return new Promise((resolve) =>
-    transformMessages(destination, [message], receivedAtMs, transformer, ([item]) => resolve(item ?? new Error('no result'))),
-  )
+/** Resolves to null if it takes longer than `limitMs`. */
+function transformed(
+  destination: Destination,
+  message: JsonObject,
+  receivedAtMs: number,
+  transformer: Transformer,
+  limitMs: number,
+): Promise<Item | null> {
+  return new Promise((resolve) => {
+    const cancel = transformMessages(destination, [message], receivedAtMs, transformer, ([item]) => {
+      clearTimeout(limit)
+      resolve(item ?? new Error('no result'))
+    })
+    const limit = setTimeout(() => {
+      cancel()
+      resolve(null)
+    }, limitMs)
+  })
 }
