@@ -65,7 +65,7 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
       {logs !== null && (
         <Stack gap={2}>
           <Text size="xs" c="dimmed">
-            Printed by the transformation
+            Log of the transformation
           </Text>
           <CodeBlock text={logs} label={`what the transformation printed at ${preciseTime(startedAt)}`} maxHeight={160} />
         </Stack>

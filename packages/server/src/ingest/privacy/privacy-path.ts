@@ -54,7 +54,7 @@ export function ruleProblem({ path, action }: PrivacyRule): { field: keyof Priva
   if (first === null)
     return second === undefined ? { field: 'path', problem: 'must name a field, such as traits.* for everything in the traits' } : null
   if (UNCHANGEABLE.has(first))
-    return { field: 'path', problem: `is ${first}, which the service needs as it is. Choose another field of the message` }
+    return { field: 'path', problem: `is ${first}, which the service needs unchanged. Choose another field of the message` }
   if (first === 'integrations' && segments.length < 3) {
     return {
       field: 'path',
@@ -65,7 +65,7 @@ export function ruleProblem({ path, action }: PrivacyRule): { field: keyof Priva
   if (IDENTITIES.has(first)) {
     if (second !== undefined) return { field: 'path', problem: `continues after ${first}, which is a string. Use ${first} alone` }
     if (action !== 'hash')
-      return { field: 'action', problem: `must be hash for ${first}, because users could not be told apart without it` }
+      return { field: 'action', problem: `must be hash for ${first}, because different users would otherwise become the same user` }
   }
   if (OBJECTS.has(first) && second === undefined && action !== 'drop')
     return { field: 'action', problem: `must be drop for ${first}, which is an object. Use ${first}.* to ${action} each value in it` }

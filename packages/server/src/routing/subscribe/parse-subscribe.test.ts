@@ -116,9 +116,12 @@ test('a malformed expression is refused with its position and what was expected'
     [`contains(event, "${'a'.repeat(201)}")`, 'At column 17: the text of contains must have at most 200 characters'],
     [
       'match(event, "Order")',
-      'At column 14: the pattern of match must begin or end with *, as in "Order*"; use = to compare the whole text',
+      'At column 14: the pattern of match must start or end with *, as in "Order*"; use = to compare the whole text',
     ],
-    ['match(event, "*a*")', 'At column 14: the pattern of match may have one *, at its begin or end; use contains for text inside'],
+    [
+      'match(event, "*a*")',
+      'At column 14: the pattern of match can have only one *, at its start or its end; use contains to search inside a text',
+    ],
     ['match(event, Order)', 'At column 14: expected a pattern in quotes, found "Order"'],
     [
       'anonymousId = "a"',
@@ -167,7 +170,7 @@ test('a malformed expression is refused with its position and what was expected'
 test('the depth and the length of an expression are limited', () => {
   const nested = (depth: number): string => `${'('.repeat(depth)}type = "a"${')'.repeat(depth)}`
   assert.equal(subscribeProblem(nested(50)), null)
-  assert.equal(subscribeProblem(nested(51)), 'is not a valid expression. At column 51: parentheses are nested more than 50 deep')
+  assert.equal(subscribeProblem(nested(51)), 'is not a valid expression. At column 51: parentheses are nested more than 50 levels deep')
   assert.equal(subscribeProblem(Array.from({ length: 100 }, () => '(type = a)').join(' or ')), null)
   const long = `event = "${'a'.repeat(MAX_EXPRESSION)}"`
   assert.equal(subscribeProblem(long), 'is not a valid expression. At column 8193: longer than 8192 characters')

@@ -106,7 +106,7 @@ class Parser {
   }
 
   #group(start: Token): Condition {
-    if (++this.#depth > MAX_DEPTH) throw new ExpressionProblem(start.at, `parentheses are nested more than ${MAX_DEPTH} deep`)
+    if (++this.#depth > MAX_DEPTH) throw new ExpressionProblem(start.at, `parentheses are nested more than ${MAX_DEPTH} levels deep`)
     const inner = this.#alternatives()
     this.#symbol(')', '"and", "or" or ")"')
     this.#depth--
@@ -249,10 +249,13 @@ function pattern(field: Field, token: Token, isNegated: boolean): Condition {
   const isStart = value.endsWith('*')
   const fixed = isStart ? value.slice(0, -1) : value.slice(1)
   if (!isStart && !value.startsWith('*')) {
-    throw new ExpressionProblem(token.at, 'the pattern of match must begin or end with *, as in "Order*"; use = to compare the whole text')
+    throw new ExpressionProblem(token.at, 'the pattern of match must start or end with *, as in "Order*"; use = to compare the whole text')
   }
   if (fixed.includes('*')) {
-    throw new ExpressionProblem(token.at, 'the pattern of match may have one *, at its begin or end; use contains for text inside')
+    throw new ExpressionProblem(
+      token.at,
+      'the pattern of match can have only one *, at its start or its end; use contains to search inside a text',
+    )
   }
   if (isStart) return condition(field, isNegated ? 'not_starts_with' : 'starts_with', fixed)
   return condition(field, isNegated ? 'not_ends_with' : 'ends_with', fixed)

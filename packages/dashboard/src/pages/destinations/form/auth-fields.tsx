@@ -36,7 +36,7 @@ export function AuthFields({ draft, state }: FieldsProps) {
         <>
           <TextInput
             label="Token URL"
-            description="Where an access token is obtained. It is reused until shortly before it expires."
+            description="Where access tokens are requested. A token is reused until shortly before it expires."
             placeholder="https://auth.example.com/oauth/token"
             {...text('tokenUrl')}
             required

@@ -50,7 +50,7 @@ export function RetryFields({ draft, state, id }: RetryProps) {
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
         <TagsInput
           label="Also retry these statuses"
-          description="Usually 408, 425, 429 and 5xx except 501 and 505 are retried. Press Enter after each."
+          description="By default, 408, 425, 429 and 5xx except 501 and 505 are retried. Press Enter after each."
           {...statuses('retryStatuses')}
         />
         <TagsInput
@@ -71,7 +71,7 @@ function DeadLetterField({ draft: { deadLetter }, state, id }: RetryProps) {
   return (
     <Select
       label="Dead-letter destination"
-      description="Gets each message whose delivery here failed or expired, with the reason."
+      description="Gets each message whose delivery to this destination fails or expires, with the reason."
       placeholder="None"
       data={isListed ? others : [...others, { value: deadLetter, label: deadLetter }]}
       value={deadLetter}

@@ -42,7 +42,7 @@ export function Preview({ shape, preview }: { shape: ShapeState; preview: Previe
       ) : (
         <>
           <Text size="sm" role="status">
-            {isStale ? 'Shows the last version without errors. ' : ''}
+            {isStale ? 'Shows the result from before the errors. ' : ''}
             {countsText(entries)} Nothing is sent.
           </Text>
           <div className={classes.columns}>

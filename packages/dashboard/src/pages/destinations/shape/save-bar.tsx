@@ -70,7 +70,8 @@ export function SaveBar({ shape, preview, part }: { shape: ShapeState; preview: 
             </List>
           )}
           <Text size="sm" c="dimmed">
-            Messages that wait for a retry are sent with the new version, too. You can restore version {destination.version} at any time.
+            Messages that are waiting for a retry are also sent with the new version. You can restore version {destination.version} at any
+            time.
           </Text>
         </Stack>
       </ConfirmDialog>

@@ -24,18 +24,18 @@ export function contentType(format: BodyFormat): string {
 
 /** Returns a message's part of the body, or why the value cannot be written in this format. `value` is a JSON value. */
 export function textOf(value: unknown, format: BodyFormat): { text: string } | { problem: string } {
-  if (value === undefined) return { problem: 'gives no value for this message' }
+  if (value === undefined) return { problem: 'has no result for this message' }
   switch (nameOf(format)) {
     case 'form':
       if (typeof value !== 'object' || value === null || Array.isArray(value))
-        return { problem: 'must give an object for this message, because the format is form' }
+        return { problem: 'must result in an object for this message, because the format is form' }
       return { text: formText(value) }
     case 'text':
       return { text: typeof value === 'string' ? value : JSON.stringify(value) }
     case 'ndjson':
       // An array is several lines, because APIs such as Elasticsearch's _bulk want two for each document.
       if (!Array.isArray(value)) return { text: `${JSON.stringify(value)}\n` }
-      if (value.length === 0) return { problem: 'gives an empty array for this message, so there is no line to send' }
+      if (value.length === 0) return { problem: 'results in an empty array for this message, so there is no line to send' }
       return { text: value.map((line) => `${JSON.stringify(line) ?? 'null'}\n`).join('') }
     default:
       return { text: JSON.stringify(value) }

@@ -16,7 +16,7 @@ export function beginReading(itemSize: number): void {
 
 export class TooMuch extends Error {
   constructor() {
-    super(`gives more than ${MAX_READ} characters for this message`)
+    super(`results in more than ${MAX_READ} characters for this message`)
   }
 }
 

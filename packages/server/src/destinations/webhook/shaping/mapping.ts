@@ -56,7 +56,7 @@ const DIRECTIVES: Record<string, CheckDirective> = {
   '@literal': check,
   '@if': (value, place, depth) => {
     const given = options(value, place, ['exists', 'blank', 'then', 'else'])
-    if (!given['exists'] && !given['blank']) throw new Refused(place, 'must have exists or blank, with the value to look at')
+    if (!given['exists'] && !given['blank']) throw new Refused(place, 'must have exists or blank, which is the value to check')
     return checkAll(given, place, depth)
   },
   '@case': (value, place, depth) => {
@@ -81,7 +81,7 @@ const DIRECTIVES: Record<string, CheckDirective> = {
   },
   '@arrayPath': (value, place, depth) => {
     if (!Array.isArray(value) || value.length < 1 || value.length > 2)
-      throw new Refused(place, 'must be an array of a path and, if needed, the shape of an element')
+      throw new Refused(place, 'must be an array with a path and, optionally, the shape of each element')
     const path: unknown = value[0]
     if (typeof path !== 'string' && !(isObject(path) && Object.hasOwn(path, '@path')))
       throw new Refused(`${place}[0]`, 'must be a path such as $.properties.products, or a @path')
@@ -107,7 +107,7 @@ const DIRECTIVES: Record<string, CheckDirective> = {
     const { objects } = given
     if (!Array.isArray(objects)) throw new Refused(`${place}.objects`, 'must be an array')
     const wrong = objects.findIndex((object) => !isObject(object))
-    if (wrong >= 0) throw new Refused(`${place}.objects[${wrong}]`, 'must be an object or a directive that gives one')
+    if (wrong >= 0) throw new Refused(`${place}.objects[${wrong}]`, 'must be an object, or a directive whose result is an object')
     return checkAll(given, place, depth)
   },
 }
@@ -128,7 +128,8 @@ function check(value: unknown, place: string, depth: number): number {
     throw new Refused(inside(place, name), `is not a directive; the directives are ${Object.keys(DIRECTIVES).join(', ')}`)
   // The mapping editor of Segment adds `_metadata`, which has no effect.
   const other = keys.find((key) => key !== name && key !== '_metadata')
-  if (other !== undefined) throw new Refused(inside(place, other), `must not be beside ${name}: a directive is the only key of its object`)
+  if (other !== undefined)
+    throw new Refused(inside(place, other), `must not be next to ${name}: a directive must be the only key of its object`)
   return directive(value[name], inside(place, name), depth + 1)
 }
 

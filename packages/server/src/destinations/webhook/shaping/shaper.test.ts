@@ -276,13 +276,13 @@ test('a mapping cannot make a message arbitrarily large, nor take long', () => {
   }
   const shapeOf = (count: number): JsonObject => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
   const startedAtMs = performance.now()
-  assert.match(failure({ body: { '@arrayPath': ['$.list', shapeOf(1_000)] } }, wide), /gives more than 1000000 characters/)
+  assert.match(failure({ body: { '@arrayPath': ['$.list', shapeOf(1_000)] } }, wide), /results in more than 1000000 characters/)
   const copies = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`k${at}`, { '@path': '$.' }]))
-  assert.match(failure({ body: copies }, wide), /gives more than/)
-  assert.match(failure({ body: { a: { b: [{ '@path': '$.type' }, copies] } } }, wide), /^request\.body gives more than/)
+  assert.match(failure({ body: copies }, wide), /results in more than/)
+  assert.match(failure({ body: { a: { b: [{ '@path': '$.type' }, copies] } } }, wide), /^request\.body results in more than/)
   const grows = { '@replace': { pattern: 'a', replacement: '0123456789', value: { '@path': '$.text' } } }
   assert.equal(shape({ body: { x: grows, y: grows } }, wide).text.length, 600_015)
-  assert.match(failure({ body: { w: grows, x: grows, y: grows, z: grows } }, wide), /^request\.body gives more than/)
+  assert.match(failure({ body: { w: grows, x: grows, y: grows, z: grows } }, wide), /^request\.body results in more than/)
   const { text } = shape({ body: { '@flatten': { separator: '.', value: { '@path': '$.keys' } } } }, wide)
   assert.equal(Object.keys(JSON.parse(text) as object).length, 4_000)
   assert.ok(performance.now() - startedAtMs < 20_000)
@@ -302,15 +302,15 @@ test('deep nesting fails with a sentence', () => {
 })
 
 test('a failure names the place', () => {
-  assert.equal(failure({ body: { '@path': '$.nope' } }, ORDER), 'request.body gives no value for this message.')
+  assert.equal(failure({ body: { '@path': '$.nope' } }, ORDER), 'request.body has no result for this message.')
   assert.equal(
     failure({ body: { '@path': '$.event' }, format: 'form' }, ORDER),
-    'request.body must give an object for this message, because the format is form.',
+    'request.body must result in an object for this message, because the format is form.',
   )
   const hostile = { properties: { toString: 1 } }
   assert.match(
     failure({ body: { a: 1, b: [1, { text: { '@template': '{{properties}}' } }] } }, hostile),
     /^request\.body\.b\[1\]\.text cannot be evaluated/,
   )
-  assert.match(failure({ body: { '@path': '$.list' }, format: 'ndjson' }, { list: [] }), /^request\.body gives an empty array/)
+  assert.match(failure({ body: { '@path': '$.list' }, format: 'ndjson' }, { list: [] }), /^request\.body results in an empty array/)
 })

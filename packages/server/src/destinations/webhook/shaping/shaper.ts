@@ -60,7 +60,8 @@ function bodyText({ request, body }: Compiled, message: JsonObject): string {
     throw failed(place, problemOf(error as Error))
   }
   if ('problem' in written) throw failed('request.body', written.problem)
-  if (written.text.length > MAX_TEXT_LENGTH) throw failed('request.body', `gives more than ${MAX_TEXT_LENGTH} characters for this message`)
+  if (written.text.length > MAX_TEXT_LENGTH)
+    throw failed('request.body', `results in more than ${MAX_TEXT_LENGTH} characters for this message`)
   return written.text
 }
 
@@ -122,5 +123,5 @@ function headerText(value: unknown, { name }: Placeholder, place: string): strin
 
 function scalarText(value: unknown, name: string, place: string): string {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value)
-  throw failed(place, `needs a string, a number or true or false for {{${name}}}`)
+  throw failed(place, `needs a string, a number, true or false for {{${name}}}`)
 }
