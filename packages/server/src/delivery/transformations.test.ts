@@ -98,6 +98,36 @@ test('a fixed version of code that runs for ever helps the messages that wait fo
   await rig.stop()
 })
 
+test('probes that the transformation drops neither close the circuit breaker nor hold up the next probe', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  const code = 'export default (m) => (Number(m.messageId.slice(2)) > 12 ? null : { n: 1 })'
+  const destination = await rig.destination('one', { urls: [receiver.url], transformation: { code, timeoutMs: 50, memoryMb: 8 } })
+  await rig.until(() => rig.claims.length === 1)
+  receiver.answer = () => 503
+  await rig.accept([destination], 12)
+  await rig.until(() => rig.breakers.length === 1)
+  await rig.accept([destination], 20)
+  const sent = receiver.received.length
+  while ((await rig.ledger(destination)).cancelled < 20) {
+    rig.clock.advance(1_000)
+    await rig.untilStoreAnswered()
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  assert.notEqual(rig.delivery.health(destination.id)?.breaker, 'closed')
+  assert.ok(receiver.received.length - sent < 20)
+  receiver.answer = () => 200
+  while ((await rig.ledger(destination)).pending > 0) {
+    rig.clock.advance(10_000)
+    await rig.untilStoreAnswered()
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  assert.equal(rig.breakers.length, 2)
+  const { owed, delivered, cancelled } = await rig.ledger(destination)
+  assert.deepEqual([owed, delivered, cancelled], [32, 12, 20])
+  await rig.untilIdle()
+})
+
 test('a stop does not wait for code that runs for ever, and loses nothing', async (t) => {
   const rig = await startRig(t, { thread: THREAD })
   const receiver = await rig.receiver()

@@ -156,6 +156,24 @@ export function deadLetters({ open, store: opened, reopen }: StoreFixture): void
     assert.deepEqual(await ledgerOf(store, target), counts({ owed: 2, failed: 1, delivered: 1 }))
   })
 
+  test('a replay that fails again owes another dead letter, and the same after a restart', async () => {
+    const { sourceId, destinationId, target } = await start(opened())
+    await accept(opened(), sourceId, tracks(2), [destinationId])
+    const first = await claimOne(opened(), destinationId)
+    await settleWithLetters(opened(), first, 'failed', target)
+    for (let nth = 2; nth <= 3; nth++) {
+      assert.ok((await opened().replays.replay(deliveriesOf(first.shipment)[0] as string)).ok)
+      await settleWithLetters(opened(), await claimOne(opened(), destinationId), 'failed', target)
+      assert.deepEqual(await ledgerOf(opened(), target), counts({ owed: nth + 1, pending: nth + 1 }))
+      await reopen()
+    }
+    const { shipments } = await claim(opened(), target)
+    assert.equal(shipments.flatMap(messageIdsOf).length, 4)
+    for (const each of shipments) await settle(opened(), each, 'delivered')
+    assert.deepEqual(await ledgerOf(opened(), target), counts({ owed: 4, delivered: 4 }))
+    assert.deepEqual(await ledgerOf(opened(), destinationId), counts({ owed: 4, failed: 4 }))
+  })
+
   test('retention keeps what is still owed after 14 days: retries and dead letters', async () => {
     const own = await open({ retentionDays: 1 })
     try {
