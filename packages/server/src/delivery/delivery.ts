@@ -202,9 +202,6 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const kind = kindOf(destination)
       const isBatch = destination.batch.size > 1
       const text = JSON.stringify(message)
-      const [item = null] = (await shown.tryToPrepare(destination, [{ message, receivedAtMs: startedAtMs }])) ?? []
-      // A message that is not sent is shown as it is.
-      const { headers, body } = kind.request(destination, [isSendable(item) ? item : text], isBatch, about)
       const testAttempt = (url: string, outcome: Outcome): TestAttempt => {
         const { indexes: _, ...record } = requestRecord({ url, startedAtMs, outcome, version: destination.version }, [])
         return record
@@ -253,6 +250,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
           bug: (text) => events.trouble(destination, new Error(text)),
         })
       })
+      // After the attempts, because the destination may change while this waits, and a sender must not be given old settings again.
+      const [item = null] = (await shown.tryToPrepare(destination, [{ message, receivedAtMs: startedAtMs }])) ?? []
+      // A message that is not sent is shown as it is.
+      const { headers, body } = kind.request(destination, [isSendable(item) ? item : text], isBatch, about)
       return { request: { headers: shownHeaders(destination, headers), body }, attempts }
     },
 
