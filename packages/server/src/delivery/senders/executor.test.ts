@@ -47,15 +47,18 @@ function destinationOf(given: Partial<Destination> = {}): Destination {
   }
 }
 
-function setUp() {
+function setUp({ holdRequests = false } = {}) {
   const bodies: string[] = []
   const reports: unknown[] = []
+  /** Ends the requests in flight. */
+  const pending: (() => void)[] = []
   const calls: { inputs: readonly TransformInput[]; done: (results: readonly TransformResult[]) => void; isCancelled: boolean }[] = []
   const http: HttpClient = {
     inFlight: 0,
     send(request, onOutcome) {
       bodies.push(String(request.body))
-      onOutcome(SENT)
+      if (holdRequests) pending.push(() => onOutcome(SENT))
+      else onOutcome(SENT)
     },
     close: () => Promise.resolve(),
   }
@@ -90,7 +93,7 @@ function setUp() {
     const usual = { isBatch: messages.length > 2, attempt: 1, replay: false, atMs: AT_MS, keepAnswer: false, limit: 10, urls: [0] }
     executor.start({ unit, destination: 1, messages, ...usual, ...given })
   }
-  return { executor, load, start, calls, bodies, reports }
+  return { executor, load, start, calls, bodies, reports, pending }
 }
 
 const changed = (text: string, logs: string | null = null): TransformResult => ({ kind: 'changed', text, logs })
@@ -188,4 +191,41 @@ test('a test request waits for its transformation, whatever the limit', () => {
   assert.deepEqual(bodies, [])
   calls[0]?.done([changed('{"a":1}')])
   assert.deepEqual(bodies, ['{"a":1}'])
+})
+
+test('code that makes messages much longer does not fill the memory: what is held and in flight is limited, and every unit has its turn', () => {
+  const { executor, load, start, calls, bodies, pending } = setUp({ holdRequests: true })
+  executor.define(1, destinationOf({ batch: { size: 500, bytes: 500_000, lingerMs: 0 } }))
+  const long = `{"a":"${'x'.repeat(120_000)}"}`
+  const finish = (nth: number, text: string): void => calls[nth]?.done(calls[nth].inputs.map(() => changed(text)))
+  for (const key of [1, 2, 3, 4]) {
+    load(key, 600)
+    start(10 + key, [key, 0, key, 1])
+  }
+  // A test does not wait for the others.
+  load(5, 1)
+  start(15, [5, 0], { limit: Number.POSITIVE_INFINITY })
+  assert.deepEqual([calls.length, bodies.length], [2, 0])
+  finish(1, '{}')
+  assert.equal(bodies.length, 1)
+  finish(0, long)
+  // 598 long messages are left of the first load, so the second waits until the request has ended.
+  assert.deepEqual([calls.length, bodies.length], [2, 2])
+  for (const end of pending.splice(0)) end()
+  assert.equal(calls.length, 3)
+  finish(2, '{}')
+  executor.drop(1, null)
+  // Now there is room: short messages hold nothing back.
+  assert.equal(calls.length, 4)
+  finish(3, '{}')
+  assert.equal(calls.length, 5)
+  finish(4, '{}')
+  for (const end of pending.splice(0)) end()
+  assert.equal(bodies.length, 5)
+  // Waiting loads that are dropped are never transformed.
+  load(6, 600)
+  load(7, 600)
+  executor.drop(7, null)
+  finish(5, '{}')
+  assert.equal(calls.length, 6)
 })

@@ -12,12 +12,14 @@ import { type RequestSender, senderFor } from '../authorizing/authorized-client.
 import type { HttpClient } from '../sending/attempt.ts'
 import { failure } from '../sending/outcome.ts'
 import { type Item, isRejected, prepareMessage, transformMessages } from '../transforming/prepare-messages.ts'
-import type { Transformer } from '../transforming/transformer.ts'
+import { MAX_RESULT_BYTES, type Transformer } from '../transforming/transformer.ts'
 import type { Load, SenderLink, SenderReports, Start, Unsent } from './protocol.ts'
 
 /** The outcome of a request that could not be created, which is a bug. It is retried like a failure: the message is not lost, and there is no loop. */
 export const UNWRITABLE = failure('internal_error')
 const ABORTED = failure('aborted')
+/** Code can turn a short message into a long one. While a destination holds this much, no more of its messages are transformed ahead. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024
 
 interface Loaded {
   origin: RowId
@@ -29,6 +31,9 @@ interface Loaded {
   whenPrepared: (() => void)[] | null
   /** Ends the transformation of messages that are no longer needed. */
   cancel: (() => void) | null
+  /** Its part of the `heldBytes` of this target; null without a transformation. */
+  target: Target | null
+  heldBytes: number
   /** The number of messages that were neither started nor dropped. */
   left: number
 }
@@ -51,6 +56,10 @@ interface Target {
   limit: number
   /** Units that wait, in order. */
   waiting: { start: Start; sinceMs: number }[]
+  /** Loads that are not transformed yet, in order, each with a function that begins it. */
+  untransformed: Map<Loaded, () => void>
+  /** The size of transformed messages, also of those in flight, and the most that those being transformed can have. */
+  heldBytes: number
   /** Set by a temporary failure. The lane decides whether what waits is still to be sent. */
   isStopped: boolean
 }
@@ -75,6 +84,8 @@ export class Executor implements SenderLink {
       inFlight: 0,
       limit: 1,
       waiting: [],
+      untransformed: new Map(),
+      heldBytes: 0,
       isStopped: false,
     })
   }
@@ -110,6 +121,8 @@ export class Executor implements SenderLink {
       isUnreadable: false,
       whenPrepared: null,
       cancel: null,
+      target: null,
+      heldBytes: 0,
       left: indexes.length,
     }
     this.#loads.set(key, loaded)
@@ -130,24 +143,30 @@ export class Executor implements SenderLink {
     if (together !== null) this.#transform(number, target, loaded, together, about.receivedAtMs)
   }
 
-  /** Transforms all messages of a load in one call. */
-  #transform(
-    number: number,
-    { destination }: Target,
-    loaded: Loaded,
-    messages: ReadonlyMap<number, JsonObject>,
-    receivedAtMs: number,
-  ): void {
-    loaded.whenPrepared = []
+  /** Transforms all messages of a load in one call, when it is its turn. */
+  #transform(number: number, target: Target, loaded: Loaded, messages: ReadonlyMap<number, JsonObject>, receivedAtMs: number): void {
+    const { destination, untransformed } = target
     const indexes = [...messages.keys()]
-    loaded.cancel = transformMessages(destination, [...messages.values()], receivedAtMs, this.#transformer, (items) => {
+    const mostBytes = indexes.length * MAX_RESULT_BYTES
+    loaded.target = target
+    loaded.whenPrepared = []
+    loaded.cancel = () => untransformed.delete(loaded)
+    const done = (items: readonly Item[]): void => {
       for (const [at, index] of indexes.entries()) loaded.items.set(index, items[at] as Item)
+      hold(loaded, items.reduce((sum, item) => sum + bytesOf(item), 0) - mostBytes)
       const waiting = loaded.whenPrepared ?? []
       loaded.whenPrepared = null
       for (const resume of waiting) resume()
-      const target = this.#targets.get(number)
-      if (target !== undefined) this.#startWaiting(target)
+      const current = this.#targets.get(number)
+      if (current !== undefined) this.#startWaiting(current)
+      beginNext(target)
+    }
+    untransformed.set(loaded, () => {
+      untransformed.delete(loaded)
+      hold(loaded, mostBytes)
+      loaded.cancel = transformMessages(destination, [...messages.values()], receivedAtMs, this.#transformer, done)
     })
+    beginNext(target)
   }
 
   drop(key: number, indexes: readonly number[] | null): void {
@@ -170,7 +189,7 @@ export class Executor implements SenderLink {
   #startWaiting(target: Target): void {
     while (target.inFlight < target.limit && !target.isStopped) {
       const next = target.waiting[0]
-      if (next === undefined || (target.destination.transformation !== null && !this.#isPrepared(next.start))) return
+      if (next === undefined || (target.destination.transformation !== null && !this.#isPrepared(target, next.start))) return
       target.waiting.shift()
       this.#begin(target, next.start, performance.now() - next.sinceMs)
     }
@@ -179,12 +198,22 @@ export class Executor implements SenderLink {
   #beginTest(target: Target, start: Start): void {
     const loaded = this.#loads.get(start.messages[0] as number)
     if (loaded?.whenPrepared == null) this.#begin(target, start, 0)
-    else loaded.whenPrepared.push(() => this.#begin(target, start, 0))
+    else {
+      loaded.whenPrepared.push(() => this.#begin(target, start, 0))
+      target.untransformed.get(loaded)?.()
+    }
   }
 
-  #isPrepared({ messages }: Start): boolean {
-    for (let at = 0; at < messages.length; at += 2) if (this.#loads.get(messages[at] as number)?.whenPrepared != null) return false
-    return true
+  /** If nothing is in flight, what the next unit needs is transformed, however much is held: otherwise it would wait for ever. */
+  #isPrepared({ untransformed, inFlight }: Target, { messages }: Start): boolean {
+    let isPrepared = true
+    for (let at = 0; at < messages.length; at += 2) {
+      const loaded = this.#loads.get(messages[at] as number)
+      if (loaded?.whenPrepared == null) continue
+      if (inFlight === 0) untransformed.get(loaded)?.()
+      isPrepared = false
+    }
+    return isPrepared
   }
 
   #begin(target: Target, start: Start, waitedMs: number): void {
@@ -221,6 +250,8 @@ export class Executor implements SenderLink {
     let left = urls.length
     let hasSucceeded = false
     let hasFailed = false
+    const heldBytes = destination.transformation === null ? 0 : body.length
+    target.heldBytes += heldBytes
     target.inFlight++
     for (const at of urls) {
       const url = targets[at] as string
@@ -233,8 +264,10 @@ export class Executor implements SenderLink {
         hasFailed ||= outcome.verdict === 'temporary'
         if (!hasSucceeded && left > 0) return
         target.inFlight--
+        target.heldBytes -= heldBytes
         if (!hasSucceeded && hasFailed) target.isStopped = target.waiting.length > 0
         this.#startWaiting(target)
+        beginNext(target)
       })
     }
   }
@@ -245,14 +278,21 @@ export class Executor implements SenderLink {
   }
 
   #forget(key: number, loaded: Loaded, index: number): void {
+    if (loaded.target !== null) hold(loaded, -bytesOf(loaded.items.get(index)))
     loaded.items.delete(index)
     loaded.left--
     if (loaded.left === 0) this.#unload(key, loaded)
+    else if (loaded.target !== null) beginNext(loaded.target)
   }
 
-  #unload(key: number, { cancel }: Loaded): void {
+  #unload(key: number, loaded: Loaded): void {
     this.#loads.delete(key)
-    cancel?.()
+    loaded.cancel?.()
+    const { target } = loaded
+    if (target === null) return
+    hold(loaded, -loaded.heldBytes)
+    loaded.target = null
+    beginNext(target)
   }
 
   /** Takes the messages of a unit; returns an error if one of them cannot be sent because of a bug. */
@@ -282,6 +322,25 @@ export class Executor implements SenderLink {
     const trace = traces.length === 1 ? (traces[0] as TraceContext | null) : sharedTrace(traces)
     return failed ?? { prepared, unsent, id, trace }
   }
+}
+
+function hold(loaded: Loaded, bytes: number): void {
+  loaded.heldBytes += bytes
+  if (loaded.target !== null) loaded.target.heldBytes += bytes
+}
+
+/** Begins transformations while there is room for their results. The last one may exceed the limit. */
+function beginNext(target: Target): void {
+  for (const begin of target.untransformed.values()) {
+    if (target.heldBytes > MAX_HELD_BYTES) return
+    begin()
+  }
+}
+
+function bytesOf(item: Item | undefined): number {
+  if (item === undefined || item instanceof Error) return 0
+  if (typeof item === 'string') return item.length
+  return ('text' in item ? item.text.length : 0) + (item.logs?.length ?? 0)
 }
 
 const MAX_LOG_LENGTH = 2_048

@@ -5,12 +5,10 @@
 import type { Transformation } from '../../store/port/model.ts'
 import { PRELUDE } from './prelude.ts'
 import { QuickJs, type Snapshot, type Value, type WasmModule } from './quickjs.ts'
-import type { CodeProblem, TransformInput, TransformResult } from './transformer.ts'
+import { type CodeProblem, MAX_RESULT_BYTES, type TransformInput, type TransformResult } from './transformer.ts'
 
 /** The name of the user's code in stack traces. */
 const FILE = 'transformation.js'
-/** The most that a transformation may return: four times the size of the largest message that is accepted. */
-const MAX_RESULT_BYTES = 128 * 1024
 const MAX_LOG_BYTES = 2_048
 const MAX_ERROR_LENGTH = 500
 const MIB = 1024 * 1024

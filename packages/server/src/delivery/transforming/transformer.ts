@@ -2,6 +2,9 @@
 
 import type { Transformation } from '../../store/store.ts'
 
+/** The most that a transformation may return for a message: four times the size of the largest message that is accepted. */
+export const MAX_RESULT_BYTES = 128 * 1024
+
 export interface TransformInput {
   /** The outbound message as JSON. */
   text: string
