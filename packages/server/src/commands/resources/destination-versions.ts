@@ -87,10 +87,10 @@ function show({ out }: Call, preview: JsonObject): void {
   const { messageId, type, event, request, skipped, dropped, error, logs } = preview as {
     request: { method: string; url: string; headers: Record<string, string>; body: string } | null
     skipped?: { sentence: string }
-    error?: { sentence: string; line: number | null }
+    error?: { sentence: string }
   } & JsonObject
   out.line(out.paint('bold', `${cell(messageId)}  ${cell(type)}${event === null ? '' : ` ${cell(event)}`}`))
-  if (error !== undefined) out.line(out.paint('red', `Failed: ${error.sentence}${error.line === null ? '' : ` (line ${error.line})`}`))
+  if (error !== undefined) out.line(out.paint('red', `Failed: ${error.sentence}`))
   if (skipped !== undefined) out.line(out.paint('yellow', `Not sent: ${skipped.sentence}`))
   if (dropped === true) out.line(out.paint('yellow', 'Dropped by the transformation.'))
   if (request !== null) {
