@@ -130,7 +130,7 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     assert.match(await says(service, ...update, '--json', '--transformation-timeout', '100ms'), /"timeoutMs": ?100/)
     writeFileSync(code, 'export default function (message) { throw new Error("no") }')
     const failed = await switchyard(service, ...preview)
-    assert.deepEqual([failed.code, /Failed: .*no.* \(line 1\)\n/.test(failed.stdout)], [1, true], failed.stdout)
+    assert.deepEqual([failed.code, /Failed: line 1: .*no.*\n/.test(failed.stdout)], [1, true], failed.stdout)
     await says(service, ...update, '--transformation-file', code)
     assert.match(
       await says(service, 'destinations', 'versions', 'api'),
