@@ -32,8 +32,10 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
         return row?.seq ? msOfRowId(row.seq) : null
       },
       async textsWithSecrets() {
+        // A database that an earlier version of the service wrote has no such table.
+        const [has] = await all<{ versions: boolean }>("SELECT to_regclass('destination_versions') IS NOT NULL AS versions")
         const sql = `SELECT doc AS text FROM destinations WHERE NOT deleted UNION ALL SELECT value FROM settings
-          UNION ALL SELECT left(content, 100) FROM destination_versions`
+          ${has?.versions ? 'UNION ALL SELECT left(content, 100) FROM destination_versions' : ''}`
         return (await all<{ text: string }>(sql)).map(({ text }) => text)
       },
       async storedBytes() {

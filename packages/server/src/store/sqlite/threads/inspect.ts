@@ -32,7 +32,7 @@ export async function inspectFile(path: string): Promise<StoreInspection> {
         rows
           .all<{ text: string }>(
             `SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings
-             UNION ALL SELECT substr(content, 1, 100) FROM destination_versions`,
+             ${hasVersions(rows) ? 'UNION ALL SELECT substr(content, 1, 100) FROM destination_versions' : ''}`,
           )
           .map(({ text }) => text),
       storedBytes: () => bytesOf(path) + bytesOf(`${path}-wal`),
@@ -40,6 +40,11 @@ export async function inspectFile(path: string): Promise<StoreInspection> {
   } finally {
     database.close()
   }
+}
+
+/** A file that an earlier version of the service wrote has no such table. It is inspected as it is. */
+function hasVersions(rows: Pick<Rows, 'all'>): boolean {
+  return rows.all("SELECT 1 FROM sqlite_schema WHERE name = 'destination_versions'").length > 0
 }
 
 function bytesOf(path: string): number {
