@@ -75,7 +75,9 @@ describe('Health and ledger', () => {
       pending: 0,
       oldestPendingAt: null,
       nextAttemptAt: null,
+      failure: null,
       ledger,
+      content: { version: 1, failing: null },
       urls: [
         { url: `${own.url}good`, ...none },
         { url: `${own.url}bad`, ...none },
