@@ -9,6 +9,8 @@ import { pathToFileURL } from 'node:url'
 import { bomOf, SUBJECTS } from './sbom.ts'
 
 const root = join(import.meta.dirname, '..')
+/** Their package.json names no licence. @segment/fql-ts is part of Segment's repository of MIT packages: see docs/decisions/0040. */
+const WITHOUT_LICENCE = new Set(['pkg:npm/%40segment/fql-ts@1.10.1'])
 const NOW = new Date('2026-11-15T00:00:00Z')
 
 for (const [name, subject] of Object.entries(SUBJECTS)) {
@@ -22,7 +24,7 @@ for (const [name, subject] of Object.entries(SUBJECTS)) {
     assert.equal(new Set(refs).size, refs.length)
     for (const { purl, version, licenses, hashes, group } of all) {
       assert.match(purl, /^pkg:npm\/(?:%40[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+/)
-      assert.ok(licenses !== undefined, `${purl} has a licence`)
+      assert.equal(licenses === undefined, WITHOUT_LICENCE.has(purl), `${purl} has a licence`)
       if (group !== '@switchyard') assert.match(hashes?.[0].content ?? '', /^[0-9a-f]{128}$/, `${purl} ${version}`)
     }
     assert.deepEqual(new Set(bom.dependencies.map(({ ref }) => ref)), new Set(refs))

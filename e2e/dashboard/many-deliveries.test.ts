@@ -1,5 +1,5 @@
 // A list of 100,000 deliveries, scrolled to its end and back: rows that are far away are neither rendered nor kept in memory. By default a
-// fifth of the list is scrolled through; with SWITCHYARD_LONG_TESTS=1 all of it.
+// tenth of the list is scrolled through; with SWITCHYARD_LONG_TESTS=1 all of it.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -8,7 +8,7 @@ import { startBrowser, type TestBrowser } from './browser.ts'
 import { end, type Scene, startScene } from './scene.ts'
 
 const OWED = 100_000
-const SCROLLED = IS_LONG ? OWED : 20_000
+const SCROLLED = IS_LONG ? OWED : 10_000
 /** Memory is measured from here on: the list is fully set up after these rows. */
 const FIRST = 3_000
 const HEAP_GROWTH_BYTES = 5_000_000

@@ -75,7 +75,7 @@ test('a rule that is not allowed shows its error at the rule, and a typed messag
   tab.expected.push(/400/)
   await section.getByLabel('Path 1').fill('messageId')
   await section.getByText('Last messages').click()
-  await section.getByText('Is messageId, which the service needs as it is.').waitFor()
+  await section.getByText('Is messageId, which the service needs unchanged.').waitFor()
   assert.equal(await section.getByLabel('Path 1').getAttribute('aria-invalid'), 'true')
   await section.getByRole('button', { name: 'Discard changes' }).click()
   assert.equal(await section.getByLabel('Path 1').inputValue(), 'traits.email')
