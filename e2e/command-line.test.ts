@@ -157,7 +157,12 @@ suite('Messages', { concurrency: 2 }, () => {
       assert.equal(refused.code, code, args.join(' '))
       assert.match(refused.stderr, sentence)
     }
-    assert.match(await says(service, 'rejections', '--source', 'default'), /group_id_required +\d+ +src_/)
+    // Rejections are recorded in the background.
+    await eventually(
+      () => says(service, 'rejections', '--source', 'default'),
+      (text) => /group_id_required +\d+ +src_/.test(text),
+      { what: 'the rejection is listed' },
+    )
     const none = await switchyard({ url: service.url, token: '' }, 'send')
     assert.deepEqual([none.code, none.stderr.startsWith('A write key is missing.')], [2, true])
   })
