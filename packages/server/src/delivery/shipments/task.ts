@@ -405,8 +405,23 @@ function takeRecords(record: PartRecord, atMs: number): AttemptRecord[] {
 export function requestRecord({ url, startedAtMs, outcome, version }: UnitOutcome, indexes: readonly number[]): RequestRecord {
   const { status, reason, error, address, timings, responseStart, logs = null } = outcome
   const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = timings
-  const times = { startedAtMs, dnsMs, connectMs, tlsMs, firstByteMs, totalMs }
-  return { url, status, reason, error, address, ...times, responseStart, indexes, version, logs }
+  return {
+    url,
+    startedAtMs,
+    status,
+    reason,
+    error,
+    address,
+    dnsMs,
+    connectMs,
+    tlsMs,
+    firstByteMs,
+    totalMs,
+    responseStart,
+    indexes,
+    version,
+    logs,
+  }
 }
 
 function byPart(members: readonly Member[]): [part: number, indexes: number[]][] {
