@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { webhookOf } from '../../destinations/fixtures/webhook.ts'
 import { writeStoredBody } from '../../store/port/stored-messages.ts'
-import { CLASSIC, type Destination, NO_FILTER } from '../../store/store.ts'
+import type { Destination } from '../../store/store.ts'
 import type { HttpClient } from '../sending/attempt.ts'
 import type { Outcome } from '../sending/outcome.ts'
 import type { TransformInput, TransformResult } from '../transforming/transformer.ts'
@@ -23,28 +24,7 @@ const SENT: Outcome = {
 }
 
 function destinationOf(given: Partial<Destination> = {}): Destination {
-  return {
-    ...CLASSIC,
-    id: 'dst',
-    type: 'webhook',
-    name: 'd',
-    enabled: true,
-    paused: false,
-    sourceIds: [],
-    urls: ['https://receiver.test/'],
-    headers: {},
-    sharedSecret: null,
-    signingSecrets: [],
-    batch: { size: 1, bytes: 500_000, lingerMs: 0 },
-    timeoutMs: 5_000,
-    retryWindowMs: 60_000,
-    maxInFlight: 10,
-    historical: true,
-    filter: NO_FILTER,
-    transformation: { code: 'export default (message) => message', timeoutMs: 50, memoryMb: 8 },
-    createdAtMs: 0,
-    ...given,
-  }
+  return webhookOf({ transformation: { code: 'export default (message) => message', timeoutMs: 50, memoryMb: 8 }, ...given })
 }
 
 function setUp({ holdRequests = false } = {}) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { verify } from '@switchyard/webhook'
-import { CLASSIC, type Destination, NO_FILTER } from '../../store/store.ts'
+import { webhookOf as destination } from '../fixtures/webhook.ts'
 import type { OutgoingRequest, RequestAbout } from '../kind.ts'
 import { USER_AGENT, webhookRequest } from './request.ts'
 
@@ -22,30 +22,6 @@ const extra = JSON.parse(readFileSync(new URL('vectors-extra.json', vectorsAt), 
 const SECRETS = ['whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX', 'whsec_GBkaGxwdHh8gISIjJCUmJygpKissLS4v']
 const AT_MS = Date.UTC(2026, 10, 14, 9)
 const about: RequestAbout = { id: '17-0', attempt: 1, replay: false, atMs: AT_MS, trace: null }
-
-function destination(given: Partial<Destination> = {}): Destination {
-  return {
-    id: 'dst_1',
-    ...CLASSIC,
-    type: 'webhook',
-    name: 'Warehouse',
-    enabled: true,
-    paused: false,
-    sourceIds: [],
-    urls: ['https://receiver.test/'],
-    headers: {},
-    sharedSecret: null,
-    signingSecrets: [],
-    batch: { size: 1, bytes: 500_000, lingerMs: 0 },
-    timeoutMs: 5_000,
-    retryWindowMs: 1,
-    maxInFlight: 1,
-    historical: true,
-    filter: NO_FILTER,
-    createdAtMs: 0,
-    ...given,
-  }
-}
 
 function headersOf({ headers }: OutgoingRequest): Record<string, string> {
   const named: Record<string, string> = {}

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import { signMessage, standardWebhookSigner } from '@switchyard/webhook'
-import { CLASSIC, type Destination, NO_FILTER, type RequestSettings } from '../../../store/store.ts'
+import type { Destination, RequestSettings } from '../../../store/store.ts'
+import { webhookOf } from '../../fixtures/webhook.ts'
 import { MappingFailed, type Prepared, type RequestAbout } from '../../kind.ts'
 import { webhookRequest } from '../request.ts'
 import { mappingProblem } from './mapping.ts'
@@ -13,28 +14,9 @@ import { shaperOf } from './shaper.ts'
 const about: RequestAbout = { id: '17-0', attempt: 1, replay: false, atMs: Date.UTC(2026, 10, 14, 9), trace: null }
 
 function destination(request: Partial<RequestSettings> | null, given: Partial<Destination> = {}): Destination {
-  return {
-    id: 'dst_1',
-    ...CLASSIC,
-    type: 'webhook',
-    name: 'API',
-    enabled: true,
-    paused: false,
-    sourceIds: [],
-    urls: ['https://receiver.test/'],
-    headers: {},
-    sharedSecret: null,
-    signingSecrets: [],
-    batch: { size: 1, bytes: 500_000, lingerMs: 0 },
-    timeoutMs: 5_000,
-    retryWindowMs: 1,
-    maxInFlight: 1,
-    historical: true,
-    filter: NO_FILTER,
-    request: request === null ? null : { method: 'POST', path: '', headers: {}, body: null, format: 'json', ...request },
-    createdAtMs: 0,
-    ...given,
-  }
+  const whole =
+    request === null ? null : { method: 'POST' as const, path: '', headers: {}, body: null, format: 'json' as const, ...request }
+  return webhookOf({ request: whole, ...given })
 }
 
 function shape(request: Partial<RequestSettings>, message: JsonObject): Prepared {
