@@ -22,7 +22,7 @@ export type Granted = string | NoToken
 /** After a failure, the endpoint is not asked again for this long, or for as long as it asks for, up to the maximum. */
 const PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 60_000
-/** A token is replaced a tenth of its lifetime before its end, and one second, because servers count in whole seconds. */
+/** A token is renewed before it ends: earlier by a tenth of its lifetime, and by one more second, because servers count in whole seconds. */
 const MARGIN_MS = 1_000
 const MAX_MARGIN_MS = 60_000
 /** The lifetime of a token whose response does not say it. */
