@@ -23,6 +23,7 @@ const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'oauth'
 const SHARED_FOLDERS = [
   'api',
   'destinations',
+  'destinations/integration',
   'destinations/webhook',
   'destinations/webhook/shaping',
   'http',
@@ -74,6 +75,8 @@ const STAGE_TYPES: Record<string, RegExp[]> = {
 const RULES: Rule[] = [
   { files: /^protocol\//, may: [/^protocol\//] },
   { files: /^webhook\//, may: [/^webhook\//, builtin] },
+  // The only package that contains Segment's integrations.
+  { files: /^integrations\//, may: [/^integrations\//, protocol, builtin, /^@segment\/(action-destinations|actions-core)(\/|$)/] },
   { files: /^node\/platform\//, may: [/^node\//, protocol, builtin] },
   { files: /^node\//, may: [/^node\/(?!platform\/)/, /^node\/platform\/platform\.ts$/, /^#platform$/, protocol] },
   { files: /^server\/(app\.ts$|installation\/)/, may: [...server, /^server\//, /^fastify$/] },

@@ -4,7 +4,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { Fields } from '../api/schema.ts'
-import type { Destination, TraceContext } from '../store/port/model.ts'
+import type { Destination, Subscription, TraceContext } from '../store/port/model.ts'
 
 /** Whether the attempt succeeded, failed and is to be retried, or failed permanently. */
 export type Verdict = 'success' | 'temporary' | 'permanent'
@@ -52,9 +52,16 @@ export class MappingFailed extends Error {
 /** Encrypts or decrypts a text. `context` is the place in which the text is stored; encryption binds the text to it. */
 export type Sealing = (text: string, context: string) => string
 
-/** `D` is the destination as the service uses it, `S` as it is stored. */
-export interface DestinationKind<D extends Destination, S> {
-  readonly type: D['type']
+/** A destination as it is stored. Everything that may be a credential is encrypted. */
+export type StoredDestination = Omit<Destination, 'urls' | 'headers' | 'settings'> & {
+  sealedUrls: readonly string[]
+  sealedHeaders: Readonly<Record<string, string>>
+  /** The settings of an integration as JSON. */
+  sealedSettings?: string
+}
+
+export interface DestinationKind {
+  readonly type: Destination['type']
 
   // ── Settings ──
 
@@ -62,41 +69,47 @@ export interface DestinationKind<D extends Destination, S> {
   readonly settings: Fields
   readonly shownSettings: Fields
   /** Fills in the secrets that an update may leave out. */
-  withKeptSecrets<T extends Partial<Pick<D, 'auth' | 'tls'>>>(settings: T, before: D | undefined): T
+  withKeptSecrets<T extends Partial<Pick<Destination, 'auth' | 'tls'>>>(settings: T, before: Destination | undefined): T
   /**
    * Returns the first problem that the schema cannot detect, or null. `checkUrl` returns why connecting to a URL is not allowed, or null.
    * An update gives the destination as it was, because new settings must fit the ones that stay.
    */
-  problem(settings: Partial<D>, checkUrl: (url: string) => string | null, before: D | undefined): { field: string; problem: string } | null
+  problem(
+    settings: Partial<Destination>,
+    checkUrl: (url: string) => string | null,
+    before: Destination | undefined,
+  ): { field: string; problem: string } | null
   /** Returns the settings as an admin sees them. Secrets are never shown. */
-  show(destination: D): JsonObject
+  show(destination: Destination): JsonObject
   /** Returns the settings for viewers and the audit log. Values that may be credentials are hidden. */
-  showHidden(destination: D): JsonObject
+  showHidden(destination: Destination): JsonObject
 
   // ── Secrets ──
 
   /** The names of settings that can be set but are never shown. */
-  readonly secretSettings: readonly (keyof D & string)[]
+  readonly secretSettings: readonly (keyof Destination & string)[]
   /** Returns the names of the secrets that differ. `show` cannot reveal these differences. */
-  changedSecrets(before: D, after: D): string[]
+  changedSecrets(before: Destination, after: Destination): string[]
   /** Returns the lower-case names of the configured headers, which may contain credentials. */
-  secretHeaders(destination: D): ReadonlySet<string>
+  secretHeaders(destination: Destination): ReadonlySet<string>
   /** Converts to the stored form; `fromStored` converts back. Credentials are still in plain text; `withSecrets` encrypts them. */
-  toStored(destination: D): S
-  fromStored(stored: S): D
+  toStored(destination: Destination): StoredDestination
+  fromStored(stored: StoredDestination): Destination
   /** Encrypts or decrypts every text that may be a credential. */
-  withSecrets(stored: S, change: Sealing): S
+  withSecrets(stored: StoredDestination, change: Sealing): StoredDestination
   /** Removes every text that may be a credential. The result is what is kept of a deleted destination. */
-  withoutSecrets(stored: S): S
+  withoutSecrets(stored: StoredDestination): StoredDestination
 
   // ── Delivery ──
 
-  /** Returns the URLs that a message is sent to, with one request each. The delivery succeeds if one of them does. */
-  targets(destination: D): readonly string[]
+  /** Returns the URLs that a message is sent to, with one request each. The delivery succeeds if one of them does. An integration has one, which stands for all that it does. */
+  targets(destination: Destination): readonly string[]
+  /** What runs for a message, by id; null for a webhook. The delivery succeeds if all of them do. A retry is for those that did not. */
+  steps(destination: Destination): readonly Subscription[] | null
   /** The function that shapes a message; null if messages are sent as they are. It throws MappingFailed. */
-  shaper(destination: D): Shaper | null
+  shaper(destination: Destination): Shaper | null
   /** `messages` are JSON texts, or the results of the shaper. */
-  request(destination: D, messages: readonly (string | Prepared)[], batch: boolean, about: RequestAbout): OutgoingRequest
+  request(destination: Destination, messages: readonly (string | Prepared)[], batch: boolean, about: RequestAbout): OutgoingRequest
   /** Returns the function that classifies a response by its HTTP status. */
-  verdicts(destination: D): (status: number) => Verdict
+  verdicts(destination: Destination): (status: number) => Verdict
 }

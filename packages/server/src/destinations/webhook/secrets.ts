@@ -4,30 +4,25 @@
 
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import { type Auth, CLASSIC, type Destination, NO_FILTER, type RequestSettings, type TlsSettings } from '../../store/port/model.ts'
-import type { Sealing } from '../kind.ts'
-
-export type StoredWebhook = Omit<Destination, 'urls' | 'headers'> & {
-  sealedUrls: readonly string[]
-  sealedHeaders: Readonly<Record<string, string>>
-}
+import type { Sealing, StoredDestination } from '../kind.ts'
 
 /** By type. Some receivers take an API key as the user name. */
 const AUTH_SECRETS = { basic: ['username', 'password'], bearer: ['token'], oauth2: ['tokenUrl', 'clientSecret'] } as const
 
-export function toStored({ urls, headers, ...rest }: Destination): StoredWebhook {
+export function toStored({ urls, headers, settings: _, ...rest }: Destination): StoredDestination {
   return { ...rest, sealedUrls: urls, sealedHeaders: headers }
 }
 
-export function fromStored({ sealedUrls: urls, sealedHeaders: headers, ...rest }: StoredWebhook): Destination {
+export function fromStored({ sealedUrls: urls, sealedHeaders: headers, ...rest }: StoredDestination): Destination {
   // Destinations that an earlier version stored lack newer settings.
   const newer: Partial<Destination> = { ...CLASSIC, filter: NO_FILTER, paused: false }
-  return { ...newer, ...rest, urls, headers }
+  return { ...newer, ...rest, urls, headers, settings: {} }
 }
 
-export function withSecrets(stored: StoredWebhook, change: Sealing): StoredWebhook {
+export function withSecrets(stored: StoredDestination, change: Sealing): StoredDestination {
   const { id, sharedSecret, signingSecrets, sealedUrls, sealedHeaders, request } = stored
   // Earlier versions stored no such settings.
-  const { auth, tls } = stored as Partial<StoredWebhook>
+  const { auth, tls } = stored as Partial<StoredDestination>
   return {
     ...stored,
     ...(auth ? { auth: withAuthSecrets(auth, (value, name) => change(value, `${id}.auth.${name}`)) } : {}),
@@ -50,10 +45,10 @@ function withPrivateKey(tls: TlsSettings, change: (key: string) => string): TlsS
   return tls.privateKey === null ? tls : { ...tls, privateKey: change(tls.privateKey) }
 }
 
-export function withoutSecrets(stored: StoredWebhook): StoredWebhook {
+export function withoutSecrets(stored: StoredDestination): StoredDestination {
   // Rows written by earlier versions have URLs and headers in plain text.
-  const { urls: _, headers: __, auth: ___, tls: ____, ...rest } = stored as Partial<Destination> & StoredWebhook
-  return { ...(rest as StoredWebhook), sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [], request: null }
+  const { urls: _, headers: __, auth: ___, tls: ____, ...rest } = stored as Partial<Destination> & StoredDestination
+  return { ...(rest as StoredDestination), sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [], request: null }
 }
 
 /** Replaces the settings that admins see and others do not. Nobody sees the secrets in `auth` and `tls`, so they stay as they are. */

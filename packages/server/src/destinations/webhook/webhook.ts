@@ -4,7 +4,7 @@ import type { Destination } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
 import { webhookRequest } from './request.ts'
-import { changedSecrets, fromStored, hiddenSettings, type StoredWebhook, toStored, withoutSecrets, withSecrets } from './secrets.ts'
+import { changedSecrets, fromStored, hiddenSettings, toStored, withoutSecrets, withSecrets } from './secrets.ts'
 import { SHOWN_WEBHOOK_SETTINGS, WEBHOOK_SETTINGS } from './settings.ts'
 import { batchProblem } from './shaping/request-settings.ts'
 import { shaperOf } from './shaping/shaper.ts'
@@ -29,7 +29,7 @@ export const WEBHOOK = {
 
   secretSettings: ['sharedSecret', 'signingSecrets', 'auth', 'tls'],
   changedSecrets,
-  secretHeaders: ({ headers, request, auth }) => {
+  secretHeaders: ({ headers, request, auth }: Destination) => {
     const names = Object.keys({ ...headers, ...request?.headers })
     return new Set([...names, ...(auth === null ? [] : ['authorization'])].map((name) => name.toLowerCase()))
   },
@@ -38,11 +38,12 @@ export const WEBHOOK = {
   withSecrets,
   withoutSecrets,
 
-  targets: ({ urls }) => urls,
+  targets: ({ urls }: Destination) => urls,
+  steps: () => null,
   shaper: shaperOf,
   request: webhookRequest,
   verdicts: ({ retry }: Destination) => verdictsOf(retry),
-} as const satisfies DestinationKind<Destination, StoredWebhook>
+} as const satisfies DestinationKind
 
 function show(destination: Destination) {
   const { urls, headers, sharedSecret, signingSecrets, request, transformation } = destination

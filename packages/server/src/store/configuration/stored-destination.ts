@@ -1,12 +1,11 @@
 // A destination in its stored form: everything that may be a receiver's credential is encrypted. Its kind says which texts these are.
 
-import type { Sealing } from '../../destinations/kind.ts'
+import type { Sealing, StoredDestination } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
-import type { StoredWebhook } from '../../destinations/webhook/secrets.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Destination } from '../port/model.ts'
 
-export type StoredDestination = StoredWebhook
+export type { StoredDestination } from '../../destinations/kind.ts'
 
 export function encryptDestination(destination: Destination, box: SecretBox): StoredDestination {
   const kind = kindOf(destination)

@@ -36,6 +36,8 @@ export interface AttemptDoc {
   v?: number | number[]
   /** What transformations printed, by the index of the request. */
   l?: [request: number, logs: string][]
+  /** The steps of integrations, by the index of the request. */
+  s?: [request: number, subscription: string, method: string | null][]
   /** The messages that became dead letters, and the destination that they are owed to. */
   d?: [destinationId: string, prefix: string, indexes: readonly number[]]
 }
@@ -78,7 +80,10 @@ export function writeAttemptDoc({ requests, finals, deadLetter }: Pick<AttemptRe
   const version = requests[0]?.version ?? 1
   if (requests.some((request) => request.version !== version)) doc.v = requests.map((request) => request.version)
   else if (version !== 1) doc.v = version
-  for (const [at, { logs }] of requests.entries()) if (logs !== null) (doc.l ??= []).push([at, logs])
+  for (const [at, { logs, step }] of requests.entries()) {
+    if (logs !== null) (doc.l ??= []).push([at, logs])
+    if (step !== undefined) (doc.s ??= []).push([at, step.subscription, step.method])
+  }
   if (deadLetter !== undefined) doc.d = [deadLetter.destinationId, deadLetter.prefix, deadLetter.indexes]
   return JSON.stringify(doc)
 }
@@ -108,6 +113,7 @@ function gatheredOf(requests: readonly RequestRecord[]): NonNullable<AttemptDoc[
 export function requestsOf(doc: AttemptDoc): RequestRecord[] {
   return doc.r.map((stored, at) => {
     const gathered = doc.g?.find(([requests]) => requests.includes(at))
+    const step = doc.s?.find(([request]) => request === at)
     const [url, startedAtMs, status, totalMs, firstByteMs, address, indexes, dnsMs, connectMs, tlsMs, reason, error, responseStart] = stored
     return {
       url: doc.u[url] as string,
@@ -125,6 +131,7 @@ export function requestsOf(doc: AttemptDoc): RequestRecord[] {
       responseStart: responseStart ?? null,
       version: (Array.isArray(doc.v) ? doc.v[at] : doc.v) ?? 1,
       logs: doc.l?.find(([request]) => request === at)?.[1] ?? null,
+      ...(step && { step: { subscription: step[1], method: step[2] } }),
       ...(gathered && { gathered: { lead: gathered[1], parts: gathered[2]?.map(partOf) ?? null } }),
     }
   })

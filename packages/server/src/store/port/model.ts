@@ -26,7 +26,7 @@ export interface PrivacyRule {
 
 export interface Destination {
   id: string
-  type: 'webhook'
+  type: 'webhook' | 'integration'
   name: string
   /** A disabled destination gets no new deliveries, and its pending deliveries wait until it is enabled. */
   enabled: boolean
@@ -50,18 +50,41 @@ export interface Destination {
   /** How the request is shaped. Null: the classic webhook. */
   request: RequestSettings | null
   transformation: Transformation | null
-  /** The number of the current version of `request` and `transformation`, from 1. */
+  /** The number of the current version of `request`, `transformation` and `subscriptions`, from 1. */
   version: number
   retry: RetryPolicy
   /** The id of the destination that gets the messages whose delivery here failed or expired. */
   deadLetter: string | null
   auth: Auth | null
   tls: TlsSettings | null
+  /** What runs for each message; null for a webhook. An integration has no URLs and none of the settings that shape a webhook. */
+  integration: IntegrationRef | null
+  /** The settings of the integration. Encrypted in the store as a whole; its secrets are never shown. */
+  settings: Readonly<JsonObject>
+  subscriptions: readonly Subscription[]
   createdAtMs: number
 }
 
+export interface IntegrationRef {
+  slug: string
+  /** The definition's name. The `integrations` object of a message may use it. */
+  name: string
+}
+
+/** When an action of an integration runs, and with what. */
+export interface Subscription {
+  /** Stays the same when the subscription is changed, because a retry names the subscriptions that are left. */
+  id: string
+  name: string
+  action: string
+  subscribe: string
+  /** In Segment's mapping-kit language. */
+  mapping: Readonly<JsonObject>
+  enabled: boolean
+}
+
 /** The settings that get a new version when they change, because they decide what is sent. */
-export const VERSIONED = ['request', 'transformation'] as const satisfies readonly (keyof Destination)[]
+export const VERSIONED = ['request', 'transformation', 'subscriptions'] as const satisfies readonly (keyof Destination)[]
 export type DestinationContent = Pick<Destination, (typeof VERSIONED)[number]>
 
 /** How a message becomes an HTTP request. */
@@ -128,6 +151,9 @@ export const CLASSIC = {
   deadLetter: null,
   auth: null,
   tls: null,
+  integration: null,
+  settings: {},
+  subscriptions: [],
 } as const satisfies Partial<Destination>
 
 /** Which messages a destination receives. If `allow` is empty, everything is sent that is not in `deny`. */
@@ -234,8 +260,15 @@ export type SkipReason =
   | 'historical'
   | 'filtered'
 
-/** The rule of a destination that excluded a message: one of its filter, or its subscribe expression. */
-export const FILTER_RULES = ['type_denied', 'type_not_allowed', 'event_denied', 'event_not_allowed', 'subscribe'] as const
+/** The rule of a destination that excluded a message: one of its filter, its subscribe expression, or that no subscription of the integration matches. */
+export const FILTER_RULES = [
+  'type_denied',
+  'type_not_allowed',
+  'event_denied',
+  'event_not_allowed',
+  'subscribe',
+  'no_subscription',
+] as const
 export type FilterRule = (typeof FILTER_RULES)[number]
 
 export interface PlannedShipment {
@@ -290,8 +323,18 @@ export interface RequestRecord {
   version: number
   /** What the transformation printed. */
   logs: string | null
+  /** Only for a request of an integration. */
+  step?: RequestStep | undefined
   /** Only if the request contained messages of several records. */
   gathered?: Gathered | undefined
+}
+
+/** The part of a delivery that an integration made a request for. */
+export interface RequestStep {
+  /** The name of the subscription. */
+  subscription: string
+  /** Null if the subscription ended without a request. */
+  method: string | null
 }
 
 /** Everything that a request contained, in order. Stored only with the record of its first part; the other records refer to that one. */
