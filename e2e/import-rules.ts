@@ -24,6 +24,7 @@ const SHARED_FOLDERS = [
   'api',
   'destinations',
   'destinations/integration',
+  'destinations/subscribe',
   'destinations/webhook',
   'destinations/webhook/shaping',
   'http',
@@ -48,14 +49,8 @@ const server = [builtin, protocol, webhook, serverRoot]
 const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ingest: [/^fastify$/],
   delivery: [/^undici$/, /^ipaddr\.js$/, /^@jitl\/quickjs-wasmfile-release-sync\//],
-  routing: [/^@segment\/destination-subscriptions$/],
-  // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules, and routing/ the expressions.
-  control: [
-    /^fastify$/,
-    /^server\/oauth\/keys\.ts$/,
-    /^server\/ingest\/privacy\/[^/]+\.ts$/,
-    /^server\/routing\/subscribe\/parse-subscribe\.ts$/,
-  ],
+  // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules.
+  control: [/^fastify$/, /^server\/oauth\/keys\.ts$/, /^server\/ingest\/privacy\/[^/]+\.ts$/],
   oauth: [/^fastify$/, /^jose$/],
   observe: [/^fastify$/, /^prom-client$/],
   docs: [/^fastify$/],
@@ -115,6 +110,7 @@ const RULES: Rule[] = [
   { files: /^server\/api\/configuration-export\.ts$/, may: [...server, /^yaml$/] },
   // What concerns every request, whatever stage it is for.
   { files: /^server\/http\/(connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
+  { files: /^server\/destinations\/subscribe\//, may: [...server, storePort, /^@segment\/destination-subscriptions$/] },
   { files: serverRoot, may: [...server, storePort] },
   // The editor is large: everything else loads it lazily, through code-editor.tsx.
   {

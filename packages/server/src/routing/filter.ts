@@ -3,8 +3,8 @@
 // configuration, so a list of a thousand names costs one lookup per message.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { subscribeJudge } from '../destinations/subscribe/subscribe-judge.ts'
 import type { Destination, EventFilter, FilterRule, SegmentContent } from '../store/store.ts'
-import { subscribeJudge } from './subscribe/subscribe-judge.ts'
 
 /** Returns null if the message passes. */
 export type FilterJudge = (item: JsonObject, content: SegmentContent) => FilterRule | null

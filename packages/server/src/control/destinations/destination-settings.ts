@@ -17,7 +17,7 @@ import {
   withDefault,
 } from '../../api/schema.ts'
 import { KINDS } from '../../destinations/kinds.ts'
-import { MAX_EXPRESSION, subscribeProblem } from '../../routing/subscribe/parse-subscribe.ts'
+import { MAX_EXPRESSION, subscribeProblem } from '../../destinations/subscribe/parse-subscribe.ts'
 import { NO_FILTER } from '../../store/store.ts'
 import { nameProblem } from '../name.ts'
 import { DEAD_LETTER } from './dead-letter-setting.ts'
