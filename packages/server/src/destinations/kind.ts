@@ -87,7 +87,7 @@ export interface DestinationKind {
   // ── Secrets ──
 
   /** The names of settings that can be set but are never shown. */
-  readonly secretSettings: readonly (keyof Destination & string)[]
+  readonly secretSettings: readonly (keyof Destination)[]
   /** Returns the names of the secrets that differ. `show` cannot reveal these differences. */
   changedSecrets(before: Destination, after: Destination): string[]
   /** Returns the lower-case names of the configured headers, which may contain credentials. */

@@ -4,11 +4,13 @@ import type { JsonObject } from '@switchyard/protocol'
 import { CLASSIC, type Destination } from '../../store/port/model.ts'
 import type { Sealing, StoredDestination } from '../kind.ts'
 
-export function toStored({ urls: _, headers: __, settings, ...rest }: Destination): StoredDestination {
+export function toStored(destination: Destination): StoredDestination {
+  const { urls: _, headers: __, settings, ...rest } = destination
   return { ...rest, sealedUrls: [], sealedHeaders: {}, sealedSettings: JSON.stringify(settings) }
 }
 
-export function fromStored({ sealedUrls: _, sealedHeaders: __, sealedSettings = '{}', ...rest }: StoredDestination): Destination {
+export function fromStored(stored: StoredDestination): Destination {
+  const { sealedUrls: _, sealedHeaders: __, sealedSettings = '{}', ...rest } = stored
   return { ...CLASSIC, ...rest, urls: [], headers: {}, settings: JSON.parse(sealedSettings) as JsonObject }
 }
 

@@ -9,7 +9,8 @@ import type { Sealing, StoredDestination } from '../kind.ts'
 /** By type. Some receivers take an API key as the user name. */
 const AUTH_SECRETS = { basic: ['username', 'password'], bearer: ['token'], oauth2: ['tokenUrl', 'clientSecret'] } as const
 
-export function toStored({ urls, headers, settings: _, ...rest }: Destination): StoredDestination {
+export function toStored(destination: Destination): StoredDestination {
+  const { urls, headers, settings: _, ...rest } = destination
   return { ...rest, sealedUrls: urls, sealedHeaders: headers }
 }
 

@@ -128,8 +128,13 @@ function changedSettings(before: DestinationContent, after: DestinationContent):
     const [was, is] = [before[name], after[name]]
     if (isDeepStrictEqual(was, is)) return []
     if (was === null || is === null) return [name]
-    const [left, right]: Record<string, unknown>[] = [{ ...was }, { ...is }]
-    const fields = Object.keys({ ...left, ...right }).filter((field) => !isDeepStrictEqual(left?.[field], right?.[field]))
-    return fields.map((field) => `${name}.${field}`)
+    if (!Array.isArray(was) || !Array.isArray(is)) return changedFields(was, is).map((field) => `${name}.${field}`)
+    if (was.length !== is.length) return [name]
+    return was.flatMap((old: object, at) => changedFields(old, is[at] as object).map((field) => `${name}[${at}].${field}`))
   })
+}
+
+function changedFields(was: object, is: object): string[] {
+  const [left, right] = [new Map<string, unknown>(Object.entries(was)), new Map<string, unknown>(Object.entries(is))]
+  return [...new Set([...left.keys(), ...right.keys()])].filter((field) => !isDeepStrictEqual(left.get(field), right.get(field)))
 }
