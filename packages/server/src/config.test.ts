@@ -35,6 +35,7 @@ test('without settings, each setting has its documented default', () => {
     rateLimit: null,
     maxBacklog: null,
     senders: 'auto',
+    integrationsFolder: null,
   })
 })
 
@@ -57,6 +58,7 @@ test('each setting is read from its variable', () => {
     SWITCHYARD_RATE_LIMIT: '500',
     SWITCHYARD_MAX_BACKLOG: '2000000',
     SWITCHYARD_SENDERS: '3',
+    SWITCHYARD_INTEGRATIONS_FOLDER: '/opt/integrations',
   }
   assert.deepEqual(config(env), {
     host: '::1',
@@ -76,6 +78,7 @@ test('each setting is read from its variable', () => {
     rateLimit: 500,
     maxBacklog: 2_000_000,
     senders: 3,
+    integrationsFolder: '/opt/integrations',
   })
 })
 

@@ -177,6 +177,14 @@ export const SETTINGS = {
     sentence:
       'The number of sender threads, which sign and send requests to destinations, from 0 to 64. With 0, the main thread does this. auto means one for each core beyond the first two, and at least one; with a single core, 0. With SWITCHYARD_PROCESSES above 1, each process has this many, and auto divides the cores among the processes.',
   }),
+  integrationsFolder: setting<string | null>({
+    variable: 'SWITCHYARD_INTEGRATIONS_FOLDER',
+    placeholder: 'PATH',
+    parse: (text) => (text.includes('\0') ? { expected: 'the path of a folder' } : { value: text }),
+    fallback: null,
+    usual: 'integrations beside the SQLite file; with PostgreSQL ./data/integrations',
+    sentence: 'Where `switchyard catalog install` puts the integrations of the catalogue, if the service does not run in a clone.',
+  }),
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never }
