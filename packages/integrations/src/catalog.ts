@@ -1,7 +1,15 @@
-// The catalogue as data: what each integration is, what it needs, and what it can do. It is generated from the definitions, so reading it loads none
-// of their code.
+// The catalogue as data: what each integration is, what it needs, and what it can do. It is generated from the definitions (generate-catalog.ts), so
+// reading it loads none of their code.
 
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type { JsonObject } from '@switchyard/protocol'
+import { CATALOG_FOLDER, currentStamp, INDEX_FILE, STAMP_FILE } from './catalog-files.ts'
+
+/** Generating takes about three seconds; a definition that never finishes loading must not block the caller forever. */
+const GENERATE_TIMEOUT_MS = 120_000
 
 /** How an integration authenticates itself. `oauth-managed` needs an app that only Segment has, so it is not available here. */
 export type CatalogAuth = 'none' | 'custom' | 'basic' | 'oauth2' | 'oauth-managed'
@@ -20,6 +28,8 @@ export interface CatalogEntry {
 }
 
 export interface CatalogIntegration extends CatalogEntry {
+  /** Segment's id of the destination, as in exports of workspaces. */
+  segmentId: string
   /** The folder of its code in the package. */
   directory: string
   settings: ObjectSchema
@@ -46,7 +56,7 @@ export interface CatalogPreset {
   action: string
   subscribe: string
   mapping: JsonObject
-  /** `specificEvent`: for events that only some sources have; not used unless it is asked for. */
+  /** `specificEvent`: for events that Segment creates itself (audiences, journeys, warehouses), so `subscribe` has only their type; not used unless it is asked for. */
   type: 'automatic' | 'specificEvent'
 }
 
@@ -56,25 +66,101 @@ export interface ObjectSchema {
   properties: Readonly<Record<string, FieldSchema>>
   required: readonly string[]
   additionalProperties: boolean
+  /** The requirements that depend on other fields, as `if` and `then`; `x-required-if` says the same for forms. */
+  allOf?: readonly JsonObject[]
 }
 
 export interface FieldSchema {
   title: string
   description?: string
   type?: string | readonly string[]
+  /** In addition to the formats of JSON Schema: `password`, `text` (several lines), and `date-like` (any date that day.js can read). */
   format?: string
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
   /** In a mapping: usually a directive such as `{ "@path": "$.userId" }`. */
   default?: unknown
   /** Choices, each with its title. */
-  oneOf?: readonly { const: string | number | boolean; title: string }[]
-  items?: FieldSchema | ObjectSchema
+  oneOf?: readonly { const: string | number | boolean | null; title: string }[]
+  /** Of an array; an item has no title of its own. */
+  items?: Partial<FieldSchema>
   properties?: Readonly<Record<string, FieldSchema>>
   required?: readonly string[]
+  additionalProperties?: boolean
+  allOf?: readonly JsonObject[]
   /** A secret: it can be set but is never shown. */
   writeOnly?: boolean
-  /** The field is needed, or makes sense, only if these conditions on other fields hold, as the definition writes them. */
-  'x-required-if'?: JsonObject
-  'x-shown-if'?: JsonObject
+  /** The field is needed, or makes sense, only if these conditions on other fields hold. */
+  'x-required-if'?: Conditions
+  'x-shown-if'?: Conditions
   /** Segment fills this one in itself, so forms hide it. */
   'x-hidden'?: boolean
+}
+
+/** As the definition writes them. */
+export interface Conditions {
+  /** Default: all. */
+  match?: 'any' | 'all'
+  conditions: readonly Condition[]
+}
+
+export interface Condition {
+  /** `syncMode`: the value of the field `__segment_internal_sync_mode`. */
+  type?: 'field' | 'syncMode'
+  /** `parent.child` for a field of an object. */
+  fieldKey?: string
+  operator: 'is' | 'is_not'
+  /** A list: one of these. Missing: the field has no value. */
+  value?: unknown
+}
+
+let entries: Promise<readonly CatalogEntry[]> | null = null
+const integrations = new Map<string, Promise<CatalogIntegration>>()
+
+/** Returns what every integration is, sorted by name. */
+export function readCatalog(): Promise<readonly CatalogEntry[]> {
+  entries ??= readEntries().catch((error: unknown) => {
+    entries = null
+    throw error
+  })
+  return entries
+}
+
+/** Returns everything about one integration; null if the catalogue does not have it. */
+export async function readIntegration(slug: string): Promise<CatalogIntegration | null> {
+  // Only a slug of the catalogue becomes part of a path.
+  if (!(await readCatalog()).some((entry) => entry.slug === slug)) return null
+  let integration = integrations.get(slug)
+  if (integration === undefined) {
+    integration = readJson<CatalogIntegration>(`${slug}.json`).catch((error: unknown) => {
+      integrations.delete(slug)
+      throw error
+    })
+    integrations.set(slug, integration)
+  }
+  return await integration
+}
+
+/**
+ * In a clone, generates the catalogue if it is missing or outdated. The published package contains it. A process of its own does so, without the
+ * caller's environment variables, because the definitions' code is loaded there.
+ */
+export async function ensureCatalog(): Promise<void> {
+  if (!import.meta.url.endsWith('.ts')) return
+  const stamp = await readFile(new URL(STAMP_FILE, CATALOG_FOLDER), 'utf8').catch(() => null)
+  if (stamp === currentStamp()) return
+  const generator = fileURLToPath(new URL('generate-catalog.ts', import.meta.url))
+  const { stderr } = await promisify(execFile)(process.execPath, [generator], { env: {}, timeout: GENERATE_TIMEOUT_MS })
+  if (stderr !== '') process.stderr.write(stderr)
+}
+
+async function readEntries(): Promise<readonly CatalogEntry[]> {
+  await ensureCatalog()
+  return await readJson<readonly CatalogEntry[]>(INDEX_FILE)
+}
+
+async function readJson<T>(file: string): Promise<T> {
+  return JSON.parse(await readFile(new URL(file, CATALOG_FOLDER), 'utf8')) as T
 }

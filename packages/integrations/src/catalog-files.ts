@@ -1,0 +1,21 @@
+// Where the generated catalogue is, and what it was generated from.
+
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+
+/** The same folder from src/ and from the published dist/. */
+export const CATALOG_FOLDER = new URL('../dist/catalog/', import.meta.url)
+export const INDEX_FILE = 'index.json'
+/** Written last, so that a catalogue with a stamp is complete. */
+export const STAMP_FILE = 'stamp'
+
+const GENERATOR = ['generate-catalog.ts', 'field-schema.ts', 'definitions.ts']
+
+/** Changes with the version of the definitions and with the code of the generator. */
+export function currentStamp(): string {
+  const manifest = createRequire(import.meta.url).resolve('@segment/action-destinations/package.json')
+  const hash = createHash('sha256').update(readFileSync(manifest))
+  for (const file of GENERATOR) hash.update(readFileSync(new URL(file, import.meta.url)))
+  return hash.digest('hex')
+}

@@ -1,0 +1,174 @@
+// Writes the catalogue from Segment's definitions. Loads each definition by itself: one that fails is left out with a warning.
+//
+//   node packages/integrations/src/generate-catalog.ts
+
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import type { CatalogAction, CatalogAuth, CatalogEntry, CatalogIntegration, CatalogPreset, FieldSchema, ObjectSchema } from './catalog.ts'
+import { CATALOG_FOLDER, currentStamp, INDEX_FILE, STAMP_FILE } from './catalog-files.ts'
+import {
+  type ActionDefinition,
+  type Definition,
+  definitionsFolder,
+  loadDefinition,
+  type Preset,
+  registeredDefinitions,
+} from './definitions.ts'
+import { oauthSchema, objectSchema, settingsSchema } from './field-schema.ts'
+
+/** A slug is the name of a file, and "index" is taken. */
+const SLUG = /^(?!index$)[a-z0-9][a-z0-9-]{0,99}$/
+
+/** Three default subscriptions that Segment's parser accepts and reads as something else, and what they mean. */
+const CORRECTED = new Map([
+  ['type = "track", event = "Transaction Created"', 'type = "track" and event = "Transaction Created"'],
+  ['type = "track" and event == "Cart Updated"', 'type = "track" and event = "Cart Updated"'],
+  ['type = "track" and event == "Order Completed"', 'type = "track" and event = "Order Completed"'],
+])
+
+export interface Generated {
+  integrations: CatalogIntegration[]
+  /** One sentence for each definition that was left out. */
+  warnings: string[]
+}
+
+export function generateCatalog(folder = definitionsFolder()): Generated {
+  const integrations: CatalogIntegration[] = []
+  const warnings: string[] = []
+  for (const { segmentId, directory } of registeredDefinitions(folder)) {
+    try {
+      const definition = loadDefinition(directory, folder)
+      if (!SLUG.test(definition.slug))
+        throw new Error(`its slug ${JSON.stringify(definition.slug)} is not lower-case letters, digits and "-"`)
+      if (integrations.some(({ slug }) => slug === definition.slug)) throw new Error(`its slug "${definition.slug}" is used by another one`)
+      // Through JSON once, so that nothing that JSON cannot hold fails later, or is different when it is read.
+      integrations.push(JSON.parse(JSON.stringify(integrationOf(definition, directory, segmentId))) as CatalogIntegration)
+    } catch (error) {
+      const reason = error instanceof Error ? (error.message.split('\n')[0] as string) : String(error)
+      warnings.push(`The integration in "${directory}" is left out of the catalogue because it cannot be loaded: ${reason}`)
+    }
+  }
+  return { integrations: integrations.sort((one, other) => one.name.localeCompare(other.name, 'en')), warnings }
+}
+
+/** Writes each file beside its place and renames it, so several processes may do this at the same time while others read. */
+export function writeCatalog(integrations: readonly CatalogIntegration[], stamp: string, folder: URL = CATALOG_FOLDER): void {
+  mkdirSync(folder, { recursive: true })
+  const write = (name: string, text: string): void => {
+    const draft = new URL(`${name}.${process.pid}`, folder)
+    writeFileSync(draft, text)
+    renameSync(draft, new URL(name, folder))
+  }
+  for (const integration of integrations) write(`${integration.slug}.json`, JSON.stringify(integration))
+  write(INDEX_FILE, JSON.stringify(integrations.map(entryOf)))
+  write(STAMP_FILE, stamp)
+}
+
+function entryOf({ slug, name, description, auth, actionCount, presetCount, batch, available }: CatalogIntegration): CatalogEntry {
+  return { slug, name, description, auth, actionCount, presetCount, batch, available }
+}
+
+function integrationOf(definition: Definition, directory: string, segmentId: string): CatalogIntegration {
+  const auth: CatalogAuth = definition.authentication?.scheme ?? 'none'
+  const actions = Object.entries(definition.actions).map(([slug, action]) => actionOf(slug, action))
+  // Some presets are for plug-ins of Segment's browser library, which are not in this package.
+  const presets = (definition.presets ?? []).filter((preset) => Object.hasOwn(definition.actions, preset.partnerAction)).map(presetOf)
+  return {
+    slug: definition.slug,
+    name: definition.name,
+    description: definition.description ?? listedActions(actions),
+    auth,
+    actionCount: actions.length,
+    presetCount: presets.length,
+    batch: actions.some(({ batch }) => batch),
+    available: auth !== 'oauth-managed',
+    segmentId,
+    directory,
+    settings: settingsOf(definition),
+    actions,
+    presets,
+    deletes: definition.onDelete !== undefined,
+  }
+}
+
+/** Stands for the description that most definitions lack. */
+function listedActions(actions: readonly CatalogAction[]): string {
+  const names = actions.map(({ name }) => name)
+  return names.length > 5 ? `Actions: ${names.slice(0, 4).join(', ')} and ${names.length - 4} more.` : `Actions: ${names.join(', ')}.`
+}
+
+function settingsOf({ authentication }: Definition): ObjectSchema {
+  const schema = settingsSchema(authentication?.fields ?? {})
+  if (authentication?.scheme !== 'oauth2') return schema
+  const refresh = authentication.refreshAccessToken
+  // Four refresh with keys in their own settings, which shows in the parameters that they read.
+  const needs = refresh === undefined ? 'access token' : /\bauth\b/.test(refresh.toString()) ? 'refresh token' : 'nothing'
+  return {
+    ...schema,
+    properties: { ...schema.properties, oauth: oauthSchema(needs) },
+    required: needs === 'nothing' ? schema.required : [...schema.required, 'oauth'],
+  }
+}
+
+function actionOf(slug: string, action: ActionDefinition): CatalogAction {
+  const { title, description, defaultSubscription = null, fields } = action
+  const schema = objectSchema(fields)
+  return {
+    slug,
+    name: title,
+    description,
+    defaultSubscription: defaultSubscription && (CORRECTED.get(defaultSubscription) ?? defaultSubscription),
+    batch: action.performBatch !== undefined,
+    fields: { ...schema, properties: { ...schema.properties, ...internalFields(action) } },
+  }
+}
+
+/** Values that a mapping may have beside the fields: the library reads them from there under these names. */
+function internalFields({ syncMode, hooks }: ActionDefinition): Record<string, FieldSchema> {
+  const fields: Record<string, FieldSchema> = {}
+  if (syncMode !== undefined) {
+    fields['__segment_internal_sync_mode'] = {
+      title: syncMode.label,
+      description: syncMode.description,
+      type: 'string',
+      default: syncMode.default,
+      oneOf: syncMode.choices.map(({ value, label }) => ({ const: value, title: label })),
+    }
+    fields['__segment_internal_matching_key'] = {
+      title: 'Matching key',
+      description: 'The field by which records are found, if the sync mode updates or deletes them.',
+      type: 'string',
+      'x-hidden': true,
+    }
+  }
+  for (const [name, hook] of Object.entries(hooks ?? {})) {
+    fields[name] = {
+      title: hook.label,
+      description: hook.description,
+      type: 'object',
+      properties: {
+        inputs: { title: 'Inputs', ...objectSchema(hook.inputFields ?? {}), required: [] },
+        outputs: { title: 'Outputs', ...objectSchema(hook.outputTypes ?? {}), required: [] },
+      },
+      // Segment runs a hook when a mapping is saved. Here, outputs can only be given, for example by an export from Segment.
+      'x-hidden': true,
+    }
+  }
+  return fields
+}
+
+function presetOf(preset: Preset): CatalogPreset {
+  return {
+    name: preset.name,
+    action: preset.partnerAction,
+    subscribe: preset.type === 'automatic' ? preset.subscribe : `type = "${preset.eventSlug.endsWith('_identify') ? 'identify' : 'track'}"`,
+    mapping: preset.mapping ?? {},
+    type: preset.type,
+  }
+}
+
+if (import.meta.main) {
+  const { integrations, warnings } = generateCatalog()
+  for (const warning of warnings) console.warn(warning)
+  writeCatalog(integrations, currentStamp())
+  console.log(`Wrote the catalogue of ${integrations.length} integrations.`)
+}
