@@ -32,6 +32,12 @@ export const REASONS = {
   mapping_failed: ['permanent', 'The request settings of the destination do not fit the message. Nothing was sent.'],
   transformation_failed: ['permanent', 'The transformation of the destination failed for the message. Nothing was sent.'],
   dropped_by_transformation: ['permanent', 'The transformation dropped the message. Nothing was sent.'],
+  // Reported by the code of an integration.
+  integration_retry: ['temporary', 'The integration asked for another attempt.'],
+  integration_failed: ['permanent', 'The integration failed.'],
+  invalid_payload: ['permanent', 'The message does not have what the action of the integration needs.'],
+  invalid_authentication: ['permanent', 'The tool did not accept the credentials in the settings of the integration.'],
+  no_subscription: ['permanent', 'No subscription of the integration matches the message. Nothing was sent.'],
   // Caused by the authorization server of the destination: nothing was sent to the receiver.
   auth_unavailable: ['temporary', 'The token endpoint did not return an access token.'],
   auth_refused: ['temporary', 'The token endpoint refused to issue an access token.'],

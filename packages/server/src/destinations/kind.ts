@@ -40,6 +40,8 @@ export interface Prepared {
   headers: readonly string[]
   /** What the transformation printed. */
   logs?: string | null
+  /** For an integration: the ids of the subscriptions that match the message. */
+  steps?: readonly string[]
 }
 
 export type Shaper = (message: JsonObject) => Prepared

@@ -132,7 +132,7 @@ export function timestampMs(content: SegmentContent, index: number): number {
   return messageTimestampMs(content, itemAt(content, index))
 }
 
-function itemAt({ items }: SegmentContent, index: number): JsonObject {
+export function itemAt({ items }: SegmentContent, index: number): JsonObject {
   const item = items[index]
   if (item == null) throw new Error(`There is no message at ${index} of ${items.length}.`)
   return item
@@ -148,7 +148,7 @@ export function outboundContext(content: SegmentContent, item: JsonObject): Json
 }
 
 /** Merges the keys of the message over those of the batch. Spreading copies a key named __proto__ as an ordinary key. */
-function merged(batch: JsonObject | null, own: JsonObject | null | undefined): JsonObject | undefined {
+export function merged(batch: JsonObject | null, own: JsonObject | null | undefined): JsonObject | undefined {
   if (batch === null) return own ?? undefined
   return own == null ? batch : { ...batch, ...own }
 }

@@ -52,6 +52,10 @@ export interface Start {
   limit: number
   /** Indexes in the list of the destination's URLs. */
   urls: readonly number[]
+  /** For an integration: the ids of the subscriptions that are still to be run; null for all that match. */
+  steps: readonly string[] | null
+  /** For an integration: records what it would send, and dials nothing. */
+  isPreview: boolean
   /** The messages: key of the load and index in turn. */
   messages: readonly number[]
 }

@@ -32,6 +32,9 @@ export interface Work {
   limit: number
   /** Indexes in the list of the destination's URLs. */
   urls: readonly number[]
+  /** For an integration: see Start. */
+  steps?: readonly string[] | null
+  isPreview?: boolean
   messages: readonly { content: Sendable; index: number }[]
   /** Called once for each URL, never while the work is being started. `waitedMs`: how long it waited in the sender because of the limit. */
   answered(url: number, outcome: Outcome, waitedMs: number): void
@@ -179,7 +182,7 @@ class ReplaceableSender {
 
   start(work: Work): void {
     const commands = this.#linked()?.commands
-    const { destination, isBatch, attempt, replay, startedAtMs, keepAnswer, limit, urls } = work
+    const { destination, isBatch, attempt, replay, startedAtMs, keepAnswer, limit, urls, steps = null, isPreview = false } = work
     const unit = ++this.#lastNumber
     this.#units.set(unit, { work, urls: [...urls] })
     if (commands === undefined) return this.#failLater(unit)
@@ -190,7 +193,7 @@ class ReplaceableSender {
       loaded.left--
       messages.push(loaded.key, index)
     }
-    commands.start({ unit, destination: number, isBatch, attempt, replay, atMs: startedAtMs, keepAnswer, limit, urls, messages })
+    commands.start({ unit, destination: number, isBatch, attempt, replay, atMs: startedAtMs, keepAnswer, limit, urls, steps, isPreview, messages })
   }
 
   preload(destination: Destination, content: Sendable): void {

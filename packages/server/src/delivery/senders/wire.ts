@@ -4,7 +4,7 @@
 import type { Verdict } from '../../destinations/kind.ts'
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, TraceContext } from '../../store/store.ts'
-import type { Outcome } from '../sending/outcome.ts'
+import type { Outcome, Ran } from '../sending/outcome.ts'
 import type { PacketReader, PacketWriter } from './packet.ts'
 import type { Load, SenderLink, SenderReports, Start, Unsent } from './protocol.ts'
 
@@ -23,6 +23,8 @@ const RESUME = 8
 const BATCH = 1
 const REPLAY = 2
 const KEEP_ANSWER = 4
+const PREVIEW = 8
+const SOME_STEPS = 16
 
 export class CommandWriter implements Omit<SenderLink, 'drain'> {
   readonly #to: PacketWriter
@@ -71,17 +73,19 @@ export class CommandWriter implements Omit<SenderLink, 'drain'> {
     writeList(to, indexes)
   }
 
-  start({ unit, destination, isBatch, attempt, replay, atMs, keepAnswer, limit, urls, messages }: Start): void {
+  start({ unit, destination, isBatch, attempt, replay, atMs, keepAnswer, limit, urls, messages, steps, isPreview }: Start): void {
     const to = this.#to
     this.#begin(START)
     to.number(unit)
     to.number(destination)
-    to.number((isBatch ? BATCH : 0) | (replay ? REPLAY : 0) | (keepAnswer ? KEEP_ANSWER : 0))
+    const more = (isPreview ? PREVIEW : 0) | (steps === null ? 0 : SOME_STEPS)
+    to.number((isBatch ? BATCH : 0) | (replay ? REPLAY : 0) | (keepAnswer ? KEEP_ANSWER : 0) | more)
     to.number(attempt)
     to.number(atMs)
     to.number(limit)
     writeList(to, urls)
     writeList(to, messages)
+    if (steps !== null) to.value(steps)
   }
 
   drop(key: number, indexes: readonly number[] | null): void {
@@ -147,11 +151,13 @@ function readStart(from: PacketReader): Start {
     isBatch: (flags & BATCH) !== 0,
     replay: (flags & REPLAY) !== 0,
     keepAnswer: (flags & KEEP_ANSWER) !== 0,
+    isPreview: (flags & PREVIEW) !== 0,
     attempt: from.number(),
     atMs: from.number(),
     limit: from.number(),
     urls: readList(from),
     messages: readList(from),
+    steps: (flags & SOME_STEPS) === 0 ? null : (from.value() as string[]),
   }
 }
 
@@ -177,7 +183,7 @@ export class ReportWriter implements SenderReports {
 
   outcome(unit: number, url: number, outcome: Outcome, waitedMs: number): void {
     const to = this.#to
-    const { verdict, status, reason, error, address, timings, retryAfterMs, responseStart, logs } = outcome
+    const { verdict, status, reason, error, address, timings, retryAfterMs, responseStart, logs, ran } = outcome
     to.number(unit)
     to.number(url)
     to.number(waitedMs)
@@ -190,9 +196,9 @@ export class ReportWriter implements SenderReports {
     to.nullable(timings.firstByteMs)
     to.number(timings.totalMs)
     to.nullable(retryAfterMs)
-    const hasText = reason !== null || error !== null || responseStart !== null || logs !== undefined
+    const hasText = reason !== null || error !== null || responseStart !== null || logs !== undefined || ran !== undefined
     to.number(hasText ? 1 : 0)
-    if (hasText) to.value([reason, error, responseStart, logs])
+    if (hasText) to.value([reason, error, responseStart, logs, ran])
     this.#onWrite()
   }
 
@@ -252,9 +258,9 @@ export class ReportReader {
     }
     const retryAfterMs = from.nullable()
     if (from.number() === 0) return { verdict, status, reason: null, error: null, address, timings, retryAfterMs, responseStart: null }
-    const [reason, error, responseStart, logs] = from.value() as [string | null, string | null, string | null, string | undefined]
+    const [reason, error, responseStart, logs, ran] = from.value() as [string | null, string | null, string | null, string?, Ran?]
     const outcome = { verdict, status, reason, error, address, timings, retryAfterMs, responseStart }
-    return logs === undefined ? outcome : { ...outcome, logs }
+    return { ...outcome, ...(logs === undefined ? {} : { logs }), ...(ran === undefined ? {} : { ran }) }
   }
 
   #address(from: PacketReader): string | null {

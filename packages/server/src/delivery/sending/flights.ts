@@ -30,6 +30,8 @@ export class Flight implements Work {
   readonly unit: Unit
   readonly startedAtMs: number
   readonly urls: readonly number[]
+  /** For an integration: the ids of the subscriptions that are still to be run; null for all that match. */
+  readonly steps: readonly string[] | null
   readonly keepAnswer = false
   readonly limit: number
   readonly results: UnitOutcome[] = []
@@ -50,6 +52,8 @@ export class Flight implements Work {
     this.unit = unit
     this.startedAtMs = startedAtMs
     this.limit = limit
+    const hasSteps = kindOf(destination).steps(destination) !== null
+    this.steps = hasSteps ? this.#first.shipment.urls : null
     this.urls = urlsFor(destination, unit)
     this.left = this.urls.length
   }

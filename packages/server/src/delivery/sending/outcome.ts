@@ -35,6 +35,36 @@ export interface Outcome {
   responseStart: string | null
   /** What the transformation of its messages printed, if anything. */
   logs?: string
+  /** What an integration did, message by message; missing if it did not run. */
+  ran?: Ran
+}
+
+export interface Ran {
+  /** One for each message of the unit. */
+  messages: readonly RanMessage[]
+  requests: readonly RanRequest[]
+}
+
+export interface RanMessage {
+  verdict: Verdict
+  reason: string | null
+  retryAfterMs: number | null
+  /** The ids of the subscriptions that have not succeeded. */
+  left: readonly string[]
+}
+
+/** A request of an integration; or, without a method, a subscription that ended without one. */
+export interface RanRequest {
+  /** The messages that it was made for. */
+  positions: readonly number[]
+  /** The name of the subscription. */
+  subscription: string
+  method: string | null
+  url: string
+  startedAtMs: number
+  outcome: Outcome
+  /** Only in a test or a preview. */
+  sent: { headers: Readonly<Record<string, string>>; body: string } | null
 }
 
 const NO_TIMINGS: Timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 }
@@ -50,7 +80,7 @@ export function rejectionOutcome({ reason, error, logs }: Rejected): Outcome {
   return logs === null ? outcome : { ...outcome, logs }
 }
 
-function unanswered(reason: ReasonCode, error: string): Outcome {
+export function unanswered(reason: ReasonCode, error: string): Outcome {
   const verdict = REASONS[reason][0]
   return { verdict, status: null, reason, error, address: null, timings: NO_TIMINGS, retryAfterMs: null, responseStart: null }
 }

@@ -24,10 +24,11 @@ import type {
   TraceContext,
 } from '../../store/store.ts'
 import type { Unsent } from '../senders/protocol.ts'
-import { type Outcome, rejectionOutcome } from '../sending/outcome.ts'
+import { type Outcome, type Ran, rejectionOutcome } from '../sending/outcome.ts'
 import type { Rejected } from '../transforming/prepare-messages.ts'
 import { DeadLetterBuilder, type DeadLetterSettings } from './dead-letters.ts'
 import { Member, PartContent } from './member.ts'
+import { end, endOf, type PartRecord, requestRecord, takeRecords, type UnitOutcome } from './part-record.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
 
 /** What is kept of a claimed shipment in a task. */
@@ -43,39 +44,15 @@ export interface Unit {
   recorded: number
 }
 
-export interface UnitOutcome {
-  url: string
-  startedAtMs: number
-  outcome: Outcome
-  /** The version of the destination's content. */
-  version: number
-}
-
 /** What a settlement depends on. */
 export type SettledDestination = Pick<Destination, 'retryWindowMs' | 'retry'> & DeadLetterSettings
-
-interface PartRecord {
-  shipment: Shipment
-  /** Undefined if all of it was purged. */
-  body: SegmentBody | undefined
-  origin: RowId
-  segment: RowId
-  requests: RequestRecord[]
-  delivered: number[]
-  /** Deliveries that ended in another state, by state and reason. */
-  ended: Map<string, FinalState & { indexes: number[] }>
-  /** Messages that were purged before they were sent. */
-  purged: number[]
-  /** Messages that the store could not read. */
-  unreadable: number[]
-}
 
 /** Deliveries that will be retried together. */
 interface PendingRetry {
   shipment: Shipment
   members: Member[]
   isBatch: boolean
-  urls: readonly string[]
+  urls: readonly string[] | null
   reason: string
   startedAtMs: number
 }
@@ -107,8 +84,10 @@ export class Task {
   #lost = false
   /** The deletions since the task began. Messages in flight are not stopped, but they do not become dead letters. */
   readonly #deletions: IsDeleted[] = []
+  readonly #hasSteps: boolean
 
-  constructor(shipments: readonly ClaimedShipment[], { batch }: Pick<Destination, 'batch'>) {
+  constructor(shipments: readonly ClaimedShipment[], { batch, type }: Pick<Destination, 'batch'> & Partial<Pick<Destination, 'type'>>) {
+    this.#hasSteps = type === 'integration'
     this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
     const isBatch = shipments.some(({ shipment }) => shipment.unit)
@@ -146,13 +125,44 @@ export class Task {
       this.#record(unit, results, null)
       return
     }
+    const ran = results[0]?.outcome.ran
+    if (ran !== undefined) return this.#finishEach(unit, ran, results[0]?.version ?? 1)
     const combined = combine(results)
     this.#record(unit, results, combined)
     if (combined.kind !== 'retry') return
-    const { urls, reason, retryAfterMs } = combined
+    const { reason, retryAfterMs } = combined
     if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
     const { shipment } = unit.members[0] as Member
-    this.#retries.push({ shipment, members: unit.members, isBatch: unit.isBatch, urls, reason, startedAtMs: unit.startedAtMs })
+    const { members, startedAtMs } = unit
+    // An integration that did not run has the same subscriptions to run as before.
+    const rest = this.#hasSteps ? { isBatch: false, urls: shipment.urls } : { isBatch: unit.isBatch, urls: combined.urls }
+    this.#retries.push({ shipment, members, ...rest, reason, startedAtMs })
+  }
+
+  /** Ends or retries the messages of an integration one by one. */
+  #finishEach({ members, startedAtMs }: Unit, { messages, requests }: Ran, version: number): void {
+    this.#hasChanges = true
+    this.#unrecorded += members.length
+    for (const { positions, subscription, method, ...request } of requests) {
+      const about = positions.map((position) => members[position] as Member)
+      const parts = byPart(about)
+      for (const [at, [part, indexes]] of parts.entries()) {
+        const record: RequestRecord = { ...requestRecord({ ...request, version }, indexes), step: { subscription, method } }
+        if (parts.length > 1) record.gathered = this.#gathered(about, at === 0)
+        ;(this.#records[part] as PartRecord).requests.push(record)
+      }
+    }
+    for (const [position, { verdict, reason, retryAfterMs, left }] of messages.entries()) {
+      const member = members[position] as Member
+      const record = this.#records[member.part] as PartRecord
+      if (verdict === 'success') record.delivered.push(member.index)
+      else if (verdict === 'permanent') end(record, endOf(reason), reason ?? 'unknown', [member.index])
+      else {
+        if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
+        const { shipment } = member
+        this.#retries.push({ shipment, members: [member], isBatch: false, urls: left, reason: reason ?? 'unknown', startedAtMs })
+      }
+    }
   }
 
   /** Called when the sender does not send some messages of a unit. The others stay in flight. */
@@ -173,7 +183,7 @@ export class Task {
   #reject({ part, index }: Member, { reason }: Rejected, result: UnitOutcome): void {
     const record = this.#records[part] as PartRecord
     record.requests.push(requestRecord(result, [index]))
-    end(record, reason === 'dropped_by_transformation' ? 'cancelled' : 'failed', reason, [index])
+    end(record, endOf(reason), reason, [index])
     this.#hasChanges = true
     this.#unrecorded++
   }
@@ -304,7 +314,7 @@ export class Task {
     const combinedRetries: PendingRetry[] = []
     const singles = new Map<string, { retry: PendingRetry; fromMs: number }>()
     for (const retry of this.#retries.sort((a, b) => a.startedAtMs - b.startedAtMs)) {
-      const key = `${retry.shipment.id} ${retry.urls.join(' ')}`
+      const key = `${retry.shipment.id} ${retry.urls?.join(' ') ?? ''}`
       const same = retry.isBatch ? undefined : singles.get(key)
       // If the shipment was attempted before, its window began then and is the same for all its messages.
       if (same && (retry.shipment.firstAttemptAtMs !== null || retry.startedAtMs - same.fromMs <= combineMs)) {
@@ -373,55 +383,6 @@ export function expiry(destination: DeadLetterSettings, shipments: readonly Clai
     }),
   )
   return { destinationId: destination.id, done, kept: [], remaining: [], records, letters: letters?.letters }
-}
-
-function end(record: PartRecord, state: FinalState['state'], reason: string, indexes: readonly number[]): void {
-  const key = `${state} ${reason}`
-  const ended = record.ended.get(key)
-  if (ended) ended.indexes.push(...indexes)
-  else record.ended.set(key, { state, reason, indexes: [...indexes] })
-}
-
-/** Returns what happened to the messages of a part since the last call, and clears it. */
-function takeRecords(record: PartRecord, atMs: number): AttemptRecord[] {
-  const { shipment, origin, segment, requests, delivered, ended, purged, unreadable } = record
-  const { attempt, replay } = shipment
-  const records: AttemptRecord[] = []
-  if (requests.length > 0) {
-    const finals: FinalState[] = [...ended.values()]
-    if (delivered.length > 0) finals.unshift({ state: 'delivered', reason: null, indexes: delivered })
-    records.push({ origin, segment, attempt: attempt + 1, replay, atMs, requests, finals })
-  }
-  // These messages were not attempted this time, so they have records of their own.
-  const unsent = (state: FinalState['state'], reason: string, indexes: number[]): void => {
-    if (indexes.length > 0) records.push({ origin, segment, attempt, replay, atMs, requests: [], finals: [{ state, reason, indexes }] })
-  }
-  unsent('cancelled', 'message_deleted', purged)
-  unsent('failed', 'message_unreadable', unreadable)
-  if (records.length > 0) Object.assign(record, { requests: [], delivered: [], ended: new Map(), purged: [], unreadable: [] })
-  return records
-}
-
-export function requestRecord({ url, startedAtMs, outcome, version }: UnitOutcome, indexes: readonly number[]): RequestRecord {
-  const { status, reason, error, address, timings, responseStart, logs = null } = outcome
-  const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = timings
-  return {
-    url,
-    startedAtMs,
-    status,
-    reason,
-    error,
-    address,
-    dnsMs,
-    connectMs,
-    tlsMs,
-    firstByteMs,
-    totalMs,
-    responseStart,
-    indexes,
-    version,
-    logs,
-  }
 }
 
 function byPart(members: readonly Member[]): [part: number, indexes: number[]][] {

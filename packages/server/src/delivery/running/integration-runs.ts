@@ -1,0 +1,293 @@
+// Runs the units of integration destinations, in a host process: the subscriptions that match each message, all at the same time, and one
+// outcome for each message. What the code of an integration reports is judged here, by the same rules as the answers of webhooks.
+
+import type { Integration, RecordedRequest, RunResult, StepResult } from '@switchyard/integrations/runner'
+import type { JsonObject } from '@switchyard/protocol'
+import type { Verdict } from '../../destinations/kind.ts'
+import { kindOf } from '../../destinations/kinds.ts'
+import type { Destination, Subscription } from '../../store/store.ts'
+import {
+  describeStatus,
+  type Outcome,
+  parseRetryAfter,
+  type RanMessage,
+  type RanRequest,
+  REASONS,
+  type ReasonCode,
+  reasonOfError,
+} from '../sending/outcome.ts'
+
+export interface RunWork {
+  messages: readonly RunMessage[]
+  /** The ids of the subscriptions that are still to be run; null for all that match. */
+  owed: readonly string[] | null
+  /** Whether requests are kept with their headers and bodies. */
+  keepsRequests: boolean
+  isPreview: boolean
+}
+
+export interface RunMessage {
+  /** The event as JSON. */
+  text: string
+  /** The ids of the subscriptions that match it. */
+  steps: readonly string[]
+}
+
+/** Runs units of integration destinations. A sender that has none gets no such destination. */
+export interface IntegrationRuns {
+  /** Calls `done` once, never before it returns. */
+  run(destination: Destination, work: RunWork, done: (outcome: Outcome) => void): void
+  /** Waits a moment for runs in progress. */
+  close(): Promise<void>
+}
+
+export type OpenIntegration = (slug: string, settings: JsonObject) => Promise<Integration>
+
+/** The result of one subscription, for the messages at these positions. */
+interface Step {
+  subscription: Pick<Subscription, 'id' | 'name'>
+  positions: readonly number[]
+  startedAtMs: number
+  totalMs: number
+  result: RunResult
+}
+
+interface Judged {
+  verdict: Verdict
+  reason: string | null
+  error: string | null
+  status: number | null
+  retryAfterMs: number | null
+}
+
+const SUCCESS: Judged = { verdict: 'success', reason: null, error: null, status: null, retryAfterMs: null }
+/** Names the run of a deletion, which no subscription has. */
+const DELETION = { id: 'delete', name: 'Delete user' }
+
+export class HostedRuns implements IntegrationRuns {
+  readonly #open: OpenIntegration
+  /** By destination, as it was when it was opened. */
+  readonly #opened = new WeakMap<Destination, Promise<Integration>>()
+  readonly #running = new Set<AbortController>()
+
+  constructor(open: OpenIntegration) {
+    this.#open = open
+  }
+
+  run(destination: Destination, work: RunWork, done: (outcome: Outcome) => void): void {
+    const abort = new AbortController()
+    this.#running.add(abort)
+    const deadline = setTimeout(() => abort.abort(), destination.timeoutMs)
+    void this.#runAll(destination, work, abort.signal)
+      .catch((error: unknown) => failedToOpen(destination, work, error))
+      .then((outcome) => {
+        clearTimeout(deadline)
+        this.#running.delete(abort)
+        done(outcome)
+      })
+  }
+
+  async close(): Promise<void> {
+    for (const abort of this.#running) abort.abort()
+    await Promise.resolve()
+  }
+
+  async #runAll(destination: Destination, work: RunWork, signal: AbortSignal): Promise<Outcome> {
+    const startedAtMs = performance.now()
+    const integration = await this.#integration(destination)
+    const messages = work.messages.map(({ text }) => JSON.parse(text) as JsonObject)
+    const steps = await Promise.all(
+      stepsOf(destination, work, messages).map(async ({ subscription, positions, run }): Promise<Step> => {
+        const [atMs, from] = [Date.now(), performance.now()]
+        const some = positions.map((position) => messages[position] as JsonObject)
+        const result = await run(integration, some, { signal, isPreview: work.isPreview })
+        return { subscription, positions, startedAtMs: atMs, totalMs: performance.now() - from, result }
+      }),
+    )
+    return outcomeOf(destination, work, steps, performance.now() - startedAtMs)
+  }
+
+  #integration(destination: Destination): Promise<Integration> {
+    let opened = this.#opened.get(destination)
+    if (opened === undefined) {
+      opened = this.#open(destination.integration?.slug ?? '', destination.settings)
+      // A failure may be temporary, so the next run tries again.
+      opened.catch(() => this.#opened.delete(destination))
+      this.#opened.set(destination, opened)
+    }
+    return opened
+  }
+}
+
+type RunStep = (integration: Integration, messages: JsonObject[], options: { signal: AbortSignal; isPreview: boolean }) => Promise<RunResult>
+
+interface PlannedStep {
+  subscription: Pick<Subscription, 'id' | 'name'>
+  positions: number[]
+  run: RunStep
+}
+
+/** What is to be run, in the order of the subscriptions. */
+function stepsOf({ subscriptions }: Destination, { messages, owed }: RunWork, events: readonly JsonObject[]): PlannedStep[] {
+  const planned: PlannedStep[] = []
+  for (const subscription of subscriptions) {
+    const { id, action, mapping } = subscription
+    const positions: number[] = []
+    for (const [position, { steps }] of messages.entries()) {
+      if (steps.includes(id) && (owed === null || owed.includes(id))) positions.push(position)
+    }
+    if (positions.length > 0) {
+      planned.push({ subscription, positions, run: (integration, some, options) => integration.run({ action, mapping }, some, options) })
+    }
+  }
+  for (const [position, event] of events.entries()) {
+    if (event['type'] === 'delete') planned.push({ subscription: DELETION, positions: [position], run: runDeletion })
+  }
+  return planned
+}
+
+const runDeletion: RunStep = async (integration, [message], options) => {
+  if (integration.erase === null || message === undefined) return { results: [], requests: [], logs: null }
+  return integration.erase(message, options)
+}
+
+function outcomeOf(destination: Destination, { messages, keepsRequests }: RunWork, steps: readonly Step[], totalMs: number): Outcome {
+  const verdictOf = kindOf(destination).verdicts(destination)
+  const nowMs = Date.now()
+  const byMessage = messages.map((): Judged[] => [])
+  const left = messages.map((): string[] => [])
+  const requests: RanRequest[] = []
+  const logs: string[] = []
+  for (const step of steps) {
+    const { subscription, positions, result } = step
+    const judged = positions.map((position, at): Judged => {
+      const one = judge(result.results[at], verdictOf, nowMs)
+      byMessage[position]?.push(one)
+      if (one.verdict !== 'success') left[position]?.push(subscription.id)
+      return one
+    })
+    if (result.logs !== null) logs.push(result.logs)
+    requests.push(...requestsOf(destination, step, judged, keepsRequests))
+  }
+  const results = byMessage.map((judged, position): RanMessage => messageOutcome(judged, left[position] ?? []))
+  for (const [position, { reason }] of results.entries()) {
+    if (reason === 'no_subscription') requests.push(withoutRequest(destination, [position], '', nowMs, 0, judgedOf('no_subscription')))
+  }
+  const all = byMessage.flat()
+  const worst = all.find(({ verdict }) => verdict === 'temporary') ?? all.find(({ verdict }) => verdict === 'permanent')
+  const decisive = all.find(({ verdict }) => verdict === 'success') ?? worst ?? SUCCESS
+  const retryAfterMs = worst === undefined ? null : worst.retryAfterMs
+  const outcome = { ...outcomeWith(decisive, totalMs), retryAfterMs, ran: { messages: results, requests } }
+  return logs.length === 0 ? outcome : { ...outcome, logs: logs.join('\n') }
+}
+
+/** All subscriptions must succeed. If one failed temporarily, those that did not succeed are run again. */
+function messageOutcome(judged: readonly Judged[], left: readonly string[]): RanMessage {
+  if (judged.length === 0) return { verdict: 'permanent', reason: 'no_subscription', retryAfterMs: null, left: [] }
+  const temporary = judged.filter(({ verdict }) => verdict === 'temporary')
+  const failed = temporary[0] ?? judged.find(({ verdict }) => verdict === 'permanent')
+  if (failed === undefined) return { verdict: 'success', reason: null, retryAfterMs: null, left: [] }
+  const waits = temporary.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
+  return { verdict: failed.verdict, reason: failed.reason, retryAfterMs: waits.length === 0 ? null : Math.max(...waits), left }
+}
+
+function judge(result: StepResult | undefined, verdictOf: (status: number) => Verdict, nowMs: number): Judged {
+  if (result === undefined) return judgedOf('no_subscription')
+  if (result.kind === 'success') return SUCCESS
+  if (result.kind === 'status') {
+    const { status, retryAfter, message } = result
+    const verdict = verdictOf(status)
+    // The integration says that it failed, so a status that is a success elsewhere is a permanent failure.
+    return {
+      verdict: verdict === 'success' ? 'permanent' : verdict,
+      reason: `http_${status}`,
+      error: message === '' ? describeStatus(status) : message,
+      status,
+      retryAfterMs: parseRetryAfter(status, retryAfter ?? undefined, nowMs),
+    }
+  }
+  if (result.kind === 'failed') return judgedOf(result.code, result.message)
+  return judgedOf(networkReason(result.code), result.message)
+}
+
+function networkReason(code: string): ReasonCode {
+  return code === 'ERR_ADDRESS_REFUSED' ? 'address_refused' : reasonOfError({ code })
+}
+
+function judgedOf(reason: ReasonCode, error: string = REASONS[reason][1]): Judged {
+  return { verdict: REASONS[reason][0], reason, error, status: null, retryAfterMs: null }
+}
+
+function requestsOf(destination: Destination, step: Step, judged: readonly Judged[], keepsRequests: boolean): RanRequest[] {
+  const { subscription, positions, result, startedAtMs, totalMs } = step
+  const made = result.requests.map((request): RanRequest => {
+    const about = request.positions.map((at) => positions[at] as number)
+    const decided = request.positions.map((at) => judged[at]).find((one) => one !== undefined && one.verdict !== 'success')
+    return ranRequest(request, subscription.name, about, decided ?? SUCCESS, keepsRequests)
+  })
+  // A failure that no request shows, and a success without one, is recorded too.
+  const shown = new Set(made.flatMap((request) => request.positions))
+  const rest = new Map<string, { positions: number[]; one: Judged }>()
+  for (const [at, one] of judged.entries()) {
+    const position = positions[at] as number
+    const isShown = shown.has(position) && made.some((request) => request.positions.includes(position) && request.outcome.reason === one.reason)
+    if (isShown) continue
+    const key = `${one.reason ?? ''} ${one.error ?? ''}`
+    const same = rest.get(key)
+    if (same === undefined) rest.set(key, { positions: [position], one })
+    else same.positions.push(position)
+  }
+  return [
+    ...made,
+    ...Array.from(rest.values(), ({ positions: about, one }) =>
+      withoutRequest(destination, about, subscription.name, startedAtMs, totalMs, one),
+    ),
+  ]
+}
+
+function ranRequest(request: RecordedRequest, subscription: string, positions: number[], decided: Judged, keepsRequests: boolean): RanRequest {
+  const { method, url, startedAtMs, totalMs, status, error, responseStart, headers, body } = request
+  const isOk = status !== null && status < 400
+  const judged: Judged =
+    isOk || (status === null && error === null)
+      ? SUCCESS
+      : status === null
+        ? judgedOf(networkReason(error ?? ''))
+        : { ...decided, verdict: 'temporary', reason: `http_${status}`, error: describeStatus(status) }
+  const outcome: Outcome = { ...outcomeWith({ ...judged, status }, totalMs), responseStart }
+  return {
+    positions,
+    subscription,
+    method,
+    url,
+    startedAtMs,
+    outcome,
+    sent: keepsRequests && headers !== null ? { headers, body: body ?? '' } : null,
+  }
+}
+
+function withoutRequest(
+  destination: Destination,
+  positions: number[],
+  subscription: string,
+  startedAtMs: number,
+  totalMs: number,
+  judged: Judged,
+): RanRequest {
+  const [url = ''] = kindOf(destination).targets(destination)
+  return { positions, subscription, method: null, url, startedAtMs, outcome: outcomeWith(judged, totalMs), sent: null }
+}
+
+function outcomeWith({ verdict, reason, error, status, retryAfterMs }: Judged, totalMs: number): Outcome {
+  const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs }
+  return { verdict, status, reason, error, address: null, timings, retryAfterMs, responseStart: null }
+}
+
+/** The integration cannot be loaded: perhaps its package is being installed, or it does not have it any more. */
+function failedToOpen(destination: Destination, { messages }: RunWork, error: unknown): Outcome {
+  const judged = judgedOf('integration_retry', `The integration cannot be loaded: ${error instanceof Error ? error.message : String(error)}`)
+  const all = messages.map((_, position) => position)
+  const left = messages.map(({ steps }): RanMessage => ({ verdict: 'temporary', reason: judged.reason, retryAfterMs: null, left: steps }))
+  const ran = { messages: left, requests: [withoutRequest(destination, all, '', Date.now(), 0, judged)] }
+  return { ...outcomeWith(judged, 0), ran }
+}
