@@ -62,6 +62,8 @@ const STAGE_PACKAGES: Record<string, RegExp[]> = {
  * so that no other stage keeps a copy. The functions themselves are still handed in by app.ts.
  */
 const STAGE_TYPES: Record<string, RegExp[]> = {
+  // The code is loaded by a host process, from where the package is installed.
+  delivery: [/^@switchyard\/integrations\/runner$/],
   control: [/^server\/delivery\/(delivery|sending\/dial-check|transforming\/transformer)\.ts$/, /^server\/observe\/live\.ts$/],
   observe: [/^server\/(delivery|ingest)\/events\.ts$/],
 }

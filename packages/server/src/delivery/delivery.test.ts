@@ -401,8 +401,8 @@ test('a test bypasses the queue and the breaker, is not stored, and sends a norm
   const [first] = sent?.attempts ?? []
   assert.ok(first !== undefined && !('indexes' in first))
   // The result contains the request as sent.
-  assert.equal(sent?.request.body, JSON.stringify({ type: 'track', event: 'Test' }))
-  assert.equal(sent?.request.headers['X-Signature'], good.received[0]?.headers['x-signature'])
+  assert.equal(sent?.request?.body, JSON.stringify({ type: 'track', event: 'Test' }))
+  assert.equal(sent?.request?.headers['X-Signature'], good.received[0]?.headers['x-signature'])
   assert.match(String(good.received[0]?.headers['x-signature']), /^[0-9a-f]{40}$/)
   assert.equal((await rig.ledger(destination)).owed, 0)
   assert.equal(await rig.delivery.test('dst_unknown', {}), undefined)

@@ -18,9 +18,11 @@ import { chargeOf, Memory } from './lanes/memory.ts'
 import { Slots } from './lanes/slots.ts'
 import { type SetTimer, systemTimer } from './lanes/timers.ts'
 import { type LaneState, Peers } from './peers.ts'
+import { previewRuns } from './running/preview-runs.ts'
 import type { Senders } from './senders/senders.ts'
-import { type Outcome, rejectionOutcome } from './sending/outcome.ts'
-import { requestRecord } from './shipments/task.ts'
+import { rejectionOutcome } from './sending/outcome.ts'
+import { type SentOnce, sendOnce } from './sending/send-once.ts'
+import { requestRecord, type UnitOutcome } from './shipments/part-record.ts'
 import { isSendable, type Previewed, ShownRequests, shownHeaders } from './transforming/shown-requests.ts'
 import { ThreadTransformer } from './transforming/thread-transformer.ts'
 
@@ -58,7 +60,7 @@ export interface SentRequest {
 export type { Previewed } from './transforming/shown-requests.ts'
 
 /** A test request. It is like any other, except that its message is not stored. */
-export type TestAttempt = Omit<RequestRecord, 'indexes'>
+export type TestAttempt = Omit<RequestRecord, 'indexes'> & { sent?: { headers: Readonly<Record<string, string>>; body: string } }
 
 /** A recorded attempt whose request is to be reconstructed. */
 export type PastAttempt = Omit<RequestAbout, 'id' | 'trace'> & { deliveryId: string }
@@ -68,8 +70,8 @@ export interface Delivery {
   states(): Iterable<{ destinationId: string; breaker: BreakerState; inFlight: number }>
   /** The health of a destination across all nodes. Success, latency and the requests in flight per URL are of this node only. */
   health(destinationId: string): DestinationHealth | undefined
-  /** Posts a message to each URL once, immediately, bypassing the queue and the breaker. Nothing is stored. */
-  test(destinationId: string, message: JsonObject): Promise<{ request: SentRequest; attempts: TestAttempt[] } | undefined>
+  /** Sends a message to each URL once, immediately, bypassing the queue and the breaker. Nothing is stored. For an integration, each attempt is a request of its own. */
+  test(destinationId: string, message: JsonObject): Promise<{ request: SentRequest | null; attempts: TestAttempt[] } | undefined>
   /**
    * Returns what would be sent for messages, each the only one of its segment and in a request of its own. The destination need not be a stored
    * one. Sends nothing. Rejects with TooManyPreviews.
@@ -198,68 +200,28 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const destination = store.configuration().destinations.get(destinationId)
       if (destination === undefined) return undefined
       const startedAtMs = clock.wallMs()
-      const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
-      const kind = kindOf(destination)
-      const isBatch = destination.batch.size > 1
-      const text = JSON.stringify(message)
-      const testAttempt = (url: string, outcome: Outcome): TestAttempt => {
-        const { indexes: _, ...record } = requestRecord({ url, startedAtMs, outcome, version: destination.version }, [])
-        return record
-      }
-      const attempts = await new Promise<TestAttempt[]>((resolve) => {
-        const urls = kind.targets(destination)
-        const outcomes: Outcome[] = []
-        let left = urls.length
-        const segment = { sourceId: '', receivedAtMs: startedAtMs, ip: null, browser: false, trace: null }
-        senders.start({
-          destination,
-          isBatch,
-          attempt: 1,
-          replay: false,
-          startedAtMs,
-          // The response of the receiver is part of the test result, on success too.
-          keepAnswer: true,
-          limit: Number.POSITIVE_INFINITY,
-          urls: urls.map((_, at) => at),
-          // Its id is test-TIME, as in `about`.
-          messages: [
-            {
-              content: {
-                origin: 'test',
-                body: { about: segment, bytes: Buffer.from(text), absent: [], parsed: null },
-                isText: true,
-                indexes: [startedAtMs],
-                loaded: null,
-              },
-              index: startedAtMs,
-            },
-          ],
-          answered(at, outcome) {
-            outcomes[at] = outcome
-            left--
-            if (left > 0) return
-            resolve(
-              urls.map((url, nth) => {
-                return testAttempt(url, outcomes[nth] as Outcome)
-              }),
-            )
-          },
-          unsent([{ why } = { why: 'deleted' }]) {
-            resolve(typeof why === 'string' ? [] : [testAttempt(urls[0] as string, rejectionOutcome(why))])
-          },
-          bug: (text) => events.trouble(destination, new Error(text)),
-        })
-      })
+      const onBug = (text: string): void => events.trouble(destination, new Error(text))
+      const sent = await sendOnce(senders, destination, message, { startedAtMs, onBug })
+      const attempts = testAttempts(destination, sent, startedAtMs)
+      if (destination.integration !== null) return { request: null, attempts }
       // After the attempts, because the destination may change while this waits, and a sender must not be given old settings again.
       const [item = null] = (await shown.tryToPrepare(destination, [{ message, receivedAtMs: startedAtMs }])) ?? []
       // A message that is not sent is shown as it is.
-      const { headers, body } = kind.request(destination, [isSendable(item) ? item : text], isBatch, about)
+      const prepared = isSendable(item) ? item : JSON.stringify(message)
+      const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
+      const { headers, body } = kindOf(destination).request(destination, [prepared], destination.batch.size > 1, about)
       return { request: { headers: shownHeaders(destination, headers), body }, attempts }
     },
 
-    preview: (destination, messages) => shown.preview(destination, messages, clock.wallMs()),
+    preview: (destination, messages) => {
+      const startedAtMs = clock.wallMs()
+      if (destination.integration === null) return shown.preview(destination, messages, startedAtMs)
+      return previewRuns(senders, destination, messages, { startedAtMs, onBug: (text) => events.trouble(destination, new Error(text)) })
+    },
 
     async describeRequest(destination, parts, { deliveryId, ...about }) {
+      // The requests of an integration are recorded with the attempt.
+      if (destination.integration !== null) return null
       const messages = parts.flatMap(({ content, indexes }) =>
         indexes.map((index) => ({ message: outboundMessage(content, index), receivedAtMs: content.receivedAtMs })),
       )
@@ -284,4 +246,23 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       await withTimeout(RECORD_GRACE_MS, stopped)
     },
   }
+}
+
+function testAttempts(destination: Destination, sent: SentOnce, startedAtMs: number): TestAttempt[] {
+  const { version } = destination
+  const urls = kindOf(destination).targets(destination)
+  const attempt = (result: Omit<UnitOutcome, 'version'>): TestAttempt => {
+    const { indexes: _, ...record } = requestRecord({ ...result, version }, [])
+    return record
+  }
+  if ('rejected' in sent) {
+    return sent.rejected === null ? [] : [attempt({ url: urls[0] as string, startedAtMs, outcome: rejectionOutcome(sent.rejected) })]
+  }
+  const [first] = sent.outcomes
+  if (first?.ran === undefined) return sent.outcomes.map((outcome, at) => attempt({ url: urls[at] as string, startedAtMs, outcome }))
+  return first.ran.requests.map(({ subscription, method, sent: shown, ...result }) => {
+    const made: TestAttempt = Object.assign(attempt(result), { step: { subscription, method } })
+    if (shown !== null) made.sent = shown
+    return made
+  })
 }

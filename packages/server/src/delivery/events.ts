@@ -96,7 +96,10 @@ export function emitAttempts(events: DeliveryEvents, destination: Destination, {
       outcome,
     })
   }
-  if (deliveredAtMs !== null) events.delivered?.({ destination, messages, replay, atMs: deliveredAtMs })
+  if (deliveredAtMs === null) return
+  const ran = results[0]?.outcome.ran
+  const delivered = ran === undefined ? messages : messages.filter((_, position) => ran.messages[position]?.verdict === 'success')
+  if (delivered.length > 0) events.delivered?.({ destination, messages: delivered, replay, atMs: deliveredAtMs })
 }
 
 /** Emits an attempt for each message that failed before it was sent. A message that the transformation dropped did not fail. */

@@ -3,7 +3,7 @@
 
 import { isoTime } from '@switchyard/protocol'
 import { anyObject, array, boolean, integer, nullable, number, object, oneOf, record, string, time, withDefault } from '../../api/schema.ts'
-import type { DestinationHealth } from '../../delivery/delivery.ts'
+import type { DestinationHealth, SentRequest } from '../../delivery/delivery.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
 import {
@@ -66,12 +66,14 @@ const TEST = object({ type: withDefault(oneOf(SAMPLE_TYPES, { description: 'The 
 const TEST_ANSWER = object({
   success: boolean({ description: 'Whether at least one URL answered with a 2xx status.' }),
   message: anyObject({ description: 'The sample message.' }),
-  request: object(
-    { headers: record(string()), body: string() },
-    {
-      description:
-        'The request as sent to each URL, without Host and Content-Length. If no URL answered, signatures are replaced with `(not shown)`, because the request may not have been sent.',
-    },
+  request: nullable(
+    object(
+      { headers: record(string()), body: string() },
+      {
+        description:
+          'The request as sent to each URL, without Host and Content-Length. If no URL answered, signatures are replaced with `(not shown)`, because the request may not have been sent. Null for an integration, whose attempts are its requests.',
+      },
+    ),
   ),
   attempts: array(object(ATTEMPT_FIELDS, { title: 'Attempt' })),
 })
@@ -258,11 +260,10 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
         await recordAction(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
         const sent = await delivery.test(id, message)
         if (sent === undefined) throw new ApiError('destination_not_found')
-        const { headers, body: sentBody } = sent.request
         return {
           success: sent.attempts.some(({ reason }) => reason === null),
           message,
-          request: { headers: sent.attempts.some(wasAnswered) ? headers : replaceSignatures(headers, NOT_AS_SENT), body: sentBody },
+          request: sent.request === null ? null : testRequest(sent.request, sent.attempts.some(wasAnswered)),
           attempts: sent.attempts.map((attempt) => attemptView(attempt, urlFor(role))),
         }
       },
@@ -293,6 +294,10 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
       },
     }),
   ]
+}
+
+function testRequest({ headers, body }: SentRequest, wasSent: boolean): SentRequest {
+  return { headers: wasSent ? headers : replaceSignatures(headers, NOT_AS_SENT), body }
 }
 
 function statusView(clock: Clock, health: DestinationHealth, pending: number, oldestMs: number | null) {

@@ -79,6 +79,21 @@ const ANSWER = object({
       event: nullable(string()),
       receivedAt: string(),
       message: anyObject({ description: 'The message before the transformation.' }),
+      requests: optional(
+        array(
+          object({
+            subscription: string({ description: 'The name of the subscription that would send it.' }),
+            method: string(),
+            url: string(),
+            headers: record(string()),
+            body: string(),
+          }),
+          {
+            description:
+              'Only for an integration: the requests that it would send, each as if the one before was answered with an empty object.',
+          },
+        ),
+      ),
       request: nullable(
         object(
           {
@@ -244,6 +259,11 @@ function entryView({ content, item }: Entry, result: Result, destination: Destin
     const [, line] = /\bline (\d+)/.exec(result.error) ?? []
     return { ...shown, error: { reason: result.reason, sentence: result.error, line: line === undefined ? null : Number(line) } }
   }
+  if (result.kind === 'requests') {
+    const requests = result.requests.map((request) => ({ ...request, url: urlFor(role)(request.url), headers: { ...request.headers } }))
+    const error = result.error === null ? {} : { error: { reason: 'not_run', sentence: result.error, line: null } }
+    return { ...shown, requests, ...error }
+  }
   const { method, url, headers, body } = result.request
   const unsigned = replaceSignatures(headers, HIDDEN)
   const hide = role === 'admin' ? hideConfiguredHeaders : hideOwnHeaders
@@ -255,7 +275,7 @@ function countsOf(results: readonly Result[]) {
   const isNotRun = (result: Result): boolean => !('skip' in result) && result.kind === 'failed' && result.reason === 'not_run'
   return {
     messages: results.length,
-    sent: count((result) => !('skip' in result) && result.kind === 'request'),
+    sent: count((result) => !('skip' in result) && (result.kind === 'request' || result.kind === 'requests')),
     skipped: count((result) => 'skip' in result),
     dropped: count((result) => !('skip' in result) && result.kind === 'dropped'),
     failed: count((result) => !('skip' in result) && result.kind === 'failed' && !isNotRun(result)),

@@ -119,7 +119,11 @@ export class HostedRuns implements IntegrationRuns {
   }
 }
 
-type RunStep = (integration: Integration, messages: JsonObject[], options: { signal: AbortSignal; isPreview: boolean }) => Promise<RunResult>
+type RunStep = (
+  integration: Integration,
+  messages: JsonObject[],
+  options: { signal: AbortSignal; isPreview: boolean },
+) => Promise<RunResult>
 
 interface PlannedStep {
   subscription: Pick<Subscription, 'id' | 'name'>
@@ -157,7 +161,6 @@ function outcomeOf(destination: Destination, { messages, keepsRequests }: RunWor
   const byMessage = messages.map((): Judged[] => [])
   const left = messages.map((): string[] => [])
   const requests: RanRequest[] = []
-  const logs: string[] = []
   for (const step of steps) {
     const { subscription, positions, result } = step
     const judged = positions.map((position, at): Judged => {
@@ -166,7 +169,6 @@ function outcomeOf(destination: Destination, { messages, keepsRequests }: RunWor
       if (one.verdict !== 'success') left[position]?.push(subscription.id)
       return one
     })
-    if (result.logs !== null) logs.push(result.logs)
     requests.push(...requestsOf(destination, step, judged, keepsRequests))
   }
   const results = byMessage.map((judged, position): RanMessage => messageOutcome(judged, left[position] ?? []))
@@ -177,8 +179,7 @@ function outcomeOf(destination: Destination, { messages, keepsRequests }: RunWor
   const worst = all.find(({ verdict }) => verdict === 'temporary') ?? all.find(({ verdict }) => verdict === 'permanent')
   const decisive = all.find(({ verdict }) => verdict === 'success') ?? worst ?? SUCCESS
   const retryAfterMs = worst === undefined ? null : worst.retryAfterMs
-  const outcome = { ...outcomeWith(decisive, totalMs), retryAfterMs, ran: { messages: results, requests } }
-  return logs.length === 0 ? outcome : { ...outcome, logs: logs.join('\n') }
+  return { ...outcomeWith(decisive, totalMs), retryAfterMs, ran: { messages: results, requests } }
 }
 
 /** All subscriptions must succeed. If one failed temporarily, those that did not succeed are run again. */
@@ -230,22 +231,28 @@ function requestsOf(destination: Destination, step: Step, judged: readonly Judge
   const rest = new Map<string, { positions: number[]; one: Judged }>()
   for (const [at, one] of judged.entries()) {
     const position = positions[at] as number
-    const isShown = shown.has(position) && made.some((request) => request.positions.includes(position) && request.outcome.reason === one.reason)
+    const isShown =
+      shown.has(position) && made.some((request) => request.positions.includes(position) && request.outcome.reason === one.reason)
     if (isShown) continue
     const key = `${one.reason ?? ''} ${one.error ?? ''}`
     const same = rest.get(key)
     if (same === undefined) rest.set(key, { positions: [position], one })
     else same.positions.push(position)
   }
-  return [
-    ...made,
-    ...Array.from(rest.values(), ({ positions: about, one }) =>
-      withoutRequest(destination, about, subscription.name, startedAtMs, totalMs, one),
-    ),
-  ]
+  for (const { positions: about, one } of rest.values()) {
+    made.push(withoutRequest(destination, about, subscription.name, startedAtMs, totalMs, one))
+  }
+  if (made[0] !== undefined && result.logs !== null) made[0].outcome.logs = result.logs
+  return made
 }
 
-function ranRequest(request: RecordedRequest, subscription: string, positions: number[], decided: Judged, keepsRequests: boolean): RanRequest {
+function ranRequest(
+  request: RecordedRequest,
+  subscription: string,
+  positions: number[],
+  decided: Judged,
+  keepsRequests: boolean,
+): RanRequest {
   const { method, url, startedAtMs, totalMs, status, error, responseStart, headers, body } = request
   const isOk = status !== null && status < 400
   const judged: Judged =
@@ -284,10 +291,16 @@ function outcomeWith({ verdict, reason, error, status, retryAfterMs }: Judged, t
 }
 
 /** The integration cannot be loaded: perhaps its package is being installed, or it does not have it any more. */
-function failedToOpen(destination: Destination, { messages }: RunWork, error: unknown): Outcome {
-  const judged = judgedOf('integration_retry', `The integration cannot be loaded: ${error instanceof Error ? error.message : String(error)}`)
+function failedToOpen(destination: Destination, { messages, owed }: RunWork, error: unknown): Outcome {
+  const judged = judgedOf(
+    'integration_retry',
+    `The integration cannot be loaded: ${error instanceof Error ? error.message : String(error)}`,
+  )
   const all = messages.map((_, position) => position)
-  const left = messages.map(({ steps }): RanMessage => ({ verdict: 'temporary', reason: judged.reason, retryAfterMs: null, left: steps }))
+  const isOwed = (id: string): boolean => owed === null || owed.includes(id)
+  const left = messages.map(({ steps }): RanMessage => {
+    return { verdict: 'temporary', reason: judged.reason, retryAfterMs: null, left: steps.filter(isOwed) }
+  })
   const ran = { messages: left, requests: [withoutRequest(destination, all, '', Date.now(), 0, judged)] }
   return { ...outcomeWith(judged, 0), ran }
 }

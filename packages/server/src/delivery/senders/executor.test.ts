@@ -70,7 +70,17 @@ function setUp({ holdRequests = false } = {}) {
     })
   }
   const start = (unit: number, messages: number[], given: Partial<Start> = {}): void => {
-    const usual = { isBatch: messages.length > 2, attempt: 1, replay: false, atMs: AT_MS, keepAnswer: false, limit: 10, urls: [0] }
+    const usual = {
+      isBatch: messages.length > 2,
+      attempt: 1,
+      replay: false,
+      atMs: AT_MS,
+      keepAnswer: false,
+      limit: 10,
+      urls: [0],
+      steps: null,
+      isPreview: false,
+    }
     executor.start({ unit, destination: 1, messages, ...usual, ...given })
   }
   return { executor, load, start, calls, bodies, reports, pending }

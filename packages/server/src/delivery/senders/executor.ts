@@ -5,13 +5,15 @@ import type { JsonObject } from '@switchyard/protocol'
 import type { Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
+import { segmentEvent } from '../../outbound/segment-event.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import { readStoredBody } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, SegmentContent, TraceContext } from '../../store/store.ts'
 import { type RequestSender, senderFor } from '../authorizing/authorized-client.ts'
+import type { IntegrationRuns, RunMessage } from '../running/integration-runs.ts'
 import type { HttpClient } from '../sending/attempt.ts'
 import { failure } from '../sending/outcome.ts'
-import { type Item, isRejected, prepareMessage, transformMessages } from '../transforming/prepare-messages.ts'
+import { type Item, isRejected, prepareEvent, prepareMessage, transformMessages } from '../transforming/prepare-messages.ts'
 import { MAX_RESULT_BYTES, type Transformer } from '../transforming/transformer.ts'
 import type { Load, SenderLink, SenderReports, Start, Unsent } from './protocol.ts'
 
@@ -67,13 +69,16 @@ interface Target {
 export class Executor implements SenderLink {
   readonly #http: HttpClient
   readonly #transformer: Transformer
+  readonly #runs: IntegrationRuns | null
   readonly #reports: SenderReports
   readonly #targets = new Map<number, Target>()
   readonly #loads = new Map<number, Loaded>()
 
-  constructor(http: HttpClient, transformer: Transformer, reports: SenderReports) {
+  /** `runs` is null in a sender that gets no integrations. */
+  constructor(http: HttpClient, transformer: Transformer, reports: SenderReports, runs: IntegrationRuns | null = null) {
     this.#http = http
     this.#transformer = transformer
+    this.#runs = runs
     this.#reports = reports
   }
 
@@ -133,10 +138,13 @@ export class Executor implements SenderLink {
     const together = destination.transformation === null ? null : new Map<number, JsonObject>()
     const content = isText ? null : (parsed ?? readStoredBody(body, about, absent))
     loaded.isUnreadable = content?.isUnreadable === true
+    const hasSteps = destination.integration !== null
+    const build = hasSteps ? segmentEvent : outboundMessage
     for (const index of indexes) {
       if (content !== null && content.items[index] == null) continue
-      const message = content === null ? (JSON.parse(textOf(body)) as JsonObject) : outboundOrError(content, index)
+      const message = content === null ? (JSON.parse(textOf(body)) as JsonObject) : messageOrError(build, content, index)
       if (message instanceof Error) items.set(index, message)
+      else if (hasSteps) items.set(index, prepareEvent(destination, message))
       else if (together === null) items.set(index, prepareMessage(destination, message))
       else together.set(index, message)
     }
@@ -222,7 +230,10 @@ export class Executor implements SenderLink {
       if (taken instanceof Error) throw taken
       const { prepared, unsent } = taken
       if (unsent.length > 0) this.#reports.unsent(start.unit, unsent, prepared.length === 0)
-      if (prepared.length > 0) this.#send(target, start, taken, waitedMs)
+      if (prepared.length > 0) {
+        if (target.destination.integration === null) this.#send(target, start, taken, waitedMs)
+        else this.#run(target, start, prepared as Prepared[], waitedMs)
+      }
     } catch (error) {
       this.#fail(start, error as Error)
     }
@@ -272,9 +283,23 @@ export class Executor implements SenderLink {
     }
   }
 
+  #run(target: Target, { unit, urls, steps, keepAnswer, isPreview, limit }: Start, prepared: readonly Prepared[], waitedMs: number): void {
+    if (this.#runs === null) throw new Error('this sender runs no integrations')
+    const messages = prepared.map(({ text, steps: matching = [] }): RunMessage => ({ text, steps: matching }))
+    const isCounted = limit !== Number.POSITIVE_INFINITY
+    if (isCounted) target.inFlight++
+    this.#runs.run(target.destination, { messages, owed: steps, keepsRequests: keepAnswer, isPreview }, (outcome) => {
+      this.#reports.outcome(unit, urls[0] as number, outcome, waitedMs)
+      if (!isCounted) return
+      target.inFlight--
+      if (outcome.verdict === 'temporary') target.isStopped = target.waiting.length > 0
+      this.#startWaiting(target)
+    })
+  }
+
   async drain(): Promise<void> {
     for (const number of this.#targets.keys()) this.recall(number)
-    await Promise.all([this.#http.close(), this.#transformer.close()])
+    await Promise.all([this.#http.close(), this.#transformer.close(), this.#runs?.close()])
   }
 
   #forget(key: number, loaded: Loaded, index: number): void {
@@ -356,9 +381,9 @@ function logsOf(prepared: readonly (string | Prepared)[]): string | null {
   return logs
 }
 
-function outboundOrError(content: SegmentContent, index: number): JsonObject | Error {
+function messageOrError(build: typeof outboundMessage, content: SegmentContent, index: number): JsonObject | Error {
   try {
-    return outboundMessage(content, index)
+    return build(content, index)
   } catch (error) {
     return error as Error
   }

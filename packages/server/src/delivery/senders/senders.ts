@@ -193,7 +193,20 @@ class ReplaceableSender {
       loaded.left--
       messages.push(loaded.key, index)
     }
-    commands.start({ unit, destination: number, isBatch, attempt, replay, atMs: startedAtMs, keepAnswer, limit, urls, steps, isPreview, messages })
+    commands.start({
+      unit,
+      destination: number,
+      isBatch,
+      attempt,
+      replay,
+      atMs: startedAtMs,
+      keepAnswer,
+      limit,
+      urls,
+      steps,
+      isPreview,
+      messages,
+    })
   }
 
   preload(destination: Destination, content: Sendable): void {

@@ -30,6 +30,8 @@ const start: fc.Arbitrary<Start> = fc.record({
   keepAnswer: fc.boolean(),
   limit: fc.oneof(natural, fc.constant(Number.POSITIVE_INFINITY)),
   urls: fc.array(natural),
+  steps: nullable(fc.array(fc.string())),
+  isPreview: fc.boolean(),
   messages: fc.array(natural),
 })
 const outcome: fc.Arbitrary<Outcome> = fc.record({

@@ -9,7 +9,8 @@ import { UNWRITABLE } from '../senders/executor.ts'
 import type { Unsent } from '../senders/protocol.ts'
 import type { Senders, Work } from '../senders/senders.ts'
 import type { Member } from '../shipments/member.ts'
-import { deliveryIdOf, type Task, type Unit, type UnitOutcome } from '../shipments/task.ts'
+import type { UnitOutcome } from '../shipments/part-record.ts'
+import { deliveryIdOf, type Task, type Unit } from '../shipments/task.ts'
 import type { Outcome } from './outcome.ts'
 
 export interface FlightDeps {

@@ -2,9 +2,10 @@
 // their part of the request. Sending and the preview both use this file, so a preview shows what would be sent.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { matchingSubscriptions } from '../../destinations/integration/matching.ts'
 import { MappingFailed, type Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
-import type { Destination } from '../../store/store.ts'
+import type { Destination, SegmentContent } from '../../store/store.ts'
 import type { Transformer, TransformInput, TransformResult } from './transformer.ts'
 
 /** A message that is not sent because of the destination's settings. */
@@ -18,8 +19,26 @@ export interface Rejected {
 /** A JSON text if the message is sent as it is. An error if the service failed: the delivery is retried. */
 export type Item = string | Prepared | Rejected | Error
 
+const NO_BATCH: SegmentContent = {
+  sourceId: '',
+  receivedAtMs: 0,
+  ip: null,
+  browser: false,
+  sentAt: null,
+  context: null,
+  integrations: null,
+  trace: null,
+  items: [],
+}
+
 export function isRejected(item: Exclude<Item, string>): item is Rejected {
   return 'reason' in item
+}
+
+/** Prepares an event for an integration: with the subscriptions that match it. */
+export function prepareEvent({ subscriptions }: Destination, event: JsonObject): Item {
+  // The event contains the context of its batch.
+  return { text: JSON.stringify(event), path: '', headers: [], steps: matchingSubscriptions(subscriptions, event, NO_BATCH) }
 }
 
 /** Prepares a message for a destination without a transformation. */

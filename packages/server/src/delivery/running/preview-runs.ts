@@ -1,0 +1,58 @@
+// What an integration would send for messages. It runs in a host process as for a delivery, except that nothing is dialled.
+
+import { segmentEvent } from '../../outbound/segment-event.ts'
+import type { Destination, SegmentContent } from '../../store/store.ts'
+import type { Senders } from '../senders/senders.ts'
+import { sendOnce } from '../sending/send-once.ts'
+import { type Previewed, type PreviewedRequest, TooManyPreviews } from '../transforming/shown-requests.ts'
+
+const MAX_AT_ONCE = 4
+let users = 0
+let lastNumber = 0
+
+export async function previewRuns(
+  senders: Pick<Senders, 'start' | 'forget'>,
+  destination: Destination,
+  messages: readonly SegmentContent[],
+  options: { startedAtMs: number; onBug: (text: string) => void },
+): Promise<Previewed[]> {
+  if (users >= MAX_AT_ONCE) throw new TooManyPreviews()
+  users++
+  // Its settings may not be the stored ones, so senders know it as another destination.
+  const shown = { ...destination, id: `preview-${++lastNumber}` }
+  try {
+    const previewed: Previewed[] = []
+    for (const content of messages) previewed.push(await previewRun(senders, shown, content, options))
+    return previewed
+  } finally {
+    users--
+    senders.forget(shown.id)
+  }
+}
+
+async function previewRun(
+  senders: Pick<Senders, 'start'>,
+  destination: Destination,
+  content: SegmentContent,
+  options: { startedAtMs: number; onBug: (text: string) => void },
+): Promise<Previewed> {
+  const sent = await sendOnce(senders, destination, segmentEvent(content, 0), { ...options, isPreview: true })
+  const outcome = 'outcomes' in sent ? sent.outcomes[0] : undefined
+  if (outcome?.ran === undefined) {
+    return { kind: 'failed', reason: 'not_run', error: outcome?.error ?? 'The integration could not be run.', logs: null }
+  }
+  const requests: PreviewedRequest[] = []
+  const errors: string[] = []
+  const logs: string[] = []
+  for (const { subscription, method, url, outcome: result, sent: shown } of outcome.ran.requests) {
+    if (method !== null) requests.push({ subscription, method, url, headers: shown?.headers ?? {}, body: shown?.body ?? '' })
+    else if (result.error !== null) errors.push(subscription === '' ? result.error : `${subscription}: ${result.error}`)
+    if (result.logs !== undefined) logs.push(result.logs)
+  }
+  return {
+    kind: 'requests',
+    requests,
+    error: errors.length === 0 ? null : errors.join(' '),
+    logs: logs.length === 0 ? null : logs.join('\n'),
+  }
+}
