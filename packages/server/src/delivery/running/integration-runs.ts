@@ -78,13 +78,13 @@ export class HostedRuns implements IntegrationRuns {
     const abort = new AbortController()
     this.#running.add(abort)
     const deadline = setTimeout(() => abort.abort(), destination.timeoutMs)
-    void this.#runAll(destination, work, abort.signal)
-      .catch((error: unknown) => failedToOpen(destination, work, error))
-      .then((outcome) => {
-        clearTimeout(deadline)
-        this.#running.delete(abort)
-        done(outcome)
-      })
+    const end = async (): Promise<void> => {
+      const outcome = await this.#runAll(destination, work, abort.signal).catch((error: unknown) => failedToOpen(destination, work, error))
+      clearTimeout(deadline)
+      this.#running.delete(abort)
+      done(outcome)
+    }
+    void end()
   }
 
   async close(): Promise<void> {

@@ -5,7 +5,6 @@
 
 import { kindOf } from '../../destinations/kinds.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
-import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import type {
   AttemptRecord,
   BatchSettings,
@@ -24,7 +23,7 @@ import type {
   TraceContext,
 } from '../../store/store.ts'
 import type { Unsent } from '../senders/protocol.ts'
-import { type Outcome, type Ran, rejectionOutcome } from '../sending/outcome.ts'
+import { type Ran, rejectionOutcome } from '../sending/outcome.ts'
 import type { Rejected } from '../transforming/prepare-messages.ts'
 import { DeadLetterBuilder, type DeadLetterSettings } from './dead-letters.ts'
 import { Member, PartContent } from './member.ts'
