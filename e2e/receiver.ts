@@ -11,7 +11,7 @@
 
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import { Signals, type Waiting } from './signals.ts'
 
 export interface ReceivedMessage {
@@ -32,7 +32,7 @@ export interface Arrival {
   path: string
   headers: Record<string, string>
   bytes: Buffer
-  /** Of the body; none where it is not JSON. */
+  /** The objects of the body; none where it is not JSON. */
   messages: ReceivedMessage[]
   isBatch: boolean
   socket: Socket
@@ -62,6 +62,8 @@ export type Behaviour = (arrival: Arrival) => Answer | undefined
 export interface ReceiverOptions {
   /** HTTPS with this certificate. */
   tls?: { key: string; cert: string }
+  /** Another kind of server, which hands requests to the listener. */
+  server?: (listener: RequestListener) => Server
   host?: string
   /** Default: a free one. */
   port?: number
@@ -93,14 +95,14 @@ export interface Receiver extends AsyncDisposable {
 }
 
 export async function startReceiver(answer: Behaviour = () => undefined, options: ReceiverOptions = {}): Promise<Receiver> {
-  const { tls, host = '127.0.0.1', port: wanted = 0 } = options
+  const { tls, server: serverWith = plainOrSecure(tls), host = '127.0.0.1', port: wanted = 0 } = options
   const signals = new Signals()
   const sockets = new Set<Socket>()
   const arrivals: Arrival[] = []
   const byMessageId = new Map<string, Arrival[]>()
 
   const listener: RequestListener = (request, response) => void serve(request, response)
-  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
+  const server = serverWith(listener)
   server.on('connection', (socket: Socket) => {
     receiver.connections++
     sockets.add(socket)
@@ -128,7 +130,7 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
       path: request.url ?? '',
       headers: request.headers as Record<string, string>,
       bytes,
-      messages: (Array.isArray(body) ? body : body === undefined ? [] : [body]) as ReceivedMessage[],
+      messages: [body].flat().filter((value) => typeof value === 'object' && value !== null) as ReceivedMessage[],
       isBatch: Array.isArray(body),
       socket: request.socket,
       answer: 'awaited',
@@ -154,7 +156,11 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
     signals.notify()
     if (how.after) await how.after
     if (how.hang) return
-    if (how.reset) return void request.socket.resetAndDestroy()
+    if (how.reset) {
+      // The TCP connection: a TLS socket has no reset.
+      for (const socket of sockets) if (socket.remotePort === request.socket.remotePort) socket.resetAndDestroy()
+      return
+    }
     if (how.script) return how.script(response, request.socket)
     response.writeHead(how.status ?? 200, how.headers)
     response.end(how.body)
@@ -194,6 +200,10 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
     [Symbol.asyncDispose]: goAway,
   }
   return receiver
+}
+
+function plainOrSecure(tls: ReceiverOptions['tls']): (listener: RequestListener) => Server {
+  return (listener) => (tls === undefined ? createServer(listener) : createTlsServer(tls, listener))
 }
 
 function parsed(bytes: Buffer): unknown {
