@@ -12,8 +12,9 @@ import { API_ERRORS } from '../packages/server/src/errors.ts'
 import { describedApi } from '../scripts/reference/api.ts'
 import { curlOf } from '../scripts/reference/curl.ts'
 import { httpPages, nameOf } from '../scripts/reference/http.ts'
+import { integrationPages } from '../scripts/reference/integrations.ts'
 import { errorsOf, type OpenApi, operationsOf } from '../scripts/reference/openapi.ts'
-import { REFERENCE_PAGES, writtenText } from '../scripts/reference.ts'
+import { REFERENCE_PAGES, writtenIntegrations, writtenText } from '../scripts/reference.ts'
 
 for (const page of REFERENCE_PAGES) {
   test(`${page.path} is up to date`, async () => {
@@ -23,6 +24,14 @@ for (const page of REFERENCE_PAGES) {
     assert.ok(text === writtenText(page), `${page.path} is out of date. Run: node scripts/run.mjs scripts/reference.ts`)
   })
 }
+
+test('the pages of the integrations are up to date, and there is one for each integration of the catalogue', async () => {
+  const pages = await integrationPages()
+  const stale = pages.filter((page) => page.text !== writtenText(page)).map(({ path }) => path)
+  assert.deepEqual(stale, [], 'out of date. Run: node scripts/run.mjs scripts/reference.ts')
+  assert.deepEqual(new Set(writtenIntegrations()), new Set(pages.map(({ path }) => path)))
+  assert.ok(pages.length > 200, `only ${pages.length} pages`)
+})
 
 test('the HTTP API has one page for each tag of its description, in the folder and in the table of contents', () => {
   const pages = httpPages().map(({ path, title }) => [path.replace(/^docs\/reference\/|\.md$/g, ''), title])
@@ -45,7 +54,7 @@ test('every operation is on exactly one page of the HTTP API, with its command; 
         name,
       )
   }
-  const written = (path: string): string => writtenText({ path, render: () => '' }) ?? ''
+  const written = (path: string): string => writtenText({ path }) ?? ''
   for (const code of [...Object.keys(API_ERRORS), ...Object.keys(REFUSALS)])
     assert.equal(written('docs/reference/errors.md').split(`<a id="${code}"></a>`).length, 2, code)
   for (const { variable } of Object.values(SETTINGS))

@@ -1,13 +1,15 @@
-// Generates docs/reference from the tables in the code: `node scripts/run.mjs scripts/reference.ts`. A page is a path and a
-// function that returns its text; e2e/reference.test.ts fails if a file differs from it. This file contains no text of the pages.
+// Generates docs/reference from the tables in the code, and docs/integrations from the catalogue: `node scripts/run.mjs scripts/reference.ts`.
+// A page is a path and a function that returns its text; e2e/reference.test.ts fails if a file differs from it. This file contains no text of
+// the pages.
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { commandLinePage } from './reference/cli.ts'
 import { configPage } from './reference/config.ts'
 import { dashboardTypes } from './reference/dashboard-types.ts'
 import { errorsPage } from './reference/errors.ts'
 import { httpPages } from './reference/http.ts'
+import { INTEGRATIONS_FOLDER, integrationPages } from './reference/integrations.ts'
 import { metricsPage } from './reference/metrics.ts'
 
 export interface ReferencePage {
@@ -28,7 +30,7 @@ export const REFERENCE_PAGES: readonly ReferencePage[] = [
 const root = join(import.meta.dirname, '..')
 
 /** The current text of a page's file; undefined if there is no file. */
-export function writtenText({ path }: ReferencePage): string | undefined {
+export function writtenText({ path }: { path: string }): string | undefined {
   try {
     return readFileSync(join(root, path), 'utf8')
   } catch {
@@ -36,12 +38,21 @@ export function writtenText({ path }: ReferencePage): string | undefined {
   }
 }
 
+/** The files in the folder of the integrations. */
+export function writtenIntegrations(): string[] {
+  return readdirSync(join(root, INTEGRATIONS_FOLDER)).map((name) => `${INTEGRATIONS_FOLDER}/${name}`)
+}
+
 if (import.meta.main) {
-  for (const page of REFERENCE_PAGES) {
-    const text = await page.render()
-    if (text === writtenText(page)) continue
-    mkdirSync(dirname(join(root, page.path)), { recursive: true })
-    writeFileSync(join(root, page.path), text)
-    process.stdout.write(`${page.path} is new\n`)
+  const write = (path: string, text: string): void => {
+    if (text === writtenText({ path })) return
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), text)
+    process.stdout.write(`${path} is new\n`)
   }
+  for (const page of REFERENCE_PAGES) write(page.path, await page.render())
+  const integrations = await integrationPages()
+  for (const { path, text } of integrations) write(path, text)
+  const pages = new Set(integrations.map(({ path }) => path))
+  for (const path of writtenIntegrations()) if (!pages.has(path)) rmSync(join(root, path))
 }

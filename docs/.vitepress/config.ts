@@ -9,9 +9,15 @@ import { coloursByClass, STYLESHEET, stylesheet, THEMES } from './code-colours.t
 import { DOCS, decisions, HTTP_API, itemsOf, OPENAPI, SECTIONS, unwritten } from './contents.ts'
 import { configureMarkdown, githubSlug } from './markdown.ts'
 
+/** The sidebar does not list them: each of the more than 200 pages would contain the whole list. */
+const ALL_INTEGRATIONS = { text: 'All integrations', link: '/integrations/' }
+
 const sidebar = [
   ...SECTIONS.map((section) => ({ text: section.title, items: itemsOf(section) })).filter(({ items }) => items.length > 0),
-  { text: 'More', items: [{ text: 'Decisions', link: '/decisions/' }] },
+  {
+    text: 'More',
+    items: [ALL_INTEGRATIONS, { text: 'Decisions', link: '/decisions/' }],
+  },
 ]
 
 const BACK = { text: 'Back', items: [{ text: 'Documentation', link: '/' }] }
@@ -31,7 +37,7 @@ export default defineConfig({
   cacheDir: join(DOCS, '..', 'node_modules', '.cache', 'vitepress'),
   // A dead link fails the build, except to a listed page that is not written yet. A test fails while there is such a page.
   ignoreDeadLinks: unwritten().map((page) => new RegExp(`(?:^|/)${basename(page)}$`)),
-  rewrites: { 'decisions/README.md': 'decisions/index.md' },
+  rewrites: { 'decisions/README.md': 'decisions/index.md', 'integrations/README.md': 'integrations/index.md' },
   head: [
     ['link', { rel: 'icon', type: 'image/svg+xml', href: '/docs/icon.svg' }],
     ['meta', { name: 'color-scheme', content: 'light dark' }],
@@ -78,10 +84,18 @@ export default defineConfig({
     sidebar: {
       '/': sidebar,
       '/reference/http': [{ text: HTTP_API.title, items: [...itemsOf(HTTP_API), OPENAPI] }, BACK],
+      '/integrations/': [{ text: 'Integrations', items: [ALL_INTEGRATIONS] }, BACK],
       '/decisions/': [{ text: 'Decisions', link: '/decisions/', items: decisions() }, BACK],
     },
     outline: { level: [2, 3], label: 'On this page' },
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        // Pages of integrations are found by their names: all their fields would more than double the size of the index.
+        _render: (source, env, md) =>
+          md.render(env.relativePath.startsWith('integrations/') ? (/^# .*$/m.exec(source)?.[0] ?? '') : source, env),
+      },
+    },
     notFound: {
       title: 'Page not found',
       quote: 'This address is not part of the documentation. Try the search.',

@@ -28,6 +28,7 @@ export const SECTIONS: readonly Section[] = [
     title: 'Guide',
     folder: 'guide',
     pages: [
+      ['integrations', 'Send events to your tools'],
       ['delivery', 'Delivery and retries'],
       ['requests', 'Send to any HTTP API'],
       ['transformations', 'Transformations'],
