@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import { SETTINGS } from '../packages/server/src/config.ts'
-import { NEW_DESTINATION } from '../packages/server/src/control/destinations/destination-settings.ts'
+import { NEW_DESTINATION, NEW_DESTINATION_FIELDS } from '../packages/server/src/control/destinations/destination-settings.ts'
 import { retryOf } from '../packages/server/src/control/destinations/retry-settings.ts'
 import { FAILURES_TO_OPEN, FIRST_PROBE_MS, MAX_PROBE_MS, RAMP_START } from '../packages/server/src/delivery/lanes/breaker.ts'
 import { MAX_RESPONSE_BYTES } from '../packages/server/src/delivery/sending/attempt.ts'
@@ -80,10 +80,11 @@ interface Bounds {
 test('docs/guide/delivery.md has the numbers of the code, and no others', () => {
   const page = textOf('docs/guide/delivery.md')
   const given = NEW_DESTINATION.parse({ name: 'x', urls: ['http://example.com/'] }, '')
-  const bounds = (field: keyof typeof NEW_DESTINATION.fields): Bounds => NEW_DESTINATION.fields[field].toJsonSchema()
-  const { properties } = NEW_DESTINATION.fields.batch.toJsonSchema() as { properties: Record<string, Bounds> }
+  const { webhook } = NEW_DESTINATION_FIELDS
+  const bounds = (field: keyof typeof webhook): Bounds => webhook[field].toJsonSchema()
+  const { properties } = webhook.batch.toJsonSchema() as { properties: Record<string, Bounds> }
   const retry = retryOf(given)
-  const { properties: retryBounds } = NEW_DESTINATION.fields.retry.toJsonSchema() as { properties: Record<string, Required<Bounds>> }
+  const { properties: retryBounds } = webhook.retry.toJsonSchema() as { properties: Record<string, Required<Bounds>> }
   const bound = (field: string): Required<Bounds> => retryBounds[field] as Required<Bounds>
   const seconds = (ms: number): string => `${ms / 1_000} s`
   const hours = (ms: number): string => `${ms / 3_600_000} hours`

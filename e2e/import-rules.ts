@@ -38,6 +38,8 @@ const ADAPTERS = ['sqlite', 'postgres']
 const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'replays']
 
 const builtin = /^node:/
+/** What the server knows of the package of the integrations, which may not be installed. */
+const catalog = /^@switchyard\/integrations\/catalog$/
 const protocol = /^@switchyard\/protocol$/
 const webhook = /^@switchyard\/webhook$/
 /** Files that every stage may import: those in the root of the server (config, errors, …) and in SHARED_FOLDERS. Not app.ts and cli.ts, which import the stages. */
@@ -64,7 +66,7 @@ const STAGE_PACKAGES: Record<string, RegExp[]> = {
 const STAGE_TYPES: Record<string, RegExp[]> = {
   // The code is loaded by a host process, from where the package is installed.
   delivery: [/^@switchyard\/integrations\/runner$/],
-  control: [/^server\/delivery\/(delivery|sending\/dial-check|transforming\/transformer)\.ts$/, /^server\/observe\/live\.ts$/],
+  control: [catalog, /^server\/delivery\/(delivery|sending\/dial-check|transforming\/transformer)\.ts$/, /^server\/observe\/live\.ts$/],
   observe: [/^server\/(delivery|ingest)\/events\.ts$/],
 }
 
@@ -113,7 +115,7 @@ const RULES: Rule[] = [
   // What concerns every request, whatever stage it is for.
   { files: /^server\/http\/(connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
   { files: /^server\/destinations\/subscribe\//, may: [...server, storePort, /^@segment\/destination-subscriptions$/] },
-  { files: serverRoot, may: [...server, storePort] },
+  { files: serverRoot, may: [...server, storePort], mayTypes: [catalog] },
   // The editor is large: everything else loads it lazily, through code-editor.tsx.
   {
     files: /^dashboard\/components\/code-mirror\.tsx$/,

@@ -26,6 +26,8 @@ import { registerReadiness } from './http/readiness.ts'
 import { BacklogLimit } from './ingest/backlog-limit.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
 import { createPrivacy } from './ingest/privacy/privacy.ts'
+import { openCatalog } from './installation/integrations-catalog.ts'
+import { integrationsFolder } from './installation/integrations-package.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './installation/open-store.ts'
 import { coresForThisProcess } from './installation/processes/process-count.ts'
 import type { Supervised } from './installation/processes/supervised.ts'
@@ -234,6 +236,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     clock,
     delivery,
     checkCode,
+    catalog: () => openCatalog(integrationsFolder(config)),
     plan: planRoutes,
     operatorTools,
     live,

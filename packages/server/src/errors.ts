@@ -67,6 +67,7 @@ export const API_ERRORS = {
   ],
   source_not_found: [404, 'There is no source with this id. GET /api/sources lists all sources.'],
   destination_not_found: [404, 'There is no destination with this id. GET /api/destinations lists all destinations.'],
+  integration_not_found: [404, 'The catalogue has no integration with this slug. GET /api/catalog lists all integrations.'],
   message_not_found: [404, 'No message with this id or messageId is stored. It may be older than the retention period.'],
   delivery_not_found: [404, 'No delivery with this id is stored. It may be older than the retention period.'],
   replay_not_found: [404, 'There is no replay job with this id. GET /api/replays lists all jobs.'],

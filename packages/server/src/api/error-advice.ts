@@ -46,6 +46,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   invalid_cursor: 'A cursor is valid only for the list that returned it, with the same filters.',
   source_not_found: WRONG_ID,
   destination_not_found: WRONG_ID,
+  integration_not_found:
+    'Check the spelling of the slug. If the list is empty, the package of the integrations is not installed: run `switchyard catalog install`.',
   message_not_found:
     'Messages are kept for the number of days in SWITCHYARD_RETENTION_DAYS. GET /api/rejections shows messages that were rejected.',
   delivery_not_found:

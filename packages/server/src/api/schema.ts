@@ -256,7 +256,7 @@ type Variant<By extends string, V extends Readonly<Record<string, Fields>>> = {
 export function variants<const By extends string, V extends Readonly<Record<string, Fields>>>(
   by: By,
   fieldsOf: V,
-  options: Described = {},
+  options: Described & { title?: string } = {},
 ): Schema<Variant<By, V>> {
   const schemas = Object.entries(fieldsOf).map(([name, fields]) => [name, object({ [by]: oneOf([name]), ...fields })] as const)
   return {

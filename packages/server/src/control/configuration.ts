@@ -12,25 +12,16 @@ import {
   same,
   sameNames,
 } from '../api/configuration-export.ts'
-import {
-  anyObject,
-  array,
-  integer,
-  invalidField,
-  type JsonSchema,
-  nullable,
-  object,
-  oneOf,
-  type Schema,
-  string,
-  withDefault,
-} from '../api/schema.ts'
+import { anyObject, array, integer, type JsonSchema, nullable, object, oneOf, type Schema, string, withDefault } from '../api/schema.ts'
 import { KINDS as DESTINATION_KINDS } from '../destinations/kinds.ts'
 import { ApiError } from '../errors.ts'
 import type { Destination } from '../store/store.ts'
 import { oauthAppView } from './access/oauth-apps.ts'
 import { codeProblem } from './destinations/code-check.ts'
+import { assertFits, type NewDestinationInput } from './destinations/destination-settings.ts'
 import { destinationView } from './destinations/destinations.ts'
+import { definitionToUse } from './destinations/integration-definition.ts'
+import { checkedSettings } from './destinations/patched-settings.ts'
 import { retryOf } from './destinations/retry-settings.ts'
 import { queryBoolean } from './query.ts'
 import { type ControlParts, type Route, route } from './route.ts'
@@ -66,11 +57,8 @@ const FILE_ANSWER = object({
   variables: array(string(), { description: 'The environment variables that must be set when the file is applied elsewhere.' }),
 })
 
-/** The only kind of destination. */
-const KIND = DESTINATION_KINDS.webhook
-
 /** Returns the routes, plus the routes for the configuration as a whole. */
-export function withConfiguration(routes: readonly Route[], { store, checkUrl, checkCode }: ControlParts): Route[] {
+export function withConfiguration(routes: readonly Route[], { store, checkUrl = () => null, checkCode, catalog }: ControlParts): Route[] {
   const schemaOf = (kind: Kind): Schema<unknown> | undefined =>
     routes.find(({ method, path }) => method === 'POST' && path === PATHS[kind])?.body
 
@@ -79,11 +67,14 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl, c
     if (schema === undefined)
       return new ApiError('unknown_field', { field: kind, message: `This version does not support ${kind}. Remove them from the request.` })
     try {
-      const parsed = schema.parse(settings, '') as Partial<Destination>
+      const parsed = schema.parse(settings, '')
       if (kind !== 'destinations') return null
-      retryOf(settings)
-      const found = KIND.problem(KIND.withKeptSecrets(parsed, before), (url) => checkUrl?.(url) ?? null, before)
-      return found === null ? await codeProblem(checkCode, parsed, before) : invalidField(found.field, found.problem)
+      const given = parsed as NewDestinationInput
+      if (before !== undefined) assertFits(before.type, given)
+      retryOf(given)
+      const definition = given.type === 'integration' ? await definitionToUse(catalog, given.integration) : null
+      const checked = checkedSettings(given.type, given, before, { checkUrl, definition })
+      return await codeProblem(checkCode, checked, before)
     } catch (error) {
       if (error instanceof ApiError) return error
       throw error
@@ -92,8 +83,10 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl, c
 
   /** The settings must be valid. */
   function changedSecrets(destination: Destination | undefined, settings: Record<string, unknown>): string[] {
-    const given = KIND.withKeptSecrets(schemaOf('destinations')?.parse(settings, '') as Partial<Destination>, destination)
-    return KIND.secretSettings.filter(
+    const parsed = schemaOf('destinations')?.parse(settings, '') as NewDestinationInput
+    const kind = DESTINATION_KINDS[parsed.type]
+    const given = kind.completed(parsed, destination, null)
+    return kind.secretSettings.filter(
       (field) => Object.hasOwn(settings, field) && !same(given[field], destination?.[field] ?? (field === 'signingSecrets' ? [] : null)),
     )
   }

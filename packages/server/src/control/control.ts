@@ -14,6 +14,7 @@ import { oauthAppRoutes } from './access/oauth-apps.ts'
 import { tokenRoutes } from './access/tokens.ts'
 import { withConfiguration } from './configuration.ts'
 import { deletionRoutes } from './deletions/deletions.ts'
+import { catalogRoutes } from './destinations/catalog.ts'
 import { destinationRoutes } from './destinations/destinations.ts'
 import { previewRoutes } from './destinations/preview.ts'
 import { versionRoutes } from './destinations/versions.ts'
@@ -61,6 +62,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         sourceRoutes,
         privacyRoutes,
         destinationRoutes,
+        catalogRoutes,
         versionRoutes,
         previewRoutes,
         ledgerRoutes,

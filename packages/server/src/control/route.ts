@@ -12,6 +12,7 @@ import type { Actor, Configuration, Plan, Role, SegmentContent, Store } from '..
 import type { Clock } from '../timing/clock.ts'
 import type { Access, Caller } from './access/authorize.ts'
 import type { CheckCode } from './destinations/code-check.ts'
+import type { OpenCatalog } from './destinations/integration-definition.ts'
 import type { OperatorTools } from './diagnostics/operator-tools.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -93,6 +94,8 @@ export interface ControlParts {
   checkCode?: CheckCode | undefined
   /** Routing: to which destinations the messages of a batch are sent, and why not to the others. */
   plan?: ((configuration: Configuration, sourceId: string, content: SegmentContent) => Plan) | undefined
+  /** Returns the catalogue of integrations; null if the package is not installed. */
+  catalog?: OpenCatalog | undefined
   operatorTools?: OperatorTools | undefined
   live?: Pick<LiveFeed, 'listen'> | undefined
   /** Writes counts that are still in memory to the store, so that statistics include the last seconds. */

@@ -2,9 +2,11 @@
 // the store encrypts secrets with it, and delivery builds requests and classifies responses with it. Routing, lanes, circuit breakers, retries, the
 // ledger, replays and the history do not depend on the kind. A new kind is a folder beside webhook/ and an entry in kinds.ts.
 
+import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
 import type { Fields } from '../api/schema.ts'
 import type { Destination, Subscription, TraceContext } from '../store/port/model.ts'
+import type { GivenSubscription } from './integration/subscriptions.ts'
 
 /** Whether the attempt succeeded, failed and is to be retried, or failed permanently. */
 export type Verdict = 'success' | 'temporary' | 'permanent'
@@ -55,11 +57,33 @@ export class MappingFailed extends Error {
 export type Sealing = (text: string, context: string) => string
 
 /** A destination as it is stored. Everything that may be a credential is encrypted. */
-export type StoredDestination = Omit<Destination, 'urls' | 'headers' | 'settings'> & {
+export type StoredDestination = Omit<Destination, 'urls' | 'headers' | 'settings' | 'subscriptions'> & {
   sealedUrls: readonly string[]
   sealedHeaders: Readonly<Record<string, string>>
   /** The settings of an integration as JSON. */
   sealedSettings?: string
+  /** Its subscriptions as JSON. */
+  sealedSubscriptions?: string
+}
+
+/** The settings of a request, after the schema has accepted them. */
+export type GivenSettings = Omit<Partial<Destination>, 'integration' | 'subscriptions' | 'retry'> & {
+  /** The slug. */
+  integration?: string | undefined
+  subscriptions?: readonly GivenSubscription[] | undefined
+}
+
+/** What checks of settings need to know of the rest of the service. */
+export interface SettingsContext {
+  /** Returns why connecting to a URL is not allowed, or null. */
+  checkUrl: (url: string) => string | null
+  /** The integration that the settings are for. Null for a webhook, and if the package of the integrations is not installed. */
+  definition: CatalogIntegration | null
+}
+
+export interface SettingsProblem {
+  field: string
+  problem: string
 }
 
 export interface DestinationKind {
@@ -70,17 +94,15 @@ export interface DestinationKind {
   /** The settings of this kind, in addition to those that every destination has: `settings` in requests, `shownSettings` in responses. */
   readonly settings: Fields
   readonly shownSettings: Fields
-  /** Fills in the secrets that an update may leave out. */
-  withKeptSecrets<T extends Partial<Pick<Destination, 'auth' | 'tls'>>>(settings: T, before: Destination | undefined): T
+  /** Returns what is wrong with settings before they are completed, or null. */
+  givenProblem(given: GivenSettings, before: Destination | undefined): SettingsProblem | null
+  /** Fills in what a request may leave out: secrets in an update, presets and ids of subscriptions. */
+  completed(given: GivenSettings, before: Destination | undefined, definition: CatalogIntegration | null): Partial<Destination>
   /**
-   * Returns the first problem that the schema cannot detect, or null. `checkUrl` returns why connecting to a URL is not allowed, or null.
-   * An update gives the destination as it was, because new settings must fit the ones that stay.
+   * Returns the first problem that the schema cannot detect, or null. An update gives the destination as it was, because new settings must fit
+   * the ones that stay.
    */
-  problem(
-    settings: Partial<Destination>,
-    checkUrl: (url: string) => string | null,
-    before: Destination | undefined,
-  ): { field: string; problem: string } | null
+  problem(settings: Partial<Destination>, context: SettingsContext, before: Destination | undefined): SettingsProblem | null
   /** Returns the settings as an admin sees them. Secrets are never shown. */
   show(destination: Destination): JsonObject
   /** Returns the settings for viewers and the audit log. Values that may be credentials are hidden. */

@@ -7,6 +7,7 @@ import {
   boolean,
   type Infer,
   integer,
+  invalidField,
   nullable,
   object,
   oneOf,
@@ -18,7 +19,7 @@ import {
 } from '../../api/schema.ts'
 import { KINDS } from '../../destinations/kinds.ts'
 import { MAX_EXPRESSION, subscribeProblem } from '../../destinations/subscribe/parse-subscribe.ts'
-import { NO_FILTER } from '../../store/store.ts'
+import { type Destination, NO_FILTER } from '../../store/store.ts'
 import { nameProblem } from '../name.ts'
 import { DEAD_LETTER } from './dead-letter-setting.ts'
 import { RETRY_PATCH, RETRY_SETTINGS } from './retry-settings.ts'
@@ -79,8 +80,18 @@ export const SUBSCRIBE = nullable(
   }),
 )
 
-const FIELDS = {
-  type: withDefault(oneOf(['webhook']), 'webhook'),
+/** The longest timeout of an attempt, which is also the default. An integration may make several requests in one attempt. */
+const MAX_TIMEOUT_MS = { webhook: 5_000, integration: 30_000 }
+
+function timeoutOf(type: Destination['type']) {
+  const max = MAX_TIMEOUT_MS[type]
+  return withDefault(
+    integer({ min: 100, max, description: 'The timeout of one attempt, from connecting to the end of the response.' }),
+    max,
+  )
+}
+
+const COMMON = {
   name: string({
     min: 1,
     max: 100,
@@ -109,12 +120,7 @@ const FIELDS = {
     }),
     [],
   ),
-  ...KINDS.webhook.settings,
   batch: BATCH,
-  timeoutMs: withDefault(
-    integer({ min: 100, max: 5_000, description: 'The timeout of one attempt, from connecting to the end of the response.' }),
-    5_000,
-  ),
   ...RETRY_SETTINGS,
   deadLetter: withDefault(DEAD_LETTER, null),
   maxInFlight: withDefault(integer({ min: 1, max: 1_000, description: 'The maximum number of requests in flight.' }), 50),
@@ -126,13 +132,74 @@ const FIELDS = {
   subscribe: withDefault(SUBSCRIBE, null),
 }
 
-export const NEW_DESTINATION = object(FIELDS)
+export const NEW_DESTINATION_FIELDS = {
+  webhook: { type: withDefault(oneOf(['webhook']), 'webhook'), ...COMMON, ...KINDS.webhook.settings, timeoutMs: timeoutOf('webhook') },
+  integration: { type: oneOf(['integration']), ...COMMON, ...KINDS.integration.settings, timeoutMs: timeoutOf('integration') },
+}
+const SCHEMAS = { webhook: object(NEW_DESTINATION_FIELDS.webhook), integration: object(NEW_DESTINATION_FIELDS.integration) }
+
+/** All settings of both kinds. In the JSON Schema, the descriptions say which kind needs a setting: a choice of two schemas is harder to read. */
+const ALL_FIELDS = {
+  ...NEW_DESTINATION_FIELDS.integration,
+  ...NEW_DESTINATION_FIELDS.webhook,
+  type: withDefault(
+    oneOf(['webhook', 'integration'], {
+      description:
+        'A webhook needs `urls`, and an integration needs `integration`. Each refuses the settings of the other kind: `urls`, `headers`, `sharedSecret`, `signingSecrets`, `request`, `transformation`, `auth` and `tls` are for webhooks; `integration`, `settings` and `subscriptions` are for integrations.',
+    }),
+    'webhook',
+  ),
+  timeoutMs: withDefault(
+    integer({
+      min: 100,
+      max: MAX_TIMEOUT_MS.integration,
+      description:
+        'The timeout of one attempt, from connecting to the end of the response. The maximum for a webhook is 5000. The default and maximum for an integration is 30000.',
+    }),
+    MAX_TIMEOUT_MS.webhook,
+  ),
+  urls: optional(NEW_DESTINATION_FIELDS.webhook.urls),
+  integration: optional(NEW_DESTINATION_FIELDS.integration.integration),
+}
+
+export const NEW_DESTINATION: Schema<NewDestinationInput> = {
+  parse(value, path) {
+    const type = typeof value === 'object' && value !== null && 'type' in value && value.type === 'integration' ? 'integration' : 'webhook'
+    if (typeof value === 'object' && value !== null) {
+      if ('type' in value && value.type !== undefined) ALL_FIELDS.type.parse(value.type, 'type')
+      refuseOtherKind(type, value)
+    }
+    return SCHEMAS[type].parse(value, path)
+  },
+  toJsonSchema: () => object(ALL_FIELDS).toJsonSchema(),
+}
+
 export const DESTINATION_PATCH = object({
-  ...patchOf(FIELDS),
+  ...patchOf(ALL_FIELDS),
   batch: optional(object(patchOf(BATCH_FIELDS))),
   retry: RETRY_PATCH,
   version: optional(VERSION_FIELD),
 })
+
+/** Throws if an update has a setting that this kind of destination does not have, or would make it another kind. */
+export function assertFits(type: Destination['type'], patch: DestinationPatch): void {
+  if (patch.type !== undefined && patch.type !== type) throw invalidField('type', 'cannot be changed; create another destination')
+  refuseOtherKind(type, patch)
+  if (patch.timeoutMs !== undefined) NEW_DESTINATION_FIELDS[type].timeoutMs.parse(patch.timeoutMs, 'timeoutMs')
+}
+
+function refuseOtherKind(type: Destination['type'], given: object): void {
+  const other = type === 'webhook' ? 'integration' : 'webhook'
+  const field = Object.keys(given).find((name) => Object.hasOwn(KINDS[other].settings, name))
+  if (field === undefined) return
+  throw invalidField(
+    field,
+    type === 'webhook'
+      ? 'is a setting of integrations, and this destination is a webhook'
+      : 'is a setting of webhooks, and this destination is an integration',
+  )
+}
+
 export const FILTER_VIEW = object(FILTER_FIELDS)
 export const BATCH_VIEW = object(BATCH_FIELDS)
 
@@ -140,5 +207,5 @@ function namesOf<T extends string>(name: Schema<T>) {
   return withDefault(array(name, { max: MAX_FILTER_NAMES, identity: (text) => text }), [])
 }
 
-export type NewDestinationInput = Infer<typeof NEW_DESTINATION>
+export type NewDestinationInput = Infer<typeof SCHEMAS.webhook> | Infer<typeof SCHEMAS.integration>
 export type DestinationPatch = Infer<typeof DESTINATION_PATCH>

@@ -2,7 +2,21 @@
 // destinationView is the only place that builds a destination for a response, field by field.
 
 import { isoTime } from '@switchyard/protocol'
-import { anyObject, array, boolean, integer, nullable, number, object, oneOf, record, string, time, withDefault } from '../../api/schema.ts'
+import {
+  anyObject,
+  array,
+  boolean,
+  integer,
+  nullable,
+  number,
+  object,
+  oneOf,
+  record,
+  string,
+  time,
+  variants,
+  withDefault,
+} from '../../api/schema.ts'
 import type { DestinationHealth, SentRequest } from '../../delivery/delivery.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
@@ -29,37 +43,39 @@ import { assertLoadable } from './code-check.ts'
 import { CONTENT_HEALTH, contentHealth } from './content-health.ts'
 import { checkDeadLetter, DEAD_LETTER } from './dead-letter-setting.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION, SUBSCRIBE } from './destination-settings.ts'
+import { definitionToUse, installedDefinition } from './integration-definition.ts'
 import { checkedSettings, patchedSettings } from './patched-settings.ts'
 import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './redaction.ts'
 import { retryOf, retryView, SHOWN_RETRY_SETTINGS } from './retry-settings.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 import { contentToRestore, SHOWN_VERSION } from './versions.ts'
 
-export const DESTINATION = object(
-  {
-    id: string(),
-    type: oneOf(['webhook']),
-    name: string(),
-    enabled: boolean({
-      description: 'If false, new messages are not sent to the destination, and its pending deliveries wait until it is enabled again.',
-    }),
-    paused: boolean({ description: 'If true, nothing is sent to the destination. New messages stay pending until it is resumed.' }),
-    sourceIds: array(string(), { description: 'The sources whose messages are sent to the destination.' }),
-    ...KINDS.webhook.shownSettings,
-    batch: BATCH_VIEW,
-    timeoutMs: integer({ description: 'The timeout of one attempt, from connecting to the end of the response.' }),
-    ...SHOWN_RETRY_SETTINGS,
-    deadLetter: DEAD_LETTER,
-    maxInFlight: integer({ description: 'The maximum number of requests in flight.' }),
-    historical: boolean({
-      description: 'Whether historical messages are sent, whose timestamp is more than 24 hours before they were received.',
-    }),
-    filter: FILTER_VIEW,
-    subscribe: SUBSCRIBE,
-    version: SHOWN_VERSION,
-    createdAt: time(),
-  },
-  { title: 'Destination', description: 'A webhook that messages are sent to.' },
+const SHOWN = {
+  id: string(),
+  name: string(),
+  enabled: boolean({
+    description: 'If false, new messages are not sent to the destination, and its pending deliveries wait until it is enabled again.',
+  }),
+  paused: boolean({ description: 'If true, nothing is sent to the destination. New messages stay pending until it is resumed.' }),
+  sourceIds: array(string(), { description: 'The sources whose messages are sent to the destination.' }),
+  batch: BATCH_VIEW,
+  timeoutMs: integer({ description: 'The timeout of one attempt, from connecting to the end of the response.' }),
+  ...SHOWN_RETRY_SETTINGS,
+  deadLetter: DEAD_LETTER,
+  maxInFlight: integer({ description: 'The maximum number of requests in flight.' }),
+  historical: boolean({
+    description: 'Whether historical messages are sent, whose timestamp is more than 24 hours before they were received.',
+  }),
+  filter: FILTER_VIEW,
+  subscribe: SUBSCRIBE,
+  version: SHOWN_VERSION,
+  createdAt: time(),
+}
+
+export const DESTINATION = variants(
+  'type',
+  { webhook: { ...SHOWN, ...KINDS.webhook.shownSettings }, integration: { ...SHOWN, ...KINDS.integration.shownSettings } },
+  { title: 'Destination', description: 'A webhook or an integration that messages are sent to.' },
 )
 
 const TEST = object({ type: withDefault(oneOf(SAMPLE_TYPES, { description: 'The type of the sample message.' }), 'track') })
@@ -135,7 +151,7 @@ const NO_HEALTH: DestinationHealth = {
   urls: [],
 }
 
-export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode }: ControlParts): Route[] {
+export function destinationRoutes({ store, clock, delivery, checkUrl = () => null, checkCode, catalog }: ControlParts): Route[] {
   function existing(destination: Destination | undefined): Destination {
     if (destination === undefined) throw new ApiError('destination_not_found')
     return destination
@@ -165,13 +181,14 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
       tagged: true,
       errors: ['name_taken'],
       async handle({ body, query, actor }) {
-        const settings = checkedSettings(body.type, body, undefined, checkUrl)
-        await assertLoadable(checkCode, body, undefined)
+        const definition = body.type === 'integration' ? await definitionToUse(catalog, body.integration) : null
+        const settings = checkedSettings(body.type, body, undefined, { checkUrl, definition })
+        await assertLoadable(checkCode, settings, undefined)
         const checked = (configuration: Configuration): NewDestination => {
           checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
           checkDeadLetter(configuration, body.deadLetter, null)
-          return { ...CLASSIC, ...settings, ...retryOf(body) }
+          return { ...CLASSIC, ...settings, ...retryOf(body) } as NewDestination
         }
         return destinationView(await store.settings.createDestination(checked, destinationAudit(actor, 'destination.create')))
       },
@@ -209,7 +226,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
       path: '/destinations/:id',
       summary: 'Update a destination',
       description:
-        'Changes only the fields that you send, including those inside `batch` and `retry`. `filter`, `request` and `transformation` are replaced as a whole. `version` restores a version.',
+        'Changes only the fields that you send, including those inside `batch` and `retry`. `settings` of an integration are merged by key, and null removes one. `filter`, `request`, `transformation` and `subscriptions` are replaced as a whole. `version` restores a version.',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
@@ -220,9 +237,10 @@ export function destinationRoutes({ store, clock, delivery, checkUrl, checkCode 
         const { id } = found
         await assertLoadable(checkCode, body, found)
         const restored = await contentToRestore(store.settings, id, body)
+        const definition = await installedDefinition(catalog, found)
         const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
           checkIfMatch(exchange, viewFor(role)(before))
-          return patchedSettings(body, before, { configuration, restored, checkUrl })
+          return patchedSettings(body, before, { configuration, restored, checkUrl, definition })
         }
         const audit = destinationAudit(actor, 'destination.update')
         return destinationView(existing(await store.settings.updateDestination(id, changed, audit)))

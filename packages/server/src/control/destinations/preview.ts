@@ -26,6 +26,7 @@ import { skipSentence } from '../history/timeline.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { assertLoadable } from './code-check.ts'
 import { DESTINATION_PATCH, type DestinationPatch } from './destination-settings.ts'
+import { installedDefinition } from './integration-definition.ts'
 import { patchedSettings } from './patched-settings.ts'
 import { hideConfiguredHeaders, hideOwnHeaders, replaceSignatures, urlFor } from './redaction.ts'
 import { contentToRestore } from './versions.ts'
@@ -141,12 +142,13 @@ interface Entry {
 }
 type Result = { skip: Skip } | Previewed
 
-export function previewRoutes({ store, clock, delivery, plan, checkUrl, checkCode }: ControlParts): Route[] {
+export function previewRoutes({ store, clock, delivery, plan, checkUrl = () => null, checkCode, catalog }: ControlParts): Route[] {
   /** The destination with the changes applied. Throws as an update would. */
   async function changed(before: Destination, changes: DestinationPatch): Promise<Destination> {
     await assertLoadable(checkCode, changes, before)
     const restored = await contentToRestore(store.settings, before.id, changes)
-    const fields = patchedSettings(changes, before, { configuration: store.configuration(), restored, checkUrl })
+    const definition = await installedDefinition(catalog, before)
+    const fields = patchedSettings(changes, before, { configuration: store.configuration(), restored, checkUrl, definition })
     return { ...before, ...fields, version: before.version }
   }
 

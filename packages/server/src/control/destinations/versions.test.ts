@@ -17,7 +17,15 @@ test('versions are listed newest first, in pages, and one is restored by an upda
   const { body: second } = await call('GET', `${path}/versions?limit=3&cursor=${first.next}`)
   assert.deepEqual([numbersOf(second), second.next], [[1], null])
   const { createdAt, actor, ...oldest } = second.data[0]
-  assert.deepEqual(oldest, { version: 1, current: false, changed: [], restoredFrom: null, request: null, transformation: null })
+  assert.deepEqual(oldest, {
+    version: 1,
+    current: false,
+    changed: [],
+    restoredFrom: null,
+    request: null,
+    transformation: null,
+    subscriptions: null,
+  })
   assert.equal(typeof actor.name, 'string')
   assert.ok(Date.parse(createdAt) > 0)
 

@@ -22,10 +22,11 @@ export const VERSION_FIELD = integer({
   min: 1,
   max: MAX_VERSION,
   description:
-    'The number of a version to restore. The destination gets the `request` and `transformation` of that version, as a new version. Cannot be combined with `request` or `transformation`.',
+    'The number of a version to restore. The destination gets the `request` and `transformation`, or the `subscriptions`, of that version, as a new version. Cannot be combined with any of them.',
 })
 export const SHOWN_VERSION = integer({
-  description: 'The number of the current version of `request` and `transformation`. Each change of one of them creates a new version.',
+  description:
+    'The number of the current version of `request` and `transformation`, or of `subscriptions`. Each change of one of them creates a new version.',
 })
 
 const VERSION = object(
@@ -37,13 +38,15 @@ const VERSION = object(
       object({ id: string(), name: string() }, { description: 'The token that saved the version; null if that is not known.' }),
     ),
     changed: array(string(), {
-      description: 'The settings that differ from the previous version, such as `transformation.code`. Empty for the first version.',
+      description:
+        'The settings that differ from the previous version, such as `transformation.code` or `subscriptions[0].mapping`. Empty for the first version.',
     }),
     restoredFrom: nullable(
       integer({ description: 'If the version was saved by restoring an older one: the number of that version; otherwise null.' }),
     ),
     request: KINDS.webhook.shownSettings.request,
     transformation: KINDS.webhook.shownSettings.transformation,
+    subscriptions: nullable(KINDS.integration.shownSettings.subscriptions),
   },
   { title: 'DestinationVersion', description: 'A version of what a destination sends.' },
 )
@@ -55,7 +58,7 @@ export function versionRoutes({ store }: ControlParts): Route[] {
       path: '/destinations/:id/versions',
       summary: 'List the versions of a destination, newest first',
       description:
-        'Every change of `request` or `transformation` creates a version. The newest 100 are kept. To restore one, send its number as `version` in an update of the destination.',
+        'Every change of `request`, `transformation` or `subscriptions` creates a version. The newest 100 are kept. To restore one, send its number as `version` in an update of the destination.',
       query: listQuery({}),
       status: 200,
       answer: listAnswer(VERSION),

@@ -16,7 +16,12 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
   },
   destinations: {
     name: 'Destinations',
-    description: 'A destination is a webhook that receives messages. These operations manage its settings, test it and show its health.',
+    description:
+      'A destination is a webhook or an integration that receives messages. These operations manage its settings, test it and show its health.',
+  },
+  catalog: {
+    name: 'Catalogue',
+    description: 'The integrations that a destination can run: what they need, what they can do, and what they do by default.',
   },
   messages: {
     name: 'Messages',

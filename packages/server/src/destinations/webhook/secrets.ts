@@ -10,14 +10,14 @@ import type { Sealing, StoredDestination } from '../kind.ts'
 const AUTH_SECRETS = { basic: ['username', 'password'], bearer: ['token'], oauth2: ['tokenUrl', 'clientSecret'] } as const
 
 export function toStored(destination: Destination): StoredDestination {
-  const { urls, headers, settings: _, ...rest } = destination
+  const { urls, headers, settings: _, subscriptions: __, ...rest } = destination
   return { ...rest, sealedUrls: urls, sealedHeaders: headers }
 }
 
 export function fromStored({ sealedUrls: urls, sealedHeaders: headers, ...rest }: StoredDestination): Destination {
   // Destinations that an earlier version stored lack newer settings.
   const newer: Partial<Destination> = { ...CLASSIC, filter: NO_FILTER, paused: false }
-  return { ...newer, ...rest, urls, headers, settings: {} }
+  return { ...newer, ...rest, urls, headers, settings: {}, subscriptions: [] }
 }
 
 export function withSecrets(stored: StoredDestination, change: Sealing): StoredDestination {

@@ -15,8 +15,12 @@ export const WEBHOOK = {
 
   settings: WEBHOOK_SETTINGS,
   shownSettings: SHOWN_WEBHOOK_SETTINGS,
-  withKeptSecrets,
-  problem(settings, checkUrl, before) {
+  givenProblem: () => null,
+  completed(given, before) {
+    const { integration: _, subscriptions: __, ...settings } = given
+    return withKeptSecrets(settings, before)
+  },
+  problem(settings, { checkUrl }, before) {
     for (const [index, url] of (settings.urls ?? []).entries()) {
       const problem = checkUrl(url)
       if (problem !== null) return { field: `urls[${index}]`, problem }

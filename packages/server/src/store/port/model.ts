@@ -69,6 +69,10 @@ export interface IntegrationRef {
   slug: string
   /** The definition's name. The `integrations` object of a message may use it. */
   name: string
+  /** Whether it can delete a user in its tool. */
+  deletes?: boolean
+  /** The names of the settings that are not secret. All others are never shown. */
+  shownSettings?: readonly string[]
 }
 
 /** When an action of an integration runs, and with what. */

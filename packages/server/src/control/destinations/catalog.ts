@@ -1,0 +1,138 @@
+// Routes for the catalogue of integrations. It comes from a package that may not be installed; then the list is empty and says how to install it.
+
+import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
+import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string } from '../../api/schema.ts'
+import { ApiError } from '../../errors.ts'
+import { listQuery, pageAnswer, pageRequest } from '../query.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+import { INSTALL_HINT } from './integration-definition.ts'
+
+const AUTHS = ['none', 'custom', 'basic', 'oauth2', 'oauth-managed'] as const
+
+const ENTRY_FIELDS = {
+  slug: string({ description: 'Identifies the integration, for example when a destination is created.' }),
+  name: string({ description: 'The `integrations` object of a message may refer to the integration by this name.' }),
+  description: string(),
+  auth: oneOf(AUTHS, {
+    description:
+      'How the integration authenticates itself. One that is `oauth-managed` needs an OAuth app that only Segment has, so it is not available.',
+  }),
+  actionCount: integer(),
+  presetCount: integer({ description: 'The number of subscriptions that the definition suggests.' }),
+  batch: boolean({ description: 'Whether at least one action can send several messages in one request.' }),
+  available: boolean({ description: 'Whether a destination can be created with it.' }),
+}
+const ENTRY = object(ENTRY_FIELDS, { title: 'CatalogEntry', description: 'An integration of the catalogue.' })
+
+const SCHEMA = anyObject({
+  description:
+    'JSON Schema of an object, with titles, defaults and choices. A secret has `writeOnly`. `x-required-if` and `x-shown-if` are conditions on other fields.',
+})
+const INTEGRATION = object(
+  {
+    ...ENTRY_FIELDS,
+    deletes: boolean({ description: 'Whether it can delete a user. If so, it receives the messages of deletion requests.' }),
+    settings: SCHEMA,
+    actions: array(
+      object({
+        slug: string({ description: 'Identifies the action in a subscription.' }),
+        name: string(),
+        description: string(),
+        defaultSubscription: nullable(string({ description: 'An expression for the messages that the action is usually for.' })),
+        batch: boolean({ description: 'Whether it can send several messages in one request.' }),
+        fields: SCHEMA,
+      }),
+    ),
+    presets: array(
+      object({
+        name: string(),
+        action: string(),
+        subscribe: string(),
+        mapping: anyObject(),
+        type: oneOf(['automatic', 'specificEvent'], {
+          description: 'A new destination gets the automatic presets, unless the request has its own `subscriptions`.',
+        }),
+      }),
+      { description: 'Subscriptions that the definition suggests.' },
+    ),
+  },
+  { title: 'CatalogIntegration' },
+)
+
+export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/catalog',
+      summary: 'List the integrations of the catalogue',
+      description: 'Sorted by name. With `query`, integrations whose name matches come first.',
+      query: listQuery({
+        query: optional(string({ max: 200, description: 'Words that must all be in the name, the slug or the description.' })),
+        auth: optional(oneOf(AUTHS, { description: 'How the integration authenticates itself.' })),
+      }),
+      status: 200,
+      answer: object({
+        data: array(ENTRY),
+        next: nullable(string({ description: 'The `cursor` for the next page; null on the last page.' })),
+        hint: optional(string({ description: 'Only if the package of the integrations is not installed: how to install it.' })),
+      }),
+      errors: ['invalid_cursor'],
+      async handle({ query }) {
+        const { limit, cursor } = pageRequest('catalog', query)
+        const catalog = (await open?.()) ?? null
+        if (catalog === null)
+          return { data: [], next: null, hint: `The package of the integrations is not installed; ${INSTALL_HINT} on the server.` }
+        const found = matching(await catalog.readCatalog(), query.query ?? '').filter(({ auth }) => auth === (query.auth ?? auth))
+        const start = cursor === null ? 0 : found.findIndex(({ slug }) => slug === cursor) + 1
+        const data = found.slice(start, start + limit)
+        const next = start + limit < found.length ? (data.at(-1)?.slug ?? null) : null
+        return pageAnswer('catalog', { data, next }, entryView)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/catalog/:slug',
+      summary: 'Retrieve an integration of the catalogue',
+      description: 'Returns the settings and the fields of each action as JSON Schema, and the presets.',
+      status: 200,
+      answer: INTEGRATION,
+      errors: ['integration_not_found'],
+      async handle({ params }) {
+        const catalog = (await open?.()) ?? null
+        const found = (await catalog?.readIntegration(params['slug'] ?? '')) ?? null
+        if (found === null) throw new ApiError('integration_not_found')
+        return integrationView(found)
+      },
+    }),
+  ]
+}
+
+/** The entries that contain all words, those with the words in their name first. */
+function matching(entries: readonly CatalogEntry[], query: string): CatalogEntry[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  const has = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word))
+  const found = entries.filter(({ name, slug, description }) => has(`${name} ${slug} ${description}`))
+  return [...found.filter(({ name }) => has(name)), ...found.filter(({ name }) => !has(name))]
+}
+
+function entryView({ slug, name, description, auth, actionCount, presetCount, batch, available }: CatalogEntry) {
+  return { slug, name, description, auth, actionCount, presetCount, batch, available }
+}
+
+function integrationView(integration: CatalogIntegration) {
+  const { deletes, settings, actions, presets } = integration
+  return {
+    ...entryView(integration),
+    deletes,
+    settings,
+    actions: actions.map(({ slug, name, description, defaultSubscription, batch, fields }) => ({
+      slug,
+      name,
+      description,
+      defaultSubscription,
+      batch,
+      fields,
+    })),
+    presets: presets.map(({ name, action, subscribe, mapping, type }) => ({ name, action, subscribe, mapping, type })),
+  }
+}

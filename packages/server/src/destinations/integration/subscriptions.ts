@@ -1,0 +1,126 @@
+// The subscriptions of an integration: which values are accepted, their ids, and those that an integration gets from the presets of its definition.
+
+import type { CatalogAction, CatalogIntegration } from '@switchyard/integrations/catalog'
+import type { JsonObject } from '@switchyard/protocol'
+import { HIDDEN } from '../../secrets/hidden-url.ts'
+import type { Subscription } from '../../store/port/model.ts'
+import { newId } from '../../store/port/new-id.ts'
+import { subscribeProblem } from '../subscribe/parse-subscribe.ts'
+import { mappingProblem } from '../webhook/shaping/mapping.ts'
+import type { Problem } from './check-settings.ts'
+
+/** As requests give them. */
+export interface GivenSubscription {
+  id?: string | undefined
+  name?: string | undefined
+  action: string
+  subscribe: string
+  mapping?: JsonObject | undefined
+  enabled: boolean
+}
+
+/** The largest number of presets in the catalogue is 16. */
+export const MAX_SUBSCRIPTIONS = 100
+const MAX_TOTAL_LENGTH = 512 * 1024
+const MAX_LIQUID_LENGTH = 1_000
+
+/** What a new integration runs if nothing else is asked for: the presets that are not for particular events. */
+export function presetSubscriptions({ presets }: CatalogIntegration): GivenSubscription[] {
+  return presets
+    .filter(({ type }) => type === 'automatic')
+    .map(({ name, action, subscribe, mapping }) => ({ name, action, subscribe, mapping, enabled: true }))
+}
+
+/** Fills in what may be left out. A subscription keeps its id if the request gives the id, or none and the same name. */
+export function withIds(
+  given: readonly GivenSubscription[],
+  before: readonly Subscription[],
+  definition: CatalogIntegration | null,
+): Subscription[] {
+  const left = new Map(before.map((subscription) => [subscription.id, subscription]))
+  for (const { id } of given) if (id !== undefined) left.delete(id)
+  return given.map(({ id, name, action, subscribe, mapping, enabled }) => {
+    const known = definition === null ? undefined : actionOf(definition, action)
+    const shown = name ?? known?.name ?? action
+    const same = id === undefined ? [...left.values()].find((old) => old.name === shown) : undefined
+    if (same !== undefined) left.delete(same.id)
+    const filled = mapping ?? (known === undefined ? {} : defaultMapping(known))
+    return { id: id ?? same?.id ?? newId('sub'), name: shown, action, subscribe, mapping: filled, enabled }
+  })
+}
+
+/** Ids are the server's: a request may only repeat those that it has read. */
+export function idProblem(given: readonly GivenSubscription[], before: readonly Subscription[]): Problem | null {
+  const known = new Set(before.map(({ id }) => id))
+  for (const [at, { id }] of given.entries()) {
+    if (id !== undefined && !known.delete(id))
+      return {
+        field: `subscriptions[${at}].id`,
+        problem: 'must be the id of a subscription of this destination, once; leave it out for a new subscription',
+      }
+  }
+  return null
+}
+
+export function subscriptionsProblem(subscriptions: readonly Subscription[], definition: CatalogIntegration): Problem | null {
+  let length = 0
+  for (const [at, { action, subscribe, mapping }] of subscriptions.entries()) {
+    const place = `subscriptions[${at}]`
+    const known = actionOf(definition, action)
+    if (known === undefined)
+      return { field: `${place}.action`, problem: 'is not an action of this integration; GET /api/catalog/{slug} lists its actions' }
+    const malformed = subscribeProblem(subscribe)
+    if (malformed !== null) return { field: `${place}.subscribe`, problem: malformed }
+    const found = fieldProblem(mapping, known)
+    if (found !== null) return { field: `${place}.mapping${found.place}`, problem: found.problem }
+    length += JSON.stringify(mapping).length
+  }
+  return length > MAX_TOTAL_LENGTH
+    ? { field: 'subscriptions', problem: `must have mappings of at most ${MAX_TOTAL_LENGTH} characters of JSON in total` }
+    : null
+}
+
+function actionOf({ actions }: CatalogIntegration, slug: string): CatalogAction | undefined {
+  return actions.find((action) => action.slug === slug)
+}
+
+function defaultMapping({ fields }: CatalogAction): JsonObject {
+  const filled = Object.entries(fields.properties).flatMap(([name, field]) => (field.default === undefined ? [] : [[name, field.default]]))
+  return Object.fromEntries(filled) as JsonObject
+}
+
+/** A field may be filled at run time, so required fields are not checked here: the library does that with the values of each message. */
+function fieldProblem(mapping: Readonly<JsonObject>, { fields }: CatalogAction): { place: string; problem: string } | null {
+  const found = mappingProblem(withoutLiquid(mapping)) ?? placeholderProblem(mapping, '')
+  if (found !== null) return found
+  const directive = Object.keys(mapping).find((name) => name.startsWith('@'))
+  if (directive !== undefined) return { place: `.${directive}`, problem: 'must be inside of a field of the action' }
+  const unknown = Object.keys(mapping).find((name) => !Object.hasOwn(fields.properties, name))
+  if (unknown === undefined || fields.additionalProperties) return null
+  return { place: `.${shownName(unknown)}`, problem: 'is not a field of this action; GET /api/catalog/{slug} lists its fields' }
+}
+
+/** Templates in Liquid are allowed here, because the library evaluates them in a process of its own. The check of mappings does not know them. */
+function withoutLiquid(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutLiquid)
+  if (typeof value !== 'object' || value === null) return value
+  const keys = Object.keys(value)
+  const { '@liquid': template } = value as { '@liquid'?: unknown }
+  if (keys.length === 1 && typeof template === 'string' && template.length <= MAX_LIQUID_LENGTH) return ''
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutLiquid(inner)]))
+}
+
+/** What viewers and the audit log show instead of a value must not be stored in place of it. */
+function placeholderProblem(value: unknown, place: string): { place: string; problem: string } | null {
+  if (value === HIDDEN) return { place, problem: 'is the placeholder "(hidden)"; send the real value' }
+  if (typeof value !== 'object' || value === null) return null
+  for (const [key, inner] of Object.entries(value)) {
+    const found = placeholderProblem(inner, Array.isArray(value) ? `${place}[${key}]` : `${place}.${shownName(key)}`)
+    if (found !== null) return found
+  }
+  return null
+}
+
+function shownName(name: string): string {
+  return (name.length > 100 ? `${name.slice(0, 100)}…` : name).replaceAll(/\p{Surrogate}/gu, '\ufffd')
+}
