@@ -68,7 +68,7 @@ function fieldSchema(key: string, field: Field): FieldSchema {
     title: label ?? key,
     ...(description !== undefined && { description }),
     ...(field.multiple === true ? { type: 'array', items: value } : value),
-    ...(field.default !== undefined && { default: field.default }),
+    ...(hasUsableDefault(field) && { default: field.default }),
     ...((field.type === 'password' || field.format === 'password') && { writeOnly: true }),
     ...(typeof required === 'object' && { 'x-required-if': required }),
     ...(shownIf !== undefined && { 'x-shown-if': shownIf }),
@@ -109,6 +109,13 @@ function choicesOf(choices: NonNullable<Field['choices']>, allowNull: boolean): 
   }
   if (allowNull) titles.set(null, 'None')
   return [...titles].map(([value, title]) => ({ const: value, title }))
+}
+
+/** One definition has a default that is not among its choices. */
+function hasUsableDefault({ default: value, choices }: Field): boolean {
+  if (value === undefined) return false
+  if (choices === undefined || typeof value === 'object') return true
+  return choices.some((choice) => (typeof choice === 'string' ? choice : choice.value) === value)
 }
 
 function isSecretName(key: string, { type, choices, label = '', description = '' }: Field): boolean {

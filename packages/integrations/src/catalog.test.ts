@@ -1,0 +1,201 @@
+// Every definition of the package: it is in the catalogue, its schemas are valid, and they accept and refuse what the definition itself does.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import type { JsonObject } from '@switchyard/protocol'
+import { Ajv, type ValidateFunction } from 'ajv'
+import { type CatalogIntegration, type ObjectSchema, readCatalog, readIntegration } from './catalog.ts'
+import { CATALOG_FOLDER, currentStamp, STAMP_FILE } from './catalog-files.ts'
+import { type Definition, require } from './definitions.ts'
+import { sampleMapping, sampleObject, sampleSettings } from './fixtures/sample-settings.ts'
+
+interface Library {
+  manifest: Record<string, { definition: Definition; directory: string }>
+  Destination: new (
+    definition: Definition,
+  ) => { validateSettings(settings: JsonObject): void; actions: Record<string, { schema?: object }> }
+}
+
+const { manifest, Destination } = require('@segment/action-destinations') as Library
+const { validateSchema } = require('@segment/actions-core/schema-validation') as {
+  validateSchema: (value: JsonObject, schema: object) => boolean
+}
+const { transform } = require('@segment/actions-core/mapping-kit') as { transform: (mapping: JsonObject, event: JsonObject) => JsonObject }
+// Not strict: it would refuse keywords that start with "x-" and formats that it does not know, which JSON Schema allows.
+const ajv = new Ajv({ strict: false, logger: false })
+
+const compiledSchemas = new Map<ObjectSchema, ValidateFunction>()
+
+const entries = await readCatalog()
+const integrations = await Promise.all(entries.map(async ({ slug }) => (await readIntegration(slug)) as CatalogIntegration))
+const definitions = new Map(Object.values(manifest).map(({ definition }) => [definition.slug, definition]))
+const definitionOf = ({ slug }: CatalogIntegration): Definition => definitions.get(slug) as Definition
+
+test('every definition of the package is in the catalogue', (t) => {
+  const registered = Object.entries(manifest).map(([id, { definition, directory }]) => [definition.slug, definition.name, directory, id])
+  const listed = integrations.map(({ slug, name, directory, segmentId }) => [slug, name, directory, segmentId])
+  assert.deepEqual(listed.sort(), registered.sort())
+  assert.equal(listed.length, 214)
+  for (const integration of integrations) {
+    const { slug, actions, presets } = integration
+    const definition = definitionOf(integration)
+    const entry = entries.find((candidate) => candidate.slug === slug)
+    assert.deepEqual(
+      entry,
+      Object.fromEntries(Object.keys(entry as object).map((key) => [key, integration[key as keyof CatalogIntegration]])),
+    )
+    assert.deepEqual(
+      actions.map((action) => action.slug),
+      Object.keys(definition.actions),
+    )
+    for (const { action } of presets) assert.ok(actions.some((candidate) => candidate.slug === action))
+    assert.notEqual(integration.description, '')
+  }
+  const count = (matches: (integration: CatalogIntegration) => boolean): number => integrations.filter(matches).length
+  t.diagnostic(
+    `${entries.length} integrations (${count(({ available }) => available)} available, ${count(({ auth }) => auth === 'oauth2')} with OAuth), ` +
+      `${integrations.flatMap(({ actions }) => actions).length} actions (${integrations.flatMap(({ actions }) => actions).filter(({ batch }) => batch).length} take batches), ` +
+      `${integrations.flatMap(({ presets }) => presets).length} presets of ${count(({ presets }) => presets.length > 0)} integrations`,
+  )
+})
+
+test('every schema is valid JSON Schema, and contains only JSON', (t) => {
+  const schemas = integrations.flatMap(({ slug, settings, actions }) => [
+    [slug, settings] as const,
+    ...actions.map((action) => [`${slug} ${action.slug}`, action.fields] as const),
+  ])
+  for (const [name, schema] of schemas) {
+    assert.ok(ajv.validateSchema({ $schema: 'http://json-schema.org/draft-07/schema#', ...schema }), `${name}: ${ajv.errorsText()}`)
+    compiled(schema)
+  }
+  t.diagnostic(`${schemas.length} schemas`)
+})
+
+test('every integration accepts settings that are made from its schema', () => {
+  for (const integration of integrations) {
+    const settings = sampleSettings(integration)
+    assertFits(integration.settings, settings, integration.slug)
+    const { oauth: _oauth, ...own } = settings
+    assert.doesNotThrow(() => new Destination(definitionOf(integration)).validateSettings(own), integration.slug)
+  }
+})
+
+test('the schema of the settings refuses what the definition refuses: a missing setting, another type, a value that is not a choice', (t) => {
+  let cases = 0
+  for (const integration of integrations) {
+    const settings = sampleSettings(integration)
+    const fits = compiled(integration.settings)
+    const destination = new Destination(definitionOf(integration))
+    for (const [key, field] of Object.entries(integration.settings.properties)) {
+      if (key === 'oauth') continue
+      const { [key]: _removed, oauth: _oauth, ...without } = settings
+      const wrong: JsonObject[] = [{ ...without, [key]: { not: 'a text' } }]
+      if (integration.settings.required.includes(key)) wrong.push(without)
+      if (field.oneOf !== undefined) wrong.push({ ...without, [key]: 'no such choice' })
+      for (const candidate of wrong) {
+        const before = structuredClone(candidate)
+        assert.throws(() => destination.validateSettings(candidate), `${integration.slug} ${JSON.stringify(before)}`)
+        assert.ok(!fits({ ...before, ...(settings['oauth'] !== undefined && { oauth: settings['oauth'] }) }), `${integration.slug} ${key}`)
+        cases += 1
+      }
+    }
+  }
+  t.diagnostic(`${cases} refused settings`)
+})
+
+test('every action accepts fields that are made from its schema, and a mapping of its defaults is of its fields alone', () => {
+  for (const integration of integrations) {
+    const destination = new Destination(definitionOf(integration))
+    for (const action of integration.actions) {
+      const fields = sampleObject(action.fields, { useDefaults: false })
+      const name = `${integration.slug} ${action.slug}`
+      assertFits(action.fields, fields, name)
+      const { schema } = destination.actions[action.slug] as { schema?: object }
+      if (schema !== undefined) assert.ok(validateSchema(structuredClone(fields), schema), name)
+      const mapping = sampleMapping(action)
+      for (const key of [
+        ...Object.keys(mapping),
+        ...integration.presets.filter((preset) => preset.action === action.slug).flatMap(({ mapping }) => Object.keys(mapping)),
+      ])
+        assert.ok(Object.hasOwn(action.fields.properties, key), `${name} ${key}`)
+      assert.doesNotThrow(() => transform(mapping, { type: 'track', event: 'Order Completed', userId: 'u1' }), name)
+    }
+  }
+})
+
+test('secrets are marked, by type and by name', () => {
+  const secretsOf = (slug: string): string[] => {
+    const { properties } = (integrations.find((integration) => integration.slug === slug) as CatalogIntegration).settings
+    return Object.keys(properties).filter((key) => properties[key]?.writeOnly === true)
+  }
+  assert.deepEqual(secretsOf('actions-amplitude'), ['apiKey', 'secretKey'])
+  // Plain text in the definition.
+  assert.deepEqual(secretsOf('actions-mixpanel'), ['projectToken', 'apiSecret'])
+  assert.deepEqual(secretsOf('actions-chartmogul'), ['chartmogul_webhook_url'])
+  assert.deepEqual(secretsOf('actions-memora'), ['username', 'password'])
+  for (const integration of integrations)
+    for (const [key, { type }] of Object.entries(definitionOf(integration).authentication?.fields ?? {}))
+      if (type === 'password') assert.equal(integration.settings.properties[key]?.writeOnly, true, `${integration.slug} ${key}`)
+})
+
+test('an OAuth integration takes the tokens of the own app, and one that needs the app of Segment is not available', () => {
+  for (const { slug, auth, available, settings } of integrations) {
+    assert.equal(available, auth !== 'oauth-managed', slug)
+    const { oauth } = settings.properties
+    assert.equal(oauth !== undefined, auth === 'oauth2', slug)
+    if (oauth === undefined) continue
+    const secrets = Object.keys(oauth.properties ?? {}).filter((key) => oauth.properties?.[key]?.writeOnly === true)
+    assert.deepEqual(
+      [Object.keys(oauth.properties ?? {}), secrets],
+      [
+        ['clientId', 'clientSecret', 'refreshToken', 'accessToken'],
+        ['clientSecret', 'refreshToken', 'accessToken'],
+      ],
+    )
+  }
+  const needed = (required: string): string[] =>
+    integrations.filter(({ settings }) => settings.properties['oauth']?.required?.join() === required).map(({ slug }) => slug)
+  assert.equal(needed('clientId,clientSecret,refreshToken').length, 21)
+  assert.deepEqual(needed('accessToken').sort(), [
+    'actions-facebook-custom-audiences',
+    'actions-intercom-cloud',
+    'actions-tiktok-audiences',
+  ])
+  assert.deepEqual(needed('').sort(), [
+    'actions-acoustic-campaign',
+    'actions-m3ter',
+    'actions-marketo-static-lists',
+    'actions-taboola-actions',
+  ])
+})
+
+test('a slug that is not in the catalogue has no integration', async () => {
+  for (const slug of ['', 'no-such-tool', 'index', 'stamp', '../catalog/actions-slack', '__proto__', 'constructor', 'ACTIONS-SLACK'])
+    assert.equal(await readIntegration(slug), null, slug)
+})
+
+test('several processes may generate an outdated catalogue at the same time', async () => {
+  writeFileSync(new URL(STAMP_FILE, CATALOG_FOLDER), 'outdated')
+  const code = `import { readCatalog, readIntegration } from ${JSON.stringify(new URL('catalog.ts', import.meta.url))}
+    const slugs = (await readCatalog()).map(({ slug }) => slug)
+    const all = await Promise.all(slugs.map((slug) => readIntegration(slug)))
+    console.log(all.filter((integration) => integration.actions.length > 0).length)`
+  const read = (): Promise<{ stdout: string; stderr: string }> => promisify(execFile)(process.execPath, ['--input-type=module', '-e', code])
+  for (const { stdout, stderr } of await Promise.all([read(), read(), read()])) assert.deepEqual([stdout, stderr], ['214\n', ''])
+  assert.equal(readFileSync(new URL(STAMP_FILE, CATALOG_FOLDER), 'utf8'), currentStamp())
+})
+
+function assertFits(schema: ObjectSchema, value: JsonObject, name: string): void {
+  const fits = compiled(schema)
+  assert.ok(fits(value), `${name}: ${ajv.errorsText(fits.errors)} in ${JSON.stringify(value)}`)
+}
+
+/** Compiling all of them takes seconds. */
+function compiled(schema: ObjectSchema): ValidateFunction {
+  const known = compiledSchemas.get(schema) ?? ajv.compile(schema)
+  compiledSchemas.set(schema, known)
+  return known
+}
