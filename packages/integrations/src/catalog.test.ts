@@ -35,9 +35,9 @@ const definitions = new Map(Object.values(manifest).map(({ definition }) => [def
 const definitionOf = ({ slug }: CatalogIntegration): Definition => definitions.get(slug) as Definition
 
 test('every definition of the package is in the catalogue', (t) => {
-  const registered = Object.entries(manifest).map(([id, { definition, directory }]) => [definition.slug, definition.name, directory, id])
-  const listed = integrations.map(({ slug, name, directory, segmentId }) => [slug, name, directory, segmentId])
-  assert.deepEqual(listed.sort(), registered.sort())
+  const registered = Object.entries(manifest).map(([id, { definition, directory }]) => [definition.slug, [definition.name, directory, id]])
+  const listed = integrations.map(({ slug, name, directory, segmentId }) => [slug, [name, directory, segmentId]])
+  assert.deepEqual(Object.fromEntries(listed), Object.fromEntries(registered))
   assert.equal(listed.length, 214)
   for (const integration of integrations) {
     const { slug, actions, presets } = integration

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Condition, type GroupCondition, generateFql, type Operator, parseFql } from '@segment/destination-subscriptions'
+import { readCatalog, readIntegration } from '@switchyard/integrations/catalog'
 import fc from 'fast-check'
 import expressions from './fixtures/segment-expressions.json' with { type: 'json' }
 import { MAX_EXPRESSION, parseSubscribe, subscribeProblem } from './parse-subscribe.ts'
@@ -24,6 +25,17 @@ test('so does every default subscription of an action, except for the three that
     assert.equal(subscribeProblem(expression), expected === undefined ? null : `is not a valid expression. ${expected}`)
     if (expected === undefined) assert.deepEqual(parseSubscribe(expression), parseFql(expression), expression)
   }
+})
+
+test('the catalogue of integrations has valid expressions alone', async () => {
+  const integrations = await Promise.all((await readCatalog()).map(({ slug }) => readIntegration(slug)))
+  const presets = integrations.flatMap((integration) => integration?.presets.map(({ subscribe }) => subscribe) ?? [])
+  const defaults = integrations.flatMap(
+    (integration) => integration?.actions.flatMap(({ defaultSubscription }) => defaultSubscription ?? []) ?? [],
+  )
+  const found = presets.concat(defaults)
+  assert.ok(found.length > 900, `only ${found.length} expressions`)
+  for (const expression of found) assert.equal(subscribeProblem(expression), null, expression)
 })
 
 test("the expressions of the package's own tests give the same conditions", () => {
