@@ -2,6 +2,40 @@
 // destinations, shipments or retries.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { createDestination, loadDefinition } from './library.ts'
+import { LoadedIntegration } from './loaded-integration.ts'
+import { installRecorder } from './recorder.ts'
+
+export { installRecorder }
+
+/**
+ * Loads the code of one integration. Rejects if there is none with this slug, or if its code throws while it loads. Settings that the definition
+ * does not accept make each run fail, with the reason.
+ */
+export async function openIntegration(slug: string, settings: JsonObject, options: OpenOptions = {}): Promise<Integration> {
+  installRecorder()
+  const definition = loadDefinition(slug)
+  if (definition === null) throw new Error(`There is no integration "${slug}" in the catalogue.`)
+  return new LoadedIntegration(definition, createDestination(definition), settings, options.onTokens ?? (() => {}))
+}
+
+export interface OpenOptions {
+  /** Called when the tool gave new tokens: the refresh token may be another one, and the old one no longer valid. */
+  onTokens?: (tokens: Tokens) => void
+}
+
+export interface Tokens {
+  accessToken: string
+  refreshToken: string
+}
+
+/** `settings.oauth` of an integration that uses OAuth 2. */
+export interface OAuthSettings {
+  clientId: string
+  clientSecret: string
+  refreshToken: string
+  accessToken?: string
+}
 
 /** An integration with its settings, ready to run. */
 export interface Integration {
@@ -22,6 +56,8 @@ export interface RunOptions {
   signal: AbortSignal
   /** Dials nothing: each request is recorded with its headers and body and gets an empty answer. */
   isPreview?: boolean
+  /** Records headers and bodies, as a preview does. */
+  isDetailed?: boolean
 }
 
 export interface RunResult {
@@ -29,6 +65,8 @@ export interface RunResult {
   results: readonly StepResult[]
   /** Every HTTP request that was made, with secrets removed. */
   requests: readonly RecordedRequest[]
+  /** Requests that were made but not recorded, because there were too many. */
+  omittedRequests: number
   /** What the integration logged, with secrets removed; null if nothing. */
   logs: string | null
 }
@@ -59,7 +97,7 @@ export interface RecordedRequest {
   startedAtMs: number
   totalMs: number
   status: number | null
-  /** The code of the network error; null if there was an answer. */
+  /** The code of the network error; null if there was a complete answer. */
   error: string | null
   /** The start of the answer's body. */
   responseStart: string | null

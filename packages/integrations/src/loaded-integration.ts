@@ -1,0 +1,216 @@
+// An integration with its settings. It calls the library's own execution, so that an action does what it does for Segment; around it are the
+// deadline, copies of everything that the action could change, and new access tokens.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { batches } from './batching.ts'
+import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
+import type { ActionInput, Definition, LibraryAction, LibraryDestination } from './library.ts'
+import { runLogger } from './log-capture.ts'
+import { OAuthTokens } from './oauth.ts'
+import { RunTrace, runs } from './run-trace.ts'
+import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens } from './runner.ts'
+import { addMappingSecrets, type Scrubber, settingsScrubber } from './scrub.ts'
+
+/** Messages of an action without `performBatch`, or batches, that run at once. */
+const MAX_PARALLEL = 8
+
+type Attempt = (positions: readonly number[]) => Promise<(Failure | null)[]>
+
+export class LoadedIntegration implements Integration {
+  readonly erase: Integration['erase']
+  readonly #destination: LibraryDestination
+  readonly #settings: JsonObject
+  readonly #settingsError: string | null
+  readonly #scrubber: Scrubber
+  readonly #scrubbedMappings = new WeakSet<JsonObject>()
+  readonly #tokens: OAuthTokens | null
+
+  constructor(definition: Definition, destination: LibraryDestination, settings: JsonObject, onTokens: (tokens: Tokens) => void) {
+    this.#destination = destination
+    const fields = definition.authentication?.fields ?? {}
+    this.#scrubber = settingsScrubber(settings, (key) => fields[key]?.type === 'password')
+    const { oauth, ...own } = copied(settings)
+    // As the library does for every message: it also converts values to the types of the definition.
+    this.#settingsError = validationError(destination, own)
+    this.#settings = own
+    this.#tokens = isOAuth(oauth)
+      ? new OAuthTokens(oauth, (data) => destination.refreshAccessToken(copied(own), data), this.#scrubber, onTokens)
+      : null
+    this.erase = destination.onDelete === undefined ? null : (message, options) => this.#erase(message, options)
+  }
+
+  async run(step: Step, messages: readonly JsonObject[], options: RunOptions): Promise<RunResult> {
+    this.#hideSecretsOf(step.mapping)
+    const action = Object.hasOwn(this.#destination.actions, step.action) ? this.#destination.actions[step.action] : undefined
+    if (action === undefined) return everyMessage(messages, failed('integration_failed', `The integration has no action "${step.action}".`))
+    const groups = groupsOf(step, action, messages)
+    return await this.#traced(messages, groups, options, (trace) => async (positions) => {
+      const input = this.#input(step, trace)
+      const events = positions.map((position) => copied(messages[position] as JsonObject))
+      const [event] = events as [JsonObject]
+      if (events.length === 1) {
+        await this.#destination.executeAction(step.action, { ...input, event })
+        return [null]
+      }
+      const entries = await this.#destination.executeBatch(step.action, { ...input, events })
+      return positions.map((position, index) => batchFailure(entries[index] as MultiStatus | undefined, trace, position))
+    })
+  }
+
+  async #erase(message: JsonObject, options: RunOptions): Promise<RunResult> {
+    return await this.#traced([message], [[0]], options, () => async () => {
+      const tokens = this.#tokens
+      const oauth = tokens === null ? {} : { oauth: { access_token: tokens.accessToken, refresh_token: tokens.refreshToken } }
+      await this.#destination.onDelete?.(copied(message), { ...copied(this.#settings), ...oauth }, {})
+      return [null]
+    })
+  }
+
+  /** Runs the groups until all have a result or the deadline is over. Never rejects. */
+  async #traced(
+    messages: readonly JsonObject[],
+    groups: number[][],
+    options: RunOptions,
+    attempts: (trace: RunTrace) => Attempt,
+  ): Promise<RunResult> {
+    if (this.#settingsError !== null) return everyMessage(messages, failed('integration_failed', this.#settingsError))
+    const isPreview = options.isPreview === true
+    const trace = new RunTrace({
+      signal: options.signal,
+      isPreview,
+      isDetailed: isPreview || options.isDetailed === true,
+      scrubber: this.#scrubber,
+    })
+    const results: StepResult[] = messages.map(timedOut)
+    const attempt = attempts(trace)
+    let next = 0
+    const worker = async (): Promise<void> => {
+      for (let group = groups[next++]; group !== undefined && !options.signal.aborted; group = groups[next++]) {
+        const failures = await this.#authorized(group, trace, attempt)
+        // After the deadline, the results have been returned.
+        group.forEach((position, index) => {
+          results[position] = failures[index]?.result ?? { kind: 'success' }
+        })
+      }
+    }
+    const deadline = whenAborted(options.signal)
+    await Promise.race([Promise.all(Array.from({ length: Math.min(MAX_PARALLEL, groups.length) }, worker)), deadline.promise])
+    deadline.dispose()
+    if (options.signal.aborted) trace.abortRequests()
+    return { results: [...results], ...trace.finish() }
+  }
+
+  /** Repeats, once, what was refused because of its access token. */
+  async #authorized(group: readonly number[], trace: RunTrace, attempt: Attempt): Promise<(Failure | null)[]> {
+    const tokens = this.#tokens
+    if (tokens === null || trace.isPreview) return await this.#attempted(group, trace, attempt)
+    if (tokens.accessToken === null) {
+      const failure = await this.#renewed(tokens, null, group, trace)
+      if (failure !== null) return group.map(() => failure)
+    }
+    const used = tokens.accessToken
+    const failures = await this.#attempted(group, trace, attempt)
+    const refused = group.filter((_, index) => failures[index]?.isUnauthorized === true)
+    if (refused.length === 0) return failures
+    const failure = await this.#renewed(tokens, used, refused, trace)
+    const repeated = failure === null ? await this.#attempted(refused, trace, attempt) : refused.map(() => failure)
+    return group.map((position, index) =>
+      refused.includes(position) ? (repeated[refused.indexOf(position)] as Failure | null) : (failures[index] as Failure | null),
+    )
+  }
+
+  async #attempted(positions: readonly number[], trace: RunTrace, attempt: Attempt): Promise<(Failure | null)[]> {
+    try {
+      return await runs.run({ trace, positions }, attempt, positions)
+    } catch (error) {
+      return positions.map((position) => failureOf(error, trace, position))
+    }
+  }
+
+  /** Null if there is a new token. */
+  async #renewed(tokens: OAuthTokens, used: string | null, positions: readonly number[], trace: RunTrace): Promise<Failure | null> {
+    try {
+      await runs.run({ trace, positions }, () => tokens.renew(used))
+      return null
+    } catch (error) {
+      const failure = failureOf(error, trace, positions[0] as number)
+      const { result } = failure
+      // The token endpoint refused the refresh token or the client, so a retry cannot help.
+      const isRefused =
+        result.kind === 'status' && result.status >= 400 && result.status < 500 && result.status !== 408 && result.status !== 429
+      return isRefused
+        ? { ...failure, result: failed('invalid_authentication', `The access token could not be renewed: ${result.message}`) }
+        : failure
+    }
+  }
+
+  #input(step: Step, trace: RunTrace): ActionInput {
+    const tokens = this.#tokens
+    return {
+      mapping: copied(step.mapping),
+      settings: copied(this.#settings),
+      auth: { accessToken: tokens?.accessToken ?? undefined, refreshToken: tokens?.refreshToken, refreshTokenUrl: undefined },
+      subscriptionMetadata: {},
+      features: {},
+      statsContext: {},
+      logger: runLogger,
+      // With a signal, the library sets no timeout of its own.
+      signal: trace.signal,
+    }
+  }
+
+  #hideSecretsOf(mapping: JsonObject): void {
+    if (this.#scrubbedMappings.has(mapping)) return
+    this.#scrubbedMappings.add(mapping)
+    addMappingSecrets(this.#scrubber, mapping)
+  }
+}
+
+function groupsOf(step: Step, action: LibraryAction, messages: readonly JsonObject[]): number[][] {
+  const isBatch = messages.length > 1 && action.hasBatchSupport && step.mapping.enable_batching !== false
+  return isBatch ? batches(step, action.definition.fields ?? {}, messages) : messages.map((_, position) => [position])
+}
+
+function everyMessage(messages: readonly JsonObject[], result: StepResult): RunResult {
+  return { results: messages.map(() => result), requests: [], omittedRequests: 0, logs: null }
+}
+
+function validationError(destination: LibraryDestination, settings: object): string | null {
+  try {
+    destination.validateSettings(settings)
+    return null
+  } catch (error) {
+    return `The integration does not accept the settings: ${error instanceof Error ? error.message : 'unknown error'}`
+  }
+}
+
+function isOAuth(value: unknown): value is OAuthSettings & JsonObject {
+  return value !== null && typeof value === 'object' && typeof (value as JsonObject).refreshToken === 'string'
+}
+
+/** Actions change what they are given. By hand, because structuredClone takes several times as long for the small objects here. */
+function copied<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copied) as T
+  if (value === null || typeof value !== 'object') return value
+  const copy: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    // An own property of this name must not set the prototype.
+    if (key === '__proto__')
+      Object.defineProperty(copy, key, {
+        value: copied((value as Record<string, unknown>)[key]),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      })
+    else copy[key] = copied((value as Record<string, unknown>)[key])
+  }
+  return copy as T
+}
+
+function whenAborted(signal: AbortSignal): { promise: Promise<void>; dispose: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const onAbort = (): void => resolve()
+  if (signal.aborted) resolve()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  return { promise, dispose: () => signal.removeEventListener('abort', onAbort) }
+}

@@ -1,0 +1,82 @@
+// The tokens of an integration that uses OAuth 2. The definition knows how to renew them; this file decides when, and that it happens once for all
+// runs that wait for it.
+
+import type { OAuthSettings, Tokens } from './runner.ts'
+import type { Scrubber } from './scrub.ts'
+
+/** As the library hands them to the code that renews them. */
+export interface OAuthData {
+  accessToken: string
+  refreshToken: string
+  clientId: string
+  clientSecret: string
+  refreshTokenUrl: undefined
+}
+
+type Renew = (data: OAuthData) => Promise<{ accessToken: string; refreshToken?: string | undefined } | undefined>
+
+export class OAuthTokens {
+  readonly #settings: OAuthSettings
+  readonly #renew: Renew
+  readonly #scrubber: Scrubber
+  readonly #onTokens: (tokens: Tokens) => void
+  #accessToken: string | null
+  #refreshToken: string
+  #renewal: Promise<void> | null = null
+
+  constructor(settings: OAuthSettings, renew: Renew, scrubber: Scrubber, onTokens: (tokens: Tokens) => void) {
+    this.#settings = settings
+    this.#renew = renew
+    this.#scrubber = scrubber
+    this.#onTokens = onTokens
+    this.#accessToken = settings.accessToken ?? null
+    this.#refreshToken = settings.refreshToken
+  }
+
+  get accessToken(): string | null {
+    return this.#accessToken
+  }
+
+  get refreshToken(): string {
+    return this.#refreshToken
+  }
+
+  /** `used` is the token that was not accepted. If another run renewed it in the meantime, there is nothing to do. */
+  async renew(used: string | null): Promise<void> {
+    if (this.#accessToken !== used) return
+    this.#renewal ??= this.#request().finally(() => {
+      this.#renewal = null
+    })
+    await this.#renewal
+  }
+
+  async #request(): Promise<void> {
+    const { clientId, clientSecret } = this.#settings
+    const data = {
+      accessToken: this.#accessToken ?? '',
+      refreshToken: this.#refreshToken,
+      clientId,
+      clientSecret,
+      refreshTokenUrl: undefined,
+    }
+    const renewed = await this.#renew(data)
+    if (typeof renewed?.accessToken !== 'string' || renewed.accessToken === '') throw new TokenError('The tool returned no access token.')
+    this.replace(renewed)
+  }
+
+  /** Also for tokens that the library renewed on its own. */
+  replace(renewed: { accessToken: string; refreshToken?: string | undefined }): void {
+    this.#accessToken = renewed.accessToken
+    this.#scrubber.add(renewed.accessToken)
+    if (typeof renewed.refreshToken === 'string' && renewed.refreshToken !== '') {
+      this.#refreshToken = renewed.refreshToken
+      this.#scrubber.add(renewed.refreshToken)
+    }
+    this.#onTokens({ accessToken: renewed.accessToken, refreshToken: this.#refreshToken })
+  }
+}
+
+/** Known by its name to the code that classifies failures. */
+class TokenError extends Error {
+  override readonly name = 'InvalidAuthenticationError'
+}

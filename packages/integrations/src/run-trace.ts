@@ -1,0 +1,153 @@
+// What one run of an action leaves behind: its requests and its log lines. The context that Node.js carries through promises and callbacks says to
+// which run, and to which of its messages, a request belongs. Everything leaves here without secrets.
+
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { answerStart } from './answer-start.ts'
+import type { RecordedRequest } from './runner.ts'
+import { hiddenHeaders, hiddenUrl, type Scrubber } from './scrub.ts'
+
+/** An action may make any number of requests; the attempt keeps this many. */
+const MAX_REQUESTS = 50
+const MAX_LOG_CHARS = 2_048
+const MAX_BODY_BYTES = 64 * 1024
+
+export interface RunContext {
+  trace: RunTrace
+  /** The messages that the code in this context works for. */
+  positions: readonly number[]
+}
+
+export const runs = new AsyncLocalStorage<RunContext>()
+
+/** A request while it is in progress. */
+export interface OpenRequest {
+  positions: readonly number[]
+  method: string
+  url: string
+  startedAtMs: number
+  startedAt: number
+  totalMs: number | null
+  status: number | null
+  retryAfter: string | null
+  error: string | null
+  answer: Buffer[]
+  answerBytes: number
+  answerEncoding: string | undefined
+  headers: Readonly<Record<string, unknown>> | null
+  body: Buffer[]
+  bodyBytes: number
+}
+
+export interface TraceOptions {
+  signal: AbortSignal
+  isPreview: boolean
+  /** Whether headers and bodies are recorded. */
+  isDetailed: boolean
+  scrubber: Scrubber
+}
+
+export class RunTrace {
+  readonly signal: AbortSignal
+  readonly isPreview: boolean
+  readonly isDetailed: boolean
+  readonly #scrubber: Scrubber
+  readonly #requests: OpenRequest[] = []
+  readonly #abort = new Set<() => void>()
+  #omitted = 0
+  #logs = ''
+  #isOver = false
+  /** The code of the last connection that failed, of any protocol. */
+  failedConnection: string | null = null
+
+  constructor(options: TraceOptions) {
+    this.signal = options.signal
+    this.isPreview = options.isPreview
+    this.isDetailed = options.isDetailed
+    this.#scrubber = options.scrubber
+  }
+
+  /** The request that decides if an error repeats what was answered: the last one for a message. */
+  lastRequest(position: number): OpenRequest | undefined {
+    return this.#requests.findLast((request) => request.positions.includes(position))
+  }
+
+  /** `abort` ends the request when the deadline is over. Null if this run records no more. */
+  open(positions: readonly number[], method: string, url: string, abort: () => void): OpenRequest | null {
+    if (this.#isOver) return null
+    this.#abort.add(abort)
+    if (this.#requests.length === MAX_REQUESTS) {
+      this.#omitted++
+      return null
+    }
+    const request: OpenRequest = {
+      positions,
+      method,
+      url,
+      startedAtMs: Date.now(),
+      startedAt: performance.now(),
+      totalMs: null,
+      status: null,
+      retryAfter: null,
+      error: null,
+      answer: [],
+      answerBytes: 0,
+      answerEncoding: undefined,
+      headers: null,
+      body: [],
+      bodyBytes: 0,
+    }
+    this.#requests.push(request)
+    return request
+  }
+
+  log(line: string): void {
+    // Cut only after the secrets are removed, so that no part of one stays at the end.
+    if (!this.#isOver && this.#logs.length <= MAX_LOG_CHARS) this.#logs += `${this.#scrubber.text(line)}\n`
+  }
+
+  scrub(text: string): string {
+    return this.#scrubber.text(text)
+  }
+
+  /** Ends every request that is still open. */
+  abortRequests(): void {
+    for (const abort of this.#abort) abort()
+  }
+
+  /** Nothing is recorded after this. */
+  finish(): { requests: RecordedRequest[]; omittedRequests: number; logs: string | null } {
+    this.#isOver = true
+    const requests = this.#requests.map((request) => this.#recorded(request))
+    this.#abort.clear()
+    return { requests, omittedRequests: this.#omitted, logs: this.#logs === '' ? null : this.#logs.slice(0, MAX_LOG_CHARS).trimEnd() }
+  }
+
+  #recorded(request: OpenRequest): RecordedRequest {
+    const answer = answerStart(request)
+    return {
+      positions: request.positions,
+      method: request.method,
+      url: this.#scrubber.text(hiddenUrl(request.url)),
+      startedAtMs: request.startedAtMs,
+      totalMs: Math.round((request.totalMs ?? performance.now() - request.startedAt) * 10) / 10,
+      status: request.status,
+      error: request.error,
+      responseStart: answer === null ? null : this.#scrubber.text(answer),
+      headers: request.headers === null ? null : hiddenHeaders(request.headers, this.#scrubber),
+      body: this.isDetailed ? this.#scrubber.text(Buffer.concat(request.body).toString('utf8')) : null,
+    }
+  }
+}
+
+export function addBody(request: OpenRequest, chunk: unknown, encoding: unknown): void {
+  if (request.bodyBytes >= MAX_BODY_BYTES) return
+  const bytes =
+    typeof chunk === 'string'
+      ? Buffer.from(chunk, encoding as BufferEncoding)
+      : ArrayBuffer.isView(chunk)
+        ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+        : null
+  if (bytes === null) return
+  request.body.push(Buffer.from(bytes.subarray(0, MAX_BODY_BYTES - request.bodyBytes)))
+  request.bodyBytes += bytes.length
+}

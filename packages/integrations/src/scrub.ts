@@ -1,0 +1,102 @@
+// Removes the secrets of a destination from everything that leaves a run: URLs, headers, bodies, answers, log lines and errors.
+
+/** The same placeholder as in the rest of the service. */
+const HIDDEN = '(hidden)'
+
+const SECRET_NAME = /key|secret|token|passw|passphrase|auth|credential|private|signature|webhook|cookie|session/i
+/** A shorter value is no secret, and replacing it would make texts unreadable. */
+const MIN_SECRET_LENGTH = 3
+const MIN_NAMED_SECRET_LENGTH = 6
+const MAX_PARTNERS = 20
+
+export class Scrubber {
+  /** Longest first, because one secret may contain another. */
+  #forms: string[] = []
+
+  /** `partners` are values that may stand beside the secret in the credentials of basic authentication. */
+  add(secret: string, partners: readonly string[] = []): void {
+    if (secret.length < MIN_SECRET_LENGTH) return
+    const plain = [secret, ...lines(secret)]
+    const pairs = ['', ...partners.slice(0, MAX_PARTNERS)].flatMap((partner) => [`${partner}:${secret}`, `${secret}:${partner}`])
+    const encoded = [secret, ...pairs].map((text) => Buffer.from(text).toString('base64'))
+    const all = [...plain, ...encoded].flatMap((text) => {
+      const uri = encodeURIComponent(text)
+      return [
+        text,
+        uri,
+        uri.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+        uri.replaceAll('%20', '+'),
+        JSON.stringify(text).slice(1, -1),
+      ]
+    })
+    this.#forms = [...new Set([...this.#forms, ...all])].sort((left, right) => right.length - left.length)
+  }
+
+  text(text: string): string {
+    let result = text
+    for (const form of this.#forms) if (result.includes(form)) result = result.replaceAll(form, HIDDEN)
+    return result
+  }
+}
+
+/** A private key is often written with other line breaks than it was stored with. */
+function lines(secret: string): string[] {
+  return secret.includes('\n') ? secret.split('\n').filter((line) => line.trim().length >= MIN_NAMED_SECRET_LENGTH) : []
+}
+
+/** `isSecret` says which settings the definition itself marks as secrets. */
+export function settingsScrubber(settings: Readonly<Record<string, unknown>>, isSecret: (key: string) => boolean): Scrubber {
+  const scrubber = new Scrubber()
+  const texts = Object.values(settings).filter((value) => typeof value === 'string')
+  const visit = (value: unknown, key: string, isMarked: boolean): void => {
+    if (typeof value === 'string' || typeof value === 'number') {
+      const text = String(value)
+      if (isMarked || (SECRET_NAME.test(key) && text.length >= MIN_NAMED_SECRET_LENGTH)) scrubber.add(text, texts)
+    } else if (value !== null && typeof value === 'object') {
+      for (const [name, inner] of Object.entries(value)) visit(inner, Array.isArray(value) ? key : name, isMarked)
+    }
+  }
+  for (const [key, value] of Object.entries(settings)) visit(value, key, isSecret(key))
+  return scrubber
+}
+
+/**
+ * Some tools, Slack for one, give out URLs that anyone who knows them may use, and a mapping contains them. Of each URL that is written in a
+ * mapping, the values of the query and the long parts of the path are secrets; what is short stays, because it says which endpoint was called.
+ */
+export function addMappingSecrets(scrubber: Scrubber, mapping: unknown): void {
+  if (typeof mapping === 'string') {
+    if (!/^https?:\/\//i.test(mapping) || !URL.canParse(mapping)) return
+    const { pathname, searchParams, username, password } = new URL(mapping)
+    for (const part of pathname.split('/')) if (/^[\w~%-]{16,}$/.test(part)) scrubber.add(part)
+    for (const value of [...searchParams.values(), username, password]) if (value.length >= MIN_NAMED_SECRET_LENGTH) scrubber.add(value)
+  } else if (mapping !== null && typeof mapping === 'object') {
+    for (const [key, value] of Object.entries(mapping)) {
+      if (typeof value === 'string' && value.length >= MIN_NAMED_SECRET_LENGTH && isHiddenHeader(key)) scrubber.add(value)
+      else addMappingSecrets(scrubber, value)
+    }
+  }
+}
+
+/** Hides the values of the query string, and the user name and password before an @. */
+export function hiddenUrl(text: string): string {
+  if (!/[?@]/.test(text)) return text
+  if (!URL.canParse(text)) return HIDDEN
+  const { protocol, host, pathname, search } = new URL(text)
+  const names = search
+    .slice(1)
+    .split('&')
+    .map((part) => (part.includes('=') ? `${part.slice(0, part.indexOf('='))}=${HIDDEN}` : HIDDEN))
+  return `${protocol}//${host}${pathname}${search === '' ? '' : `?${names.join('&')}`}`
+}
+
+export function hiddenHeaders(headers: Readonly<Record<string, unknown>>, scrubber: Scrubber): Record<string, string> {
+  const entries = Object.entries(headers).map(
+    ([name, value]) => [name, isHiddenHeader(name) ? HIDDEN : scrubber.text(String(value))] as const,
+  )
+  return Object.fromEntries(entries)
+}
+
+function isHiddenHeader(name: string): boolean {
+  return /authorization|cookie|(^|[-_])(api[-_]?key|key|token|secret|signature|password|credential)s?($|[-_])|apikey/i.test(name)
+}
