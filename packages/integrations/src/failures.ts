@@ -1,7 +1,8 @@
 // What a failure of an action means. The library's errors are known by the names of their classes, because definitions may bring a copy of the
 // library of their own. Everything here must hold for any value that code can throw.
 
-import type { RunTrace } from './run-trace.ts'
+import { inspect } from 'node:util'
+import type { RunTrace } from './recording/run-trace.ts'
 import type { FailureCode, StepResult } from './runner.ts'
 
 const MAX_MESSAGE_CHARS = 1_000
@@ -104,9 +105,7 @@ function messageOf(error: unknown): string {
   const message = error !== null && typeof error === 'object' ? (error as AnyError).message : error
   if (typeof message === 'string' && message !== '') return message
   const name = error !== null && typeof error === 'object' ? (error as AnyError).name : null
-  return typeof name === 'string' && name !== ''
-    ? name
-    : `The integration threw ${message === undefined || message === '' ? 'an error without a message' : String(message)}.`
+  return typeof name === 'string' && name !== '' ? name : `The integration threw ${inspect(error, { depth: 0 })}, which is not an error.`
 }
 
 function statusOf(error: unknown): number | null {
@@ -157,7 +156,8 @@ export function batchFailure(entry: MultiStatus | undefined, trace: RunTrace, po
     return failureOf(new Error('The integration did not report what happened to this message of the batch.'), trace, position)
   if (status >= 200 && status < 300) return null
   const message = typeof entry?.errormessage === 'string' ? entry.errormessage : typeof entry?.body === 'string' ? entry.body : ''
-  const name = BATCH_ERRORS[`${status} ${entry?.errortype}`] ?? BATCH_ERRORS[String(entry?.errortype)] ?? 'HTTPError'
+  const type = typeof entry?.errortype === 'string' ? entry.errortype : ''
+  const name = BATCH_ERRORS[`${status} ${type}`] ?? BATCH_ERRORS[type] ?? 'HTTPError'
   const response = { status }
   return failureOf(
     Object.assign(new Error(message === '' ? `The tool answered ${status} for this message.` : message), { name, response }),

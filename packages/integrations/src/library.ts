@@ -1,11 +1,8 @@
 // The part of Segment's library that the runner uses, with types of our own: the library's would bring those of browsers into the whole project.
 
-import { createRequire } from 'node:module'
 import type { JsonObject } from '@switchyard/protocol'
+import { type Definition, require } from './definitions.ts'
 import type { OAuthData } from './oauth.ts'
-
-// The definitions are CommonJS. With `import`, the library would be loaded a second time, as an ES module whose classes are others.
-const require = createRequire(import.meta.url)
 
 export interface LibraryAction {
   readonly hasBatchSupport: boolean
@@ -34,11 +31,6 @@ export interface LibraryDestination {
   refreshAccessToken(settings: object, data: OAuthData): Promise<{ accessToken: string; refreshToken?: string } | undefined>
 }
 
-export interface Definition {
-  readonly name: string
-  readonly authentication?: { readonly scheme: string; readonly fields?: Readonly<Record<string, { type: string }>> }
-}
-
 interface Library {
   Destination: new (definition: Definition) => LibraryDestination
   transform(mapping: object, data: object): JsonObject
@@ -54,12 +46,4 @@ export function createDestination(definition: Definition): LibraryDestination {
   // The library keeps every answer for its own tests, forever.
   for (const action of Object.values(destination.actions)) action.removeAllListeners('response')
   return destination
-}
-
-/** Interim: loads every definition. */
-export function loadDefinition(slug: string): Definition | null {
-  const { manifest } = require('@segment/action-destinations') as {
-    manifest: Record<string, { definition: Definition & { slug: string } }>
-  }
-  return Object.values(manifest).find(({ definition }) => definition.slug === slug)?.definition ?? null
 }

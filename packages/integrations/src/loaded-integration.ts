@@ -3,13 +3,14 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { batches } from './batching.ts'
+import type { Definition } from './definitions.ts'
 import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
-import type { ActionInput, Definition, LibraryAction, LibraryDestination } from './library.ts'
-import { runLogger } from './log-capture.ts'
+import type { ActionInput, LibraryAction, LibraryDestination } from './library.ts'
 import { OAuthTokens } from './oauth.ts'
-import { RunTrace, runs } from './run-trace.ts'
+import { runLogger } from './recording/log-capture.ts'
+import { RunTrace, runs } from './recording/run-trace.ts'
+import { addMappingSecrets, type Scrubber, settingsScrubber } from './recording/scrub.ts'
 import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens } from './runner.ts'
-import { addMappingSecrets, type Scrubber, settingsScrubber } from './scrub.ts'
 
 /** Messages of an action without `performBatch`, or batches, that run at once. */
 const MAX_PARALLEL = 8
@@ -208,9 +209,12 @@ function copied<T>(value: T): T {
 }
 
 function whenAborted(signal: AbortSignal): { promise: Promise<void>; dispose: () => void } {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const onAbort = (): void => resolve()
-  if (signal.aborted) resolve()
-  else signal.addEventListener('abort', onAbort, { once: true })
-  return { promise, dispose: () => signal.removeEventListener('abort', onAbort) }
+  let dispose = (): void => {}
+  const promise = new Promise<void>((resolve) => {
+    const onAbort = (): void => resolve()
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', onAbort, { once: true })
+    dispose = () => signal.removeEventListener('abort', onAbort)
+  })
+  return { promise, dispose }
 }

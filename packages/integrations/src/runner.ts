@@ -2,9 +2,11 @@
 // destinations, shipments or retries.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { createDestination, loadDefinition } from './library.ts'
+import { readIntegration } from './catalog.ts'
+import { loadDefinition } from './definitions.ts'
+import { createDestination } from './library.ts'
 import { LoadedIntegration } from './loaded-integration.ts'
-import { installRecorder } from './recorder.ts'
+import { installRecorder } from './recording/recorder.ts'
 
 export { installRecorder }
 
@@ -14,8 +16,9 @@ export { installRecorder }
  */
 export async function openIntegration(slug: string, settings: JsonObject, options: OpenOptions = {}): Promise<Integration> {
   installRecorder()
-  const definition = loadDefinition(slug)
-  if (definition === null) throw new Error(`There is no integration "${slug}" in the catalogue.`)
+  const integration = await readIntegration(slug)
+  if (integration === null) throw new Error(`There is no integration "${slug}" in the catalogue.`)
+  const definition = loadDefinition(integration.directory)
   return new LoadedIntegration(definition, createDestination(definition), settings, options.onTokens ?? (() => {}))
 }
 

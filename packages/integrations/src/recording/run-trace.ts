@@ -2,8 +2,9 @@
 // which run, and to which of its messages, a request belongs. Everything leaves here without secrets.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { codeOf } from '../failures.ts'
+import type { RecordedRequest } from '../runner.ts'
 import { answerStart } from './answer-start.ts'
-import type { RecordedRequest } from './runner.ts'
 import { hiddenHeaders, hiddenUrl, type Scrubber } from './scrub.ts'
 
 /** An action may make any number of requests; the attempt keeps this many. */
@@ -68,7 +69,10 @@ export class RunTrace {
 
   /** The request that decides if an error repeats what was answered: the last one for a message. */
   lastRequest(position: number): OpenRequest | undefined {
-    return this.#requests.findLast((request) => request.positions.includes(position))
+    for (let index = this.#requests.length - 1; index >= 0; index--) {
+      if (this.#requests[index]?.positions.includes(position) === true) return this.#requests[index]
+    }
+    return undefined
   }
 
   /** `abort` ends the request when the deadline is over. Null if this run records no more. */
@@ -141,13 +145,19 @@ export class RunTrace {
 
 export function addBody(request: OpenRequest, chunk: unknown, encoding: unknown): void {
   if (request.bodyBytes >= MAX_BODY_BYTES) return
-  const bytes =
-    typeof chunk === 'string'
-      ? Buffer.from(chunk, encoding as BufferEncoding)
-      : ArrayBuffer.isView(chunk)
-        ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-        : null
-  if (bytes === null) return
-  request.body.push(Buffer.from(bytes.subarray(0, MAX_BODY_BYTES - request.bodyBytes)))
+  let bytes: Buffer
+  if (typeof chunk === 'string') bytes = Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
+  else if (chunk instanceof Uint8Array) bytes = Buffer.from(chunk)
+  else return
+  request.body.push(bytes.subarray(0, MAX_BODY_BYTES - request.bodyBytes))
   request.bodyBytes += bytes.length
+}
+
+export function failed(request: OpenRequest, error: unknown): void {
+  request.error ??= codeOf(error)
+  ended(request)
+}
+
+export function ended(request: OpenRequest): void {
+  request.totalMs ??= performance.now() - request.startedAt
 }
