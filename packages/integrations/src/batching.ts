@@ -2,8 +2,8 @@
 // batch, because actions read them from its first message (the URL of a webhook, the list of an audience), and `batch_size` limits it.
 
 import type { JsonObject } from '@switchyard/protocol'
+import type { Step } from './integration.ts'
 import { library } from './library.ts'
-import type { Step } from './runner.ts'
 
 interface Fields {
   readonly [name: string]: { default?: unknown } | undefined

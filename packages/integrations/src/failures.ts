@@ -2,8 +2,8 @@
 // library of their own. Everything here must hold for any value that code can throw.
 
 import { inspect } from 'node:util'
+import type { FailureCode, StepResult } from './integration.ts'
 import type { RunTrace } from './recording/run-trace.ts'
-import type { FailureCode, StepResult } from './runner.ts'
 
 const MAX_MESSAGE_CHARS = 1_000
 const MAX_CAUSES = 5
@@ -119,11 +119,6 @@ function retryAfterOf(error: unknown): string | null {
   const headers = ((error ?? {}) as AnyError).response?.headers
   const value = typeof headers?.get === 'function' ? headers.get('retry-after') : null
   return typeof value === 'string' ? value.slice(0, 100) : null
-}
-
-export function codeOf(error: unknown): string {
-  const { code, name } = (error ?? {}) as AnyError
-  return typeof code === 'string' ? code : typeof name === 'string' ? name : 'ERROR'
 }
 
 const NETWORK_CODE =

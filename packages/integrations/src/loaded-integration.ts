@@ -5,12 +5,12 @@ import type { JsonObject } from '@switchyard/protocol'
 import { batches } from './batching.ts'
 import type { Definition } from './definitions.ts'
 import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
+import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens } from './integration.ts'
 import type { ActionInput, LibraryAction, LibraryDestination } from './library.ts'
 import { OAuthTokens } from './oauth.ts'
 import { runLogger } from './recording/log-capture.ts'
 import { RunTrace, runs } from './recording/run-trace.ts'
 import { addMappingSecrets, type Scrubber, settingsScrubber } from './recording/scrub.ts'
-import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens } from './runner.ts'
 
 /** Messages of an action without `performBatch`, or batches, that run at once. */
 const MAX_PARALLEL = 8

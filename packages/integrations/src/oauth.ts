@@ -1,8 +1,8 @@
 // The tokens of an integration that uses OAuth 2. The definition knows how to renew them; this file decides when, and that it happens once for all
 // runs that wait for it.
 
+import type { OAuthSettings, Tokens } from './integration.ts'
 import type { Scrubber } from './recording/scrub.ts'
-import type { OAuthSettings, Tokens } from './runner.ts'
 
 /** As the library hands them to the code that renews them. */
 export interface OAuthData {

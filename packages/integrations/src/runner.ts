@@ -4,10 +4,12 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { readIntegration } from './catalog.ts'
 import { loadDefinition } from './definitions.ts'
+import type { Integration, Tokens } from './integration.ts'
 import { createDestination } from './library.ts'
 import { LoadedIntegration } from './loaded-integration.ts'
 import { installRecorder } from './recording/recorder.ts'
 
+export type * from './integration.ts'
 export { installRecorder }
 
 /**
@@ -25,86 +27,4 @@ export async function openIntegration(slug: string, settings: JsonObject, option
 export interface OpenOptions {
   /** Called when the tool gave new tokens: the refresh token may be another one, and the old one no longer valid. */
   onTokens?: (tokens: Tokens) => void
-}
-
-export interface Tokens {
-  accessToken: string
-  refreshToken: string
-}
-
-/** `settings.oauth` of an integration that uses OAuth 2. */
-export interface OAuthSettings {
-  clientId: string
-  clientSecret: string
-  refreshToken: string
-  accessToken?: string
-}
-
-/** An integration with its settings, ready to run. */
-export interface Integration {
-  /** Runs one action for some messages: `performBatch` if there are several and the action has it, otherwise one by one. Never rejects. */
-  run(step: Step, messages: readonly JsonObject[], options: RunOptions): Promise<RunResult>
-  /** Deletes the user of a `delete` message in the tool; null if the integration cannot. */
-  readonly erase: ((message: JsonObject, options: RunOptions) => Promise<RunResult>) | null
-}
-
-export interface Step {
-  action: string
-  /** In Segment's mapping-kit language. */
-  mapping: JsonObject
-}
-
-export interface RunOptions {
-  /** Ends requests and waits when the deadline is over. */
-  signal: AbortSignal
-  /** Dials nothing: each request is recorded with its headers and body and gets an empty answer. */
-  isPreview?: boolean
-  /** Records headers and bodies, as a preview does. */
-  isDetailed?: boolean
-}
-
-export interface RunResult {
-  /** One for each message, in order. */
-  results: readonly StepResult[]
-  /** Every HTTP request that was made, with secrets removed. */
-  requests: readonly RecordedRequest[]
-  /** Requests that were made but not recorded, because there were too many. */
-  omittedRequests: number
-  /** What the integration logged, with secrets removed; null if nothing. */
-  logs: string | null
-}
-
-export type StepResult =
-  | { kind: 'success' }
-  /** The answer to the request that decided. */
-  | { kind: 'status'; status: number; retryAfter: string | null; message: string }
-  /** A failure of the network; `code` as Node.js has it. */
-  | { kind: 'network'; code: string; message: string }
-  | { kind: 'failed'; code: FailureCode; message: string }
-
-export type FailureCode =
-  /** RetryableError of the library. */
-  | 'integration_retry'
-  | 'timeout'
-  /** IntegrationError, or an error that the library does not know. */
-  | 'integration_failed'
-  /** PayloadValidationError, or the schema of the action. */
-  | 'invalid_payload'
-  | 'invalid_authentication'
-
-export interface RecordedRequest {
-  /** Positions of the messages that the request was made for. */
-  positions: readonly number[]
-  method: string
-  url: string
-  startedAtMs: number
-  totalMs: number
-  status: number | null
-  /** The code of the network error; null if there was a complete answer. */
-  error: string | null
-  /** The start of the answer's body. */
-  responseStart: string | null
-  /** Only in a preview or a test. */
-  headers: Readonly<Record<string, string>> | null
-  body: string | null
 }

@@ -1,7 +1,7 @@
 // The start of an answer's body as text. It is collected while the action reads the body, so nothing is read twice or held back.
 
 import { brotliDecompressSync, constants, inflateSync, unzipSync } from 'node:zlib'
-import type { OpenRequest } from './run-trace.ts'
+import type { OpenRequest } from './open-request.ts'
 
 const MAX_TEXT_BYTES = 4_096
 /** Of a compressed body; enough for more than 4 KB of text. */

@@ -3,7 +3,7 @@
 
 import dns from 'node:dns'
 import net from 'node:net'
-import { codeOf } from '../failures.ts'
+import { codeOf } from './open-request.ts'
 import { replaceMethod } from './replace-method.ts'
 import { runs } from './run-trace.ts'
 

@@ -2,8 +2,9 @@
 
 import http2 from 'node:http2'
 import { addAnswer } from './answer-start.ts'
+import { ended, failed, type OpenRequest } from './open-request.ts'
 import { replaceMethod } from './replace-method.ts'
-import { ended, failed, type OpenRequest, runs } from './run-trace.ts'
+import { runs } from './run-trace.ts'
 
 export function recordHttp2(): void {
   replaceMethod(

@@ -9,9 +9,10 @@ import { addAnswer } from './answer-start.ts'
 import { installDialWatch } from './dial-watch.ts'
 import { recordHttp2 } from './http2.ts'
 import { installLogCapture } from './log-capture.ts'
+import { addBody, ended, failed, type OpenRequest } from './open-request.ts'
 import { previewConnection } from './preview-connection.ts'
 import { type Method, replaceMethod } from './replace-method.ts'
-import { addBody, ended, failed, type OpenRequest, type RunContext, runs } from './run-trace.ts'
+import { type RunContext, runs } from './run-trace.ts'
 import { recordUndici } from './undici.ts'
 
 let isInstalled = false

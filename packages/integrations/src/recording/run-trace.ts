@@ -2,15 +2,14 @@
 // which run, and to which of its messages, a request belongs. Everything leaves here without secrets.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { codeOf } from '../failures.ts'
-import type { RecordedRequest } from '../runner.ts'
+import type { RecordedRequest } from '../integration.ts'
 import { answerStart } from './answer-start.ts'
+import type { OpenRequest } from './open-request.ts'
 import { hiddenHeaders, hiddenUrl, type Scrubber } from './scrub.ts'
 
 /** An action may make any number of requests; the attempt keeps this many. */
 const MAX_REQUESTS = 50
 const MAX_LOG_CHARS = 2_048
-const MAX_BODY_BYTES = 64 * 1024
 
 export interface RunContext {
   trace: RunTrace
@@ -19,25 +18,6 @@ export interface RunContext {
 }
 
 export const runs = new AsyncLocalStorage<RunContext>()
-
-/** A request while it is in progress. */
-export interface OpenRequest {
-  positions: readonly number[]
-  method: string
-  url: string
-  startedAtMs: number
-  startedAt: number
-  totalMs: number | null
-  status: number | null
-  retryAfter: string | null
-  error: string | null
-  answer: Buffer[]
-  answerBytes: number
-  answerEncoding: string | undefined
-  headers: Readonly<Record<string, unknown>> | null
-  body: Buffer[]
-  bodyBytes: number
-}
 
 export interface TraceOptions {
   signal: AbortSignal
@@ -141,23 +121,4 @@ export class RunTrace {
       body: this.isDetailed ? this.#scrubber.text(Buffer.concat(request.body).toString('utf8')) : null,
     }
   }
-}
-
-export function addBody(request: OpenRequest, chunk: unknown, encoding: unknown): void {
-  if (request.bodyBytes >= MAX_BODY_BYTES) return
-  let bytes: Buffer
-  if (typeof chunk === 'string') bytes = Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8')
-  else if (chunk instanceof Uint8Array) bytes = Buffer.from(chunk)
-  else return
-  request.body.push(bytes.subarray(0, MAX_BODY_BYTES - request.bodyBytes))
-  request.bodyBytes += bytes.length
-}
-
-export function failed(request: OpenRequest, error: unknown): void {
-  request.error ??= codeOf(error)
-  ended(request)
-}
-
-export function ended(request: OpenRequest): void {
-  request.totalMs ??= performance.now() - request.startedAt
 }

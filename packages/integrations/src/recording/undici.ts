@@ -2,8 +2,9 @@
 
 import { subscribe } from 'node:diagnostics_channel'
 import { addAnswer } from './answer-start.ts'
+import { addBody, ended, failed, type OpenRequest } from './open-request.ts'
 import { ANSWER_IN_PREVIEW } from './preview-connection.ts'
-import { addBody, ended, failed, type OpenRequest, type RunContext, runs } from './run-trace.ts'
+import { type RunContext, runs } from './run-trace.ts'
 
 interface UndiciMessage {
   request: { origin: string | URL; path: string; method: string; headers?: unknown; body?: unknown }
