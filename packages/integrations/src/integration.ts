@@ -28,10 +28,8 @@ export interface RunOptions {
 export interface RunResult {
   /** One for each message, in order. */
   results: readonly StepResult[]
-  /** Every HTTP request that was made, with secrets removed. */
+  /** Every HTTP request that was made, with secrets removed; the first 50, if there were more, and then the logs say so. */
   requests: readonly RecordedRequest[]
-  /** Requests that were made but not recorded, because there were too many. */
-  omittedRequests: number
   /** What the integration logged, with secrets removed; null if nothing. */
   logs: string | null
 }

@@ -173,7 +173,7 @@ function groupsOf(step: Step, action: LibraryAction, messages: readonly JsonObje
 }
 
 function everyMessage(messages: readonly JsonObject[], result: StepResult): RunResult {
-  return { results: messages.map(() => result), requests: [], omittedRequests: 0, logs: null }
+  return { results: messages.map(() => result), requests: [], logs: null }
 }
 
 function validationError(destination: LibraryDestination, settings: object): string | null {

@@ -99,11 +99,13 @@ export class RunTrace {
   }
 
   /** Nothing is recorded after this. */
-  finish(): { requests: RecordedRequest[]; omittedRequests: number; logs: string | null } {
+  finish(): { requests: RecordedRequest[]; logs: string | null } {
     this.#isOver = true
     const requests = this.#requests.map((request) => this.#recorded(request))
     this.#abort.clear()
-    return { requests, omittedRequests: this.#omitted, logs: this.#logs === '' ? null : this.#logs.slice(0, MAX_LOG_CHARS).trimEnd() }
+    const note = this.#omitted === 0 ? '' : `${this.#omitted} more requests were made but not recorded.\n`
+    const logs = `${note}${this.#logs.slice(0, MAX_LOG_CHARS)}`.trimEnd()
+    return { requests, logs: logs === '' ? null : logs }
   }
 
   #recorded(request: OpenRequest): RecordedRequest {
