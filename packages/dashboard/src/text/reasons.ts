@@ -73,6 +73,26 @@ const REASONS: Readonly<Record<string, Reason>> = {
     says: 'The URL or a header cannot be sent in an HTTP request.',
     advice: "Correct the destination's URL or headers, then replay.",
   },
+  integration_retry: {
+    says: 'The integration asked for another attempt.',
+    advice: 'The service tries again by itself. If it keeps failing, read the error of the latest attempt.',
+  },
+  integration_failed: {
+    says: 'The integration failed.',
+    advice: 'Read the error of the attempt, correct the settings or the subscription, then replay.',
+  },
+  invalid_payload: {
+    says: 'The message does not have what the action of the integration needs.',
+    advice: 'Correct the mapping of the subscription, or what your application sends, then replay.',
+  },
+  invalid_authentication: {
+    says: 'The tool did not accept the credentials in the settings of the integration.',
+    advice: 'Enter new credentials in the settings, then replay.',
+  },
+  no_subscription: {
+    says: 'No subscription of the integration matches the message. Nothing was sent.',
+    advice: 'Nothing to do, unless the message should be sent: then change the subscriptions and replay.',
+  },
   mapping_failed: {
     says: 'The request settings of the destination do not fit the message. Nothing was sent.',
     advice: "Correct the destination's request, then replay.",

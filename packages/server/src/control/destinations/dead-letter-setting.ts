@@ -18,6 +18,8 @@ export function checkDeadLetter({ destinations }: Configuration, deadLetter: str
   if (deadLetter == null) return
   if (!destinations.has(deadLetter))
     throw invalidField('deadLetter', 'must be the id of an existing destination; GET /api/destinations lists them')
+  if (destinations.get(deadLetter)?.type === 'integration')
+    throw invalidField('deadLetter', 'must be a webhook: the actions of an integration take no messages of the type dead_letter')
   if (deadLetter === id) throw invalidField('deadLetter', 'must be the id of another destination')
   const path: string[] = []
   for (let next: string | null = deadLetter; next !== null; next = destinations.get(next)?.deadLetter ?? null) {

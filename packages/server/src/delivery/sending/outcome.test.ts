@@ -15,8 +15,12 @@ test('connection errors are temporary; refused addresses and certificates, and m
   assert.deepEqual(permanent.map(([code]) => code).sort(), [
     'address_refused',
     'dropped_by_transformation',
+    'integration_failed',
+    'invalid_authentication',
+    'invalid_payload',
     'invalid_request',
     'mapping_failed',
+    'no_subscription',
     'tls_expired',
     'tls_self_signed',
     'tls_untrusted',
