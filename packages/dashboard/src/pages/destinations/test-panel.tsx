@@ -126,12 +126,14 @@ function Outcome({
           </Paper>
         ))}
       </Stack>
-      <Stack gap="sm">
-        <Title order={2} size="h4">
-          Request
-        </Title>
-        <RequestView request={{ ...request, note: null }} url={attempts[0]?.url ?? urls[0] ?? null} method={shape?.method ?? 'POST'} />
-      </Stack>
+      {request !== null && (
+        <Stack gap="sm">
+          <Title order={2} size="h4">
+            Request
+          </Title>
+          <RequestView request={{ ...request, note: null }} url={attempts[0]?.url ?? urls[0] ?? null} method={shape?.method ?? 'POST'} />
+        </Stack>
+      )}
     </Stack>
   )
 }
