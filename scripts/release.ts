@@ -20,10 +20,10 @@ const VERSION = String.raw`\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?`
 /** Where the version is repeated. The first group of the pattern is the text before it. Each file must contain it, unless it is optional. */
 const PLACES: readonly { files: string[]; pattern: RegExp; may?: true }[] = [
   {
-    files: ['package.json', 'packages/*/package.json', 'examples/package.json', 'e2e/package.json'],
+    files: ['package.json', 'packages/*/package.json', 'docs/package.json', 'examples/package.json', 'e2e/package.json'],
     pattern: matching('^ {2}"version": "'),
   },
-  { files: ['packages/server/package.json'], pattern: matching('"@switchyard/(?:node|protocol|webhook)": "') },
+  { files: ['packages/{server,integrations}/package.json'], pattern: matching('"@switchyard/(?:node|protocol|webhook)": "') },
   { files: ['packages/node/src/version.ts'], pattern: matching("name: '@switchyard/node', version: '") },
   {
     files: ['deploy/Dockerfile', 'deploy/compose.yml', 'deploy/kubernetes/deployment.yaml'],

@@ -3,7 +3,7 @@
 // it installs what is missing, then starts the pinned runtime, which runs TypeScript without a build step.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,6 +12,8 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const modules = join(root, 'node_modules')
 const pinned = join(modules, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
 const stampFile = join(modules, '.switchyard-installed')
+/** npm's own list of what it installed. */
+const listFile = join(modules, '.package-lock.json')
 
 // Arguments before the script are options of the runtime.
 const given = process.argv.slice(2)
@@ -36,7 +38,11 @@ if (major < 18) {
   process.exit(1)
 }
 
-ensureInstalled()
+/** The workspaces that the service, its dashboard and its documentation need, without tests, tools and the integrations of the catalogue. */
+const SERVICE = ['packages/server', 'packages/dashboard', 'docs']
+const CATALOG = 'packages/integrations'
+
+ensureInstalled(['packages/server/src/cli.ts', 'scripts/demo/demo.ts'].includes(script) ? 'service' : 'all')
 const runtime = findRuntime()
 // The service serves the built dashboard. This costs little if nothing has changed.
 const isService = script.endsWith('server/src/cli.ts') && isServing(args)
@@ -90,16 +96,28 @@ function isServing(given) {
   return (first === 'serve' || first.startsWith('-')) && !given.includes('--help') && !given.includes('--version')
 }
 
-function ensureInstalled() {
-  const stamp = createHash('sha256')
+// The stamp has the hash of the lockfile and what was installed: `service`, or everything.
+function ensureInstalled(needed) {
+  const hash = createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
     .digest('hex')
-  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
+  const [of = '', installed = of && 'all'] = existsSync(stampFile) ? readFileSync(stampFile, 'utf8').split(' ') : []
+  if (of === hash && (installed === 'all' || needed === 'service')) return
   // The packages were installed in another way: manually, or in a layer of an image.
-  if (isInstalled()) return writeStamp(stamp)
-  console.error('Installing dependencies (npm ci) …')
+  if (of !== hash && isInstalled(needed)) return needed === 'all' ? writeStamp(`${hash} all`) : undefined
+  // What was installed for tests or for the catalogue is needed again after an update.
+  const set = installed === 'all' ? 'all' : needed
+  const hasCatalog = [root, join(root, CATALOG)].some((folder) =>
+    existsSync(join(folder, 'node_modules', '@segment', 'action-destinations')),
+  )
+  const workspaces = [...SERVICE, ...(hasCatalog ? [CATALOG] : [])].map((path) => `--workspace=${path}`)
+  const chosen = set === 'all' ? ['--include=dev'] : [...workspaces, '--include-workspace-root', '--omit=dev']
+  console.error(`Installing ${set === 'all' ? 'all dependencies' : 'the dependencies of the service'} (npm ci) …`)
+  // An interrupted installation leaves neither, so the next start installs again.
+  for (const file of [stampFile, listFile]) rmSync(file, { force: true })
   const npm = npmCommand()
-  const done = spawnSync(npm.file, [...npm.args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+  // No install script is needed but that of the pinned runtime, which findRuntime runs. Some would compile optional addons.
+  const done = spawnSync(npm.file, [...npm.args, 'ci', ...chosen, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: root,
     stdio: ['ignore', 2, 2],
   })
@@ -107,14 +125,15 @@ function ensureInstalled() {
     console.error('npm ci failed: see the output above. The first start needs access to the npm registry; later starts download nothing.')
     process.exit(done.status ?? 1)
   }
-  writeStamp(stamp)
+  writeStamp(`${hash} ${set}`)
 }
 
-// npm writes a list of the packages it installed. They are up to date if the list is newer than the lockfile or has the same content: file times of copies and checkouts are not reliable.
-function isInstalled() {
-  const [lockfile, listFile] = [join(root, 'package-lock.json'), join(modules, '.package-lock.json')]
+// npm's list has the same content as the lockfile if everything was installed. For the service it is
+// enough that the list is newer. Nothing else depends on file times, because those of copies and checkouts are not reliable.
+function isInstalled(needed) {
+  const lockfile = join(root, 'package-lock.json')
   if (!existsSync(listFile)) return false
-  if (statSync(listFile).mtimeMs >= statSync(lockfile).mtimeMs) return true
+  if (needed === 'service' && statSync(listFile).mtimeMs >= statSync(lockfile).mtimeMs) return true
   const [wanted, installed] = [lockfile, listFile].map((file) => JSON.parse(readFileSync(file, 'utf8')).packages)
   return Object.entries(wanted).every(([place, { version, integrity, optional, link }]) => {
     if (link || !place.includes('node_modules/')) return true
@@ -131,21 +150,34 @@ function writeStamp(stamp) {
   }
 }
 
-// The registry package `node` downloads its binary in an install script. If scripts are disabled, this runs it. There is no binary for
-// musl, and a release may lack one for another platform: so it is an optional dependency, and without it the Node.js that runs this script is used.
+// The registry package `node` downloads its binary in an install script, which is run here. There is no binary for musl, and a release may lack one
+// for another platform: so it is an optional dependency, and without it the Node.js that runs this script is used.
 function findRuntime() {
   if (runs(pinned)) return pinned
+  const isRecent = major > 24 || (major === 24 && minor >= 2)
   if (!existsSync(pinned) && existsSync(join(modules, 'node'))) {
     console.error('Fetching the pinned Node.js runtime …')
     spawnSync(process.execPath, ['installArchSpecificPackage.js'], { cwd: join(modules, 'node'), stdio: ['ignore', 2, 2] })
-    if (runs(pinned)) return pinned
+    if (runs(pinned)) return linkRuntime()
+    // As npm does with an optional dependency that cannot be installed: later starts do not try again.
+    if (isRecent) rmSync(join(modules, 'node'), { recursive: true, force: true })
   }
-  if (major > 24 || (major === 24 && minor >= 2)) return process.execPath
+  if (isRecent) return process.execPath
   console.error(
     `The registry package "node" has no runtime for ${process.platform}-${process.arch} that works here, and this Node.js is ${process.version}. ` +
       'Install Node.js 24.2 or later and run this again with it.',
   )
   process.exit(1)
+}
+
+// npm links the programs of packages, but only those that exist when it installs.
+function linkRuntime() {
+  try {
+    symlinkSync(join('..', 'node', 'bin', 'node'), join(modules, '.bin', 'node'))
+  } catch {
+    // It is linked, or this is Windows, where links need a permission.
+  }
+  return pinned
 }
 
 function runs(file) {
