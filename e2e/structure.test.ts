@@ -48,12 +48,22 @@ test('no folder of the server has too many entries', () => {
   assert.deepEqual(crowded, [])
 })
 
-test('the published packages depend on nothing', () => {
+test('the packages for senders and receivers depend on nothing', () => {
   for (const name of ['protocol', 'webhook', 'node']) {
     const manifest = JSON.parse(readFileSync(join(packages, name, 'package.json'), 'utf8')) as Record<string, unknown>
     for (const field of ['dependencies', 'peerDependencies', 'optionalDependencies'])
       assert.equal(manifest[field], undefined, `${name}: ${field}`)
   }
+})
+
+test('the integrations have exact versions of their dependencies, because another version can send something else', () => {
+  const { dependencies } = JSON.parse(readFileSync(join(packages, 'integrations', 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  assert.deepEqual(
+    Object.entries(dependencies).filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version)),
+    [],
+  )
 })
 
 test('the checker reads every way to import', () => {

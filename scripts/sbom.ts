@@ -67,6 +67,7 @@ export const SUBJECTS: Record<string, Subject> = {
   node: { path: 'packages/node', type: 'library', carries: ['packages/protocol'], bundles: [] },
   webhook: { path: 'packages/webhook', type: 'library', carries: [], bundles: [] },
   protocol: { path: 'packages/protocol', type: 'library', carries: [], bundles: [] },
+  integrations: { path: 'packages/integrations', type: 'library', carries: [], bundles: [] },
 }
 
 export function bomOf({ path, type, carries, bundles }: Subject, now = new Date()): Bom {
