@@ -69,15 +69,17 @@ export interface RecordedRequest {
   body: string | null
 }
 
+/** What the tool gave instead of an expired access token. */
 export interface Tokens {
   accessToken: string
-  refreshToken: string
+  /** Often another one than before, and then the old one is no longer valid. */
+  refreshToken: string | undefined
 }
 
-/** `settings.oauth` of an integration that uses OAuth 2. */
+/** `settings.oauth` of an integration that uses OAuth 2. Some definitions read their credentials from other settings, and need none of these. */
 export interface OAuthSettings {
   clientId: string
   clientSecret: string
   refreshToken: string
-  accessToken?: string
+  accessToken: string
 }

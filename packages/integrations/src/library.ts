@@ -1,8 +1,10 @@
 // The part of Segment's library that the runner uses, with types of our own: the library's would bring those of browsers into the whole project.
 
+import type { Readable } from 'node:stream'
 import type { JsonObject } from '@switchyard/protocol'
 import { type Definition, require } from './definitions.ts'
 import type { OAuthData } from './oauth.ts'
+import { replaceMethod } from './recording/replace-method.ts'
 
 export interface LibraryAction {
   readonly hasBatchSupport: boolean
@@ -24,21 +26,50 @@ export interface ActionInput {
 
 export interface LibraryDestination {
   readonly actions: Readonly<Record<string, LibraryAction>>
-  readonly onDelete?: (event: JsonObject, settings: object, options: object) => Promise<unknown>
   validateSettings(settings: object): void
   executeAction(action: string, input: ActionInput & { event: JsonObject }): Promise<unknown>
   executeBatch(action: string, input: ActionInput & { events: JsonObject[] }): Promise<unknown[]>
   refreshAccessToken(settings: object, data: OAuthData): Promise<{ accessToken: string; refreshToken?: string } | undefined>
 }
 
+/** Of a definition: what the library's own function for deletions calls. */
+export interface Deleting {
+  readonly extendRequest?: (data: object) => object
+  readonly onDelete?: (request: unknown, data: object) => unknown
+}
+
 interface Library {
+  Response: { prototype: object }
   Destination: new (definition: Definition) => LibraryDestination
+  createRequestClient(...options: object[]): unknown
   transform(mapping: object, data: object): JsonObject
 }
 
+let loaded: Library | null = null
+
 /** Loaded when the first integration is opened, after the recorder is installed. */
 export function library(): Library {
-  return require('@segment/actions-core') as Library
+  if (loaded !== null) return loaded
+  loaded = require('@segment/actions-core') as Library
+  repairClone(loaded.Response.prototype)
+  return loaded
+}
+
+/**
+ * The library reads a copy of each answer. If the connection fails while it does, or the deadline is over, node-fetch reports that to the original,
+ * where nobody listens: the process would end, and the copy would never end.
+ */
+function repairClone(response: object): void {
+  replaceMethod(
+    response,
+    'clone',
+    (original) =>
+      function (this: { body: Readable | null }) {
+        const copy: { body: Readable | null } = Reflect.apply(original, this, [])
+        this.body?.on('error', (error) => copy.body?.destroy(error))
+        return copy
+      },
+  )
 }
 
 export function createDestination(definition: Definition): LibraryDestination {

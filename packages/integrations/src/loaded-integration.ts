@@ -6,11 +6,11 @@ import { batches } from './batching.ts'
 import type { Definition } from './definitions.ts'
 import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
 import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens } from './integration.ts'
-import type { ActionInput, LibraryAction, LibraryDestination } from './library.ts'
-import { OAuthTokens } from './oauth.ts'
+import { type ActionInput, createDestination, type Deleting, type LibraryAction, type LibraryDestination, library } from './library.ts'
+import { OAuthTokens, type Renew } from './oauth.ts'
 import { runLogger } from './recording/log-capture.ts'
 import { RunTrace, runs } from './recording/run-trace.ts'
-import { addMappingSecrets, type Scrubber, settingsScrubber } from './recording/scrub.ts'
+import { addMappingSecrets, HIDDEN, type Scrubber, settingsScrubber } from './recording/scrub.ts'
 
 /** Messages of an action without `performBatch`, or batches, that run at once. */
 const MAX_PARALLEL = 8
@@ -26,18 +26,24 @@ export class LoadedIntegration implements Integration {
   readonly #scrubbedMappings = new WeakSet<JsonObject>()
   readonly #tokens: OAuthTokens | null
 
-  constructor(definition: Definition, destination: LibraryDestination, settings: JsonObject, onTokens: (tokens: Tokens) => void) {
+  /** `secrets` are the names of secret settings. */
+  constructor(definition: Definition, settings: JsonObject, secrets: ReadonlySet<string>, onTokens: (tokens: Tokens) => void) {
+    const destination = createDestination(definition)
     this.#destination = destination
-    const fields = definition.authentication?.fields ?? {}
-    this.#scrubber = settingsScrubber(settings, (key) => fields[key]?.type === 'password')
+    this.#scrubber = settingsScrubber(settings, new Set([...secrets, 'oauth']))
     const { oauth, ...own } = copied(settings)
     // As the library does for every message: it also converts values to the types of the definition.
     this.#settingsError = validationError(destination, own)
     this.#settings = own
-    this.#tokens = isOAuth(oauth)
-      ? new OAuthTokens(oauth, (data) => destination.refreshAccessToken(copied(own), data), this.#scrubber, onTokens)
-      : null
-    this.erase = destination.onDelete === undefined ? null : (message, options) => this.#erase(message, options)
+    const { scheme } = definition.authentication ?? {}
+    const isOAuth = scheme === 'oauth2' || scheme === 'oauth-managed'
+    const renew: Renew = (data) => destination.refreshAccessToken(copied(own), data)
+    this.#tokens = isOAuth ? new OAuthTokens((oauth ?? {}) as Partial<OAuthSettings>, renew, this.#scrubber, onTokens) : null
+    const { onDelete, extendRequest } = definition as Deleting
+    this.erase =
+      onDelete === undefined
+        ? null
+        : (message, options) => this.#erase({ onDelete, ...(extendRequest && { extendRequest }) }, message, options)
   }
 
   async run(step: Step, messages: readonly JsonObject[], options: RunOptions): Promise<RunResult> {
@@ -58,11 +64,13 @@ export class LoadedIntegration implements Integration {
     })
   }
 
-  async #erase(message: JsonObject, options: RunOptions): Promise<RunResult> {
-    return await this.#traced([message], [[0]], options, () => async () => {
-      const tokens = this.#tokens
-      const oauth = tokens === null ? {} : { oauth: { access_token: tokens.accessToken, refresh_token: tokens.refreshToken } }
-      await this.#destination.onDelete?.(copied(message), { ...copied(this.#settings), ...oauth }, {})
+  /** As the library does it, with the deadline of the run. */
+  async #erase({ onDelete, extendRequest }: Deleting, message: JsonObject, options: RunOptions): Promise<RunResult> {
+    const { userId, anonymousId } = message
+    return await this.#traced([message], [[0]], options, (trace) => async () => {
+      const data = { payload: { userId, anonymousId }, settings: copied(this.#settings), auth: this.#auth(trace) }
+      const request = library().createRequestClient(extendRequest?.({ ...data }) ?? {}, { signal: trace.signal })
+      await onDelete?.(request, data)
       return [null]
     })
   }
@@ -146,11 +154,10 @@ export class LoadedIntegration implements Integration {
   }
 
   #input(step: Step, trace: RunTrace): ActionInput {
-    const tokens = this.#tokens
     return {
       mapping: copied(step.mapping),
       settings: copied(this.#settings),
-      auth: { accessToken: tokens?.accessToken ?? undefined, refreshToken: tokens?.refreshToken, refreshTokenUrl: undefined },
+      auth: this.#auth(trace),
       subscriptionMetadata: {},
       features: {},
       statsContext: {},
@@ -158,6 +165,11 @@ export class LoadedIntegration implements Integration {
       // With a signal, the library sets no timeout of its own.
       signal: trace.signal,
     }
+  }
+
+  #auth({ isPreview }: RunTrace): object {
+    const { accessToken = null, refreshToken } = this.#tokens ?? {}
+    return { accessToken: accessToken ?? (isPreview ? HIDDEN : undefined), refreshToken, refreshTokenUrl: undefined }
   }
 
   #hideSecretsOf(mapping: JsonObject): void {
@@ -183,10 +195,6 @@ function validationError(destination: LibraryDestination, settings: object): str
   } catch (error) {
     return `The integration does not accept the settings: ${error instanceof Error ? error.message : 'unknown error'}`
   }
-}
-
-function isOAuth(value: unknown): value is OAuthSettings & JsonObject {
-  return value !== null && typeof value === 'object' && typeof (value as JsonObject).refreshToken === 'string'
 }
 
 /** Actions change what they are given. By hand, because structuredClone takes several times as long for the small objects here. */

@@ -6,25 +6,25 @@ import type { Scrubber } from './recording/scrub.ts'
 
 /** As the library hands them to the code that renews them. */
 export interface OAuthData {
-  accessToken: string
-  refreshToken: string
-  clientId: string
-  clientSecret: string
+  accessToken: string | undefined
+  refreshToken: string | undefined
+  clientId: string | undefined
+  clientSecret: string | undefined
   refreshTokenUrl: undefined
 }
 
-type Renew = (data: OAuthData) => Promise<{ accessToken: string; refreshToken?: string | undefined } | undefined>
+export type Renew = (data: OAuthData) => Promise<{ accessToken: string; refreshToken?: string | undefined } | undefined>
 
 export class OAuthTokens {
-  readonly #settings: OAuthSettings
+  readonly #settings: Partial<OAuthSettings>
   readonly #renew: Renew
   readonly #scrubber: Scrubber
   readonly #onTokens: (tokens: Tokens) => void
   #accessToken: string | null
-  #refreshToken: string
+  #refreshToken: string | undefined
   #renewal: Promise<void> | null = null
 
-  constructor(settings: OAuthSettings, renew: Renew, scrubber: Scrubber, onTokens: (tokens: Tokens) => void) {
+  constructor(settings: Partial<OAuthSettings>, renew: Renew, scrubber: Scrubber, onTokens: (tokens: Tokens) => void) {
     this.#settings = settings
     this.#renew = renew
     this.#scrubber = scrubber
@@ -37,7 +37,7 @@ export class OAuthTokens {
     return this.#accessToken
   }
 
-  get refreshToken(): string {
+  get refreshToken(): string | undefined {
     return this.#refreshToken
   }
 
@@ -53,7 +53,7 @@ export class OAuthTokens {
   async #request(): Promise<void> {
     const { clientId, clientSecret } = this.#settings
     const data = {
-      accessToken: this.#accessToken ?? '',
+      accessToken: this.#accessToken ?? undefined,
       refreshToken: this.#refreshToken,
       clientId,
       clientSecret,
@@ -61,11 +61,6 @@ export class OAuthTokens {
     }
     const renewed = await this.#renew(data)
     if (typeof renewed?.accessToken !== 'string' || renewed.accessToken === '') throw new TokenError('The tool returned no access token.')
-    this.replace(renewed)
-  }
-
-  /** Also for tokens that the library renewed on its own. */
-  replace(renewed: { accessToken: string; refreshToken?: string | undefined }): void {
     this.#accessToken = renewed.accessToken
     this.#scrubber.add(renewed.accessToken)
     if (typeof renewed.refreshToken === 'string' && renewed.refreshToken !== '') {

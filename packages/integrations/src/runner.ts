@@ -5,7 +5,6 @@ import type { JsonObject } from '@switchyard/protocol'
 import { readIntegration } from './catalog.ts'
 import { loadDefinition } from './definitions.ts'
 import type { Integration, Tokens } from './integration.ts'
-import { createDestination } from './library.ts'
 import { LoadedIntegration } from './loaded-integration.ts'
 import { installRecorder } from './recording/recorder.ts'
 
@@ -20,11 +19,11 @@ export async function openIntegration(slug: string, settings: JsonObject, option
   installRecorder()
   const integration = await readIntegration(slug)
   if (integration === null) throw new Error(`There is no integration "${slug}" in the catalogue.`)
-  const definition = loadDefinition(integration.directory)
-  return new LoadedIntegration(definition, createDestination(definition), settings, options.onTokens ?? (() => {}))
+  const secrets = Object.entries(integration.settings.properties).flatMap(([key, { writeOnly }]) => (writeOnly === true ? [key] : []))
+  return new LoadedIntegration(loadDefinition(integration.directory), settings, new Set(secrets), options.onTokens ?? (() => {}))
 }
 
 export interface OpenOptions {
-  /** Called when the tool gave new tokens: the refresh token may be another one, and the old one no longer valid. */
+  /** Called when the access token was renewed. */
   onTokens?: (tokens: Tokens) => void
 }

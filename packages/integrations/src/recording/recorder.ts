@@ -57,14 +57,20 @@ function recordingRequest(original: Method, protocol: string): Method {
 
 /** Takes part in what the request emits instead of listening: with a listener for `response` or `error`, Node.js does other things than without. */
 function watch(request: http.ClientRequest, record: OpenRequest, context: RunContext): void {
+  let answer: http.IncomingMessage | undefined
   replaceMethod(
     request,
     'emit',
     (original) =>
       function (event: string, ...args: unknown[]) {
-        if (event === 'response' && !context.trace.isPreview) recordAnswer(args[0] as http.IncomingMessage, record)
-        else if (event === 'error') failed(record, args[0])
-        else if (event === 'close') ended(record)
+        if (event === 'response' && !context.trace.isPreview) {
+          answer = args[0] as http.IncomingMessage
+          recordAnswer(answer, record)
+        } else if (event === 'error') failed(record, args[0])
+        else if (event === 'close') {
+          if (answer?.complete === false) record.error ??= 'ECONNRESET'
+          ended(record)
+        }
         // The events of a reused connection come in the context of the request that opened it.
         if (runs.getStore() === context) return Reflect.apply(original, this, [event, ...args])
         return runs.run(context, () => Reflect.apply(original, this, [event, ...args]))

@@ -102,6 +102,8 @@ export class RunTrace {
   finish(): { requests: RecordedRequest[]; logs: string | null } {
     this.#isOver = true
     const requests = this.#requests.map((request) => this.#recorded(request))
+    // A connection that stays open keeps this object.
+    this.#requests.length = 0
     this.#abort.clear()
     const note = this.#omitted === 0 ? '' : `${this.#omitted} more requests were made but not recorded.\n`
     const logs = `${note}${this.#logs.slice(0, MAX_LOG_CHARS)}`.trimEnd()

@@ -1,9 +1,10 @@
 // Removes the secrets of a destination from everything that leaves a run: URLs, headers, bodies, answers, log lines and errors.
 
 /** The same placeholder as in the rest of the service. */
-const HIDDEN = '(hidden)'
+export const HIDDEN = '(hidden)'
 
-const SECRET_NAME = /key|secret|token|passw|passphrase|auth|credential|private|signature|webhook|cookie|session/i
+/** In addition to the settings that the catalogue marks as secrets: properties of objects, and settings that it does not know. */
+const SECRET_NAME = /(api|access|account|auth|private|shared|signing|write)[-_ ]?key|secret|token|passw|passphrase|credential|webhook/i
 /** A shorter value is no secret, and replacing it would make texts unreadable. */
 const MIN_SECRET_LENGTH = 3
 const MIN_NAMED_SECRET_LENGTH = 6
@@ -44,8 +45,8 @@ function lines(secret: string): string[] {
   return secret.includes('\n') ? secret.split('\n').filter((line) => line.trim().length >= MIN_NAMED_SECRET_LENGTH) : []
 }
 
-/** `isSecret` says which settings the definition itself marks as secrets. */
-export function settingsScrubber(settings: Readonly<Record<string, unknown>>, isSecret: (key: string) => boolean): Scrubber {
+/** `secrets` are the names of the settings that the catalogue marks as secrets. */
+export function settingsScrubber(settings: Readonly<Record<string, unknown>>, secrets: ReadonlySet<string>): Scrubber {
   const scrubber = new Scrubber()
   const texts = Object.values(settings).filter((value) => typeof value === 'string')
   const visit = (value: unknown, key: string, isMarked: boolean): void => {
@@ -56,7 +57,7 @@ export function settingsScrubber(settings: Readonly<Record<string, unknown>>, is
       for (const [name, inner] of Object.entries(value)) visit(inner, Array.isArray(value) ? key : name, isMarked)
     }
   }
-  for (const [key, value] of Object.entries(settings)) visit(value, key, isSecret(key))
+  for (const [key, value] of Object.entries(settings)) visit(value, key, secrets.has(key))
   return scrubber
 }
 
