@@ -2,13 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { JsonObject } from '@switchyard/protocol'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { type CatalogIntegration, type ObjectSchema, readCatalog, readIntegration } from './catalog.ts'
-import { CATALOG_FOLDER, currentStamp, STAMP_FILE } from './catalog-files.ts'
+import { currentStamp, STAMP_FILE } from './catalog-files.ts'
 import { type Definition, require } from './definitions.ts'
 import { sampleMapping, sampleObject, sampleSettings } from './fixtures/sample-settings.ts'
 
@@ -177,15 +179,33 @@ test('a slug that is not in the catalogue has no integration', async () => {
     assert.equal(await readIntegration(slug), null, slug)
 })
 
-test('several processes may generate an outdated catalogue at the same time', async () => {
-  writeFileSync(new URL(STAMP_FILE, CATALOG_FOLDER), 'outdated')
-  const code = `import { readCatalog, readIntegration } from ${JSON.stringify(new URL('catalog.ts', import.meta.url))}
+test('several processes may generate an outdated catalogue at the same time, and one that may not start processes reads what is there', async (t) => {
+  // A copy of the package, because other tests read the catalogue of this one.
+  const copy = fileURLToPath(new URL(`../dist/copy-${process.pid}/`, import.meta.url))
+  t.after(() => rmSync(copy, { recursive: true, force: true }))
+  cpSync(import.meta.dirname, join(copy, 'src'), { recursive: true })
+  const code = `import { readCatalog, readIntegration } from ${JSON.stringify(pathToFileURL(join(copy, 'src', 'catalog.ts')))}
     const slugs = (await readCatalog()).map(({ slug }) => slug)
     const all = await Promise.all(slugs.map((slug) => readIntegration(slug)))
     console.log(all.filter((integration) => integration.actions.length > 0).length)`
-  const read = (): Promise<{ stdout: string; stderr: string }> => promisify(execFile)(process.execPath, ['--input-type=module', '-e', code])
+  const read = (...flags: string[]): Promise<{ stdout: string; stderr: string }> =>
+    promisify(execFile)(process.execPath, [...flags, '--input-type=module', '-e', code])
+  const limited = ['--permission', '--allow-fs-read=*', '--no-warnings']
+  const stamp = join(copy, 'dist', 'catalog', STAMP_FILE)
+
+  await assert.rejects(read(...limited), /ENOENT/)
   for (const { stdout, stderr } of await Promise.all([read(), read(), read()])) assert.deepEqual([stdout, stderr], ['214\n', ''])
-  assert.equal(readFileSync(new URL(STAMP_FILE, CATALOG_FOLDER), 'utf8'), currentStamp())
+  assert.equal(readFileSync(stamp, 'utf8'), currentStamp())
+  assert.deepEqual(
+    readdirSync(join(copy, 'dist', 'catalog')).filter((name) => !/^(?:[a-z0-9-]+\.json|stamp)$/.test(name)),
+    [],
+  )
+
+  writeFileSync(stamp, 'outdated')
+  assert.equal((await read(...limited)).stdout, '214\n')
+  assert.equal(readFileSync(stamp, 'utf8'), 'outdated')
+  assert.equal((await read()).stdout, '214\n')
+  assert.equal(readFileSync(stamp, 'utf8'), currentStamp())
 })
 
 function assertFits(schema: ObjectSchema, value: JsonObject, name: string): void {

@@ -145,10 +145,12 @@ export async function readIntegration(slug: string): Promise<CatalogIntegration 
 
 /**
  * In a clone, generates the catalogue if it is missing or outdated. The published package contains it. A process of its own does so, without the
- * caller's environment variables, because the definitions' code is loaded there.
+ * caller's environment variables, because the definitions' code is loaded there. A caller that may not start processes uses the catalogue that is there.
  */
 export async function ensureCatalog(): Promise<void> {
-  if (!import.meta.url.endsWith('.ts')) return
+  // `process.permission` exists only if Node.js was started with --permission.
+  const { permission } = process as Partial<Pick<NodeJS.Process, 'permission'>>
+  if (!import.meta.url.endsWith('.ts') || permission?.has('child') === false) return
   const stamp = await readFile(new URL(STAMP_FILE, CATALOG_FOLDER), 'utf8').catch(() => null)
   if (stamp === currentStamp()) return
   const generator = fileURLToPath(new URL('generate-catalog.ts', import.meta.url))
