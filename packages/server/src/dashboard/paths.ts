@@ -9,6 +9,8 @@ export const PAGE_PATHS: readonly string[] = [
   '/sources/:id',
   '/destinations',
   '/destinations/:id',
+  '/catalog',
+  '/catalog/:slug',
   '/messages',
   '/messages/:id',
   '/deliveries',

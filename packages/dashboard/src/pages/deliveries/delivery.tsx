@@ -112,6 +112,7 @@ function Detail({
     request,
   } = delivery
   const hold = destination === undefined ? null : holdOf(destination)
+  const webhook = destination?.type === 'webhook' ? destination : null
   const link = (to: string) => <ViewLink to={`/deliveries/${encodeURIComponent(to)}`}>{to}</ViewLink>
   return (
     <Stack gap="lg">
@@ -143,28 +144,31 @@ function Detail({
         </Text>
       </Card>
       <Attempts attempts={attempts} reason={reason} />
-      <Stack gap="sm" component="section" aria-labelledby="request">
-        <Title order={2} size="h4" id="request">
-          {attempts.length === 0 ? 'Request that will be sent' : attempts.length === 1 ? 'Request' : 'Last request'}
-        </Title>
-        {request === null ? (
-          <Text size="sm">
-            Not available:{' '}
-            {isDestinationGone
-              ? 'the destination was deleted'
-              : isMessageGone(delivery)
-                ? 'the message is no longer stored'
-                : 'no request can be built from the message'}
-            .
-          </Text>
-        ) : (
-          <RequestView
-            request={request}
-            url={attempts.at(-1)?.url ?? destination?.urls[0] ?? null}
-            method={destination?.request?.method ?? 'POST'}
-          />
-        )}
-      </Stack>
+      {/* The attempts of an integration show its requests. */}
+      {destination?.type !== 'integration' && (
+        <Stack gap="sm" component="section" aria-labelledby="request">
+          <Title order={2} size="h4" id="request">
+            {attempts.length === 0 ? 'Request that will be sent' : attempts.length === 1 ? 'Request' : 'Last request'}
+          </Title>
+          {request === null ? (
+            <Text size="sm">
+              Not available:{' '}
+              {isDestinationGone
+                ? 'the destination was deleted'
+                : isMessageGone(delivery)
+                  ? 'the message is no longer stored'
+                  : 'no request can be built from the message'}
+              .
+            </Text>
+          ) : (
+            <RequestView
+              request={request}
+              url={attempts.at(-1)?.url ?? webhook?.urls[0] ?? null}
+              method={webhook?.request?.method ?? 'POST'}
+            />
+          )}
+        </Stack>
+      )}
     </Stack>
   )
 }

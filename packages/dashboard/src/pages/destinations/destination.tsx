@@ -1,4 +1,4 @@
-// The page of one destination: health, test, request, transformation and settings. /destinations/new shows the form for a new one.
+// The page of one destination: health, test, what it sends, and settings. /destinations/new shows the form for a new webhook.
 
 import { Alert, Button, Group, Tabs, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
@@ -6,24 +6,31 @@ import { lazy, Suspense, useState } from 'react'
 import { Link } from 'wouter'
 import { useApi, useChange } from '../../api/queries.ts'
 import { Copyable } from '../../components/copyable.tsx'
+import { IntegrationTile } from '../../components/integration-tile.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
 import { usePathPart, useSearchState } from '../../url-state.ts'
 import { DestinationActions } from './actions.tsx'
 import { statusOf } from './destination-status.ts'
-import { type Destination, draftOf, patchBodyOf } from './draft.ts'
+import { type Destination, draftOf, type Integration, type IntegrationForm, patchBodyOf } from './draft.ts'
 import { DestinationForm } from './form/destination-form.tsx'
 import { HealthView } from './health.tsx'
+import { type Definition, definitionOf } from './integration/definition.ts'
 import { NewDestination } from './new-destination.tsx'
 import { CodeFailure } from './shape/code-failure.tsx'
 import { useShape } from './shape/use-shape.ts'
 import { StatusBadge } from './status-view.tsx'
+import { targetText } from './target-text.ts'
 import { TestPanel } from './test-panel.tsx'
 
-const TABS = ['health', 'test', 'request', 'transformation', 'settings'] as const
+const TABS = {
+  webhook: ['health', 'test', 'request', 'transformation', 'settings'],
+  integration: ['health', 'test', 'subscriptions', 'settings'],
+} as const
 
 const ShapeTab = lazy(() => import('./shape/shape-tabs.tsx'))
+const SubscriptionsTab = lazy(() => import('./integration/subscriptions-tab.tsx'))
 
 export default function DestinationPage() {
   const id = usePathPart(1)
@@ -32,7 +39,15 @@ export default function DestinationPage() {
 
 function LoadedDestination({ id }: { id: string }) {
   const destination = useApi('GET /api/destinations/{id}', { params: { id }, everyMs: 15_000 })
-  if (destination.data !== undefined) return <DestinationDetails destination={destination.data} />
+  const slug = destination.data?.type === 'integration' ? destination.data.integration : null
+  const definition = useApi('GET /api/catalog/{slug}', { params: { slug: slug ?? '' }, enabled: slug !== null })
+  if (destination.data !== undefined && (slug === null || definition.data !== undefined || definition.error !== null))
+    return (
+      <DestinationDetails
+        destination={destination.data}
+        definition={definition.data === undefined ? null : definitionOf(definition.data)}
+      />
+    )
   if (destination.error === null)
     return (
       <Page title="Destination">
@@ -59,14 +74,15 @@ function LoadedDestination({ id }: { id: string }) {
   )
 }
 
-function DestinationDetails({ destination }: { destination: Destination }) {
-  const { id, name } = destination
+/** `definition` is null for a webhook, and if the catalogue does not have the integration. */
+function DestinationDetails({ destination, definition }: { destination: Destination; definition: Definition | null }) {
+  const { id, name, type } = destination
   const { isAdmin } = useSession()
   const [params, change] = useSearchState()
   const asked = params.get('tab')
-  const tab = TABS.find((each) => each === asked) ?? 'health'
+  const tab = TABS[type].find((each) => each === asked) ?? 'health'
   const health = useApi('GET /api/destinations/{id}/health', { params: { id }, everyMs: 5_000 })
-  const shape = useShape(destination, !isAdmin)
+  const shape = useShape(destination, !isAdmin, definition)
   const status = health.data === undefined ? null : statusOf(destination, health.data, health.dataUpdatedAt)
   return (
     <Page
@@ -82,6 +98,12 @@ function DestinationDetails({ destination }: { destination: Destination }) {
       }
     >
       <Group gap="sm">
+        {destination.type === 'integration' && (
+          <>
+            <IntegrationTile slug={destination.integration} name={destination.integrationName} size={28} />
+            <Text size="sm">{targetText(destination)}</Text>
+          </>
+        )}
         {status !== null && <StatusBadge status={status} size="lg" />}
         <Copyable text={id} label="the id" />
       </Group>
@@ -106,7 +128,7 @@ function DestinationDetails({ destination }: { destination: Destination }) {
         keepMounted={false}
       >
         <Tabs.List mb="md">
-          {TABS.map((value) => (
+          {TABS[type].map((value) => (
             <Tabs.Tab key={value} value={value} px={{ base: 6, xs: 'md' }}>
               {value.charAt(0).toUpperCase() + value.slice(1)}
             </Tabs.Tab>
@@ -120,23 +142,48 @@ function DestinationDetails({ destination }: { destination: Destination }) {
         <Tabs.Panel value="test" keepMounted>
           <TestPanel destination={destination} isAdmin={isAdmin} />
         </Tabs.Panel>
-        {(['request', 'transformation'] as const).map((part) => (
-          <Tabs.Panel key={part} value={part}>
-            <Suspense fallback={<Loading lines={6} />}>
-              <ShapeTab shape={shape} part={part} />
-            </Suspense>
-          </Tabs.Panel>
-        ))}
+        {type === 'webhook' &&
+          (['request', 'transformation'] as const).map((part) => (
+            <Tabs.Panel key={part} value={part}>
+              <Suspense fallback={<Loading lines={6} />}>
+                <ShapeTab shape={shape} part={part} />
+              </Suspense>
+            </Tabs.Panel>
+          ))}
+        <Tabs.Panel value="subscriptions">
+          <Suspense fallback={<Loading lines={6} />}>
+            {definition === null ? <NoDefinition /> : <SubscriptionsTab shape={shape} definition={definition} />}
+          </Suspense>
+        </Tabs.Panel>
         {/* Stays mounted so that unsaved input survives a change of tabs. */}
         <Tabs.Panel value="settings" keepMounted>
-          <Settings destination={destination} isAdmin={isAdmin} />
+          {type === 'integration' && definition === null ? (
+            <NoDefinition />
+          ) : (
+            <Settings destination={destination} definition={definition} isAdmin={isAdmin} />
+          )}
         </Tabs.Panel>
       </Tabs>
     </Page>
   )
 }
 
-function Settings({ destination, isAdmin }: { destination: Destination; isAdmin: boolean }) {
+function NoDefinition() {
+  return (
+    <Empty
+      title="The integration is not in the catalogue"
+      action={
+        <Button component={Link} href="/catalog" variant="default">
+          Open the catalogue
+        </Button>
+      }
+    >
+      The package of the integrations is not installed, or its version does not have this one. Messages stay pending until it is there.
+    </Empty>
+  )
+}
+
+function Settings({ destination, definition, isAdmin }: { destination: Destination; definition: Definition | null; isAdmin: boolean }) {
   // The destination as it was when the form was opened. Changes by others since then neither replace what was typed nor are overwritten.
   const [{ base, version }, setForm] = useState({ base: destination, version: 0 })
   const reload = (next: Destination): void => setForm({ base: next, version: version + 1 })
@@ -147,6 +194,7 @@ function Settings({ destination, isAdmin }: { destination: Destination; isAdmin:
     'GET /api/destinations/{id}/health',
     'GET /api/destinations/health',
   )
+  const form = definition === null || base.type === 'webhook' ? null : formOf(base, definition)
   const isChangedElsewhere = JSON.stringify(settingsOf(base)) !== JSON.stringify(settingsOf(destination))
   return (
     <>
@@ -163,14 +211,15 @@ function Settings({ destination, isAdmin }: { destination: Destination; isAdmin:
       <DestinationForm
         // A new base needs a new form.
         key={version}
-        initial={draftOf(base)}
+        initial={draftOf(base, form)}
         id={base.id}
         isNew={false}
-        hasSharedSecret={base.hasSharedSecret}
-        signingSecretCount={base.signingSecretCount}
+        hasSharedSecret={base.type === 'webhook' && base.hasSharedSecret}
+        signingSecretCount={base.type === 'webhook' ? base.signingSecretCount : 0}
+        integration={form}
         isReadOnly={!isAdmin}
         onSave={async (draft) => {
-          const body = patchBodyOf(base, draft)
+          const body = patchBodyOf(base, draft, form)
           // The values are the same in another notation (240 min, 4 h): nothing to save, and the form shows the normal notation.
           const saved = body === null ? base : await save.mutateAsync({ params: { id: base.id }, body })
           notifications.show({ color: 'teal', message: 'Saved.' })
@@ -181,7 +230,14 @@ function Settings({ destination, isAdmin }: { destination: Destination; isAdmin:
   )
 }
 
+function formOf({ integration, secretSettings }: Integration, { settings }: Definition): IntegrationForm {
+  return { slug: integration, schema: settings, storedSecrets: secretSettings }
+}
+
 /** Ignores what this form does not edit. */
 function settingsOf(destination: Destination): Destination {
-  return { ...destination, enabled: true, paused: false, request: null, transformation: null, version: 1 }
+  const same = { enabled: true, paused: false, version: 1 }
+  return destination.type === 'webhook'
+    ? { ...destination, ...same, request: null, transformation: null }
+    : { ...destination, ...same, subscriptions: [] }
 }

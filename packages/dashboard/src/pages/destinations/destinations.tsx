@@ -6,6 +6,7 @@ import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { useApi, useList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
+import { IntegrationTile } from '../../components/integration-tile.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
@@ -14,6 +15,7 @@ import { useSearchState } from '../../url-state.ts'
 import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from './destination-status.ts'
 import type { Destination } from './draft.ts'
 import { BacklogView, BreakerView, Latency, StatusBadge, Success } from './status-view.tsx'
+import { targetText } from './target-text.ts'
 import type { DestinationHealth } from './use-backlog-forecast.ts'
 
 const SHOWN_AT_FIRST = 50
@@ -40,7 +42,7 @@ export default function DestinationsPage() {
   const text = params.get('q') ?? ''
   const state = params.get('state') ?? ''
   const add = isAdmin && (
-    <Button component={Link} href="/destinations/new" leftSection={<PlusIcon size={16} />}>
+    <Button component={Link} href="/catalog" leftSection={<PlusIcon size={16} />}>
       Add a destination
     </Button>
   )
@@ -58,20 +60,21 @@ export default function DestinationsPage() {
   const isNarrow = useMediaQuery('(max-width: 62em)', undefined, { getInitialValueInEffect: false })
 
   return (
-    <Page title="Destinations" about="Webhooks that messages are sent to. Sorted by urgency." actions={add}>
+    <Page title="Destinations" about="Webhooks and integrations that messages are sent to. Sorted by urgency." actions={add}>
       {problem !== null ? (
         <ErrorAlert problem={problem} onRetry={() => void Promise.all([list.refetch(), health.refetch()])} />
       ) : isPending ? (
         <Loading lines={6} label="Loading destinations" />
       ) : rows.length === 0 ? (
         <Empty title="No destinations yet" action={add || <Text size="sm">An admin can add one.</Text>}>
-          A destination is a webhook. Switchyard sends messages to its URL, signs the requests, and retries failed ones.
+          A destination is a webhook or one of your tools, such as Slack or Amplitude. Switchyard sends messages to it and retries failed
+          requests.
         </Empty>
       ) : (
         <Stack>
           <Group gap="sm" align="flex-end">
             <TextInput
-              label="Name or URL"
+              label="Name, URL or integration"
               placeholder="Any"
               value={text}
               onChange={(event) => change({ q: event.currentTarget.value }, { replace: true })}
@@ -138,22 +141,31 @@ const NO_HEALTH_YET: DestinationHealth = {
   nextAttemptAt: null,
 }
 
-function matches({ name, urls, id }: Destination, text: string): boolean {
+function matches(destination: Destination, text: string): boolean {
   const wanted = text.trim().toLowerCase()
-  return wanted === '' || [name, id, ...urls].some((each) => each.toLowerCase().includes(wanted))
+  const { name, id } = destination
+  const targets = destination.type === 'webhook' ? destination.urls : [destination.integrationName]
+  return wanted === '' || [name, id, ...targets].some((each) => each.toLowerCase().includes(wanted))
 }
 
-function NameLink({ destination: { id, name, urls } }: { destination: Destination }) {
-  return (
+function NameLink({ destination }: { destination: Destination }) {
+  const { id, name } = destination
+  const text = (
     <Stack gap={0} miw={0}>
       <Anchor component={Link} href={`/destinations/${id}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
         {name}
       </Anchor>
-      <Text size="xs" c="dimmed" truncate title={urls.join('\n')}>
-        {urls.length > 1 && `${urls.length} URLs: `}
-        {urls[0]}
+      <Text size="xs" c="dimmed" truncate title={destination.type === 'webhook' ? destination.urls.join('\n') : undefined}>
+        {targetText(destination)}
       </Text>
     </Stack>
+  )
+  if (destination.type === 'webhook') return text
+  return (
+    <Group gap="sm" wrap="nowrap" miw={0}>
+      <IntegrationTile slug={destination.integration} name={destination.integrationName} size={32} />
+      {text}
+    </Group>
   )
 }
 

@@ -14,6 +14,14 @@ import {
   tlsProblems,
 } from './form/auth-draft.ts'
 import type { RetryTimes } from './form/retry-schedule.ts'
+import type { ObjectSchema } from './integration/definition.ts'
+import {
+  type SettingsDraft,
+  settingsChanges,
+  settingsDraftOf,
+  settingsProblems,
+  settingsOf as writtenSettings,
+} from './integration/settings-draft.ts'
 import {
   eventsProblem,
   type HeaderDraft,
@@ -30,8 +38,18 @@ import {
 } from './validation.ts'
 
 export type Destination = Schemas['Destination']
+export type Webhook = Extract<Destination, { type: 'webhook' }>
+export type Integration = Extract<Destination, { type: 'integration' }>
 export type NewDestination = Operations['POST /api/destinations']['body']
 export type DestinationChange = Operations['PATCH /api/destinations/{id}']['body']
+
+/** What the form of an integration is made from. */
+export interface IntegrationForm {
+  slug: string
+  schema: ObjectSchema
+  /** The secrets that are stored, by key. */
+  storedSecrets: readonly string[]
+}
 
 /** Secrets are write-only: a stored secret can be kept, replaced or removed, but not read. */
 export type SecretChange = { kind: 'keep' } | { kind: 'remove' } | { kind: 'set'; values: string[] }
@@ -68,22 +86,25 @@ export interface Draft {
   subscribe: string
   auth: AuthDraft
   tls: TlsDraft
+  /** The settings of the integration; null for a webhook. */
+  settings: SettingsDraft | null
 }
 
-export function newDraft(): Draft {
+/** An integration has no URLs, and more time for its requests. */
+export function newDraft(form: IntegrationForm | null = null): Draft {
   return {
     name: '',
     enabled: true,
     paused: false,
     sourceIds: [],
-    urls: [''],
+    urls: form === null ? [''] : [],
     headers: [],
     sharedSecret: { kind: 'keep' },
     signingSecrets: { kind: 'keep' },
     batchSize: 1,
     batchBytes: 512_000,
     linger: '1 s',
-    timeout: '5 s',
+    timeout: form === null ? '5 s' : '30 s',
     retryWindow: '4 h',
     retryInitial: '5 s',
     retryMax: '10 min',
@@ -100,36 +121,19 @@ export function newDraft(): Draft {
     subscribe: '',
     auth: authDraftOf(null),
     tls: tlsDraftOf(null),
+    settings: form === null ? null : settingsDraftOf(form.schema, null),
   }
 }
 
-export function draftOf({
-  name,
-  enabled,
-  paused,
-  sourceIds,
-  urls,
-  headers,
-  batch,
-  timeoutMs,
-  retry,
-  deadLetter,
-  maxInFlight,
-  historical,
-  filter,
-  subscribe,
-  auth,
-  tls,
-}: Destination): Draft {
+export function draftOf(destination: Destination, form: IntegrationForm | null = null): Draft {
+  const { name, enabled, paused, sourceIds, batch, timeoutMs, retry, deadLetter, maxInFlight, historical, filter, subscribe } = destination
   return {
+    ...newDraft(),
     name,
     enabled,
     paused,
     sourceIds: [...sourceIds],
-    urls: [...urls],
-    headers: Object.entries(headers).map(([header, value]) => ({ name: header, value })),
-    sharedSecret: { kind: 'keep' },
-    signingSecrets: { kind: 'keep' },
+    urls: [],
     batchSize: batch.size,
     batchBytes: batch.bytes,
     linger: writeDuration(batch.lingerMs),
@@ -148,6 +152,15 @@ export function draftOf({
     eventsAllow: [...(filter.events?.allow ?? [])],
     eventsDeny: [...(filter.events?.deny ?? [])],
     subscribe: subscribe ?? '',
+    ...(destination.type === 'webhook' ? webhookDraftOf(destination) : {}),
+    ...(destination.type === 'integration' && form !== null ? { settings: settingsDraftOf(form.schema, destination.settings) } : {}),
+  }
+}
+
+function webhookDraftOf({ urls, headers, auth, tls }: Webhook): Partial<Draft> {
+  return {
+    urls: [...urls],
+    headers: Object.entries(headers).map(([header, value]) => ({ name: header, value })),
     auth: authDraftOf(auth),
     tls: tlsDraftOf(tls),
   }
@@ -156,12 +169,36 @@ export function draftOf({
 /** Keyed by the API's name of the field, such as `urls[0]` and `batch.size`; for headers `headers[0].name` and `headers[0].value`. */
 export type Problems = ReadonlyMap<string, string>
 
-export function problemsOf(draft: Draft): Problems {
+export function problemsOf(draft: Draft, form: IntegrationForm | null = null): Problems {
   const problems = new Map<string, string>()
   const note = (field: string, problem: string | null): void => {
     if (problem !== null) problems.set(field, problem)
   }
   note('name', nameProblem(draft.name))
+  if (draft.settings === null || form === null) for (const [field, problem] of webhookProblems(draft)) note(field, problem)
+  else for (const [field, problem] of settingsProblems(form.schema, draft.settings, form.storedSecrets)) note(field, problem)
+  note('batch.size', numberProblem(draft.batchSize, LIMITS.batchSize))
+  note('batch.bytes', numberProblem(draft.batchBytes, LIMITS.batchBytes))
+  note('batch.lingerMs', durationProblem(draft.linger, LIMITS.lingerMs))
+  note('timeoutMs', durationProblem(draft.timeout, form === null ? LIMITS.timeoutMs : LIMITS.integrationTimeoutMs))
+  note('retry.windowMs', durationProblem(draft.retryWindow, LIMITS.retryWindowMs))
+  note('retry.initialMs', durationProblem(draft.retryInitial, LIMITS.retryInitialMs))
+  note('retry.maxMs', durationProblem(draft.retryMax, LIMITS.retryMaxMs) ?? longestWaitProblem(draft))
+  note('retry.factor', numberProblem(draft.retryFactor, LIMITS.retryFactor, { isWhole: false }))
+  note('retry.retryStatuses', statusesProblem(draft.retryStatuses))
+  note('retry.failStatuses', statusesProblem(draft.failStatuses, draft.retryStatuses))
+  note('maxInFlight', numberProblem(draft.maxInFlight, LIMITS.maxInFlight))
+  note('filter.events.allow', eventsProblem(draft.eventsAllow))
+  note('filter.events.deny', eventsProblem(draft.eventsDeny))
+  return problems
+}
+
+function webhookProblems(draft: Draft): Map<string, string> {
+  const problems = new Map<string, string>()
+  const note = (field: string, problem: string | null): void => {
+    if (problem !== null) problems.set(field, problem)
+  }
+  for (const [field, problem] of [...authProblems(draft.auth), ...tlsProblems(draft.tls)]) note(field, problem)
   if (draft.urls.length === 0 || draft.urls.length > LIMITS.urls) note('urls', `Enter 1 to ${LIMITS.urls} URLs.`)
   for (const [at, problem] of urlProblems(draft.urls).entries()) note(`urls[${at}]`, problem)
   for (const [at, { name, value }] of headerProblems(draft.headers).entries()) {
@@ -173,20 +210,6 @@ export function problemsOf(draft: Draft): Problems {
   if (draft.signingSecrets.kind === 'set') {
     for (const [at, problem] of signingSecretProblems(draft.signingSecrets.values).entries()) note(`signingSecrets[${at}]`, problem)
   }
-  note('batch.size', numberProblem(draft.batchSize, LIMITS.batchSize))
-  note('batch.bytes', numberProblem(draft.batchBytes, LIMITS.batchBytes))
-  note('batch.lingerMs', durationProblem(draft.linger, LIMITS.lingerMs))
-  note('timeoutMs', durationProblem(draft.timeout, LIMITS.timeoutMs))
-  note('retry.windowMs', durationProblem(draft.retryWindow, LIMITS.retryWindowMs))
-  note('retry.initialMs', durationProblem(draft.retryInitial, LIMITS.retryInitialMs))
-  note('retry.maxMs', durationProblem(draft.retryMax, LIMITS.retryMaxMs) ?? longestWaitProblem(draft))
-  note('retry.factor', numberProblem(draft.retryFactor, LIMITS.retryFactor, { isWhole: false }))
-  note('retry.retryStatuses', statusesProblem(draft.retryStatuses))
-  note('retry.failStatuses', statusesProblem(draft.failStatuses, draft.retryStatuses))
-  for (const [field, problem] of [...authProblems(draft.auth), ...tlsProblems(draft.tls)]) note(field, problem)
-  note('maxInFlight', numberProblem(draft.maxInFlight, LIMITS.maxInFlight))
-  note('filter.events.allow', eventsProblem(draft.eventsAllow))
-  note('filter.events.deny', eventsProblem(draft.eventsDeny))
   return problems
 }
 
@@ -220,14 +243,21 @@ function retryOf(draft: Draft) {
 }
 
 /** The body that creates the destination. The draft must have no problems. */
-export function createBodyOf(draft: Draft): NewDestination {
+export function createBodyOf(draft: Draft, form: IntegrationForm | null = null): NewDestination {
   const { sharedSecret, signingSecrets } = draft
-  const { subscribe, deadLetter, auth, tls, ...settings } = settingsOf(draft)
-  return {
-    ...settings,
-    // A destination that uses none of these is the classic webhook, and says nothing about them.
+  const { subscribe, deadLetter, ...shared } = settingsOf(draft)
+  const optional = {
     ...(subscribe === null ? {} : { subscribe }),
     ...(deadLetter === null ? {} : { deadLetter }),
+  }
+  if (draft.settings !== null && form !== null)
+    return { type: 'integration', integration: form.slug, ...shared, ...optional, settings: writtenSettings(form.schema, draft.settings) }
+  const { auth, tls, ...webhook } = webhookSettingsOf(draft)
+  return {
+    ...shared,
+    ...webhook,
+    // A destination that uses none of these is the classic webhook, and says nothing about them.
+    ...optional,
     ...(auth === null ? {} : { auth }),
     ...(tls === null ? {} : { tls }),
     ...(sharedSecret.kind === 'set' ? { sharedSecret: sharedSecret.values[0] ?? null } : {}),
@@ -236,27 +266,33 @@ export function createBodyOf(draft: Draft): NewDestination {
 }
 
 /** The fields that differ from the saved ones; null if none do. The draft must have no problems. */
-export function patchBodyOf(saved: Destination, draft: Draft): DestinationChange | null {
-  const before = settingsOf(draftOf(saved))
-  const after = settingsOf(draft)
-  const changed = (Object.keys(after) as (keyof typeof after)[]).filter(
-    (field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]),
-  )
-  const change: DestinationChange = Object.fromEntries(changed.map((field) => [field, after[field]]))
+export function patchBodyOf(saved: Destination, draft: Draft, form: IntegrationForm | null = null): DestinationChange | null {
+  const base = draftOf(saved, form)
+  const change: DestinationChange = changedFields(settingsOf(base), settingsOf(draft))
+  if (draft.settings !== null && base.settings !== null && form !== null) {
+    const settings = settingsChanges(form.schema, base.settings, draft.settings)
+    if (settings !== null) change.settings = settings
+    return Object.keys(change).length === 0 ? null : change
+  }
+  Object.assign(change, changedFields(webhookSettingsOf(base), webhookSettingsOf(draft)))
   if (draft.sharedSecret.kind !== 'keep')
     change.sharedSecret = draft.sharedSecret.kind === 'set' ? (draft.sharedSecret.values[0] ?? null) : null
   if (draft.signingSecrets.kind !== 'keep') change.signingSecrets = draft.signingSecrets.kind === 'set' ? draft.signingSecrets.values : []
   return Object.keys(change).length === 0 ? null : change
 }
 
+function changedFields<T extends object>(before: T, after: T): Partial<T> {
+  const changed = (Object.keys(after) as (keyof T)[]).filter((field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))
+  return Object.fromEntries(changed.map((field) => [field, after[field]])) as Partial<T>
+}
+
+/** What all destinations have. */
 function settingsOf(draft: Draft) {
   return {
     name: draft.name,
     enabled: draft.enabled,
     paused: draft.paused,
     sourceIds: draft.sourceIds,
-    urls: draft.urls,
-    headers: Object.fromEntries(draft.headers.map(({ name, value }) => [name, value])),
     batch: { size: draft.batchSize ?? 1, bytes: draft.batchBytes ?? 1, lingerMs: parseDuration(draft.linger) ?? 0 },
     timeoutMs: parseDuration(draft.timeout) ?? 0,
     retry: retryOf(draft),
@@ -268,6 +304,13 @@ function settingsOf(draft: Draft) {
       events: { allow: draft.eventsAllow, deny: draft.eventsDeny },
     },
     subscribe: draft.subscribe.trim() === '' ? null : draft.subscribe.trim(),
+  }
+}
+
+function webhookSettingsOf(draft: Draft) {
+  return {
+    urls: draft.urls,
+    headers: Object.fromEntries(draft.headers.map(({ name, value }) => [name, value])),
     auth: authBodyOf(draft.auth),
     tls: tlsBodyOf(draft.tls),
   }
@@ -286,6 +329,7 @@ export function formFieldOf(field: string | null, draft: Draft): string | null {
     return at === -1 ? 'headers' : `headers[${at}].value`
   }
   if (field.startsWith('sourceIds')) return 'sourceIds'
+  if (field.startsWith('settings.')) return field
   const filter = /^filter\.(types|events)\.(allow|deny)/.exec(field)
   if (filter !== null) return filter[0]
   if (/^(urls|signingSecrets)\[\d+\]$/.test(field)) return field

@@ -37,7 +37,7 @@ export function HealthView({ destination, health, seenAtMs }: { destination: Des
       )}
       <Numbers destination={destination} health={health} seenAtMs={seenAtMs} />
       <Ledger destination={destination} health={health} />
-      <Urls health={health} />
+      {destination.type === 'webhook' && <Urls health={health} />}
       <Suspense fallback={<Loading lines={5} label="Loading charts" />}>
         <DestinationChart id={destination.id} />
       </Suspense>

@@ -21,8 +21,8 @@ export function NewDestination() {
   )
   return (
     <Page
-      title="Add a destination"
-      about="A webhook that messages are sent to. Only name, URL and sources are needed; everything else has defaults."
+      title="Add a webhook"
+      about="Only name, URL and sources are needed; everything else has defaults."
       actions={isAdmin ? back : undefined}
     >
       {isAdmin ? (

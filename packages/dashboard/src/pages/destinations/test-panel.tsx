@@ -1,4 +1,4 @@
-// Sends one sample message and shows the request and the response of each URL. The test is not stored or counted.
+// Sends one sample message and shows the requests and responses. The test is not stored or counted.
 
 import { Alert, Button, Group, Paper, Select, Stack, Text, Title } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
@@ -11,7 +11,8 @@ import { Time } from '../../components/time.tsx'
 import { useSearchState } from '../../url-state.ts'
 import { RequestView } from '../deliveries/request.tsx'
 import { holdOf } from './destination-status.ts'
-import type { Destination } from './draft.ts'
+import type { Destination, Webhook } from './draft.ts'
+import { targetText } from './target-text.ts'
 import { MESSAGE_TYPES } from './validation.ts'
 
 const TYPES = [...MESSAGE_TYPES, 'delete'] as const
@@ -19,7 +20,7 @@ type SampleType = (typeof TYPES)[number]
 type Sent = Answer<'POST /api/destinations/{id}/test'>
 
 export function TestPanel({ destination, isAdmin }: { destination: Destination; isAdmin: boolean }) {
-  const { id, urls, timeoutMs } = destination
+  const { id, timeoutMs } = destination
   const hold = holdOf(destination)
   const [params, change] = useSearchState()
   const asked = params.get('type')
@@ -35,9 +36,11 @@ export function TestPanel({ destination, isAdmin }: { destination: Destination; 
     <Stack gap="lg" maw={860}>
       <Stack gap="sm">
         <Text size="sm">
-          Sends a sample message to {urls.length === 1 ? 'the URL' : `all ${urls.length} URLs`} now, signed like any other. The test
-          bypasses the queue and the circuit breaker{hold === null ? '' : ` and works while the destination is ${hold}`}. It is not stored
-          or counted.
+          {destination.type === 'integration'
+            ? `Runs the subscriptions that match a sample message now. ${targetText(destination)} receives it as real data.`
+            : `Sends a sample message to ${destination.urls.length === 1 ? 'the URL' : `all ${destination.urls.length} URLs`} now, signed like any other.`}{' '}
+          The test bypasses the queue and the circuit breaker{hold === null ? '' : ` and works while the destination is ${hold}`}. It is not
+          stored or counted.
         </Text>
         <Group align="flex-end" gap="sm">
           <Select
@@ -65,7 +68,13 @@ export function TestPanel({ destination, isAdmin }: { destination: Destination; 
       </Stack>
       <div ref={outcome} tabIndex={-1} style={{ outline: 'none' }}>
         {test.error !== null && <ErrorAlert problem={test.error} onRetry={() => test.mutate(type)} />}
-        {test.data !== undefined && !test.isPending && <Outcome sent={test.data} destination={destination} />}
+        {test.data !== undefined &&
+          !test.isPending &&
+          (destination.type === 'webhook' ? (
+            <Outcome sent={test.data} destination={destination} />
+          ) : (
+            <IntegrationOutcome sent={test.data} />
+          ))}
       </div>
     </Stack>
   )
@@ -76,7 +85,7 @@ function Outcome({
   destination: { urls, hasSharedSecret, hasSigningSecrets, request: shape },
 }: {
   sent: Sent
-  destination: Destination
+  destination: Webhook
 }) {
   const good = attempts.filter(({ reason }) => reason === null).length
   const title = success
@@ -106,34 +115,61 @@ function Outcome({
           </Text>
         )}
       </Alert>
+      <Attempts title={attempts.length === 1 ? 'Response' : 'Responses'} attempts={attempts} />
       <Stack gap="sm">
         <Title order={2} size="h4">
-          {attempts.length === 1 ? 'Response' : 'Responses'}
+          Request
         </Title>
-        {attempts.map((attempt, at) => (
-          <Paper key={at} withBorder p="sm">
-            <Stack gap={6}>
-              <Text size="xs" c="dimmed">
-                <Time at={attempt.startedAt} size="xs" />
-              </Text>
-              <AttemptView attempt={attempt} />
-              {attempt.status !== null && attempt.responseStart === null && (
-                <Text size="xs" c="dimmed">
-                  The response had no body.
-                </Text>
-              )}
-            </Stack>
-          </Paper>
-        ))}
+        <RequestView request={{ ...request, note: null }} url={attempts[0]?.url ?? urls[0] ?? null} method={shape?.method ?? 'POST'} />
       </Stack>
-      {request !== null && (
-        <Stack gap="sm">
-          <Title order={2} size="h4">
-            Request
-          </Title>
-          <RequestView request={{ ...request, note: null }} url={attempts[0]?.url ?? urls[0] ?? null} method={shape?.method ?? 'POST'} />
-        </Stack>
-      )}
+    </Stack>
+  )
+}
+
+/** A test of an integration has a result for each request, and for each subscription that failed without one. */
+function IntegrationOutcome({ sent: { success, attempts } }: { sent: Sent }) {
+  const title = !success
+    ? 'Test failed.'
+    : attempts.length === 0
+      ? 'No subscription matches the sample message, so nothing was sent.'
+      : 'Test passed: every subscription that matches succeeded.'
+  return (
+    <Stack gap="lg">
+      <Alert color={!success ? 'red' : attempts.length === 0 ? 'gray' : 'teal'} variant="light" title={title} role="status">
+        <Text size="sm">
+          {success
+            ? attempts.length === 0
+              ? 'Choose another type of message, or change when the subscriptions run.'
+              : 'A real message would be delivered.'
+            : 'A real message would be retried or would fail, depending on the reason below.'}
+        </Text>
+      </Alert>
+      {attempts.length > 0 && <Attempts title={attempts.length === 1 ? 'Request' : 'Requests'} attempts={attempts} />}
+    </Stack>
+  )
+}
+
+function Attempts({ title, attempts }: { title: string; attempts: Sent['attempts'] }) {
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        {title}
+      </Title>
+      {attempts.map((attempt, at) => (
+        <Paper key={at} withBorder p="sm">
+          <Stack gap={6}>
+            <Text size="xs" c="dimmed">
+              <Time at={attempt.startedAt} size="xs" />
+            </Text>
+            <AttemptView attempt={attempt} />
+            {attempt.status !== null && attempt.responseStart === null && (
+              <Text size="xs" c="dimmed">
+                The response had no body.
+              </Text>
+            )}
+          </Stack>
+        </Paper>
+      ))}
     </Stack>
   )
 }

@@ -14,6 +14,7 @@ export const LIMITS = {
   batchBytes: { min: 1, max: 5 * 1024 * 1024 },
   lingerMs: { min: 0, max: 60_000 },
   timeoutMs: { min: 100, max: 5_000 },
+  integrationTimeoutMs: { min: 100, max: 30_000 },
   retryWindowMs: { min: 1_000, max: 1_209_600_000 },
   retryInitialMs: { min: 100, max: 3_600_000 },
   retryMaxMs: { min: 100, max: 86_400_000 },

@@ -207,7 +207,7 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
               </Text>
               {data.length === 0 ? (
                 isAdmin && (
-                  <Button component={Link} href="/destinations/new" variant="default">
+                  <Button component={Link} href="/catalog" variant="default">
                     Add a destination
                   </Button>
                 )

@@ -11,6 +11,7 @@ import { ErrorAlert } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
 import { isLoopback } from '../../text/snippets.ts'
 import { useSearchState } from '../../url-state.ts'
+import { targetText } from '../destinations/target-text.ts'
 import { nameProblem, urlAdvice, urlProblem } from '../destinations/validation.ts'
 import { listenCommand } from './progress.ts'
 
@@ -51,12 +52,12 @@ export function WebhookStep({ source, destinations, chosen, onChoose, onNext }: 
           {destinations.length > 1 ? (
             <Radio.Group label="Webhook" value={chosen?.id ?? null} onChange={onChoose}>
               <Stack gap="xs" mt="xs">
-                {destinations.slice(-8).map(({ id, name, urls }) => (
+                {destinations.slice(-8).map((each) => (
                   <Radio
-                    key={id}
-                    value={id}
-                    label={name}
-                    description={urls[0]}
+                    key={each.id}
+                    value={each.id}
+                    label={each.name}
+                    description={targetText(each)}
                     styles={{ label: { overflowWrap: 'anywhere' }, description: { overflowWrap: 'anywhere' } }}
                   />
                 ))}
@@ -69,7 +70,7 @@ export function WebhookStep({ source, destinations, chosen, onChoose, onNext }: 
                   {chosen.name}
                 </Text>
                 <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-                  {chosen.urls[0]}
+                  {targetText(chosen)}
                 </Text>
               </div>
             )

@@ -3,6 +3,7 @@
 import type { Operations, Schemas } from '../../../api/types.ts'
 import { type Problem, urlProblem } from '../validation.ts'
 
+type Webhook = Extract<Schemas['Destination'], { type: 'webhook' }>
 type Change = Required<Operations['PATCH /api/destinations/{id}']['body']>
 export type AuthType = 'none' | 'basic' | 'bearer' | 'oauth2'
 
@@ -30,7 +31,7 @@ export interface TlsDraft {
 /** The name of the secret in the API, by the type. */
 export const SECRET_FIELDS = { basic: 'password', bearer: 'token', oauth2: 'clientSecret' } as const
 
-export function authDraftOf(auth: Schemas['Destination']['auth']): AuthDraft {
+export function authDraftOf(auth: Webhook['auth']): AuthDraft {
   const stored = {
     type: auth?.type ?? ('none' as const),
     username: auth?.type === 'basic' ? auth.username : '',
@@ -76,7 +77,7 @@ export function authProblems(draft: AuthDraft): [field: string, problem: Problem
   ]
 }
 
-export function tlsDraftOf(tls: Schemas['Destination']['tls']): TlsDraft {
+export function tlsDraftOf(tls: Webhook['tls']): TlsDraft {
   return { hasPrivateKey: tls?.hasPrivateKey ?? false, certificate: tls?.certificate ?? '', privateKey: '', ca: tls?.ca ?? '' }
 }
 

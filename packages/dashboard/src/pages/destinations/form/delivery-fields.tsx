@@ -4,13 +4,17 @@ import { NumberInput, SimpleGrid, TextInput } from '@mantine/core'
 import type { Draft } from '../draft.ts'
 import { type FieldsProps, numberInput, textInput } from './field-state.ts'
 
-export function DeliveryFields({ draft, state }: FieldsProps) {
+export function DeliveryFields({ draft, state, isIntegration = false }: FieldsProps & { isIntegration?: boolean }) {
   const isBatch = (draft.batchSize ?? 1) > 1
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }}>
       <NumberInput
         label="Batch size"
-        description="1 to 1,000 messages per request. If above 1, the body is a JSON array."
+        description={
+          isIntegration
+            ? '1 to 1,000 messages at a time, for actions that send batches.'
+            : '1 to 1,000 messages per request. If above 1, the body is a JSON array.'
+        }
         {...numberInput(state, 'batch.size', draft.batchSize, (batchSize) => ({ batchSize }))}
       />
       <TextInput
@@ -34,7 +38,11 @@ export function DeliveryFields({ draft, state }: FieldsProps) {
       />
       <TextInput
         label="Timeout"
-        description="100 ms to 5 s for an attempt, including the full response."
+        description={
+          isIntegration
+            ? '100 ms to 30 s for an attempt, with all requests that the integration makes.'
+            : '100 ms to 5 s for an attempt, including the full response.'
+        }
         {...textInput(state, 'timeoutMs', draft.timeout, (timeout) => ({ timeout }))}
       />
     </SimpleGrid>

@@ -2,9 +2,10 @@
 // the API is shown at the field that it names. Saving sends only changed fields.
 
 import { Accordion, Alert, Button, Group, Paper, Stack, Switch, Text, TextInput, Title } from '@mantine/core'
-import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { ApiProblem } from '../../../api/client.ts'
-import { type Draft, formFieldOf, isChanged, messageAtField, newDraft, problemsOf } from '../draft.ts'
+import { type Draft, formFieldOf, type IntegrationForm, isChanged, messageAtField, newDraft, problemsOf } from '../draft.ts'
+import { SettingsFields } from '../integration/settings-fields.tsx'
 import { BAD } from '../status-view.tsx'
 import { AuthFields, authNote, TlsFields, tlsNote } from './auth-fields.tsx'
 import { DeliveryFields, deliveryNote } from './delivery-fields.tsx'
@@ -25,6 +26,10 @@ export interface FormProps {
   hasSharedSecret: boolean
   signingSecretCount: number
   isReadOnly: boolean
+  /** Null for a webhook. */
+  integration?: IntegrationForm | null
+  /** More parts of the form of an integration. */
+  children?: (draft: Draft) => ReactNode
   /** Rejects with the error of the API. */
   onSave: (draft: Draft) => Promise<unknown>
 }
@@ -51,7 +56,17 @@ function openSections(draft: Draft): string[] {
   return SECTIONS.map(([section]) => section).filter((section) => isClosed[section] !== true)
 }
 
-export function DestinationForm({ id, initial, isNew, hasSharedSecret, signingSecretCount, isReadOnly, onSave }: FormProps) {
+export function DestinationForm({
+  id,
+  initial,
+  isNew,
+  hasSharedSecret,
+  signingSecretCount,
+  isReadOnly,
+  integration = null,
+  children,
+  onSave,
+}: FormProps) {
   const [draft, setDraft] = useState(initial)
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set())
   const [wasSubmitted, setSubmitted] = useState(false)
@@ -60,7 +75,7 @@ export function DestinationForm({ id, initial, isNew, hasSharedSecret, signingSe
   const [open, setOpen] = useState<string[]>(isNew ? [] : openSections(initial))
   const form = useRef<HTMLFormElement>(null)
 
-  const problems = problemsOf(draft)
+  const problems = problemsOf(draft, integration)
   const isDirty = isChanged(initial, draft)
   const state: FieldState = {
     problem(field) {
@@ -134,7 +149,7 @@ export function DestinationForm({ id, initial, isNew, hasSharedSecret, signingSe
               autoComplete="off"
               data-1p-ignore
             />
-            <UrlFields draft={draft} state={state} />
+            {integration === null && <UrlFields draft={draft} state={state} />}
             <SourcesField draft={draft} state={state} />
             {isNew && (
               <>
@@ -155,34 +170,57 @@ export function DestinationForm({ id, initial, isNew, hasSharedSecret, signingSe
           </Stack>
         </Paper>
 
+        {integration !== null && draft.settings !== null && (
+          <Paper withBorder p="md">
+            <Stack>
+              <Title order={2} size="h4">
+                Settings
+              </Title>
+              <SettingsFields
+                schema={integration.schema}
+                draft={draft.settings}
+                onChange={(settings, ...fields) => state.set({ settings }, ...fields)}
+                stored={integration.storedSecrets}
+                problem={state.problem}
+                isReadOnly={isReadOnly}
+              />
+            </Stack>
+          </Paper>
+        )}
+        {children?.(draft)}
+
         <Accordion multiple value={open} onChange={setOpen} order={2} variant="separated" chevronPosition="left">
-          <Section
-            value="signing"
-            title="Signing"
-            note={signingNote(draft, hasSharedSecret, signingSecretCount)}
-            isInvalid={isInvalid('signing')}
-          >
-            <SigningFields draft={draft} state={state} hasSharedSecret={hasSharedSecret} signingSecretCount={signingSecretCount} />
-          </Section>
-          <Section
-            value="headers"
-            title="Headers"
-            note={draft.headers.length === 0 ? 'none' : `${draft.headers.length} set`}
-            isInvalid={isInvalid('headers')}
-          >
-            <HeaderFields draft={draft} state={state} />
-          </Section>
-          <Section value="auth" title="Authentication" note={authNote(draft)} isInvalid={isInvalid('auth')}>
-            <AuthFields draft={draft} state={state} />
-          </Section>
-          <Section value="tls" title="TLS" note={tlsNote(draft)} isInvalid={isInvalid('tls')}>
-            <TlsFields draft={draft} state={state} />
-          </Section>
+          {integration === null && (
+            <>
+              <Section
+                value="signing"
+                title="Signing"
+                note={signingNote(draft, hasSharedSecret, signingSecretCount)}
+                isInvalid={isInvalid('signing')}
+              >
+                <SigningFields draft={draft} state={state} hasSharedSecret={hasSharedSecret} signingSecretCount={signingSecretCount} />
+              </Section>
+              <Section
+                value="headers"
+                title="Headers"
+                note={draft.headers.length === 0 ? 'none' : `${draft.headers.length} set`}
+                isInvalid={isInvalid('headers')}
+              >
+                <HeaderFields draft={draft} state={state} />
+              </Section>
+              <Section value="auth" title="Authentication" note={authNote(draft)} isInvalid={isInvalid('auth')}>
+                <AuthFields draft={draft} state={state} />
+              </Section>
+              <Section value="tls" title="TLS" note={tlsNote(draft)} isInvalid={isInvalid('tls')}>
+                <TlsFields draft={draft} state={state} />
+              </Section>
+            </>
+          )}
           <Section value="filter" title="Filter" note={filterNote(draft)} isInvalid={isInvalid('filter')}>
             <FilterFields draft={draft} state={state} />
           </Section>
           <Section value="delivery" title="Batching, timeout and concurrency" note={deliveryNote(draft)} isInvalid={isInvalid('delivery')}>
-            <DeliveryFields draft={draft} state={state} />
+            <DeliveryFields draft={draft} state={state} isIntegration={integration !== null} />
           </Section>
           <Section value="retries" title="Retries and dead letters" note={retryNote(draft)} isInvalid={isInvalid('retries')}>
             <RetryFields draft={draft} state={state} id={id} />

@@ -41,7 +41,7 @@ export function SubscribeField({ draft, state }: FieldsProps) {
 }
 
 /** The expression with the wrong part marked, if the error names a position. */
-function Position({ text, problem }: { text: string; problem: string }) {
+export function Position({ text, problem }: { text: string; problem: string }) {
   const place = placeIn(problem)
   if (place === null) return null
   const at = offsetOf(text, place)
@@ -58,7 +58,7 @@ function Position({ text, problem }: { text: string; problem: string }) {
 /** The rest of the settings only makes the request complete. */
 const SETTINGS = { name: 'Check', urls: ['https://example.com/'] }
 
-function useExpressionProblem(text: string, isEnabled: boolean): string | null {
+export function useExpressionProblem(text: string, isEnabled: boolean): string | null {
   const [subscribe] = useDebouncedValue(text, 400)
   const check = useQuery<string | null, ApiProblem>({
     queryKey: ['check of an expression', subscribe],

@@ -4,6 +4,13 @@ import type { Answer } from '../../../api/client.ts'
 
 export type PreviewEntry = Answer<'POST /api/destinations/{id}/preview'>['data'][number]
 
+export type PreviewRequest = Omit<NonNullable<PreviewEntry['request']>, 'body'> & { subscription?: string; body: string | null }
+
+/** A webhook makes one request for a message; an integration any number. */
+export function requestsOf({ request, requests }: PreviewEntry): PreviewRequest[] {
+  return requests ?? (request === null ? [] : [request])
+}
+
 export type PreviewKind = 'sent' | 'dropped' | 'skipped' | 'failed'
 
 export const KIND_COLORS = { sent: 'teal', dropped: 'orange', skipped: 'gray', failed: 'red' } as const
@@ -68,10 +75,12 @@ export function effectsOf(now: readonly PreviewEntry[], next: readonly PreviewEn
 }
 
 /** Without what differs each time although the request is the same: the signature, and the time that it is computed over. */
-function requestText({ request }: PreviewEntry): string {
-  if (request === null) return ''
-  const headers = Object.entries(request.headers).filter(([name]) => !/^(webhook-|x-signature)/i.test(name))
-  return JSON.stringify([request.method, request.url, headers, request.body])
+function requestText(entry: PreviewEntry): string {
+  const texts = requestsOf(entry).map(({ method, url, headers, body }) => {
+    const kept = Object.entries(headers).filter(([name]) => !/^(webhook-|x-signature)/i.test(name))
+    return [method, url, kept, body]
+  })
+  return JSON.stringify(texts)
 }
 
 /** Why a message is not sent. */

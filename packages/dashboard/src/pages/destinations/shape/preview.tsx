@@ -6,7 +6,7 @@ import { CodeBlock } from '../../../components/copyable.tsx'
 import { Json } from '../../../components/json.tsx'
 import { ErrorAlert, Loading } from '../../../components/query-states.tsx'
 import { Time } from '../../../components/time.tsx'
-import { countsText, detailOf, KIND_COLORS, kindOf, type PreviewEntry, titleOf } from './preview-rows.ts'
+import { countsText, detailOf, KIND_COLORS, kindOf, type PreviewEntry, requestsOf, titleOf } from './preview-rows.ts'
 import classes from './shape.module.css'
 import { shapeFieldOf } from './shape-draft.ts'
 import type { PreviewState, ShapeState } from './use-shape.ts'
@@ -84,7 +84,8 @@ function KindBadge({ entry }: { entry: PreviewEntry }) {
 }
 
 function Comparison({ entry }: { entry: PreviewEntry }) {
-  const { messageId, receivedAt, message, request, logs } = entry
+  const { messageId, receivedAt, message, logs } = entry
+  const requests = requestsOf(entry)
   const kind = kindOf(entry)
   return (
     <SimpleGrid cols={{ base: 1, lg: 2 }} miw={0}>
@@ -112,12 +113,22 @@ function Comparison({ entry }: { entry: PreviewEntry }) {
               {detailOf(entry)}
             </Text>
           )}
-          {request !== null && (
-            <>
+          {kind === 'sent' && requests.length === 0 && (
+            <Text size="sm" c="dimmed">
+              No HTTP request is made for this message.
+            </Text>
+          )}
+          {requests.map((request, at) => (
+            <Stack key={at} gap={6} component="section" aria-label={requests.length === 1 ? 'Request' : `Request ${at + 1}`}>
+              {request.subscription !== undefined && (
+                <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+                  {request.subscription}
+                </Text>
+              )}
               <Code style={{ overflowWrap: 'anywhere' }}>
                 {request.method} {request.url}
               </Code>
-              <Body text={request.body} />
+              {request.body !== null && request.body !== '' && <Body text={request.body} />}
               <details>
                 <summary className={classes.summary}>Headers ({Object.keys(request.headers).length})</summary>
                 <Box fz="xs" ff="monospace" mt={4} style={{ overflowWrap: 'anywhere' }}>
@@ -128,8 +139,8 @@ function Comparison({ entry }: { entry: PreviewEntry }) {
                   ))}
                 </Box>
               </details>
-            </>
-          )}
+            </Stack>
+          ))}
           {logs !== undefined && logs !== '' && (
             <Stack gap={2}>
               <Text size="xs" c="dimmed">

@@ -9,7 +9,15 @@ import { BAD } from '../status-view.tsx'
 import { effectsOf } from './preview-rows.ts'
 import { type PreviewState, type ShapeState, useCurrent } from './use-shape.ts'
 
-export function SaveBar({ shape, preview, part }: { shape: ShapeState; preview: PreviewState; part: 'request' | 'transformation' }) {
+export function SaveBar({
+  shape,
+  preview,
+  part,
+}: {
+  shape: ShapeState
+  preview: PreviewState
+  part: 'request' | 'transformation' | 'subscriptions'
+}) {
   const { changes, destination, isChanged, isReadOnly, problems } = shape
   const [isAsked, setAsked] = useState(false)
   const current = useCurrent(shape, isAsked)
@@ -22,10 +30,10 @@ export function SaveBar({ shape, preview, part }: { shape: ShapeState; preview: 
   }
   if (!isChanged) return null
   const isInvalid = problems.size > 0 || preview.problem?.status === 400
-  const other = part === 'request' ? 'transformation' : 'request'
-  const isOtherChanged = changes !== null && changes[other] !== undefined
+  const other = part === 'subscriptions' ? part : part === 'request' ? 'transformation' : 'request'
+  const isOtherChanged = other !== part && changes !== null && changes[other] !== undefined
   const wrong = [...problems.keys(), ...(preview.problem?.field == null ? [] : [preview.problem.field.replace(/^changes\./, '')])]
-  const isOtherWrong = wrong.length > 0 && wrong.every((field) => field.startsWith(`${other}.`))
+  const isOtherWrong = other !== part && wrong.length > 0 && wrong.every((field) => field.startsWith(`${other}.`))
   return (
     <>
       <Group>

@@ -13,7 +13,7 @@ import {
   shapeProblems,
 } from './shape-draft.ts'
 
-const CLASSIC: Shape = { request: null, transformation: null }
+const CLASSIC: Shape = { request: null, transformation: null, subscriptions: null }
 const SAVED: Shape = {
   request: {
     method: 'PUT',
@@ -23,6 +23,7 @@ const SAVED: Shape = {
     format: { wrap: 'items' },
   },
   transformation: { code: 'export default (message) => message', timeoutMs: 50, memoryMb: 8 },
+  subscriptions: null,
 }
 
 test('only what differs from the saved settings is sent', () => {
@@ -38,17 +39,18 @@ test('only what differs from the saved settings is sent', () => {
     request: { ...(draft.request as NonNullable<typeof draft.request>), body: '{"id":{"@path":"$.userId"}}' },
   }
   assert.equal(shapeChangesOf(SAVED, reformatted), null, 'the same mapping, written differently')
-  assert.deepEqual(shapeChangesOf(CLASSIC, { request: NEW_REQUEST, transformation: NEW_TRANSFORMATION }), {
+  assert.deepEqual(shapeChangesOf(CLASSIC, { request: NEW_REQUEST, transformation: NEW_TRANSFORMATION, subscriptions: null }), {
     request: { method: 'POST', path: '', headers: {}, body: null, format: 'json' },
     transformation: NEW_TRANSFORMATION,
   })
 })
 
 test('problems are found at their field', () => {
-  assert.deepEqual([...shapeProblems({ request: NEW_REQUEST, transformation: NEW_TRANSFORMATION })], [])
+  assert.deepEqual([...shapeProblems({ request: NEW_REQUEST, transformation: NEW_TRANSFORMATION, subscriptions: null })], [])
   const wrong = {
     request: { ...NEW_REQUEST, path: 'users', headers: [{ name: 'Host', value: '' }], body: '{', format: 'wrap' as const, wrap: '' },
     transformation: { code: ' ', timeoutMs: 0, memoryMb: 65 },
+    subscriptions: null,
   }
   assert.deepEqual(
     [...shapeProblems(wrong).keys()],

@@ -1,8 +1,10 @@
-// What a destination sends, while it is edited: the request and the transformation. They share one draft, one preview and one version, so that
-// a change of both is saved as one. Pure.
+// What a destination sends, while it is edited: the request and the transformation of a webhook, or the subscriptions of an integration. They
+// share one draft, one preview and one version, so that a change of several is saved as one. Pure.
 
 import { type CodeProblem, jsonProblem, placeIn, placeOfPath } from '../../../text/code-problems.ts'
-import type { Destination, DestinationChange } from '../draft.ts'
+import type { Destination, DestinationChange, Integration, Webhook } from '../draft.ts'
+import type { Definition } from '../integration/definition.ts'
+import { type SubscriptionDraft, subscriptionDraftOf, subscriptionOf, subscriptionProblems } from '../integration/subscription-draft.ts'
 import { type HeaderDraft, headerNameProblem, headerValueProblem, numberProblem } from '../validation.ts'
 
 export const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -29,9 +31,19 @@ export interface TransformationDraft {
 export interface ShapeDraft {
   request: RequestDraft | null
   transformation: TransformationDraft | null
+  /** Null for a webhook. */
+  subscriptions: readonly SubscriptionDraft[] | null
 }
 
-export type Shape = Pick<Destination, 'request' | 'transformation'>
+export interface Shape extends Pick<Webhook, 'request' | 'transformation'> {
+  subscriptions: Integration['subscriptions'] | null
+}
+
+export function shapeOf(destination: Destination): Shape {
+  if (destination.type === 'integration') return { request: null, transformation: null, subscriptions: destination.subscriptions }
+  const { request, transformation } = destination
+  return { request, transformation, subscriptions: null }
+}
 
 export const LIMITS = { timeoutMs: { min: 1, max: 1_000 }, memoryMb: { min: 1, max: 64 } } as const
 
@@ -55,10 +67,12 @@ export default function (message, { received, seed }) {
   memoryMb: 8,
 }
 
-export function shapeDraftOf({ request, transformation }: Shape): ShapeDraft {
+/** `definition`: of the integration; its actions say which objects in a mapping have fields. */
+export function shapeDraftOf({ request, transformation, subscriptions }: Shape, definition: Definition | null = null): ShapeDraft {
   return {
     request: request === null ? null : requestDraftOf(request),
     transformation: transformation === null ? null : { ...transformation },
+    subscriptions: subscriptions?.map((subscription) => subscriptionDraftOf(definition, subscription)) ?? null,
   }
 }
 
@@ -94,18 +108,26 @@ function transformationOf({ code, timeoutMs, memoryMb }: TransformationDraft) {
   return { code, timeoutMs: timeoutMs ?? 1, memoryMb: memoryMb ?? 1 }
 }
 
-export type ShapeChanges = Pick<DestinationChange, 'request' | 'transformation'>
+export type ShapeChanges = Pick<DestinationChange, 'request' | 'transformation' | 'subscriptions'>
 
 /** The settings that differ from the saved ones; null if none do. The draft must have no problems. */
 export function shapeChangesOf(saved: Shape, draft: ShapeDraft): ShapeChanges | null {
   const before = shapeDraftOf(saved)
-  const isRequestChanged = differs(before.request, draft.request, requestOf)
-  const isCodeChanged = differs(before.transformation, draft.transformation, transformationOf)
-  if (!isRequestChanged && !isCodeChanged) return null
-  return {
-    ...(isRequestChanged ? { request: draft.request === null ? null : requestOf(draft.request) } : {}),
-    ...(isCodeChanged ? { transformation: draft.transformation === null ? null : transformationOf(draft.transformation) } : {}),
+  const changes: ShapeChanges = {}
+  if (differs(before.request, draft.request, requestOf)) changes.request = draft.request === null ? null : requestOf(draft.request)
+  if (differs(before.transformation, draft.transformation, transformationOf))
+    changes.transformation = draft.transformation === null ? null : transformationOf(draft.transformation)
+  if (draft.subscriptions !== null) {
+    const subscriptions = draft.subscriptions.map(subscriptionOf)
+    if (JSON.stringify(saved.subscriptions?.map(ordered)) !== JSON.stringify(subscriptions.map(ordered)))
+      changes.subscriptions = subscriptions
   }
+  return Object.keys(changes).length === 0 ? null : changes
+}
+
+/** With its fields in a fixed order, to compare it. */
+function ordered({ id, name, action, subscribe, enabled, mapping }: Omit<Integration['subscriptions'][number], 'id'> & { id?: string }) {
+  return [id, name, action, subscribe.trim(), enabled, mapping]
 }
 
 function differs<T>(before: T | null, after: T | null, settingsOf: (draft: T) => unknown): boolean {
@@ -114,13 +136,16 @@ function differs<T>(before: T | null, after: T | null, settingsOf: (draft: T) =>
 }
 
 /** Whether something was typed that is not saved, valid or not. */
-export function isShapeChanged(saved: Shape, draft: ShapeDraft): boolean {
-  return JSON.stringify(shapeDraftOf(saved)) !== JSON.stringify(draft)
+export function isShapeChanged(saved: Shape, draft: ShapeDraft, definition: Definition | null = null): boolean {
+  return JSON.stringify(shapeDraftOf(saved, definition)) !== JSON.stringify(draft)
 }
 
 /** The problems that need no answer of the service, by field. */
-export function shapeProblems({ request, transformation }: ShapeDraft): ReadonlyMap<string, string> {
-  const problems = new Map<string, string>()
+export function shapeProblems(
+  { request, transformation, subscriptions }: ShapeDraft,
+  definition: Definition | null = null,
+): ReadonlyMap<string, string> {
+  const problems = subscriptionProblems(definition, subscriptions ?? [])
   const note = (field: string, problem: string | null): void => {
     if (problem !== null) problems.set(field, problem)
   }
@@ -157,6 +182,7 @@ export function shapeFieldOf(field: string | null, { request }: ShapeDraft): str
     const at = request?.headers.findIndex((header) => header.name === name.slice('request.headers.'.length)) ?? -1
     return at === -1 ? 'request.headers' : `request.headers[${at}].value`
   }
+  if (name.startsWith('subscriptions[')) return name
   return /^(request\.(path|headers)|transformation\.(code|timeoutMs|memoryMb))$/.test(name) ? name : null
 }
 

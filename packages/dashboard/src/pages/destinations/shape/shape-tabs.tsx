@@ -1,13 +1,14 @@
 // The tabs Request and Transformation: the settings, saving, the preview on the last messages, and the versions.
 
-import { Alert, Button, Group, Stack, Text } from '@mantine/core'
+import { Button, Stack } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Empty } from '../../../components/query-states.tsx'
 import { messageAtField } from '../draft.ts'
+import { OutdatedAlert } from './outdated-alert.tsx'
 import { Preview } from './preview.tsx'
 import { RequestFields } from './request-fields.tsx'
 import { SaveBar } from './save-bar.tsx'
-import { NEW_REQUEST, NEW_TRANSFORMATION, shapeFieldOf } from './shape-draft.ts'
+import { NEW_REQUEST, NEW_TRANSFORMATION, shapeFieldOf, shapeOf } from './shape-draft.ts'
 import { TransformationFields } from './transformation-fields.tsx'
 import { type ShapeState, usePreview } from './use-shape.ts'
 import { Versions } from './versions.tsx'
@@ -24,20 +25,13 @@ export default function ShapeTab({ shape, part }: { shape: ShapeState; part: 're
   const isUsed = draft.request !== null || draft.transformation !== null || shape.isChanged
   return (
     <Stack gap="lg">
-      {shape.isOutdated && (
-        <Alert color="blue" variant="light" title={`Version ${destination.version} was saved elsewhere`}>
-          <Group gap="sm">
-            <Text size="sm">You are editing an older version. Saving replaces the newer one.</Text>
-            <Button size="xs" variant="default" onClick={shape.discard}>
-              Discard my changes
-            </Button>
-          </Group>
-        </Alert>
-      )}
+      <OutdatedAlert shape={shape} />
       {part === 'request' ? (
         draft.request === null ? (
           <Off
-            title={destination.request === null ? 'Messages are sent as they are' : 'The request settings are removed when you save'}
+            title={
+              shapeOf(destination).request === null ? 'Messages are sent as they are' : 'The request settings are removed when you save'
+            }
             label="Customize the request"
             onAdd={isReadOnly ? null : () => shape.setRequest(NEW_REQUEST)}
           >
@@ -55,7 +49,7 @@ export default function ShapeTab({ shape, part }: { shape: ShapeState; part: 're
         )
       ) : draft.transformation === null ? (
         <Off
-          title={destination.transformation === null ? 'No transformation' : 'The transformation is removed when you save'}
+          title={shapeOf(destination).transformation === null ? 'No transformation' : 'The transformation is removed when you save'}
           label="Add a transformation"
           onAdd={isReadOnly ? null : () => shape.setTransformation(NEW_TRANSFORMATION)}
         >

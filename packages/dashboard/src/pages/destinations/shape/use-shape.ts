@@ -1,4 +1,4 @@
-// The state of the tabs Request and Transformation: one draft, its preview on the last messages, and saving. The draft is kept while another
+// The state of the tabs Request and Transformation, or Subscriptions: one draft, its preview on the last messages, and saving. The draft is kept while another
 // tab is shown.
 
 import { useDebouncedValue } from '@mantine/hooks'
@@ -7,6 +7,8 @@ import { useEffect, useRef, useState } from 'react'
 import { type Answer, type ApiProblem, call } from '../../../api/client.ts'
 import { useChange } from '../../../api/queries.ts'
 import type { Destination } from '../draft.ts'
+import type { Definition } from '../integration/definition.ts'
+import type { SubscriptionDraft } from '../integration/subscription-draft.ts'
 import type { PreviewEntry } from './preview-rows.ts'
 import {
   isShapeChanged,
@@ -15,6 +17,7 @@ import {
   type ShapeDraft,
   shapeChangesOf,
   shapeDraftOf,
+  shapeOf,
   shapeProblems,
   type TransformationDraft,
 } from './shape-draft.ts'
@@ -42,18 +45,21 @@ export interface ShapeState {
   changes: ShapeChanges | null
   setRequest: (request: RequestDraft | null) => void
   setTransformation: (transformation: TransformationDraft | null) => void
+  setSubscriptions: (subscriptions: readonly SubscriptionDraft[]) => void
   /** Goes back to what is saved. */
   discard: () => void
   /** Rejects with the error of the API. */
   save: (changes: ShapeChanges | { version: number }) => Promise<Destination>
 }
 
-export function useShape(destination: Destination, isReadOnly: boolean): ShapeState {
-  const [{ base, draft }, setState] = useState(() => ({ base: destination, draft: shapeDraftOf(destination) }))
-  const isChanged = isShapeChanged(base, draft)
+/** `definition` is null for a webhook, and if the catalogue does not have the integration. */
+export function useShape(destination: Destination, isReadOnly: boolean, definition: Definition | null = null): ShapeState {
+  const startOf = (from: Destination) => ({ base: from, draft: shapeDraftOf(shapeOf(from), definition) })
+  const [{ base, draft }, setState] = useState(() => startOf(destination))
+  const isChanged = isShapeChanged(shapeOf(base), draft, definition)
   const isOutdated = destination.version > base.version
   // Without unsaved changes, a version that somebody else saved is shown at once.
-  if (isOutdated && !isChanged) setState({ base: destination, draft: shapeDraftOf(destination) })
+  if (isOutdated && !isChanged) setState(startOf(destination))
   const change = useChange(
     'PATCH /api/destinations/{id}',
     'GET /api/destinations',
@@ -67,7 +73,7 @@ export function useShape(destination: Destination, isReadOnly: boolean): ShapeSt
     window.addEventListener('beforeunload', warn)
     return () => window.removeEventListener('beforeunload', warn)
   }, [isChanged])
-  const problems = shapeProblems(draft)
+  const problems = shapeProblems(draft, definition)
   const edit = (changed: Partial<ShapeDraft>): void => setState((before) => ({ ...before, draft: { ...before.draft, ...changed } }))
   return {
     destination,
@@ -76,13 +82,14 @@ export function useShape(destination: Destination, isReadOnly: boolean): ShapeSt
     isChanged,
     isOutdated: isOutdated && isChanged,
     problems,
-    changes: problems.size > 0 ? null : shapeChangesOf(base, draft),
+    changes: problems.size > 0 ? null : shapeChangesOf(shapeOf(base), draft),
     setRequest: (request) => edit({ request }),
     setTransformation: (transformation) => edit({ transformation }),
-    discard: () => setState({ base: destination, draft: shapeDraftOf(destination) }),
+    setSubscriptions: (subscriptions) => edit({ subscriptions }),
+    discard: () => setState(startOf(destination)),
     async save(body) {
       const saved = await change.mutateAsync({ params: { id: destination.id }, body })
-      setState({ base: saved, draft: shapeDraftOf(saved) })
+      setState(startOf(saved))
       return saved
     },
   }

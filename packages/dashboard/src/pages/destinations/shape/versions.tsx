@@ -11,6 +11,7 @@ import { Json } from '../../../components/json.tsx'
 import { ErrorAlert } from '../../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../../components/responsive-table.tsx'
 import { Time } from '../../../components/time.tsx'
+import { whenText } from '../integration/when-fields.tsx'
 import type { ShapeState } from './use-shape.ts'
 
 type Version = Answer<'GET /api/destinations/{id}/versions'>['data'][number]
@@ -109,15 +110,22 @@ export function Versions({ shape }: { shape: ShapeState }) {
 }
 
 /** `PUT /users/{{userId}}, mapping; transformation, 12 lines (restored from 3)` */
-function contentText({ request, transformation, restoredFrom }: Version): string {
+function contentText({ request, transformation, subscriptions, restoredFrom }: Version): string {
   const parts = [
     ...(request === null
       ? []
       : [`${request.method ?? 'POST'}${request.path ? ` ${request.path}` : ''}${request.body == null ? '' : ', mapping'}`]),
     ...(transformation === null ? [] : [`transformation of ${linesText(transformation.code)}`]),
   ]
+  if (subscriptions != null && subscriptions.length > 0) parts.push(subscriptionsText(subscriptions))
   const text = parts.length === 0 ? 'messages as they are' : parts.join('; ')
   return restoredFrom === null ? text : `${text} (restored from ${restoredFrom})`
+}
+
+function subscriptionsText(subscriptions: NonNullable<Version['subscriptions']>): string {
+  const on = subscriptions.filter(({ enabled }) => enabled).length
+  const text = subscriptions.length === 1 ? '1 subscription' : `${subscriptions.length} subscriptions`
+  return on === subscriptions.length ? text : `${text}, ${on} on`
 }
 
 function linesText(code: string): string {
@@ -125,10 +133,20 @@ function linesText(code: string): string {
   return lines === 1 ? '1 line' : `${lines} lines`
 }
 
-function Content({ version: { request, transformation } }: { version: Version }) {
+function Content({ version: { request, transformation, subscriptions } }: { version: Version }) {
   return (
     <Stack>
-      {request === null && transformation === null && <Text size="sm">Messages are sent as they are.</Text>}
+      {subscriptions?.map((subscription) => (
+        <Stack key={subscription.id} gap={4}>
+          <Text size="sm" fw={600}>
+            {subscription.name}
+            {!subscription.enabled && ' (off)'}
+          </Text>
+          <Text size="sm">{whenText(subscription.subscribe)}</Text>
+          <Json value={subscription.mapping} label={`the mapping of ${subscription.name}`} />
+        </Stack>
+      ))}
+      {request === null && transformation === null && !subscriptions?.length && <Text size="sm">Messages are sent as they are.</Text>}
       {request !== null && (
         <Stack gap={4}>
           <Text size="sm" fw={600}>

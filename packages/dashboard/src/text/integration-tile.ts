@@ -1,0 +1,38 @@
+// The letters and the colour that stand for an integration. We draw them ourselves: logos belong to their companies. Pure.
+
+/** White text has a contrast of at least 4.5:1 on each of these; a test computes it. */
+export const TILE_COLORS = [
+  '#1864ab',
+  '#5f3dc4',
+  '#862e9c',
+  '#a61e4d',
+  '#c92a2a',
+  '#a04000',
+  '#7a5200',
+  '#2b6e1f',
+  '#087f5b',
+  '#0b7285',
+  '#364fc7',
+  '#495057',
+] as const
+
+/** From the slug, so that it stays the same. */
+export function tileColor(slug: string): string {
+  let hash = 7
+  for (const character of slug) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) % 1_000_003
+  return TILE_COLORS[hash % TILE_COLORS.length] as string
+}
+
+/** `GA` for Google Analytics 4, `Sl` for Slack. */
+export function tileLetters(name: string): string {
+  const words = shortName(name).match(/[\p{L}\p{N}]+/gu) ?? []
+  const [first = '?', second] = words
+  const letters = [...first]
+  if (second === undefined) return `${letters[0]?.toUpperCase()}${letters[1]?.toLowerCase() ?? ''}`
+  return `${letters[0]}${[...second][0]}`.toUpperCase()
+}
+
+/** Segment calls the second generation of its integrations "Actions", which is all that there is here. */
+export function shortName(name: string): string {
+  return name.replace(/\s*\(Actions\)$/, '').replace(/^Actions /, '')
+}
