@@ -121,6 +121,7 @@ async function fill(scene: Scene): Promise<void> {
   const ids: Record<string, string> = {
     sources: service.sourceId,
     destinations: refusing,
+    catalog: 'actions-slack',
     messages: message.messageId,
     deliveries: (failed.at(-1) as { id: string }).id,
     replays: replay.id,

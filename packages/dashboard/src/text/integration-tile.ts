@@ -27,9 +27,8 @@ export function tileColor(slug: string): string {
 export function tileLetters(name: string): string {
   const words = shortName(name).match(/[\p{L}\p{N}]+/gu) ?? []
   const [first = '?', second] = words
-  const letters = [...first]
-  if (second === undefined) return `${letters[0]?.toUpperCase()}${letters[1]?.toLowerCase() ?? ''}`
-  return `${letters[0]}${[...second][0]}`.toUpperCase()
+  if (second === undefined) return `${first.charAt(0).toUpperCase()}${first.charAt(1).toLowerCase()}`
+  return `${first.charAt(0)}${second.charAt(0)}`.toUpperCase()
 }
 
 /** Segment calls the second generation of its integrations "Actions", which is all that there is here. */

@@ -42,7 +42,7 @@ export default function CatalogPage() {
               <WebhookCard />
             </li>
           </ul>
-          <InstallCatalog isAdmin={isAdmin} onInstalled={() => void list.refetch()} />
+          <InstallCatalog />
         </Stack>
       ) : (
         <Catalog entries={entries} />

@@ -120,7 +120,9 @@ function Outcome({
         <Title order={2} size="h4">
           Request
         </Title>
-        <RequestView request={{ ...request, note: null }} url={attempts[0]?.url ?? urls[0] ?? null} method={shape?.method ?? 'POST'} />
+        {request !== null && (
+          <RequestView request={{ ...request, note: null }} url={attempts[0]?.url ?? urls[0] ?? null} method={shape?.method ?? 'POST'} />
+        )}
       </Stack>
     </Stack>
   )

@@ -63,7 +63,7 @@ export const INTEGRATION_SETTINGS = {
 }
 
 export const SHOWN_SUBSCRIPTIONS = array(
-  object({ id: string(), name: NAME, ...SUBSCRIPTION_FIELDS, mapping: MAPPING }, { title: 'Subscription' }),
+  object({ id: string(), name: NAME, ...SUBSCRIPTION_FIELDS, enabled: boolean(), mapping: MAPPING }, { title: 'Subscription' }),
   {
     description:
       'Which actions run for which messages. For a viewer, constants that may be credentials are replaced by (hidden), such as URLs.',

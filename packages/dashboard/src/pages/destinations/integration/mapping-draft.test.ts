@@ -22,7 +22,7 @@ test('each value gets the form that fits it, and nothing is lost', () => {
     amount: 3.5,
     nothing: null,
     list: [{ '@path': '$.a' }],
-    either: { '@if': { exists: { '@path': '$.a' }, then: 1, else: 2 } },
+    either: { '@case': { operator: 'lower', value: { '@path': '$.a' } } },
     both: { '@path': '$.a', '@template': 'b' },
     free: { a: 1 },
     empty: {},

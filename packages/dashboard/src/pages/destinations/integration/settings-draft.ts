@@ -53,7 +53,7 @@ export function settingsDraftOf(schema: ObjectSchema, stored: Values | null): Se
 }
 
 function withoutConditions(properties: ObjectSchema['properties']): ObjectSchema['properties'] {
-  return Object.fromEntries(Object.entries(properties).map(([key, { 'x-shown-if': _, ...field }]) => [key, field]))
+  return Object.fromEntries(Object.entries(properties).map(([key, field]) => [key, { ...field, 'x-shown-if': {} }]))
 }
 
 function valueAt(values: Values, key: string): unknown {
