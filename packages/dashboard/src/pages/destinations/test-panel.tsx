@@ -116,14 +116,14 @@ function Outcome({
         )}
       </Alert>
       <Attempts title={attempts.length === 1 ? 'Response' : 'Responses'} attempts={attempts} />
-      <Stack gap="sm">
-        <Title order={2} size="h4">
-          Request
-        </Title>
-        {request !== null && (
+      {request !== null && (
+        <Stack gap="sm">
+          <Title order={2} size="h4">
+            Request
+          </Title>
           <RequestView request={{ ...request, note: null }} url={attempts[0]?.url ?? urls[0] ?? null} method={shape?.method ?? 'POST'} />
-        )}
-      </Stack>
+        </Stack>
+      )}
     </Stack>
   )
 }
