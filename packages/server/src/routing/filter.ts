@@ -1,6 +1,6 @@
-// Compiles the filter and the subscribe expression of a destination into a function that returns the rule by which a message is filtered
-// out, if any. Deny takes precedence over allow, types over events, and the filter over the expression. It is compiled once per
-// configuration, so a list of a thousand names costs one lookup per message.
+// Compiles the filter and the subscribe expression of a destination, and the subscriptions of an integration, into a function that returns the
+// rule by which a message is filtered out, if any. Deny takes precedence over allow, types over events, the filter over the expression, and the
+// expression over the subscriptions. It is compiled once per configuration, so a list of a thousand names costs one lookup per message.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { subscribeJudge } from '../destinations/subscribe/subscribe-judge.ts'
@@ -9,16 +9,34 @@ import type { Destination, EventFilter, FilterRule, SegmentContent } from '../st
 /** Returns null if the message passes. */
 export type FilterJudge = (item: JsonObject, content: SegmentContent) => FilterRule | null
 
+type Judged = Pick<Destination, 'filter' | 'subscribe' | 'type' | 'integration' | 'subscriptions'>
+
 /** Returns null for a destination that every message passes. */
-export function filterJudge({ filter, subscribe }: Pick<Destination, 'filter' | 'subscribe'>): FilterJudge | null {
-  const byName = nameJudge(filter)
-  if (subscribe === null) return byName
-  const matches = subscribeJudge(subscribe)
+export function filterJudge(destination: Judged): FilterJudge | null {
+  const { filter, subscribe, type } = destination
+  const judges = [nameJudge(filter), expressionJudge(subscribe), type === 'integration' ? subscriptionsJudge(destination) : null]
+  const [first, ...rest] = judges.filter((judge) => judge !== null)
+  if (first === undefined || rest.length === 0) return first ?? null
   return (item, content) => {
-    const rule = byName === null ? null : byName(item, content)
-    // As with the filter: a request to delete a user must reach every destination.
-    if (rule !== null || item['type'] === 'delete') return rule
-    return matches(item, content) ? null : 'subscribe'
+    let rule = first(item, content)
+    for (const judge of rest) rule ??= judge(item, content)
+    return rule
+  }
+}
+
+function expressionJudge(subscribe: string | null): FilterJudge | null {
+  if (subscribe === null) return null
+  const matches = subscribeJudge(subscribe)
+  // As with the filter: a request to delete a user must reach every destination.
+  return (item, content) => (item['type'] === 'delete' || matches(item, content) ? null : 'subscribe')
+}
+
+/** An integration does nothing for a message without a matching subscription, except that some can delete a user. */
+function subscriptionsJudge({ integration, subscriptions }: Judged): FilterJudge {
+  const judges = subscriptions.filter(({ enabled }) => enabled).map(({ subscribe }) => subscribeJudge(subscribe))
+  return (item, content) => {
+    if (item['type'] === 'delete' && integration?.deletes === true) return null
+    return judges.some((matches) => matches(item, content)) ? null : 'no_subscription'
   }
 }
 

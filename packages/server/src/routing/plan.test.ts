@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import fc from 'fast-check'
+import { integrationOf, subscriptionOf } from '../destinations/fixtures/integration.ts'
 import {
   CLASSIC,
   type Configuration,
@@ -254,6 +255,78 @@ test('a request to delete a user passes every filter', () => {
   const filter = { types: { allow: ['group'], deny: ['track'] }, events: { allow: ['x'], deny: ['y'] } }
   const plan = planRoutes(configured(destination('d', { filter })), 's', content([{ type: 'delete', userId: 'u' }]))
   assert.deepEqual(plan, { shipments: [{ destinationId: 'd', indexes: null }], skips: [] })
+})
+
+function integration(id: string, about: Partial<Destination> = {}): Destination {
+  return integrationOf({ id, name: id, sourceIds: ['s'], ...about })
+}
+
+test('an integration gets the messages that match an enabled subscription, after its filter and its expression', () => {
+  const said = { userId: 'u', timestamp: new Date(NOW).toISOString() }
+  const items = [
+    { ...said, type: 'track', event: 'Paid' },
+    { ...said, type: 'track', event: 'Viewed' },
+    { ...said, type: 'page', context: { app: 'shop' } },
+    { ...said, type: 'identify' },
+    { ...said, type: 'group' },
+  ]
+  const one = integration('i', {
+    filter: { ...NO_FILTER, types: { allow: [], deny: ['group'] } },
+    subscribe: 'type != "identify"',
+    subscriptions: [
+      subscriptionOf('a', { subscribe: 'type = "track" and event = "Paid"' }),
+      subscriptionOf('b', { subscribe: 'context.app = "shop"' }),
+      subscriptionOf('c', { subscribe: 'type = "track"', enabled: false }),
+    ],
+  })
+  assert.deepEqual(planRoutes(configured(one), 's', content(items)), {
+    shipments: [{ destinationId: 'i', indexes: [0, 2] }],
+    skips: [
+      { destinationId: 'i', reason: 'filtered', rule: 'type_denied', indexes: [4] },
+      { destinationId: 'i', reason: 'filtered', rule: 'subscribe', indexes: [3] },
+      { destinationId: 'i', reason: 'filtered', rule: 'no_subscription', indexes: [1] },
+    ],
+  })
+  const none = planRoutes(configured(integration('i', { subscriptions: [] })), 's', content(items))
+  assert.deepEqual(none, { shipments: [], skips: [{ destinationId: 'i', reason: 'filtered', rule: 'no_subscription', indexes: null }] })
+})
+
+test('a request to delete a user goes to integrations that can delete one, or have a subscription for it', () => {
+  const subscriptions = [subscriptionOf('a', { subscribe: 'type = "delete"' })]
+  const all = configured(
+    integration('can', { integration: { slug: 'x', name: 'X', deletes: true } }),
+    integration('cannot'),
+    integration('asked', { subscriptions }),
+  )
+  const { shipments } = planRoutes(all, 's', content([{ type: 'delete', userId: 'u' }]))
+  assert.deepEqual(
+    shipments.map(({ destinationId }) => destinationId),
+    ['can', 'asked'],
+  )
+})
+
+test('integrations select an integration by its own name, then by the name of its definition, then by All', () => {
+  const rows: [integrations: unknown, sent: boolean][] = [
+    [{ Webhooks: false }, true],
+    [{ All: false }, false],
+    [{ 'Tool (Actions)': false }, false],
+    [{ All: false, Webhooks: true }, false],
+    [{ All: false, 'Tool (Actions)': true }, true],
+    [{ All: false, 'Tool (Actions)': { session: 1 } }, true],
+    [{ 'Tool (Actions)': false, Mine: true }, true],
+    [{ 'Tool (Actions)': true, Mine: false }, false],
+  ]
+  const configuration = configured(
+    integration('i', { name: 'Mine', subscriptions: [subscriptionOf('a', { subscribe: 'type = "identify"' })] }),
+  )
+  for (const [integrations, sent] of rows) {
+    const { shipments, skips } = planRoutes(configuration, 's', content([message(integrations)]))
+    assert.deepEqual(
+      [shipments.length, skips[0]?.reason],
+      [sent ? 1 : 0, sent ? undefined : 'integrations_disabled'],
+      JSON.stringify(integrations),
+    )
+  }
 })
 
 test('without a filter, all batches without integrations share one plan', () => {

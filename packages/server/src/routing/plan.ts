@@ -23,7 +23,9 @@ const HISTORICAL_MS = 24 * 60 * 60 * 1_000
 
 interface Attached {
   destination: Destination
-  /** Null if there is no filter and no subscribe expression. */
+  /** The names in `integrations` that select it, the most specific first, besides `All`. */
+  names: readonly [own: string, shared: string]
+  /** Null if there is no filter, no subscribe expression and no subscription. */
   filter: FilterJudge | null
 }
 
@@ -56,7 +58,8 @@ export function planRoutes(configuration: Configuration, sourceId: string, conte
 function indexBySource({ destinations }: Configuration): Map<string, Routes> {
   const bySource = new Map<string, Attached[]>()
   for (const destination of destinations.values()) {
-    const one: Attached = { destination, filter: filterJudge(destination) }
+    const names = [destination.name, destination.integration?.name ?? SHARED_NAME] as const
+    const one: Attached = { destination, names, filter: filterJudge(destination) }
     for (const sourceId of new Set(destination.sourceIds)) {
       const others = bySource.get(sourceId)
       if (others === undefined) bySource.set(sourceId, [one])
@@ -89,7 +92,7 @@ function planByMessage(attached: readonly Attached[], content: SegmentContent, h
   const shipments: PlannedShipment[] = []
   const skips: Skip[] = []
   let old: boolean[] | undefined
-  for (const { destination, filter } of attached) {
+  for (const { destination, names, filter } of attached) {
     const { id, enabled } = destination
     if (!enabled) {
       skips.push({ destinationId: id, reason: 'destination_disabled', indexes: null })
@@ -102,7 +105,7 @@ function planByMessage(attached: readonly Attached[], content: SegmentContent, h
     const tooOld: number[] = []
     for (const [index, item] of content.items.entries()) {
       if (item === null) continue
-      if (hasSelection && !isSelected(content.integrations, item['integrations'], destination.name)) {
+      if (hasSelection && !isSelected(content.integrations, item['integrations'], names)) {
         unwanted.push(index)
         continue
       }
@@ -123,9 +126,9 @@ function planByMessage(attached: readonly Attached[], content: SegmentContent, h
   return { shipments, skips }
 }
 
-/** The most specific name decides: the destination's own name, then `Webhooks`, then `All`. */
-function isSelected(batch: JsonObject | null, own: JsonObject | null | undefined, name: string): boolean {
-  const value = valueOf(batch, own, name) ?? valueOf(batch, own, SHARED_NAME) ?? valueOfAll(batch, own)
+/** The most specific name decides: the destination's own name, then `Webhooks` or the name of the integration, then `All`. */
+function isSelected(batch: JsonObject | null, own: JsonObject | null | undefined, [name, shared]: Attached['names']): boolean {
+  const value = valueOf(batch, own, name) ?? valueOf(batch, own, shared) ?? valueOfAll(batch, own)
   // Only `false` deselects a destination. An object contains options for it and selects it.
   return value !== false
 }

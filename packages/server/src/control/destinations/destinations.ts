@@ -11,13 +11,14 @@ import {
   number,
   object,
   oneOf,
+  optional,
   record,
   string,
   time,
   variants,
   withDefault,
 } from '../../api/schema.ts'
-import type { DestinationHealth, SentRequest } from '../../delivery/delivery.ts'
+import type { DestinationHealth, SentRequest, TestAttempt } from '../../delivery/delivery.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
 import {
@@ -80,7 +81,10 @@ export const DESTINATION = variants(
 
 const TEST = object({ type: withDefault(oneOf(SAMPLE_TYPES, { description: 'The type of the sample message.' }), 'track') })
 const TEST_ANSWER = object({
-  success: boolean({ description: 'Whether at least one URL answered with a 2xx status.' }),
+  success: boolean({
+    description:
+      'Whether at least one URL answered with a 2xx status, or, for an integration, whether all subscriptions that match the message succeeded.',
+  }),
   message: anyObject({ description: 'The sample message.' }),
   request: nullable(
     object(
@@ -91,7 +95,20 @@ const TEST_ANSWER = object({
       },
     ),
   ),
-  attempts: array(object(ATTEMPT_FIELDS, { title: 'Attempt' })),
+  attempts: array(
+    object(
+      {
+        ...ATTEMPT_FIELDS,
+        request: optional(
+          object(
+            { headers: record(string()), body: string() },
+            { description: 'Only for an integration: the request as sent, without secrets.' },
+          ),
+        ),
+      },
+      { title: 'Attempt' },
+    ),
+  ),
 })
 
 const LATENCY = nullable(
@@ -272,17 +289,19 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
       answer: TEST_ANSWER,
       errors: ['destination_not_found'],
       async handle({ params, body, actor, role }) {
-        const { id } = find(params['id'])
+        const { id, type } = find(params['id'])
         const message = sampleMessage(body.type, clock.wallMs())
         // Recorded before the message is sent, so that the audit log has the entry even if the request does not finish.
         await recordAction(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
         const sent = await delivery.test(id, message)
         if (sent === undefined) throw new ApiError('destination_not_found')
         return {
-          success: sent.attempts.some(({ reason }) => reason === null),
+          success: hasPassed(type, sent.attempts),
           message,
           request: sent.request === null ? null : testRequest(sent.request, sent.attempts.some(wasAnswered)),
-          attempts: sent.attempts.map((attempt) => attemptView(attempt, urlFor(role))),
+          attempts: sent.attempts.map((attempt) =>
+            Object.assign(attemptView(attempt, urlFor(role)), attempt.sent === undefined ? {} : { request: attempt.sent }),
+          ),
         }
       },
     }),
@@ -312,6 +331,13 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
       },
     }),
   ]
+}
+
+/** An integration may make several requests for a subscription, and go on after one that failed. So the last one of each decides. */
+function hasPassed(type: Destination['type'], attempts: readonly TestAttempt[]): boolean {
+  if (type === 'webhook') return attempts.some(({ reason }) => reason === null)
+  const last = new Map(attempts.map(({ step, reason }) => [step?.subscription, reason]))
+  return last.size > 0 && [...last.values()].every((reason) => reason === null)
 }
 
 function testRequest({ headers, body }: SentRequest, wasSent: boolean): SentRequest {

@@ -28,12 +28,23 @@ export const ATTEMPT_FIELDS = {
     },
   ),
   responseStart: nullable(string({ description: 'The start of the response body. It is kept only for failed attempts and tests.' })),
-  version: integer({ description: "The version of the destination's `request` and `transformation` with which the request was built." }),
-  logs: nullable(string({ description: 'What the transformation printed, at most 2 KB; null if it printed nothing.' })),
+  version: integer({
+    description:
+      "The version of the destination's `request` and `transformation`, or of its `subscriptions`, with which the request was built.",
+  }),
+  logs: nullable(string({ description: 'What the transformation or the integration printed, at most 2 KB; null if it printed nothing.' })),
+  subscription: nullable(
+    string({ description: 'The name of the subscription that the integration made the request for; null for a webhook.' }),
+  ),
+  method: nullable(
+    string({
+      description: 'The HTTP method of a request of an integration; null if the subscription ended without a request, and for a webhook.',
+    }),
+  ),
 }
 
 export function attemptView(attempt: TestAttempt, shownUrl: (url: string) => string) {
-  const { address, status, reason, error, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart, version, logs } = attempt
+  const { address, status, reason, error, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart, version, logs, step } = attempt
   const startedAt = isoTime(attempt.startedAtMs)
   const url = shownUrl(attempt.url)
   return {
@@ -47,5 +58,7 @@ export function attemptView(attempt: TestAttempt, shownUrl: (url: string) => str
     responseStart,
     version,
     logs,
+    subscription: step?.subscription ?? null,
+    method: step?.method ?? null,
   }
 }

@@ -183,6 +183,8 @@ test('one delivery shows its attempts and its request', async (t) => {
     responseStart: 'oops',
     version: 1,
     logs: null,
+    subscription: null,
+    method: null,
   })
   assert.deepEqual([request.headers, request.note], [{ 'content-type': 'application/json' }, null])
   // Both were sent in one request, which has the id of the first delivery.

@@ -70,9 +70,10 @@ const CANCELLED: Readonly<Record<string, string>> = {
   destination_deleted: 'the destination was deleted.',
   message_deleted: 'the message was deleted.',
   dropped_by_transformation: 'the transformation dropped the message.',
+  no_subscription: 'no subscription of the integration matches the message.',
 }
 /** Reasons of attempts that ended before a request was built. */
-const NOT_SENT = new Set(['mapping_failed', 'transformation_failed', 'dropped_by_transformation'])
+const NOT_SENT = new Set(['mapping_failed', 'transformation_failed', 'dropped_by_transformation', 'no_subscription'])
 
 type Skipped = MessageTrail['skips'][number]
 
@@ -173,10 +174,12 @@ function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: Tim
   return entries
 }
 
-function attemptSentence({ url, status, error, reason, totalMs, address, responseStart }: RequestRecord): string {
+function attemptSentence({ url, status, error, reason, totalMs, address, responseStart, step }: RequestRecord): string {
   if (reason !== null && NOT_SENT.has(reason)) return `nothing was sent (${reason})${error === null ? '.' : `: ${error}`}`
-  const where = `${shortUrl(url)}${address === null ? '' : ` (${address})`}`
   const ms = `${Math.round(totalMs)} ms`
+  if (step?.method === null && reason === null) return `${quoted(step.subscription)} succeeded without a request after ${ms}.`
+  const target = step?.method === null ? quoted(step.subscription) : `${shortUrl(url)}${address === null ? '' : ` (${address})`}`
+  const where = step?.method == null ? target : `${quoted(step.subscription)}: ${step.method} ${target}`
   const answer = responseStart === null || responseStart === '' ? '' : ` The response began with ${quoted(responseStart)}.`
   if (reason === null) return `${where} answered ${status} after ${ms}.`
   return `${where} failed after ${ms} (${reason}). ${error ?? ''}`.trimEnd() + answer

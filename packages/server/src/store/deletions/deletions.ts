@@ -56,7 +56,10 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
       const deletion = { ...asked, userIds: [...new Set(asked.userIds)] }
       const sourceIds = affectedSourceIds(change.configuration, deletion.sourceIds)
       const atMs = Math.floor(this.#deps.nowMs())
-      const enabled = [...change.configuration.destinations.values()].filter((destination) => destination.enabled)
+      // Only some integrations can delete a user. The others would only cancel the delivery.
+      const enabled = [...change.configuration.destinations.values()].filter(
+        ({ enabled, type, integration }) => enabled && (type === 'webhook' || integration?.deletes === true),
+      )
       const targets = sourceIds.map((sourceId) => ({
         sourceId,
         userIds: hashedUserIds.get(sourceId) ?? deletion.userIds,
