@@ -2,8 +2,10 @@
 // nothing is lost. Only open-store.ts knows which store adapter is used. The logic of the stages does not belong here.
 
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Config, isLoopback } from './config.ts'
 import { generateToken, loadAdminToken } from './control/access/admin-token.ts'
@@ -14,6 +16,8 @@ import { apiDocument } from './control/openapi/api-document.ts'
 import { generateWriteKey } from './control/sources/sources.ts'
 import { registerDashboard } from './dashboard/dashboard.ts'
 import { createDelivery } from './delivery/delivery.ts'
+import type { HostOptions } from './delivery/hosts/host-link.ts'
+import { Hosts } from './delivery/hosts/hosts.ts'
 import { openInlineSender, openSenderThreads } from './delivery/senders/open-senders.ts'
 import { createAddressGuard } from './delivery/sending/address-guard.ts'
 import { createDialCheck } from './delivery/sending/dial-check.ts'
@@ -27,7 +31,7 @@ import { BacklogLimit } from './ingest/backlog-limit.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
 import { createPrivacy } from './ingest/privacy/privacy.ts'
 import { openCatalog } from './installation/integrations-catalog.ts'
-import { integrationsFolder } from './installation/integrations-package.ts'
+import { codeFolders, findIntegrationsPackage, integrationsFolder } from './installation/integrations-package.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './installation/open-store.ts'
 import { coresForThisProcess } from './installation/processes/process-count.ts'
 import type { Supervised } from './installation/processes/supervised.ts'
@@ -69,6 +73,8 @@ export interface AppParts {
   /** Certificate authorities to trust, in PEM. */
   ca?: string
   random?: () => number
+  /** The folder of the package with the integrations, with a slash at the end. */
+  integrations?: URL
   /** The timeout for receiving the body of a request. */
   bodyTimeoutMs?: number
   /** Aborts waiting for a store that does not respond at startup. */
@@ -84,12 +90,18 @@ const RETENTION_EVERY_MS = 60 * 60 * 1_000
 const BODY_TIMEOUT_MS = 10_000
 const REQUESTS_GRACE_MS = 2_500
 const ATTEMPTS_GRACE_MS = 5_500
+/** How long senders that are being closed wait for requests in flight, after that. */
+const CLOSE_GRACE_MS = 200
+/** Each takes about 100 MB, and more for each integration that it runs. */
+const MAX_AUTO_HOSTS = 4
 /** Longer than a change of the configuration takes to reach the other nodes. */
 const FIRST_SOURCE_WAIT_MS = 3_000
 
 export async function createApp(config: Config, log: Log, parts: AppParts = {}): Promise<App> {
   const { bodyTimeoutMs = BODY_TIMEOUT_MS } = parts
   const metrics = new Metrics()
+  const allowed = { allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] }
+  const hosts = createHosts(config, allowed, log, parts)
   const { store, path, place, keyPath, backups, nodeName } = await openStore(config, {
     log,
     onState: (problem) => reportStoreState(problem, log, metrics),
@@ -100,14 +112,13 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   })
   const clock = (parts.clock ?? createClock)(store.scheduleStartMs)
   store.useClock(clock)
-  const allowed = { allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] }
   const guard = createAddressGuard(allowed)
-  const sending = { guard: allowed, ca: parts.ca, closeGraceMs: 200 }
+  const sending = { guard: allowed, ca: parts.ca, closeGraceMs: CLOSE_GRACE_MS }
   const senderThreads = senderCount(config)
   const senders =
     parts.lookup || parts.clock || senderThreads === 0
-      ? openInlineSender({ ...sending, lookup: parts.lookup, now: () => clock.wallMs() })
-      : openSenderThreads(senderThreads, sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced') })
+      ? openInlineSender({ ...sending, lookup: parts.lookup, now: () => clock.wallMs(), hosts })
+      : openSenderThreads(senderThreads, sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced'), hosts })
   const observer = createObserver({ store, clock, log, metrics, version: VERSION })
   const pacing = new IngestPacing()
   const delivery = createDelivery({
@@ -376,6 +387,31 @@ function senderCount(config: Config): number {
   if (config.senders !== 'auto') return config.senders
   const cores = coresForThisProcess(config)
   return cores === 1 ? 0 : Math.max(1, cores - 2)
+}
+
+/** They start no process before an integration has work. */
+function createHosts(config: Config, guard: HostOptions['guard'], log: Log, parts: Pick<AppParts, 'integrations'>): Hosts {
+  const { integrationHosts, integrationsGateway: gateway, integrationsCa } = config
+  const ca = integrationsCa === null ? null : resolve(integrationsCa)
+  if (ca !== null) checkAuthorities(ca)
+  return new Hosts({
+    count: integrationHosts === 'auto' ? Math.min(coresForThisProcess(config), MAX_AUTO_HOSTS) : integrationHosts,
+    host() {
+      const url = parts.integrations ?? findIntegrationsPackage(integrationsFolder(config))
+      if (url === null) return null
+      return { guard, closeGraceMs: CLOSE_GRACE_MS, gateway, ca, packageUrl: url.href, codeFolders: codeFolders(url) }
+    },
+    onLost: (err) => log.error({ err }, 'a process that runs integrations failed and is replaced'),
+    onOutput: (line, host) => log.warn({ host, line }, 'an integration printed a line'),
+  })
+}
+
+function checkAuthorities(file: string): void {
+  try {
+    createSecureContext({ ca: readFileSync(file, 'utf8') })
+  } catch (error) {
+    throw new StartProblem(`SWITCHYARD_INTEGRATIONS_CA must be a file with certificates in PEM. ${file}: ${(error as Error).message}.`)
+  }
 }
 
 function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }: Config): StartProblem {

@@ -35,6 +35,9 @@ test('without settings, each setting has its documented default', () => {
     rateLimit: null,
     maxBacklog: null,
     senders: 'auto',
+    integrationHosts: 'auto',
+    integrationsGateway: null,
+    integrationsCa: null,
     integrationsFolder: null,
   })
 })
@@ -58,6 +61,9 @@ test('each setting is read from its variable', () => {
     SWITCHYARD_RATE_LIMIT: '500',
     SWITCHYARD_MAX_BACKLOG: '2000000',
     SWITCHYARD_SENDERS: '3',
+    SWITCHYARD_INTEGRATION_HOSTS: '2',
+    SWITCHYARD_INTEGRATIONS_GATEWAY: '[::1]:8443',
+    SWITCHYARD_INTEGRATIONS_CA: '/etc/authority.pem',
     SWITCHYARD_INTEGRATIONS_FOLDER: '/opt/integrations',
   }
   assert.deepEqual(config(env), {
@@ -78,6 +84,9 @@ test('each setting is read from its variable', () => {
     rateLimit: 500,
     maxBacklog: 2_000_000,
     senders: 3,
+    integrationHosts: 2,
+    integrationsGateway: { host: '::1', port: 8443 },
+    integrationsCa: '/etc/authority.pem',
     integrationsFolder: '/opt/integrations',
   })
 })

@@ -177,10 +177,36 @@ export const SETTINGS = {
     sentence:
       'The number of sender threads, which sign and send requests to destinations, from 0 to 64. With 0, the main thread does this. auto means one for each core beyond the first two, and at least one; with a single core, 0. With SWITCHYARD_PROCESSES above 1, each process has this many, and auto divides the cores among the processes.',
   }),
+  integrationHosts: setting<'auto' | number>({
+    variable: 'SWITCHYARD_INTEGRATION_HOSTS',
+    placeholder: 'NUMBER',
+    parse: (text) => parseAutoOr(text, 1, 64),
+    fallback: 'auto',
+    usual: 'auto',
+    sentence:
+      'The number of processes that run integrations, from 1 to 64. They are started when integrations have work. auto means one for each core, and at most 4. With SWITCHYARD_PROCESSES above 1, each process has this many, and auto divides the cores among the processes.',
+  }),
+  integrationsGateway: setting<{ host: string; port: number } | null>({
+    variable: 'SWITCHYARD_INTEGRATIONS_GATEWAY',
+    placeholder: 'HOST:PORT',
+    parse: parseGateway,
+    fallback: null,
+    usual: 'off',
+    sentence:
+      'The address of an egress gateway. Integrations make all their connections to it, whatever the host and the port; the TLS server name and the Host header say where they were to go.',
+  }),
+  integrationsCa: setting<string | null>({
+    variable: 'SWITCHYARD_INTEGRATIONS_CA',
+    placeholder: 'PATH',
+    parse: parsePath,
+    fallback: null,
+    usual: 'off',
+    sentence: 'A file with certificate authorities in PEM that integrations trust in addition to the usual ones.',
+  }),
   integrationsFolder: setting<string | null>({
     variable: 'SWITCHYARD_INTEGRATIONS_FOLDER',
     placeholder: 'PATH',
-    parse: (text) => (text.includes('\0') ? { expected: 'the path of a folder' } : { value: text }),
+    parse: parsePath,
     fallback: null,
     usual: 'integrations beside the SQLite file; with PostgreSQL ./data/integrations',
     sentence: 'Where `switchyard catalog install` puts the integrations of the catalogue, if the service does not run in a clone.',
@@ -366,6 +392,19 @@ function parseHost(text: string): Parsed<string> {
   const wellFormed = isIP(host) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/.test(host)
   // Digits and dots that are not a valid address would be resolved as a host name and fail with a confusing error.
   return wellFormed && (isIP(host) !== 0 || !/^[\d.]+$/.test(host)) ? { value: host } : { expected: 'an IP address or a host name' }
+}
+
+function parseGateway(text: string): Parsed<{ host: string; port: number }> {
+  const [, name = '', digits = ''] = /^(.+):(\d+)$/.exec(text) ?? []
+  const host = parseHost(name)
+  const port = parseInteger(digits, 1, 65_535)
+  return 'value' in host && 'value' in port
+    ? { value: { host: host.value, port: port.value } }
+    : { expected: 'a host and a port, such as gateway.internal:8443' }
+}
+
+function parsePath(text: string): Parsed<string> {
+  return text.includes('\0') ? { expected: 'a path' } : { value: text }
 }
 
 const STORE_FORMS = 'sqlite:PATH or postgres://…'

@@ -105,6 +105,10 @@ const REASONS: Readonly<Record<string, Reason>> = {
     says: 'The transformation dropped the message. Nothing was sent.',
     advice: 'The transformation returned null for it. To send it, change the transformation, then replay.',
   },
+  integration_crashed: {
+    says: 'The integration made its process end or stop responding while it ran. Its requests may have reached the tool.',
+    advice: "Check the service's log. The delivery is retried automatically, in a process apart, so the tool may get it twice.",
+  },
   internal_error: {
     says: 'The service could not send the request because of an internal error.',
     advice: "Check the service's log. The delivery is retried automatically.",

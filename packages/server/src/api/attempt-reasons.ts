@@ -38,6 +38,10 @@ export const REASONS = {
   invalid_payload: ['permanent', 'The message does not have what the action of the integration needs.'],
   invalid_authentication: ['permanent', 'The tool did not accept the credentials in the settings of the integration.'],
   no_subscription: ['permanent', 'No subscription of the integration matches the message. Nothing was sent.'],
+  integration_crashed: [
+    'temporary',
+    'The integration made its process end or stop responding while it ran. Its requests may have reached the tool.',
+  ],
   // Caused by the authorization server of the destination: nothing was sent to the receiver.
   auth_unavailable: ['temporary', 'The token endpoint did not return an access token.'],
   auth_refused: ['temporary', 'The token endpoint refused to issue an access token.'],

@@ -74,6 +74,10 @@ export class HostedRuns implements IntegrationRuns {
     this.#open = open
   }
 
+  get inFlight(): number {
+    return this.#running.size
+  }
+
   run(destination: Destination, work: RunWork, done: (outcome: Outcome) => void): void {
     const abort = new AbortController()
     this.#running.add(abort)

@@ -5,19 +5,24 @@ import { createHttpClient, type HttpClientOptions } from '../sending/attempt.ts'
 import { ThreadTransformer } from '../transforming/thread-transformer.ts'
 import { Executor } from './executor.ts'
 import { Senders, type SendersOptions } from './senders.ts'
-import { ThreadLink, type ThreadOptions } from './thread-link.ts'
+import { openThread, type ThreadOptions } from './thread-link.ts'
 
 export function openSenderThreads(
   count: number,
   options: ThreadOptions,
-  { program, ...more }: Pick<SendersOptions, 'onLost' | 'checkMs'> & { program?: URL } = {},
+  { program, ...more }: Pick<SendersOptions, 'onLost' | 'checkMs' | 'hosts'> & { program?: URL } = {},
 ): Senders {
-  return new Senders({ ...more, count, open: (name, events) => new ThreadLink(name, options, events, program) })
+  return new Senders({ ...more, count, open: (name, events) => openThread(name, options, events, program) })
 }
 
-export function openInlineSender({ guard, ...options }: Omit<HttpClientOptions, 'guard'> & Pick<ThreadOptions, 'guard'>): Senders {
+export function openInlineSender({
+  guard,
+  hosts,
+  ...options
+}: Omit<HttpClientOptions, 'guard'> & Pick<ThreadOptions, 'guard'> & Pick<SendersOptions, 'hosts'>): Senders {
   return new Senders({
     count: 1,
+    hosts,
     // There is nothing to gain: a lane in the same thread starts the next request at once.
     runAhead: false,
     open: (_name, { outcome, unsent, bug }) => {

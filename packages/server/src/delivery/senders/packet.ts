@@ -11,6 +11,13 @@ export interface Packet {
   spare: ArrayBuffer[]
 }
 
+/** A packet, what is to be transferred with it, and how much of its buffer is used. */
+export interface TakenPacket {
+  packet: Packet
+  transfer: ArrayBuffer[]
+  usedBytes: number
+}
+
 const MIN_BYTES = 64 * 1024
 /** Further spare buffers, and larger ones, are left to the garbage collector. A packet can be as large as all messages in memory. */
 const MAX_SPARE = 4
@@ -66,8 +73,8 @@ export class PacketWriter {
     for (const buffer of buffers) if (this.#spare.length < MAX_SPARE) this.#spare.push(buffer)
   }
 
-  /** Returns the packet and what is to be transferred with it. The writer is empty afterwards. */
-  take(): { packet: Packet; transfer: ArrayBuffer[] } {
+  /** The writer is empty afterwards. */
+  take(): TakenPacket {
     const count = this.#count
     const bytesAt = count * NUMBER_BYTES
     const buffer = this.#bufferFor(bytesAt + this.#bytes)
@@ -84,7 +91,7 @@ export class PacketWriter {
     this.#chunks = []
     this.#values = []
     this.#toReturn = []
-    return { packet, transfer: [buffer, ...packet.spare] }
+    return { packet, transfer: [buffer, ...packet.spare], usedBytes: at }
   }
 
   #bufferFor(bytes: number): ArrayBuffer {

@@ -70,7 +70,7 @@ export interface RanRequest {
 const NO_TIMINGS: Timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 }
 
 /** An outcome that the service itself caused, before or instead of an answer. */
-export function failure(reason: 'internal_error' | 'aborted' | 'sender_lost'): Outcome {
+export function failure(reason: 'internal_error' | 'aborted' | 'sender_lost' | 'integration_crashed'): Outcome {
   return unanswered(reason, REASONS[reason][1])
 }
 
@@ -105,6 +105,8 @@ const REASON_OF_CODE = new Map<string, ReasonCode>([
   ['EADDRNOTAVAIL', 'unreachable'],
   ['ENOTFOUND', 'dns_not_found'],
   ['ENODATA', 'dns_not_found'],
+  // Of the guard in a host process.
+  ['ERR_ADDRESS_REFUSED', 'address_refused'],
   ['UND_ERR_HEADERS_OVERFLOW', 'invalid_response'],
   ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'connection_closed'],
   ['UND_ERR_INVALID_ARG', 'invalid_request'],

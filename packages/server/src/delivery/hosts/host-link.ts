@@ -1,0 +1,97 @@
+// The connection to a host, which is a sender in a process of its own. The process sees nothing of the service: no environment variables, no files
+// except code, no other processes. If this process ends, the hosts do too.
+
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Packet } from '../senders/packet.ts'
+import { type LinkEvents, PacketLink } from '../senders/packet-link.ts'
+import type { ThreadOptions } from '../senders/thread-link.ts'
+import type { Gateway } from './dial-guard.ts'
+
+export interface HostOptions extends Pick<ThreadOptions, 'guard' | 'closeGraceMs'> {
+  /** All connections go there. Null: to the addresses that names resolve to. */
+  gateway: Gateway | null
+  /** A file with certificate authorities in PEM, to trust in addition to the usual ones. */
+  ca: string | null
+  /** The folder of the package with the integrations, with a slash at the end. */
+  packageUrl: string
+  /** The folders with code, which are all that a host can read. */
+  codeFolders: readonly string[]
+}
+
+export interface HostEvents extends LinkEvents {
+  /** A piece of what the process has printed. */
+  printed: (stream: 'stdout' | 'stderr', chunk: string) => void
+}
+
+/** What a host sends: a packet, and its memory if the packet answers a ping. */
+export type HostPacket = Packet & { rssBytes: number | null }
+
+/** A host that uses more is replaced when it has finished its work. */
+export const MAX_RSS_BYTES = 768 * 1024 * 1024
+/** Beyond this, Node.js ends the process. */
+const MAX_HEAP_MB = 512
+const PROGRAM = new URL('./host-process.ts', import.meta.url)
+const PRELOAD = new URL('./preload.ts', import.meta.url)
+
+export function openHost(
+  name: string,
+  options: HostOptions,
+  events: HostEvents,
+  program = PROGRAM,
+  maxRssBytes = MAX_RSS_BYTES,
+): PacketLink {
+  const { codeFolders, ca } = options
+  const link: PacketLink = new PacketLink(
+    ({ packet, ended }) => {
+      const child = fork(fileURLToPath(program), [JSON.stringify(options)], {
+        env: {},
+        execArgv: [
+          '--permission',
+          ...[...codeFolders, ...(ca === null ? [] : [ca])].map((path) => `--allow-fs-read=${path}`),
+          `--max-old-space-size=${MAX_HEAP_MB}`,
+          `--title=${name}`,
+          '--disable-sigusr1',
+          '--disable-warning=ExperimentalWarning',
+          `--import=${PRELOAD.href}`,
+        ],
+        serialization: 'advanced',
+        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      })
+      for (const name of ['stdout', 'stderr'] as const) {
+        child[name]?.setEncoding('utf8').on('data', (chunk: string) => events.printed(name, chunk))
+      }
+      child.on('message', (received) => {
+        const { rssBytes, ...rest } = received as HostPacket
+        if (rssBytes !== null) link.health.isSpent = rssBytes > maxRssBytes
+        try {
+          packet(rest)
+        } catch (error) {
+          // Code in the host can send anything.
+          link.health.kill(new Error(`${name} sent a packet that cannot be read`, { cause: error }))
+        }
+      })
+      const onEnd = (why: string): void => ended(new Error(`${name} ended unexpectedly, ${why}`))
+      child.on('error', ({ message }) => onEnd(`because of an error: ${message}`))
+      // After the last packet and the last output, unlike the exit event.
+      child.on('close', (code, signal) => onEnd(signal === null ? `with code ${code}` : `by the signal ${signal}`))
+      const send = (message: Packet | 'drain'): void => {
+        // An error here means that the process has ended, which is reported anyway.
+        if (child.connected) child.send(message, undefined, undefined, () => undefined)
+      }
+      return {
+        post: ({ packet: sent, usedBytes }) => send(trimmed(sent, usedBytes)),
+        drain: () => send('drain'),
+        kill: () => void child.kill('SIGKILL'),
+      }
+    },
+    events,
+    options.closeGraceMs,
+  )
+  return link
+}
+
+/** A packet for another process: buffers are copied, so it has no more than is used, and nothing is returned. */
+export function trimmed({ buffer, numbers, values }: Packet, usedBytes: number): Packet {
+  return { buffer: buffer.slice(0, usedBytes), numbers, values, spare: [] }
+}

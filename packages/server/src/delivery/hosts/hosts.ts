@@ -1,0 +1,149 @@
+// The hosts of this process, which run integrations. A host is started when a destination that belongs to it has work, and ends when it had none for a
+// while, so without integrations there is no such process. Destinations that may have made a host crash or hang run in a host apart.
+
+import type { Destination } from '../../store/store.ts'
+import type { Link, OpenLink, Sendable, Work } from '../senders/link.ts'
+import type { LostReason } from '../senders/replaceable-sender.ts'
+import { type SenderGroup, SenderPool } from '../senders/sender-pool.ts'
+import { type Outcome, unanswered } from '../sending/outcome.ts'
+import { type HostOptions, openHost } from './host-link.ts'
+import { HostOutput } from './host-output.ts'
+import { Suspects } from './suspects.ts'
+import { Turns } from './turns.ts'
+
+export interface HostsOptions {
+  count: number
+  /** Called when a host is opened. Null: the package with the integrations is not installed. */
+  host: () => HostOptions | null
+  onLost: (error: Error) => void
+  /** Called for a line that a host has printed. It contains no secrets of settings. */
+  onOutput: (line: string, host: string) => void
+  /** The program of a host, for tests. */
+  program?: URL | undefined
+  idleMs?: number | undefined
+  silentChecks?: number | undefined
+  maxRssBytes?: number | undefined
+}
+
+/** Hosts are checked every 2 s. To load an integration on a busy machine takes seconds, in which the host does not respond. */
+const SILENT_CHECKS = 10
+const IDLE_MS = 10 * 60_000
+const NOT_INSTALLED = 'The integrations are not installed on this server. Install them with `switchyard catalog install`.'
+
+export class Hosts implements SenderGroup {
+  readonly #options: HostsOptions
+  readonly #usual: SenderPool
+  readonly #apart: SenderPool
+  readonly #turns: Turns
+  readonly #suspects = new Suspects(() => performance.now())
+  /** The destinations in the host apart. */
+  readonly #movedApart = new Set<string>()
+  /** The settings of destinations that have run, whose values must not be logged. */
+  readonly #settings = new Map<string, Destination['settings']>()
+
+  constructor(options: HostsOptions) {
+    const { count, silentChecks = SILENT_CHECKS, idleMs = IDLE_MS } = options
+    const open: OpenLink = (name, events) => this.#open(name, events)
+    const onLost = (error: Error, work: readonly Work[]): LostReason => this.#lost(error, work)
+    const shared = { open, onLost, silentChecks, idleMs }
+    this.#options = options
+    this.#usual = new SenderPool({ ...shared, count, name: 'switchyard-host', onEnd: (work, outcome) => this.#ended(work, outcome) })
+    this.#apart = new SenderPool({
+      ...shared,
+      count: 1,
+      name: 'switchyard-host-apart',
+      onEnd: (work, outcome) => {
+        this.#ended(work, outcome)
+        this.#turns.ended()
+      },
+    })
+    this.#turns = new Turns((work) => this.#apart.start(work))
+  }
+
+  start(work: Work): void {
+    const { id, settings } = work.destination
+    this.#settings.set(id, settings)
+    if (this.#suspects.has(id)) {
+      this.#movedApart.add(id)
+      return this.#turns.start(work)
+    }
+    if (this.#movedApart.delete(id)) {
+      this.#turns.recall(id)
+      this.#apart.forget(id)
+    }
+    this.#usual.start(work)
+  }
+
+  preload(_destination: Destination, _content: Sendable): void {
+    // Another process has no use for messages that are parsed.
+  }
+
+  tell(destinationId: string, command: 'recall' | 'resume'): void {
+    if (command === 'recall') this.#turns.recall(destinationId)
+    this.#usual.tell(destinationId, command)
+    this.#apart.tell(destinationId, command)
+  }
+
+  forget(destinationId: string): void {
+    this.#turns.recall(destinationId)
+    this.#suspects.forget(destinationId)
+    this.#movedApart.delete(destinationId)
+    this.#settings.delete(destinationId)
+    this.#usual.forget(destinationId)
+    this.#apart.forget(destinationId)
+  }
+
+  check(): void {
+    this.#usual.check()
+    this.#apart.check()
+  }
+
+  async close(): Promise<void> {
+    this.#turns.recall()
+    await Promise.all([this.#usual.close(), this.#apart.close()])
+  }
+
+  #open(name: string, events: Parameters<OpenLink>[1]): Link {
+    const { host, program, maxRssBytes, onOutput } = this.#options
+    const options = host()
+    if (options === null) return unavailableLink(events)
+    const output = new HostOutput(
+      () => this.#settings.values(),
+      (line) => onOutput(line, name),
+    )
+    return openHost(name, options, { ...events, printed: (stream, chunk) => output.add(stream, chunk) }, program, maxRssBytes)
+  }
+
+  #lost(error: Error, work: readonly Work[]): LostReason {
+    this.#options.onLost(error)
+    const { apart, isKnown } = this.#suspects.lost(work)
+    for (const id of apart) this.#usual.forget(id)
+    return isKnown ? 'integration_crashed' : 'sender_lost'
+  }
+
+  #ended(work: Work, outcome: Outcome | null): void {
+    if (outcome?.reason !== 'sender_lost' && outcome?.reason !== 'integration_crashed') this.#suspects.survived(work, outcome)
+  }
+}
+
+/** Fails all work until the package is installed. Replaced at the next check, which looks for the package again. */
+function unavailableLink(events: Parameters<OpenLink>[1]): Link {
+  const ignore = (): void => undefined
+  return {
+    commands: {
+      define: ignore,
+      forget: ignore,
+      recall: ignore,
+      resume: ignore,
+      load: ignore,
+      drop: ignore,
+      start: ({ unit, urls }) => {
+        queueMicrotask(() => {
+          for (const url of urls) events.outcome(unit, url, unanswered('integration_retry', NOT_INSTALLED), 0)
+        })
+      },
+    },
+    drain: () => Promise.resolve(),
+    health: { isHeard: true, isSpent: true, ping: ignore, kill: (error) => events.lost(error) },
+  }
+}

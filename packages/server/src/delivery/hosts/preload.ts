@@ -1,0 +1,19 @@
+// The first code that runs in a host process, before any package is loaded. What an integration must not do is taken away here: to connect to addresses
+// that are not allowed, and to signal other processes. Node's permission model, which host-link.ts turns on, takes away the rest.
+
+import { readFileSync } from 'node:fs'
+import tls from 'node:tls'
+import { createAddressGuard } from '../sending/address-guard.ts'
+import { createNameLookup } from '../sending/name-lookup.ts'
+import { guardDials } from './dial-guard.ts'
+import type { HostOptions } from './host-link.ts'
+
+const { guard, gateway, ca } = JSON.parse(process.argv[2] as string) as HostOptions
+guardDials({ guard: createAddressGuard(guard), lookup: createNameLookup(), gateway })
+if (ca !== null) tls.setDefaultCACertificates([...tls.getCACertificates('default'), readFileSync(ca, 'utf8')])
+for (const name of ['kill', '_kill', 'abort'] as const) {
+  const value = (): never => {
+    throw new Error(`process.${name}() is not allowed in an integration`)
+  }
+  Object.defineProperty(process, name, { value, writable: false, configurable: false })
+}
