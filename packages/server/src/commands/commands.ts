@@ -9,6 +9,7 @@ import { REPORT_COMMANDS } from './history/reports.ts'
 import { tail } from './history/tail.ts'
 import { importCommand } from './import/import.ts'
 import { backup } from './installation/backup.ts'
+import { catalogInstall } from './installation/catalog-install.ts'
 import { doctor } from './installation/doctor.ts'
 import { migrateStore } from './installation/migrate-store.ts'
 import { rotateKey } from './installation/rotate-key.ts'
@@ -27,7 +28,7 @@ import { serve } from './serve.ts'
 export const SECTIONS: readonly Section[] = [
   {
     title: 'Service',
-    commands: [serve, doctor, backup, rotateKey, migrateStore],
+    commands: [serve, doctor, backup, rotateKey, migrateStore, catalogInstall],
   },
   {
     title: 'Messages',
