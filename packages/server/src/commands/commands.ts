@@ -24,6 +24,7 @@ import { SOURCE_COMMANDS } from './resources/sources.ts'
 import { TOKEN_COMMANDS } from './resources/tokens.ts'
 import { send } from './send.ts'
 import { serve } from './serve.ts'
+import { importWorkspace } from './workspace/import-workspace.ts'
 
 export const SECTIONS: readonly Section[] = [
   {
@@ -36,7 +37,15 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Configuration',
-    commands: [...SOURCE_COMMANDS, ...DESTINATION_COMMANDS, ...OAUTH_APP_COMMANDS, ...TOKEN_COMMANDS, exportCommand, apply],
+    commands: [
+      ...SOURCE_COMMANDS,
+      ...DESTINATION_COMMANDS,
+      ...OAUTH_APP_COMMANDS,
+      ...TOKEN_COMMANDS,
+      exportCommand,
+      apply,
+      importWorkspace,
+    ],
   },
   {
     title: 'Users',
