@@ -2,10 +2,14 @@
 // becomes sources, destinations and subscriptions; what cannot be imported is listed; a second run creates nothing.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
+import { promisify } from 'node:util'
 import {
   destinationOf,
   exportedWorkspace,
@@ -13,7 +17,9 @@ import {
   sourceOf,
   subscriptionOf,
 } from '../packages/server/src/commands/workspace/fixtures/exported-workspace.ts'
+import { parseWorkspace } from '../packages/server/src/commands/workspace/workspace-export.ts'
 import { says, switchyard, switchyardWith } from './command-line.ts'
+import { blocksOf, ROOT } from './documentation.ts'
 import { type Service, startService } from './service.ts'
 
 interface Listed {
@@ -55,7 +61,7 @@ async function run(...args: string[]): Promise<{ code: number | null; report: Re
 const outcomes = (listed: readonly Listed[]): Record<string, string> =>
   Object.fromEntries(listed.map(({ name, outcome }) => [name, outcome]))
 const names = async (path: string): Promise<string[]> =>
-  ((await service.api(path)) as { data: { name: string }[] }).data.map(({ name }) => name)
+  (await service.api<{ data: { name: string }[] }>(path)).data.map(({ name }) => name)
 
 suite('import-workspace', { concurrency: false }, () => {
   test('a dry run lists everything of the export and changes nothing', async () => {
@@ -120,13 +126,13 @@ suite('import-workspace', { concurrency: false }, () => {
         type: string
         integration: string
         sourceIds: string[]
-        settings: object
+        settings: Record<string, unknown>
         subscriptions: { name: string; action: string; subscribe: string; mapping: object; enabled: boolean }[]
       }[]
     }
     const amplitude = destinations.find(({ name }) => name === 'Amplitude (Actions)')
     assert.deepEqual([amplitude?.type, amplitude?.integration, amplitude?.sourceIds], ['integration', 'actions-amplitude', [shop?.id]])
-    assert.equal((amplitude?.settings as { endpoint: string }).endpoint, 'europe')
+    assert.equal(amplitude?.settings['endpoint'], 'europe')
     assert.deepEqual(
       amplitude?.subscriptions.map(({ name, action, subscribe, mapping, enabled }) => ({ name, action, subscribe, mapping, enabled })),
       [
@@ -232,4 +238,51 @@ suite('import-workspace', { concurrency: false }, () => {
     )
     assert.deepEqual([code, /no destination with the name Nobody/.test(stderr)], [2, true])
   })
+})
+
+interface SegmentPage {
+  data: Record<string, { destinationId: string }[]>
+}
+
+/** Stands in for Segment's Public API: lists in pages of two, only with a token, and subscriptions only in the alpha version. */
+async function startSegment(): Promise<AsyncDisposable & { url: string }> {
+  const all = (part: string): { destinationId: string }[] => (exportedWorkspace() as SegmentPage[]).flatMap(({ data }) => data[part] ?? [])
+  const server = createServer(({ url = '', headers }, response) => {
+    const { pathname, searchParams } = new URL(url, 'http://segment')
+    const [, destination, part = ''] = /^\/(?:destinations\/([^/]+)\/)?(\w+)$/.exec(pathname) ?? []
+    const version = destination === undefined ? 'v1' : 'v1alpha'
+    if (headers.authorization !== 'Bearer token-of-segment') return response.writeHead(401).end('{"errors":[]}')
+    if (headers.accept !== `application/vnd.segment.${version}+json` || searchParams.get('pagination.count') !== '200')
+      return response.writeHead(422).end('{"errors":[]}')
+    const entries = all(part).filter(({ destinationId }) => destination === undefined || destinationId === destination)
+    const start = Number(Buffer.from(searchParams.get('pagination.cursor') ?? '', 'base64').toString())
+    const next = start + 2 < entries.length ? Buffer.from(String(start + 2)).toString('base64') : null
+    const pagination = { current: 'MA==', next, totalEntries: entries.length }
+    return response.end(JSON.stringify({ data: { [part]: entries.slice(start, start + 2), pagination } }, null, 2))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+const LACKS_JQ = spawnSync('jq', ['--version']).status !== 0 && 'jq is not installed'
+
+test('the script of the guide exports every page of a workspace', { skip: LACKS_JQ }, async () => {
+  await using segment = await startSegment()
+  const guide = readFileSync(join(ROOT, 'docs/guide/move-a-segment-workspace.md'), 'utf8')
+  const script = blocksOf(guide).find(({ text }) => text.includes('pages()'))?.text ?? ''
+  const run = (token: string): Promise<unknown> =>
+    promisify(execFile)('sh', ['-c', script], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], SEGMENT_API: segment.url, SEGMENT_TOKEN: token },
+    })
+  await run('token-of-segment')
+  const exported = readFileSync(join(folder, 'workspace.json'), 'utf8')
+  assert.deepEqual(parseWorkspace(exported, 'exported'), parseWorkspace(JSON.stringify(exportedWorkspace()), 'expected'))
+  await assert.rejects(run('another'), /401/)
 })
