@@ -1,7 +1,7 @@
 // Requests over HTTP/2, which the clients of some AWS services make. In a preview, the connection of their session is refused.
 
 import http2 from 'node:http2'
-import { addAnswer } from './answer-start.ts'
+import { addAnswer } from './answer-text.ts'
 import { ended, failed, type OpenRequest } from './open-request.ts'
 import { replaceMethod } from './replace-method.ts'
 import { runs } from './run-trace.ts'

@@ -1,6 +1,7 @@
 // A request while it is in progress, as the parts of the recorder fill it in.
 
-const MAX_BODY_BYTES = 64 * 1024
+/** More than is kept, because a secret must be complete to be found. */
+const MAX_BODY_BYTES = 80 * 1024
 
 /** A request while it is in progress. */
 export interface OpenRequest {

@@ -5,7 +5,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { syncBuiltinESMExports } from 'node:module'
-import { addAnswer } from './answer-start.ts'
+import { addAnswer } from './answer-text.ts'
 import { installDialWatch } from './dial-watch.ts'
 import { recordHttp2 } from './http2.ts'
 import { installLogCapture } from './log-capture.ts'

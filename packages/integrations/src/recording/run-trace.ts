@@ -3,13 +3,15 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RecordedRequest } from '../integration.ts'
-import { answerStart } from './answer-start.ts'
+import { answerText } from './answer-text.ts'
 import type { OpenRequest } from './open-request.ts'
 import { hiddenHeaders, hiddenUrl, type Scrubber } from './scrub.ts'
 
 /** An action may make any number of requests; the attempt keeps this many. */
 const MAX_REQUESTS = 50
 const MAX_LOG_CHARS = 2_048
+const MAX_ANSWER_BYTES = 4_096
+const MAX_BODY_BYTES = 64 * 1024
 
 export interface RunContext {
   trace: RunTrace
@@ -111,7 +113,7 @@ export class RunTrace {
   }
 
   #recorded(request: OpenRequest): RecordedRequest {
-    const answer = answerStart(request)
+    const answer = answerText(request)
     return {
       positions: request.positions,
       method: request.method,
@@ -120,9 +122,15 @@ export class RunTrace {
       totalMs: Math.round((request.totalMs ?? performance.now() - request.startedAt) * 10) / 10,
       status: request.status,
       error: request.error,
-      responseStart: answer === null ? null : this.#scrubber.text(answer),
+      responseStart: answer === null ? null : startOf(this.#scrubber.text(answer), MAX_ANSWER_BYTES),
       headers: request.headers === null ? null : hiddenHeaders(request.headers, this.#scrubber),
-      body: this.isDetailed ? this.#scrubber.text(Buffer.concat(request.body).toString('utf8')) : null,
+      body: this.isDetailed ? startOf(this.#scrubber.text(Buffer.concat(request.body).toString('utf8')), MAX_BODY_BYTES) : null,
     }
   }
+}
+
+/** Without half of a character at the end. */
+function startOf(text: string, bytes: number): string {
+  if (text.length * 3 <= bytes) return text
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, bytes), { stream: true })
 }

@@ -9,6 +9,7 @@ const SECRET_NAME = /(api|access|account|auth|private|shared|signing|write)[-_ ]
 const MIN_SECRET_LENGTH = 3
 const MIN_NAMED_SECRET_LENGTH = 6
 const MAX_PARTNERS = 20
+const MAX_QUOTES = 4
 
 export class Scrubber {
   /** Longest first, because one secret may contain another. */
@@ -20,16 +21,7 @@ export class Scrubber {
     const plain = [secret, ...lines(secret)]
     const pairs = ['', ...partners.slice(0, MAX_PARTNERS)].flatMap((partner) => [`${partner}:${secret}`, `${secret}:${partner}`])
     const encoded = [secret, ...pairs].map((text) => Buffer.from(text).toString('base64'))
-    const all = [...plain, ...encoded].flatMap((text) => {
-      const uri = encodeURIComponent(text)
-      return [
-        text,
-        uri,
-        uri.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-        uri.replaceAll('%20', '+'),
-        JSON.stringify(text).slice(1, -1),
-      ]
-    })
+    const all = [...plain, ...encoded].flatMap((text) => quoted(text).concat(inUrls(text)))
     this.#forms = [...new Set([...this.#forms, ...all])].sort((left, right) => right.length - left.length)
   }
 
@@ -43,6 +35,26 @@ export class Scrubber {
 /** A private key is often written with other line breaks than it was stored with. */
 function lines(secret: string): string[] {
   return secret.includes('\n') ? secret.split('\n').filter((line) => line.trim().length >= MIN_NAMED_SECRET_LENGTH) : []
+}
+
+/** As it stands in JSON, and in JSON within JSON: tools like to answer with what they received. Also with every letter beyond ASCII escaped. */
+function quoted(text: string): string[] {
+  const forms = [text]
+  const ascii = JSON.stringify(text)
+    .slice(1, -1)
+    .replaceAll(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  for (const start of new Set([text, ascii])) {
+    for (let form = start, depth = 0; depth < MAX_QUOTES; depth++) {
+      forms.push(form)
+      form = JSON.stringify(form).slice(1, -1)
+    }
+  }
+  return forms
+}
+
+function inUrls(text: string): string[] {
+  const encoded = encodeURIComponent(text)
+  return [encoded, encoded.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()), encoded.replaceAll('%20', '+')]
 }
 
 /** `secrets` are the names of the settings that the catalogue marks as secrets. */

@@ -1,7 +1,7 @@
 // Requests of the global fetch, and of copies of undici. Its diagnostics channels report each hop of a redirect, which a wrapper around fetch would not see.
 
 import { subscribe } from 'node:diagnostics_channel'
-import { addAnswer } from './answer-start.ts'
+import { addAnswer } from './answer-text.ts'
 import { addBody, ended, failed, type OpenRequest } from './open-request.ts'
 import { ANSWER_IN_PREVIEW } from './preview-connection.ts'
 import { type RunContext, runs } from './run-trace.ts'

@@ -1,10 +1,9 @@
-// The start of an answer's body as text. It is collected while the action reads the body, so nothing is read twice or held back.
+// The text of an answer's body, as far as it is recorded. It is collected while the action reads the body, so nothing is read twice or held back.
 
 import { brotliDecompressSync, constants, inflateSync, unzipSync } from 'node:zlib'
 import type { OpenRequest } from './open-request.ts'
 
-const MAX_TEXT_BYTES = 4_096
-/** Of a compressed body; enough for more than 4 KB of text. */
+/** More than is kept: a compressed body is longer as text, and a secret must be complete to be found. */
 const MAX_COLLECTED_BYTES = 16_384
 /** A few compressed kilobytes can hold gigabytes of zeros. */
 const MAX_INFLATED_BYTES = 1 << 20
@@ -20,13 +19,11 @@ export function addAnswer(request: AnsweredRequest, chunk: unknown): void {
   request.answerBytes += bytes.length
 }
 
-/** Null if there was no answer. */
-export function answerStart(request: AnsweredRequest): string | null {
+/** Null if there was no answer. Longer than what is kept of it: cut it after its secrets are removed. */
+export function answerText(request: AnsweredRequest): string | null {
   if (request.status === null) return null
   const bytes = inflated(Buffer.concat(request.answer), request.answerEncoding)
-  if (bytes === null) return '(compressed)'
-  // Removes the half of a character at the end.
-  return new TextDecoder().decode(bytes.subarray(0, MAX_TEXT_BYTES), { stream: true })
+  return bytes === null ? '(compressed)' : bytes.toString('utf8', 0, MAX_COLLECTED_BYTES)
 }
 
 function inflated(bytes: Buffer, encoding: string | undefined): Buffer | null {
