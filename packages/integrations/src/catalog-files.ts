@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
-/** The same folder from src/ and from the published dist/. */
-export const CATALOG_FOLDER = new URL('../dist/catalog/', import.meta.url)
+/** In the package's folder, whether this file is in src/, or somewhere in dist/ as in the published package. */
+export const CATALOG_FOLDER = new URL(import.meta.url.replace(/^(.*)\/(?:src|dist)\/.*$/, '$1/dist/catalog/'))
 export const INDEX_FILE = 'index.json'
 /** Written last, so that a catalogue with a stamp is complete. */
 export const STAMP_FILE = 'stamp'
