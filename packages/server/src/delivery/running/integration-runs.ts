@@ -259,12 +259,14 @@ function ranRequest(
 ): RanRequest {
   const { method, url, startedAtMs, totalMs, status, error, responseStart, headers, body } = request
   const isOk = status !== null && status < 400
-  const judged: Judged =
-    isOk || (status === null && error === null)
-      ? SUCCESS
-      : status === null
-        ? judgedOf(networkReason(error ?? ''))
-        : { ...decided, verdict: 'temporary', reason: `http_${status}`, error: describeStatus(status) }
+  // Without an answer and an error, it was a preview or ended at the deadline: what decided the message says which.
+  const judged: Judged = isOk
+    ? SUCCESS
+    : status !== null
+      ? { ...decided, verdict: 'temporary', reason: `http_${status}`, error: describeStatus(status) }
+      : error === null
+        ? decided
+        : judgedOf(networkReason(error))
   const outcome: Outcome = { ...outcomeWith({ ...judged, status }, totalMs), responseStart }
   return {
     positions,
