@@ -17,7 +17,8 @@ export interface Reachable {
 }
 
 export interface DestinationSettings {
-  urls: string[]
+  /** Of a webhook. */
+  urls?: string[]
   [setting: string]: unknown
 }
 

@@ -9,7 +9,6 @@ import { REPORT_COMMANDS } from './history/reports.ts'
 import { tail } from './history/tail.ts'
 import { importCommand } from './import/import.ts'
 import { backup } from './installation/backup.ts'
-import { catalogInstall } from './installation/catalog-install.ts'
 import { doctor } from './installation/doctor.ts'
 import { migrateStore } from './installation/migrate-store.ts'
 import { rotateKey } from './installation/rotate-key.ts'
@@ -24,12 +23,11 @@ import { SOURCE_COMMANDS } from './resources/sources.ts'
 import { TOKEN_COMMANDS } from './resources/tokens.ts'
 import { send } from './send.ts'
 import { serve } from './serve.ts'
-import { importWorkspace } from './workspace/import-workspace.ts'
 
 export const SECTIONS: readonly Section[] = [
   {
     title: 'Service',
-    commands: [serve, doctor, backup, rotateKey, migrateStore, catalogInstall],
+    commands: [serve, doctor, backup, rotateKey, migrateStore],
   },
   {
     title: 'Messages',
@@ -37,15 +35,7 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Configuration',
-    commands: [
-      ...SOURCE_COMMANDS,
-      ...DESTINATION_COMMANDS,
-      ...OAUTH_APP_COMMANDS,
-      ...TOKEN_COMMANDS,
-      exportCommand,
-      apply,
-      importWorkspace,
-    ],
+    commands: [...SOURCE_COMMANDS, ...DESTINATION_COMMANDS, ...OAUTH_APP_COMMANDS, ...TOKEN_COMMANDS, exportCommand, apply],
   },
   {
     title: 'Users',

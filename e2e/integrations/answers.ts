@@ -1,0 +1,26 @@
+// What the tools of the integrations answer: `{}`, unless an integration needs more to go on. Depends on the request alone, so that the service
+// and a direct call get the same answers.
+
+import type { GatewayRequest } from '../fixtures/recording-gateway.ts'
+import type { Answer } from '../receiver.ts'
+
+/** The first that fits counts. */
+const ANSWERS: readonly [host: RegExp, path: RegExp, answer: unknown][] = [
+  [/^a\.klaviyo\.com$/, /^\/api\/profiles\/\?/, { data: [{ id: 'profile-1' }] }],
+  [/^app\.pendo\.io$/, /visitor$/, { multistatus: [] }],
+  [/^amplitude\.com$/, /^\/api\/3\/cohorts\/membership$/, { memberships_result: [{ skipped_ids: [], operations_applied: 1 }] }],
+  [/^api\.attio\.com$/, /./, { data: { id: { record_id: 'record-1' } } }],
+  [/^api\.sky\.blackbaud\.com$/, /\/search/, { count: 1, value: [{ id: '1' }] }],
+  [/^api\.criteo\.com$/, /audience-segments/, { data: [{ id: '1', attributes: { name: 'sample_audience' } }] }],
+  [/^api\.devrev\.ai$/, /\.list/, { rev_users: [], accounts: [] }],
+  [/^api\.emarsys\.net$/, /./, { replyCode: 0, replyText: 'OK', data: { ids: ['1'], errors: {} } }],
+  [/^profiles\.segment\.com$/, /./, { data: [], traits: {} }],
+  [/goacoustic\.com$/, /./, '<Envelope><Body><RESULT><SUCCESS>true</SUCCESS></RESULT></Body></Envelope>'],
+]
+
+export function answerFor({ host, path }: GatewayRequest): Answer | undefined {
+  const [, , body] = ANSWERS.find(([ofHost, ofPath]) => ofHost.test(host) && ofPath.test(path)) ?? []
+  if (body === undefined) return undefined
+  if (typeof body === 'string') return { headers: { 'content-type': 'text/xml' }, body }
+  return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+}

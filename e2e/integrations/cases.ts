@@ -1,0 +1,85 @@
+// What is sent to each integration to see that the service makes the requests of the library: settings made from its schema, its presets as
+// subscriptions (or, where it has none, its actions with their default mappings), and for each of them an event that it matches.
+
+import {
+  type CatalogAction,
+  type CatalogIntegration,
+  type CatalogPreset,
+  readCatalog,
+  readIntegration,
+} from '@switchyard/integrations/catalog'
+import type { JsonObject } from '@switchyard/protocol'
+import { sampleMapping, sampleSettings } from '../../packages/integrations/src/fixtures/sample-settings.ts'
+import { matchingEvent } from './matching-event.ts'
+import { SPECIAL_CASES } from './special-cases.ts'
+
+export interface IntegrationCase {
+  slug: string
+  name: string
+  /** The folder of its definition in the library. */
+  directory: string
+  auth: CatalogIntegration['auth']
+  /** What its subscriptions come from. */
+  from: 'presets' | 'actions'
+  settings: JsonObject
+  subscriptions: readonly CaseSubscription[]
+  /** One for each subscription that an event can match, with the position of that subscription. */
+  events: readonly { position: number; event: JsonObject }[]
+}
+
+export interface CaseSubscription {
+  name: string
+  action: string
+  subscribe: string
+  mapping: JsonObject
+  enabled: true
+}
+
+const OAUTH = {
+  clientId: 'sample-client-id',
+  clientSecret: 'sample-client-secret',
+  refreshToken: 'sample-refresh-token',
+  accessToken: 'sample-access-token',
+}
+
+/** Of every integration in the catalogue that is available. */
+export async function integrationCases(): Promise<IntegrationCase[]> {
+  const entries = await readCatalog()
+  return await Promise.all(entries.map(async ({ slug }) => caseOf((await readIntegration(slug)) as CatalogIntegration)))
+}
+
+function caseOf(integration: CatalogIntegration): IntegrationCase {
+  const { slug, name, directory, auth, actions, presets } = integration
+  const special = SPECIAL_CASES[slug] ?? {}
+  const subscription = (from: { name: string; subscribe: string }, slugOfAction: string, preset?: CatalogPreset): CaseSubscription => {
+    const action = actions.find((candidate) => candidate.slug === slugOfAction) as CatalogAction
+    const own = Object.entries(special.mapping ?? {}).filter(([field]) => field in action.fields.properties)
+    const mapping = { ...syncMode(action), ...sampleMapping(action, preset), ...Object.fromEntries(own) }
+    return { name: from.name, action: slugOfAction, subscribe: from.subscribe, mapping, enabled: true }
+  }
+  const subscriptions: CaseSubscription[] =
+    presets.length > 0
+      ? presets.map((preset) => subscription(preset, preset.action, preset))
+      : actions.map((action) =>
+          subscription({ name: action.name, subscribe: special.subscribe ?? action.defaultSubscription ?? 'type = "track"' }, action.slug),
+        )
+  const events = subscriptions.flatMap(({ subscribe, mapping, action }, position) => {
+    const event = matchingEvent(
+      subscribe,
+      mapping,
+      actions.find((candidate) => candidate.slug === action),
+      special.event,
+    )
+    if (event === null) return []
+    // Fixed and in the past: the time of an event is compared too. The service takes it as it is, because there is no sentAt.
+    return [{ position, event: { ...event, messageId: `${slug}-${position}`, timestamp: '2026-11-01T10:20:30.000Z' } }]
+  })
+  const settings = { ...sampleSettings(integration), ...(auth.startsWith('oauth') && { oauth: OAUTH }), ...special.settings }
+  return { slug, name, directory, auth, from: presets.length > 0 ? 'presets' : 'actions', settings, subscriptions, events }
+}
+
+/** Segment's app adds it to the mapping of each subscription whose action has modes; presets do not contain it. */
+function syncMode({ fields }: CatalogAction): JsonObject {
+  const field = fields.properties['__segment_internal_sync_mode']
+  return field === undefined ? {} : { __segment_internal_sync_mode: (field.default ?? field.oneOf?.[0]?.const) as string }
+}

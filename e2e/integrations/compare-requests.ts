@@ -1,0 +1,134 @@
+// Sends the events of each case through the whole service and through the library, and compares the requests that arrive. All destinations share
+// one service; each has a source of its own, so that it gets its own events only. Requests do not say which destination made them, so the
+// comparison looks for each request of the library among all requests of the service.
+
+import type { GatewayRequest } from '../fixtures/recording-gateway.ts'
+import { startGateway } from '../fixtures/recording-gateway.ts'
+import { startService } from '../service.ts'
+import { type Delivery, type Wiring, wire } from '../wiring.ts'
+import { answerFor } from './answers.ts'
+import type { IntegrationCase } from './cases.ts'
+import { startLibrary } from './library-process.ts'
+import { normalizedRequest } from './normalized-request.ts'
+
+export interface Comparison {
+  slug: string
+  /** Why it does not count as covered; null if it does. */
+  notCovered: string | null
+  /** Where the service and the library differ. Empty unless something is wrong. */
+  differences: string[]
+  requestCount: number
+}
+
+interface Expected {
+  integration: IntegrationCase
+  requests: string[]
+  /** For each event, in order; null if that is not known. */
+  isDelivered: (boolean | null)[]
+  notCovered: string | null
+}
+
+/** No retries: the first one would come after the window has ended. */
+const RETRY = { windowMs: 1_000, initialMs: 3_600_000, maxMs: 3_600_000 }
+/** Requests for a token that the code of an integration keeps in memory, so that how many there are depends on the process. */
+const CACHED = /^POST mapi\.fbot\.me\/v1\/authorization\n/
+const METADATA_ADDRESS = '169.254.169.254'
+const GROUP = 40
+
+export async function compareRequests(cases: readonly IntegrationCase[]): Promise<Comparison[]> {
+  const expected: Expected[] = []
+  {
+    await using library = await startLibrary(answerFor)
+    for (const integration of cases) expected.push(await expectedOf(integration, library))
+  }
+  const comparisons = new Map(
+    expected.map(({ integration: { slug }, notCovered, requests }) => [
+      slug,
+      { slug, notCovered, differences: [] as string[], requestCount: requests.length },
+    ]),
+  )
+  await using gateway = await startGateway(answerFor)
+  await using service = await startService({ env: { ...gateway.env } })
+  for (let start = 0; start < expected.length; start += GROUP) {
+    const group = expected.slice(start, start + GROUP)
+    const first = gateway.arrivals.length
+    await Promise.all(
+      group.map(async ({ integration, isDelivered }) => {
+        const comparison = comparisons.get(integration.slug) as Comparison
+        try {
+          const deliveries = await deliver(service, integration)
+          for (const [index, { state, reason, attempts }] of deliveries.entries()) {
+            if (isDelivered[index] === null || (state === 'delivered') === isDelivered[index]) continue
+            const wanted = isDelivered[index] === true ? 'delivered' : 'not delivered'
+            const message = attempts.at(-1)?.error ?? ''
+            const { position = 0 } = integration.events[index] ?? {}
+            comparison.differences.push(
+              `${integration.subscriptions[position]?.name}: ${state} (${reason}: ${message}) instead of ${wanted}`,
+            )
+          }
+        } catch (error) {
+          comparison.differences.push(String(error))
+        }
+      }),
+    )
+    differ(group, gateway.requests().slice(first), comparisons)
+  }
+  return [...comparisons.values()]
+}
+
+async function expectedOf(integration: IntegrationCase, library: Awaited<ReturnType<typeof startLibrary>>): Promise<Expected> {
+  const expected: Expected = { integration, requests: [], isDelivered: [], notCovered: null }
+  if (integration.events.length === 0) expected.notCovered = 'no event matches its subscriptions'
+  for (const { position, event } of integration.events) {
+    const receivedAt = new Date().toISOString()
+    // Where the mapping reads sentAt, the event has one, as old as its timestamp: it happened just now by the clock of the service.
+    const timestamp = event['sentAt'] === undefined ? event['timestamp'] : receivedAt
+    const whole = { ...event, timestamp, originalTimestamp: event['timestamp'], receivedAt }
+    const { results, requests, rawConnections } = await library.call({ ...integration, events: [whole] })
+    const own = results?.[position]
+    const dialled = requests.filter(({ host }) => host !== METADATA_ADDRESS)
+    const problem =
+      results === null
+        ? 'does not end'
+        : dialled.length < requests.length
+          ? 'asks the metadata service of a cloud for credentials, which the address guard refuses'
+          : (own?.error ?? (rawConnections > 0 ? 'connects without HTTP' : requests.length === 0 ? 'makes no request' : null))
+    if (problem !== null) expected.notCovered ??= `${integration.subscriptions[position]?.name}: ${problem}`
+    expected.requests.push(...dialled.map(normalizedRequest).filter((text) => !CACHED.test(text)))
+    expected.isDelivered.push(results?.every(({ error }) => error === null) ?? null)
+  }
+  return expected
+}
+
+/** The deliveries of its events, in order, when they have ended. */
+async function deliver(service: Parameters<typeof wire>[0], integration: IntegrationCase): Promise<Delivery[]> {
+  const { slug, name, settings, subscriptions, events } = integration
+  const wiring: Wiring = await wire(service, { type: 'integration', integration: slug, name, settings, subscriptions, retry: RETRY })
+  await wiring.send(events.map(({ event }) => event))
+  return await Promise.all(events.map(({ event }) => wiring.settled(event['messageId'] as string)))
+}
+
+function differ(group: readonly Expected[], arrived: readonly GatewayRequest[], comparisons: Map<string, Comparison>): void {
+  const left = new Map<string, number>()
+  for (const request of arrived) {
+    const text = normalizedRequest(request)
+    if (!CACHED.test(text)) left.set(text, (left.get(text) ?? 0) + 1)
+  }
+  for (const { integration, requests } of group) {
+    for (const text of requests) {
+      const count = left.get(text) ?? 0
+      if (count === 0) comparisons.get(integration.slug)?.differences.push(`missing: ${text}`)
+      else if (count === 1) left.delete(text)
+      else left.set(text, count - 1)
+    }
+  }
+  for (const text of left.keys()) {
+    const host = hostOf(text)
+    const owner = group.find(({ requests }) => requests.some((request) => hostOf(request) === host)) ?? group[0]
+    comparisons.get(owner?.integration.slug ?? '')?.differences.push(`unexpected: ${text}`)
+  }
+}
+
+function hostOf(text: string): string {
+  return text.slice(0, text.indexOf('\n')).split(/[ /]/)[1] ?? ''
+}

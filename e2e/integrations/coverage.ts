@@ -1,0 +1,53 @@
+// How many integrations are covered: for each of their presets, an event goes through the whole service, and the requests that arrive are those
+// that the library makes when it is called directly. `npm run coverage:integrations` prints it, and lists the integrations that are not covered
+// with the reason. With words as arguments: only integrations whose slug contains one of them, with the differences in full.
+
+import { type IntegrationCase, integrationCases } from './cases.ts'
+import { type Comparison, compareRequests } from './compare-requests.ts'
+
+const words = process.argv.slice(2)
+const all = await integrationCases()
+const cases = words.length === 0 ? all : all.filter(({ slug }) => words.some((word) => slug.includes(word)))
+const available = cases.filter(({ auth }) => auth !== 'oauth-managed')
+const comparisons = new Map((await compareRequests(available)).map((comparison) => [comparison.slug, comparison]))
+
+const GROUPS: readonly [title: string, has: (integration: IntegrationCase) => boolean][] = [
+  ['With presets, without OAuth', ({ from, auth }) => from === 'presets' && !auth.startsWith('oauth')],
+  [
+    'Without presets and OAuth: their actions with the default mappings',
+    ({ from, auth }) => from === 'actions' && !auth.startsWith('oauth'),
+  ],
+  ['With OAuth, with an access token that works', ({ auth }) => auth === 'oauth2'],
+  ['With OAuth that only Segment can use: not available', ({ auth }) => auth === 'oauth-managed'],
+]
+
+let coveredCount = 0
+let differingCount = 0
+const lines: string[] = []
+for (const [title, has] of GROUPS) {
+  const group = cases.filter(has)
+  const missing = group.flatMap((integration) => {
+    const reason = reasonOf(comparisons.get(integration.slug))
+    return reason === null ? [] : [`  ${integration.slug}: ${reason}`]
+  })
+  coveredCount += group.length - missing.length
+  lines.push(
+    '',
+    `${title}: ${group.length - missing.length} of ${group.length} covered${missing.length === 0 ? '' : '. Not covered:'}`,
+    ...missing,
+  )
+}
+const requestCount = [...comparisons.values()].reduce((sum, comparison) => sum + comparison.requestCount, 0)
+console.log(`${coveredCount} of ${cases.length} integrations covered, ${requestCount} requests compared`)
+console.log(lines.join('\n'))
+if (differingCount > 0) process.exitCode = 1
+
+function reasonOf(comparison: Comparison | undefined): string | null {
+  if (comparison === undefined) return 'needs an OAuth app that only Segment has'
+  const { notCovered, differences } = comparison
+  if (differences.length > 0) {
+    differingCount++
+    return `differs from the library\n${differences.map((text) => `    ${words.length === 0 ? text.split('\n', 1)[0] : text.replaceAll('\n', '\n      ')}`).join('\n')}`
+  }
+  return notCovered
+}

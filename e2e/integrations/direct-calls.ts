@@ -1,0 +1,56 @@
+// Calls the library directly, as Segment's own documentation does, in a process of its own whose connections all go to a gateway: what the
+// service must send is what arrives from here. Nothing of the service and nothing of packages/integrations is used. Started with fork() by
+// library-process.ts.
+
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { IntegrationCase } from './cases.ts'
+import './connect-to-gateway.ts'
+
+export interface DirectCall extends Pick<IntegrationCase, 'directory' | 'settings' | 'subscriptions'> {
+  /** One: onEvent. Several: onBatch, with all of them. */
+  events: readonly object[]
+}
+
+/** One for each subscription, which are called one after the other. */
+export type DirectResult = readonly SubscriptionResult[]
+
+export interface SubscriptionResult {
+  /** Whether an event matched. */
+  isSubscribed: boolean
+  /** The error of the library; null if there was none. */
+  error: string | null
+}
+
+type Settings = Record<string, unknown>
+interface Destination {
+  onEvent(event: object, settings: Settings): Promise<readonly { output?: unknown }[]>
+  onBatch(events: readonly object[], settings: Settings): Promise<readonly { output?: unknown }[]>
+}
+
+const require = createRequire(import.meta.url)
+const { Destination } = require('@segment/actions-core') as { Destination: new (definition: object) => Destination }
+const folder = join(dirname(require.resolve('@segment/action-destinations')), 'destinations')
+
+async function run({ directory, settings, subscriptions, events }: DirectCall): Promise<DirectResult> {
+  const { default: definition } = require(join(folder, directory)) as { default: object }
+  const { oauth, ...own } = settings as { oauth?: { accessToken?: string; refreshToken?: string } }
+  const tokens = oauth && { oauth: { ...oauth, access_token: oauth.accessToken, refresh_token: oauth.refreshToken } }
+  const results: SubscriptionResult[] = []
+  for (const { action, subscribe, mapping } of subscriptions) {
+    const destination = new Destination(definition)
+    const all = { ...own, ...tokens, subscriptions: [{ partnerAction: action, subscribe, mapping }] }
+    try {
+      const [first] = await (events.length === 1 ? destination.onEvent(events[0] as object, all) : destination.onBatch(events, all))
+      results.push({ isSubscribed: first?.output !== 'not subscribed', error: null })
+    } catch (error) {
+      results.push({ isSubscribed: true, error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) })
+    }
+  }
+  return results
+}
+
+// Some definitions make a request that nobody waits for.
+process.on('unhandledRejection', () => {})
+process.on('message', (call: DirectCall) => void run(call).then((result) => process.send?.(result)))
+process.send?.('ready')
