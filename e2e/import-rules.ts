@@ -85,7 +85,7 @@ const RULES: Rule[] = [
     may: [
       ...server,
       /^server\/commands\//,
-      /^server\/(app|installation\/(maintenance|processes\/[^/]+))\.ts$/,
+      /^server\/(app|installation\/(maintenance|install-integrations|integrations-package|processes\/[^/]+))\.ts$/,
       /^@switchyard\/node$/,
       /^yaml$/,
       /^undici$/,

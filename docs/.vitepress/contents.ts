@@ -40,6 +40,7 @@ export const SECTIONS: readonly Section[] = [
       ['privacy', 'Privacy rules'],
       ['examples', 'Examples'],
       ['compatibility', 'Client compatibility'],
+      ['move-a-segment-workspace', 'Move a Segment workspace'],
       ['migrate-from-segment', 'Migrate from Segment'],
       ['migrate-from-rudderstack', 'Migrate from RudderStack'],
       ['comparison', 'Comparison'],

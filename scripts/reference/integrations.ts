@@ -90,9 +90,7 @@ export function integrationText(integration: CatalogIntegration): string {
     '## Settings',
     '',
     ...(Object.keys(settings.properties).length === 0 ? ['None.'] : [settingsTable(settings)]),
-    ...(auth === 'oauth2'
-      ? ['', 'It also needs `oauth`, with `clientId`, `clientSecret` and `refreshToken`: see [OAuth](../guide/integrations.md#oauth).']
-      : []),
+    ...(auth === 'oauth2' ? ['', '[OAuth](../guide/integrations.md#oauth) says how to get the values of `oauth`.'] : []),
     '',
     '## Presets',
     '',

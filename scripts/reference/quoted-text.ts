@@ -20,7 +20,7 @@ export function quoted(text: string): string {
     markdown += escaped(line.slice(end, match.index))
     end = match.index + all.length
     if (codeText !== undefined) markdown += code(codeText)
-    else if (title !== undefined && isAddress(target)) markdown += `[${escaped(title)}](<${target}>)`
+    else if (title !== undefined && isAddress(target)) markdown += `[${escaped(title)}](${target})`
     else if (isAddress(address)) markdown += `<${address}>`
     else markdown += escaped(all)
   }

@@ -30,6 +30,7 @@ import { registerReadiness } from './http/readiness.ts'
 import { BacklogLimit } from './ingest/backlog-limit.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
 import { createPrivacy } from './ingest/privacy/privacy.ts'
+import { IntegrationsInstaller } from './installation/install-integrations.ts'
 import { openCatalog } from './installation/integrations-catalog.ts'
 import { codeFolders, findIntegrationsPackage, integrationsFolder } from './installation/integrations-package.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './installation/open-store.ts'
@@ -242,6 +243,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   // For the control API. Senders have their own, so that nobody who saves code can delay deliveries.
   const transformer = new ThreadTransformer()
   const checkCode = (code: string) => transformer.check(code)
+  const catalogInstaller = new IntegrationsInstaller({ folder: integrationsFolder(config) })
   const routes = await registerControl(app, {
     store,
     clock,
@@ -250,6 +252,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     catalog: () => openCatalog(integrationsFolder(config)),
     plan: planRoutes,
     operatorTools,
+    catalogInstaller,
     live,
     flushStats,
     replays,
@@ -278,6 +281,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     await delivery.stop(ATTEMPTS_GRACE_MS)
     await requests
     await transformer.close()
+    await catalogInstaller.close()
     await backups?.close()
     await observer.close()
     await store.close()

@@ -9,6 +9,7 @@ import { REPORT_COMMANDS } from './history/reports.ts'
 import { tail } from './history/tail.ts'
 import { importCommand } from './import/import.ts'
 import { backup } from './installation/backup.ts'
+import { catalogInstall } from './installation/catalog-install.ts'
 import { doctor } from './installation/doctor.ts'
 import { migrateStore } from './installation/migrate-store.ts'
 import { rotateKey } from './installation/rotate-key.ts'
@@ -23,11 +24,12 @@ import { SOURCE_COMMANDS } from './resources/sources.ts'
 import { TOKEN_COMMANDS } from './resources/tokens.ts'
 import { send } from './send.ts'
 import { serve } from './serve.ts'
+import { importWorkspace } from './workspace/import-workspace.ts'
 
 export const SECTIONS: readonly Section[] = [
   {
     title: 'Service',
-    commands: [serve, doctor, backup, rotateKey, migrateStore],
+    commands: [serve, doctor, backup, rotateKey, migrateStore, catalogInstall],
   },
   {
     title: 'Messages',
@@ -35,7 +37,15 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Configuration',
-    commands: [...SOURCE_COMMANDS, ...DESTINATION_COMMANDS, ...OAUTH_APP_COMMANDS, ...TOKEN_COMMANDS, exportCommand, apply],
+    commands: [
+      ...SOURCE_COMMANDS,
+      ...DESTINATION_COMMANDS,
+      ...OAUTH_APP_COMMANDS,
+      ...TOKEN_COMMANDS,
+      exportCommand,
+      apply,
+      importWorkspace,
+    ],
   },
   {
     title: 'Users',

@@ -12,6 +12,7 @@ import { type Access, type Caller, TooManyAttempts } from './access/authorize.ts
 import { loginRoutes } from './access/login.ts'
 import { oauthAppRoutes } from './access/oauth-apps.ts'
 import { tokenRoutes } from './access/tokens.ts'
+import { catalogInstallRoutes } from './catalog/install.ts'
 import { withConfiguration } from './configuration.ts'
 import { deletionRoutes } from './deletions/deletions.ts'
 import { catalogRoutes } from './destinations/catalog.ts'
@@ -74,6 +75,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         diagnosticRoutes,
         nodeRoutes,
         backupRoutes,
+        catalogInstallRoutes,
         statsRoutes,
         liveRoutes,
         tokenRoutes,

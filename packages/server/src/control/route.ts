@@ -11,6 +11,7 @@ import type { LiveFeed } from '../observe/live.ts'
 import type { Actor, Configuration, Plan, Role, SegmentContent, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import type { Access, Caller } from './access/authorize.ts'
+import type { CatalogInstaller } from './catalog/installer.ts'
 import type { CheckCode } from './destinations/code-check.ts'
 import type { OpenCatalog } from './destinations/integration-definition.ts'
 import type { OperatorTools } from './diagnostics/operator-tools.ts'
@@ -97,6 +98,7 @@ export interface ControlParts {
   /** Returns the catalogue of integrations; null if the package is not installed. */
   catalog?: OpenCatalog | undefined
   operatorTools?: OperatorTools | undefined
+  catalogInstaller?: CatalogInstaller | undefined
   live?: Pick<LiveFeed, 'listen'> | undefined
   /** Writes counts that are still in memory to the store, so that statistics include the last seconds. */
   flushStats?: (() => Promise<void>) | undefined

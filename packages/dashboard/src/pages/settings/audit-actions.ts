@@ -2,6 +2,7 @@
 
 const SENTENCES: Readonly<Record<string, string>> = {
   'backup.create': 'created a backup',
+  'catalog.install': 'installed the catalogue',
   'deletion.create': 'requested a deletion',
   'delivery.replay': 'replayed a delivery',
   'destination.create': 'created the destination',

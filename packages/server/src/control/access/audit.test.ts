@@ -174,6 +174,7 @@ const RECIPES: Record<string, Recipe> = {
       return fixture.call('PATCH', `/api/replays/${id}`, { state: 'paused' })
     },
   },
+  'POST /catalog/install': { action: 'catalog.install', run: ({ call }) => call('POST', '/api/catalog/install') },
   'POST /backups': { action: 'backup.create', run: ({ call }) => call('POST', '/api/backups') },
 }
 
@@ -189,7 +190,9 @@ const BACKUP: Backup = { id: 'b-1', state: 'copying', doneBytes: 0, totalBytes: 
 
 function start(t: TestContext): Promise<Fixture> {
   const backups = { start: () => BACKUP, get: () => BACKUP, open: () => Readable.from([]), remove: async () => true }
-  return startControl(t, { operatorTools: { backups } as unknown as OperatorTools })
+  const installation = { state: 'installing', done: 0, total: 1, error: null } as const
+  const catalogInstaller = { state: () => installation, start: () => installation }
+  return startControl(t, { operatorTools: { backups } as unknown as OperatorTools, catalogInstaller })
 }
 
 async function entries({ call }: Fixture, query = ''): Promise<Answer['body'][]> {

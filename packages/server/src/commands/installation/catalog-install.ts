@@ -1,0 +1,49 @@
+// `switchyard catalog install`: installs the integrations of the catalogue on this machine. It needs no running service, and one that runs finds them
+// without a restart.
+
+import { type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { localConfig } from './local-installation.ts'
+
+export const catalogInstall: Command = {
+  name: 'catalog install',
+  summary: 'Install the integrations of the catalogue (about 100 MB) for the service on this machine',
+  details:
+    'The integrations are a package of their own, @switchyard/integrations, which npm installs from its registry. Run the command where the service runs, with the same settings. The service finds the package without a restart. In a clone the package is installed in the clone; otherwise in the folder SWITCHYARD_INTEGRATIONS_FOLDER. With several nodes, run it on each.\n\n' +
+    'If an installation is interrupted, nothing changes; run the command again. After an upgrade of the service, run it again to get the integrations of the new version.',
+  flags: {
+    force: { placeholder: null, sentence: 'Install again, even if the catalogue is installed.' },
+    from: {
+      placeholder: 'PACKAGE',
+      sentence: 'A tarball of the package, or its address, instead of the package in the registry. Not used in a clone.',
+    },
+    store: {
+      placeholder: 'ADDRESS',
+      sentence: 'The address of the store of the service. The default folder is beside a SQLite store.',
+      variable: 'SWITCHYARD_STORE',
+    },
+  },
+  examples: ['switchyard catalog install'],
+  async run(call) {
+    const [{ installIntegrations, installationState, InstallProblem }, { findIntegrationsPackage, integrationsFolder }] = await Promise.all(
+      [import('../../installation/install-integrations.ts'), import('../../installation/integrations-package.ts')],
+    )
+    const folder = integrationsFolder(localConfig(call))
+    const options = { folder, from: call.flag('from'), signal: call.signal }
+    const isNeeded = call.has('force') || installationState(options).state !== 'installed'
+    if (isNeeded) {
+      const progress = call.out.progress('Installing (packages)')
+      try {
+        await installIntegrations(options, (done, total) => progress.update(done, total))
+      } catch (error) {
+        throw error instanceof InstallProblem ? new CommandProblem(error.message) : error
+      } finally {
+        progress.end()
+      }
+    }
+    const url = findIntegrationsPackage(folder)
+    if (url === null) throw new CommandProblem('npm has finished, but the package is not there in this version. Check --from.')
+    if (call.json) call.out.json({ installed: isNeeded, package: url.href })
+    else call.out.line(isNeeded ? 'The catalogue is installed.' : 'The catalogue is already installed. To install it again, use --force.')
+    return EXIT.ok
+  },
+}

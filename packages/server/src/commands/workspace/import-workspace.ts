@@ -1,0 +1,279 @@
+// `switchyard import-workspace`: creates sources, destinations and subscriptions from an export of a Segment workspace. What is already there
+// by name is left as it is, so the command can be run again, for example after the missing secrets have been filled in. Everything that
+// cannot be imported is listed.
+
+import { statSync } from 'node:fs'
+import type { JsonObject } from '@switchyard/protocol'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { readEnvironment, readFileText, readObjectFile } from '../line/input.ts'
+import { type Api, ApiProblem } from '../service/api.ts'
+import { readCatalog } from './workspace-catalog.ts'
+import { parseWorkspace } from './workspace-export.ts'
+import { type Existing, type PlannedDestination, planWorkspace, type Secrets, type WorkspacePlan } from './workspace-plan.ts'
+
+const MAX_FILE_BYTES = 64 * 1024 * 1024
+
+export const importWorkspace: Command = {
+  name: 'import-workspace',
+  summary: 'Create sources and integrations from an export of a Segment workspace',
+  details:
+    'The file contains the answers of Segment\'s Public API to GET /sources, /destinations and /destinations/{id}/subscriptions as JSON: one object, or a list of answers. The guide "Move a Segment workspace" has the commands that make it. Sources keep their write keys.\n\n' +
+    'What already exists with the same name is left as it is, so the command can be run again. Everything that cannot be imported is listed with the reason. The export does not contain secrets: destinations that need one are not created until you give it with --secrets.\n\n' +
+    'The exit code is 0 if everything is imported and 1 if something is not. With --dry-run, it is 5 if something would be created.',
+  arguments: [{ name: 'FILE', sentence: 'The export, or - for stdin.' }],
+  flags: {
+    'dry-run': { placeholder: null, sentence: 'Show what would be created, without changing anything.' },
+    secrets: {
+      placeholder: 'FILE',
+      sentence:
+        'A JSON or YAML file with the secrets, as { destination: { setting: value } }. A value of env:NAME is read from the environment, and null leaves a setting out.',
+    },
+  },
+  examples: ['switchyard import-workspace workspace.json --dry-run', 'switchyard import-workspace workspace.json --secrets secrets.yaml'],
+  async run(call) {
+    const workspace = parseWorkspace(await readExport(call.arguments[0] as string), call.arguments[0] as string)
+    const existing = await readExisting(call.api)
+    const catalog = await readCatalog(
+      call.api,
+      workspace.destinations.map(({ slug }) => slug),
+    )
+    const secrets = await readSecrets(call)
+    const plan = planWorkspace(workspace, existing, catalog, secrets)
+    for (const name of secrets.keys())
+      if (!plan.destinations.some((destination) => destination.name === name))
+        throw new CommandProblem(`--secrets: the export has no destination with the name ${name}.`, EXIT.usage)
+    await checkPlan(call.api, plan)
+    const dryRun = call.has('dry-run')
+    try {
+      if (!dryRun) await createAll(call, plan)
+    } finally {
+      report(call, plan, dryRun)
+    }
+    return exitOf(plan, dryRun)
+  },
+}
+
+async function readExport(path: string): Promise<string> {
+  const tooLarge = new CommandProblem(`${path} is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB, the limit for an export.`, EXIT.usage)
+  if (path !== '-' && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_FILE_BYTES) throw tooLarge
+  const text = await readFileText('The export', path)
+  if (text.length > MAX_FILE_BYTES) throw tooLarge
+  return text
+}
+
+async function readExisting(api: Api): Promise<Existing> {
+  const sources: Existing['sources'][number][] = []
+  for await (const { id, name, writeKeys } of api.all('/api/sources'))
+    sources.push({ id: String(id), name: String(name), writeKeys: (writeKeys ?? []) as string[] })
+  const destinations: Existing['destinations'][number][] = []
+  for await (const { name, integration } of api.all('/api/destinations')) destinations.push({ name: String(name), integration })
+  return { sources, destinations }
+}
+
+async function readSecrets(call: Call): Promise<Secrets> {
+  const path = call.flag('secrets')
+  if (path === undefined) return new Map()
+  const file = await readObjectFile('--secrets', path)
+  const secrets = new Map<string, Record<string, unknown>>()
+  for (const [name, settings] of Object.entries(file)) {
+    if (!isObject(settings)) throw new CommandProblem(`--secrets: ${name} must contain an object with settings.`, EXIT.usage)
+    secrets.set(name, resolved(settings, `--secrets: ${name}`, call.env) as JsonObject)
+  }
+  return secrets
+}
+
+/** Replaces env:NAME, also in objects such as `oauth`. */
+function resolved(value: unknown, place: string, env: Call['env']): unknown {
+  if (typeof value === 'string') return readEnvironment(place, value, env)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, resolved(inner, `${place}.${key}`, env)]))
+}
+
+/** Lets the service check what it would get, one by one, so that one destination that it rejects does not affect the others. */
+async function checkPlan(api: Api, plan: WorkspacePlan): Promise<void> {
+  const problemOf = async (
+    kind: 'sources' | 'destinations',
+    settings: object,
+  ): Promise<{ field: string | null; message: string } | undefined> => {
+    const { problems } = await api.post('/api/configuration/check', { [kind]: [{ id: null, settings }] })
+    return (problems as unknown as { field: string | null; message: string }[])[0]
+  }
+  for (const source of plan.sources.filter(({ outcome }) => outcome === 'create')) {
+    const problem = await problemOf('sources', source.body)
+    if (problem !== undefined) Object.assign(source, { outcome: 'not_supported', reason: problem.message })
+  }
+  for (const destination of plan.destinations.filter(({ outcome }) => outcome === 'create')) {
+    // A subscription that is rejected is left out, and the rest is checked again.
+    for (;;) {
+      const created = destination.subscriptions.filter(({ outcome }) => outcome === 'create')
+      const problem = await problemOf('destinations', bodyOf(destination))
+      if (problem === undefined) break
+      const [, index] = /^subscriptions\[(\d+)\]/.exec(problem.field ?? '') ?? []
+      const [, setting] = /^settings\.([^.[]+)/.exec(problem.field ?? '') ?? []
+      // Some settings are required only together with others.
+      if (setting !== undefined && !Object.hasOwn(destination.settings, setting)) {
+        Object.assign(destination, { outcome: 'needs_secrets', reason: problem.message, secrets: [setting] })
+        break
+      }
+      const rejected = index === undefined ? destination : (created[Number(index)] ?? destination)
+      Object.assign(rejected, { outcome: 'not_supported', reason: problem.message })
+      if (rejected === destination) break
+    }
+  }
+  // A source that was rejected here leaves its destinations without one.
+  for (const destination of plan.destinations)
+    if (destination.outcome === 'create' && destination.source?.outcome === 'not_supported')
+      Object.assign(destination, { outcome: 'not_supported', reason: `Its source ${destination.source.name} is not imported.` })
+}
+
+function bodyOf({ name, enabled, integration, settings, subscriptions }: PlannedDestination): object {
+  const created = subscriptions.flatMap(({ outcome, body }) => (outcome === 'create' ? [body] : []))
+  return { type: 'integration', integration, name, enabled, settings, subscriptions: created }
+}
+
+async function createAll({ api, signal }: Call, { sources, destinations }: WorkspacePlan): Promise<void> {
+  /** An answer that rejects one entry does not stop the others. */
+  const create = async (path: string, planned: { outcome: string; reason: string | null }, body: object): Promise<JsonObject | null> => {
+    if (signal.aborted) throw new CommandProblem('Interrupted.', EXIT.interrupted)
+    try {
+      const answer = await api.post(path, body, { uniqueName: true })
+      planned.outcome = 'created'
+      return answer
+    } catch (error) {
+      if (!(error instanceof ApiProblem && error.status >= 400 && error.status < 500 && error.exit !== EXIT.unreachable)) throw error
+      Object.assign(planned, { outcome: 'failed', reason: error.message })
+      return null
+    }
+  }
+  for (const source of sources) {
+    if (source.outcome !== 'create') continue
+    const answer = await create('/api/sources', source, source.body)
+    if (answer !== null) source.id = String(answer['id'])
+  }
+  for (const destination of destinations) {
+    if (destination.outcome !== 'create') continue
+    const sourceId = destination.source?.id ?? null
+    if (sourceId === null) Object.assign(destination, { outcome: 'failed', reason: 'Its source could not be created.' })
+    else await create('/api/destinations', destination, { ...bodyOf(destination), sourceIds: [sourceId] })
+  }
+}
+
+function exitOf({ sources, destinations, others }: WorkspacePlan, dryRun: boolean): ExitCode {
+  const all = [...sources, ...destinations]
+  if (dryRun && all.some(({ outcome }) => outcome === 'create')) return EXIT.differs
+  const isComplete =
+    others.length === 0 &&
+    all.every(({ outcome, notes }) => outcome === 'exists' || (outcome === 'created' && notes.length === 0)) &&
+    destinations.every(({ subscriptions }) => subscriptions.every(({ reason, notes }) => reason === null && notes.length === 0))
+  return isComplete ? EXIT.ok : EXIT.failed
+}
+
+const SIGNS = {
+  create: ['green', '+'],
+  created: ['green', '+'],
+  exists: ['dim', '='],
+  needs_secrets: ['yellow', '?'],
+  not_supported: ['red', '!'],
+  failed: ['red', '!'],
+} as const
+
+function report(call: Call, plan: WorkspacePlan, dryRun: boolean): void {
+  const { out } = call
+  const secrets = Object.fromEntries(
+    plan.destinations.filter(({ outcome }) => outcome === 'needs_secrets').map(({ name, secrets: keys }) => [name, templateOf(keys)]),
+  )
+  if (call.json) return out.json(jsonOf(plan, secrets, dryRun))
+  const line = ({ outcome, reason }: { outcome: keyof typeof SIGNS; reason: string | null }, text: string, indent = ''): void => {
+    const [style, sign] = SIGNS[outcome]
+    const after = outcome === 'exists' ? ': already exists' : reason === null ? '' : `: ${reason}`
+    out.line(`${indent}${out.paint(style, `${sign} ${text}`)}${after}`)
+  }
+  const notes = (sentences: readonly string[], indent: string): void => {
+    for (const sentence of sentences) out.line(`${indent}${out.paint('yellow', '!')} ${sentence}`)
+  }
+  for (const source of plan.sources) {
+    line(source, `source ${source.name}`)
+    notes(source.notes, '    ')
+  }
+  for (const destination of plan.destinations) {
+    const { name, integration, source } = destination
+    line(destination, `destination ${name} (${integration}${source === null ? '' : `, from ${source.name}`})`)
+    notes(destination.notes, '    ')
+    for (const subscription of destination.subscriptions) {
+      line(subscription, `subscription ${subscription.name}`, '    ')
+      notes(subscription.notes, '        ')
+    }
+  }
+  for (const { part, count, reason } of plan.others) line({ outcome: 'not_supported', reason }, `${part} (${count})`)
+  if (Object.keys(secrets).length > 0) {
+    out.line('Secrets are not part of the export. Put them into a file and run the command again with --secrets FILE:')
+    out.text(JSON.stringify(secrets, null, 2))
+  }
+  out.line(summaryOf(plan, dryRun))
+}
+
+function templateOf(keys: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(keys.map((key) => [key, key === 'oauth' ? { clientId: '…', clientSecret: '…', refreshToken: '…' } : '…']))
+}
+
+function summaryOf(plan: WorkspacePlan, dryRun: boolean): string {
+  const all = [...plan.sources, ...plan.destinations]
+  const count = (list: readonly { outcome: string }[], ...outcomes: string[]): number =>
+    list.filter(({ outcome }) => outcomes.includes(outcome)).length
+  const made = dryRun ? 'create' : 'created'
+  const created = `${counted(count(plan.sources, made), 'source')} and ${counted(count(plan.destinations, made), 'destination')}`
+  return [
+    dryRun ? `Would create ${created}.` : `Created ${created}.`,
+    ...sentence(count(all, 'exists'), 'already exist'),
+    ...sentence(count(all, 'needs_secrets'), 'need secrets'),
+    ...sentence(count(all, 'not_supported', 'failed'), 'cannot be imported'),
+  ].join(' ')
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+function sentence(count: number, what: string): string[] {
+  return count === 0
+    ? []
+    : [`${count} ${count === 1 ? what.replace(/^already exist$/, 'already exists').replace(/^need /, 'needs ') : what}.`]
+}
+
+function jsonOf({ sources, destinations, others }: WorkspacePlan, secrets: object, dryRun: boolean): object {
+  return {
+    dryRun,
+    sources: sources.map(({ name, segmentId, id, outcome, reason, notes, writeKeys }) => ({
+      name,
+      segmentId,
+      id,
+      outcome,
+      reason,
+      notes,
+      writeKeys,
+    })),
+    destinations: destinations.map(({ name, segmentId, integration, source, outcome, reason, notes, secrets: missing, subscriptions }) => ({
+      name,
+      segmentId,
+      integration,
+      source: source?.name ?? null,
+      outcome,
+      reason,
+      notes,
+      missingSecrets: missing,
+      subscriptions: subscriptions.map((each) => ({
+        name: each.name,
+        action: each.action,
+        outcome: each.outcome,
+        reason: each.reason,
+        notes: each.notes,
+      })),
+    })),
+    others,
+    secrets,
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

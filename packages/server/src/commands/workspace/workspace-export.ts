@@ -1,0 +1,205 @@
+// Reads an export of a Segment workspace: the answers of Segment's Public API to GET /sources, /destinations and
+// /destinations/{id}/subscriptions, as one JSON value. Anything else in the file is counted, so that it can be listed as not imported.
+
+import { CommandProblem, EXIT } from '../line/problem.ts'
+
+export interface ExportedSource {
+  id: string
+  name: string
+  slug: string
+  enabled: boolean
+  writeKeys: readonly string[]
+  /** The kind of source, such as "Javascript". */
+  kind: string
+  /** Whether a cloud application sends to it, instead of a client library. */
+  isCloudEventSource: boolean
+}
+
+export interface ExportedDestination {
+  id: string
+  name: string
+  enabled: boolean
+  sourceId: string
+  /** The slug of the integration. */
+  slug: string
+  /** The name of the integration. */
+  kind: string
+  settings: Readonly<Record<string, unknown>>
+  /** The actions of the integration, and where each one runs: `cloud` or `web`. Empty for a classic destination. */
+  platforms: ReadonlyMap<string, string>
+}
+
+export interface ExportedSubscription {
+  id: string
+  destinationId: string
+  name: string
+  action: string
+  enabled: boolean
+  trigger: string
+  mapping: Readonly<Record<string, unknown>>
+  isReverseEtl: boolean
+}
+
+export interface Workspace {
+  sources: readonly ExportedSource[]
+  destinations: readonly ExportedDestination[]
+  /** By the id of the destination. */
+  subscriptions: ReadonlyMap<string, readonly ExportedSubscription[]>
+  /** Other lists in the export, such as warehouses, and how many entries each has. */
+  others: ReadonlyMap<string, number>
+}
+
+/** Throws a CommandProblem if the text is not an export. */
+export function parseWorkspace(text: string, path: string): Workspace {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+    // A value that cannot be written again, because it is nested too deeply, could not be sent either.
+    JSON.stringify(value)
+  } catch (cause) {
+    throw new CommandProblem(`${path} is not valid JSON: ${(cause as Error).message}.`, EXIT.usage, { cause })
+  }
+  const sources = new Map<string, ExportedSource>()
+  const destinations = new Map<string, ExportedDestination>()
+  const subscriptions = new Map<string, ExportedSubscription>()
+  const others = new Map<string, number>()
+  // An entry can be on two pages if the workspace changed while it was exported.
+  const add = <T extends { id: string }>(to: Map<string, T>, entry: T): void => void (to.has(entry.id) || to.set(entry.id, entry))
+  const pages = Array.isArray(value) ? (value as unknown[]) : [value]
+  for (const [index, given] of pages.entries()) {
+    const page = new Fields(given, Array.isArray(value) ? `${path}[${index}]` : path)
+    const data = page.has('data') ? page.object('data') : page
+    for (const part of data.names()) {
+      if (part === 'sources') for (const entry of data.list(part)) add(sources, parseSource(entry))
+      else if (part === 'destinations') for (const entry of data.list(part)) add(destinations, parseDestination(entry))
+      else if (part === 'subscriptions') for (const entry of data.list(part)) add(subscriptions, parseSubscription(entry))
+      else if (data.length(part) > 0) others.set(part, (others.get(part) ?? 0) + data.length(part))
+    }
+  }
+  if (sources.size === 0 && destinations.size === 0)
+    throw new CommandProblem(
+      `${path} contains neither sources nor destinations. It must contain the answers of Segment's Public API, such as { "data": { "sources": […] } }, as one object or a list.`,
+      EXIT.usage,
+    )
+  return {
+    sources: [...sources.values()],
+    destinations: [...destinations.values()],
+    subscriptions: byDestination(subscriptions.values()),
+    others,
+  }
+}
+
+function byDestination(subscriptions: Iterable<ExportedSubscription>): Map<string, ExportedSubscription[]> {
+  const groups = new Map<string, ExportedSubscription[]>()
+  for (const each of subscriptions) groups.set(each.destinationId, [...(groups.get(each.destinationId) ?? []), each])
+  return groups
+}
+
+function parseSource(source: Fields): ExportedSource {
+  const metadata = source.object('metadata')
+  const slug = source.text('slug')
+  return {
+    id: source.text('id'),
+    slug,
+    name: source.text('name', slug),
+    enabled: source.boolean('enabled', true),
+    writeKeys: source.texts('writeKeys'),
+    kind: metadata.text('name', ''),
+    isCloudEventSource: metadata.boolean('isCloudEventSource', false),
+  }
+}
+
+function parseDestination(destination: Fields): ExportedDestination {
+  const metadata = destination.object('metadata')
+  const kind = metadata.text('name', metadata.text('slug'))
+  return {
+    id: destination.text('id'),
+    name: destination.text('name', kind),
+    enabled: destination.boolean('enabled', true),
+    sourceId: destination.text('sourceId'),
+    slug: metadata.text('slug'),
+    kind,
+    settings: destination.object('settings').value,
+    platforms: new Map(metadata.list('actions').map((action) => [action.text('slug'), action.text('platform', '')])),
+  }
+}
+
+function parseSubscription(subscription: Fields): ExportedSubscription {
+  const action = subscription.text('actionSlug')
+  return {
+    id: subscription.text('id'),
+    destinationId: subscription.text('destinationId'),
+    name: subscription.text('name', action),
+    action,
+    enabled: subscription.boolean('enabled', true),
+    trigger: subscription.text('trigger', ''),
+    mapping: subscription.object('settings').value,
+    isReverseEtl: subscription.has('modelId') || subscription.has('reverseETLSchedule'),
+  }
+}
+
+/** An object of the export. Its fields are checked when they are read. Null is the same as a missing field. */
+class Fields {
+  readonly value: Readonly<Record<string, unknown>>
+  readonly #place: string
+
+  constructor(value: unknown, place: string) {
+    this.#place = place
+    this.value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+    if (Array.isArray(value) || this.value !== value) throw this.#problem('', 'must be an object')
+  }
+
+  names(): string[] {
+    return Object.keys(this.value)
+  }
+
+  has(name: string): boolean {
+    return this.#read(name) !== undefined
+  }
+
+  /** The length of a list; 0 if the value is something else. */
+  length(name: string): number {
+    const value = this.#read(name)
+    return Array.isArray(value) ? value.length : 0
+  }
+
+  /** An empty text counts as missing. */
+  text(name: string, missing?: string): string {
+    const value = this.#read(name) ?? ''
+    if (typeof value !== 'string') throw this.#problem(name, 'must be a string')
+    if (value.trim() !== '') return value
+    if (missing === undefined) throw this.#problem(name, 'is missing')
+    return missing
+  }
+
+  boolean(name: string, missing: boolean): boolean {
+    const value = this.#read(name) ?? missing
+    if (typeof value !== 'boolean') throw this.#problem(name, 'must be true or false')
+    return value
+  }
+
+  texts(name: string): string[] {
+    const values = this.#read(name) ?? []
+    if (!Array.isArray(values) || values.some((value) => typeof value !== 'string')) throw this.#problem(name, 'must be a list of strings')
+    return values as string[]
+  }
+
+  object(name: string): Fields {
+    return new Fields(this.#read(name) ?? {}, `${this.#place}.${name}`)
+  }
+
+  list(name: string): Fields[] {
+    const values = this.#read(name) ?? []
+    if (!Array.isArray(values)) throw this.#problem(name, 'must be a list')
+    return values.map((value, index) => new Fields(value, `${this.#place}.${name}[${index}]`))
+  }
+
+  #read(name: string): unknown {
+    return Object.hasOwn(this.value, name) ? (this.value[name] ?? undefined) : undefined
+  }
+
+  #problem(name: string, what: string): CommandProblem {
+    const place = name === '' ? this.#place : `${this.#place}.${name}`
+    return new CommandProblem(`${place} ${what}. The file is not an export of Segment's Public API.`, EXIT.usage)
+  }
+}

@@ -1,0 +1,253 @@
+// Works out what `switchyard import-workspace` would create from an export. Every source, destination, subscription, setting and mapped
+// field of the export is either created, already there, or listed with the reason why it is not imported. Secrets are part of the
+// requests only, never of what is shown.
+
+import { type Catalog, type CatalogIntegration, has } from './workspace-catalog.ts'
+import type { ExportedDestination, ExportedSource, ExportedSubscription, Workspace } from './workspace-export.ts'
+
+/** `created` and `failed` are results of a run; a plan has the others. */
+export type Outcome = 'create' | 'exists' | 'needs_secrets' | 'not_supported' | 'created' | 'failed'
+
+interface Planned {
+  name: string
+  segmentId: string
+  outcome: Outcome
+  /** Why it is not created; null otherwise. */
+  reason: string | null
+  /** What is not imported of something that is. */
+  notes: string[]
+}
+
+export interface PlannedSource extends Planned {
+  writeKeys: readonly string[]
+  /** The id of the source here; null until it is created. */
+  id: string | null
+  body: object
+}
+
+export interface PlannedSubscription {
+  name: string
+  action: string
+  outcome: 'create' | 'not_supported'
+  reason: string | null
+  notes: string[]
+  body: object
+}
+
+export interface PlannedDestination extends Planned {
+  integration: string
+  source: PlannedSource | null
+  /** Settings that the export does not contain, because Segment does not reveal secrets. */
+  secrets: string[]
+  subscriptions: PlannedSubscription[]
+  settings: Record<string, unknown>
+  enabled: boolean
+}
+
+export interface WorkspacePlan {
+  sources: PlannedSource[]
+  destinations: PlannedDestination[]
+  others: { part: string; count: number; reason: string }[]
+}
+
+/** What the service has already. */
+export interface Existing {
+  sources: readonly { id: string; name: string; writeKeys: readonly string[] }[]
+  destinations: readonly { name: string; integration: unknown }[]
+}
+
+/** Values of settings by the name of the destination, from the file of --secrets. Null leaves a setting out. */
+export type Secrets = ReadonlyMap<string, Readonly<Record<string, unknown>>>
+
+export function planWorkspace(workspace: Workspace, existing: Existing, catalog: Catalog, secrets: Secrets): WorkspacePlan {
+  const sourceNames = uniqueNames(workspace.sources, ({ slug }) => slug)
+  const sources = new Map(workspace.sources.map((source) => [source.id, planSource(source, sourceNames.get(source) as string, existing)]))
+  const names = uniqueNames(workspace.destinations, ({ sourceId }) => sources.get(sourceId)?.name ?? sourceId)
+  const destinations = workspace.destinations.map((destination) => {
+    const name = names.get(destination) as string
+    const subscriptions = workspace.subscriptions.get(destination.id)
+    return planDestination({
+      destination,
+      name,
+      subscriptions,
+      source: sources.get(destination.sourceId) ?? null,
+      existing,
+      catalog,
+      secrets,
+    })
+  })
+  return { sources: [...sources.values()], destinations, others: othersOf(workspace) }
+}
+
+function planSource(source: ExportedSource, name: string, existing: Existing): PlannedSource {
+  const { id: segmentId, enabled, writeKeys } = source
+  const planned: PlannedSource = { name, segmentId, outcome: 'create', reason: null, notes: [], writeKeys, id: null, body: {} }
+  const owner = existing.sources.find((other) => other.writeKeys.some((key) => writeKeys.includes(key)))
+  const found = owner ?? existing.sources.find((other) => other.name === name)
+  if (found !== undefined) {
+    const missing = writeKeys.filter((key) => !found.writeKeys.includes(key))
+    if (found.name !== name) planned.notes.push(`The source ${found.name} has its write key, so it is used.`)
+    if (missing.length > 0)
+      planned.notes.push(
+        `The existing source does not have the write key ${missing.join(', ')}. Add it with \`switchyard sources add-key\`, or clients that use it are rejected.`,
+      )
+    return { ...planned, outcome: 'exists', id: found.id }
+  }
+  if (source.isCloudEventSource)
+    return {
+      ...planned,
+      outcome: 'not_supported',
+      reason: `It is a cloud source (${source.kind}): the tool sends its data to Segment, not to Switchyard.`,
+    }
+  if (writeKeys.length === 0)
+    planned.notes.push(
+      'The export has no write keys, so a new one is generated and clients have to use it. Export with a token that has the role Source Admin to keep the keys.',
+    )
+  return { ...planned, body: { name, enabled, ...(writeKeys.length === 0 ? {} : { writeKeys }) } }
+}
+
+interface AboutDestination {
+  destination: ExportedDestination
+  name: string
+  /** Undefined if the export has none for this destination. */
+  subscriptions: readonly ExportedSubscription[] | undefined
+  source: PlannedSource | null
+  existing: Existing
+  catalog: Catalog
+  secrets: Secrets
+}
+
+function planDestination(about: AboutDestination): PlannedDestination {
+  const { destination, name, source, existing, catalog, secrets } = about
+  const { id: segmentId, slug, enabled } = destination
+  const planned: PlannedDestination = {
+    name,
+    segmentId,
+    integration: slug,
+    source,
+    outcome: 'create',
+    reason: null,
+    notes: [],
+    secrets: [],
+    subscriptions: [],
+    settings: {},
+    enabled,
+  }
+  const notSupported = (reason: string): PlannedDestination => ({ ...planned, outcome: 'not_supported', reason })
+  const found = existing.destinations.find((other) => other.name === name)
+  if (found !== undefined)
+    return found.integration === slug
+      ? { ...planned, outcome: 'exists' }
+      : notSupported('Another destination has this name. Rename it, and run the command again.')
+  const integration = catalog.get(slug)
+  if (integration === undefined) return notSupported(unknownReason(destination))
+  if (!integration.available) return notSupported('It needs an OAuth app that only Segment has.')
+  if (source === null) return notSupported(`Its source (${destination.sourceId}) is not in the export.`)
+  if (source.outcome === 'not_supported') return notSupported(`Its source ${source.name} is not imported.`)
+  planSettings(planned, destination, integration, secrets.get(name) ?? {})
+  planSubscriptions(planned, destination, integration, about.subscriptions)
+  if (planned.secrets.length === 0) return planned
+  return { ...planned, outcome: 'needs_secrets', reason: `Its settings need ${planned.secrets.join(', ')}.` }
+}
+
+function unknownReason({ kind, slug, platforms }: ExportedDestination): string {
+  if (platforms.size === 0)
+    return `${kind} is a classic destination, which is not part of Segment's open-source integrations. If it has a newer version (Actions), use that, or send to it as a webhook.`
+  if ([...platforms.values()].every((platform) => platform === 'web')) return `${kind} runs only in browsers (device mode).`
+  return `The catalogue has no integration ${slug}.`
+}
+
+function planSettings(
+  planned: PlannedDestination,
+  destination: ExportedDestination,
+  { settings: { properties, required } }: CatalogIntegration,
+  given: Readonly<Record<string, unknown>>,
+): void {
+  const missing = new Set<string>()
+  for (const [key, value] of Object.entries(destination.settings)) {
+    // Tokens of Segment's own OAuth app are of no use here; `oauth` is always asked for.
+    if (value === null || value === '' || key === 'oauth') continue
+    if (!has(properties, key)) planned.notes.push(`Setting ${key}: the integration does not have it.`)
+    else if (isMasked(value)) missing.add(key)
+    else planned.settings[key] = value
+  }
+  for (const key of required) if (planned.settings[key] === undefined) missing.add(key)
+  for (const [key, value] of Object.entries(given)) {
+    if (!has(properties, key)) {
+      planned.notes.push(`Setting ${key} of --secrets: the integration does not have it.`)
+      continue
+    }
+    missing.delete(key)
+    if (value === null) delete planned.settings[key]
+    else planned.settings[key] = value
+  }
+  planned.secrets = [...missing]
+}
+
+/** Segment's API returns only the end of a secret, after dots. */
+function isMasked(value: unknown): boolean {
+  return typeof value === 'string' && /^(?:•+|\*{3,})/.test(value)
+}
+
+function planSubscriptions(
+  planned: PlannedDestination,
+  destination: ExportedDestination,
+  { actions }: CatalogIntegration,
+  subscriptions: readonly ExportedSubscription[] | undefined,
+): void {
+  if (subscriptions === undefined)
+    planned.notes.push('The export contains no subscriptions of this destination, so it gets none and does nothing until you add some.')
+  for (const { name, action, enabled, trigger, mapping, isReverseEtl } of subscriptions ?? []) {
+    const subscription: PlannedSubscription = { name, action, outcome: 'create', reason: null, notes: [], body: {} }
+    planned.subscriptions.push(subscription)
+    const definition = actions.find(({ slug }) => slug === action)
+    const reason = isReverseEtl
+      ? 'It belongs to Reverse ETL, which Switchyard does not have.'
+      : definition !== undefined
+        ? null
+        : destination.platforms.get(action) === 'web'
+          ? `Its action ${action} runs in browsers (device mode).`
+          : `The integration has no action ${action}.`
+    if (reason !== null || definition === undefined) {
+      Object.assign(subscription, { outcome: 'not_supported', reason })
+      continue
+    }
+    const known = Object.entries(mapping).filter(([field]) => has(definition.fields.properties, field))
+    for (const field of Object.keys(mapping))
+      if (!has(definition.fields.properties, field)) subscription.notes.push(`Field ${field}: the action does not have it.`)
+    subscription.body = { name, action, subscribe: trigger, mapping: Object.fromEntries(known), enabled }
+  }
+}
+
+/** Names are unique here. Entries that share a name get the text of `apart` in addition, and then their id. */
+function uniqueNames<T extends { id: string; name: string }>(entries: readonly T[], apart: (entry: T) => string): Map<T, string> {
+  const counts = (names: Iterable<string>): Map<string, number> => {
+    const found = new Map<string, number>()
+    for (const name of names) found.set(name, (found.get(name) ?? 0) + 1)
+    return found
+  }
+  let names = new Map(entries.map((entry) => [entry, entry.name.trim()]))
+  for (const addition of [apart, ({ id }: T) => id]) {
+    const taken = counts(names.values())
+    names = new Map([...names].map(([entry, name]) => [entry, taken.get(name) === 1 ? name : `${entry.name.trim()} (${addition(entry)})`]))
+  }
+  return names
+}
+
+const OTHER_REASONS: Readonly<Record<string, string>> = {
+  warehouses: 'Switchyard does not load warehouses.',
+  filters: 'Destination filters are not imported. Use the filter and the subscribe expression of the destination.',
+}
+
+function othersOf({ others, subscriptions, destinations }: Workspace): WorkspacePlan['others'] {
+  const ids = new Set(destinations.map(({ id }) => id))
+  const orphans = [...subscriptions].flatMap(([id, list]) => (ids.has(id) ? [] : list)).length
+  return [
+    ...(orphans === 0 ? [] : [{ part: 'subscriptions', count: orphans, reason: 'Their destinations are not in the export.' }]),
+    ...[...others].map(([part, count]) => ({
+      part,
+      count,
+      reason: (Object.hasOwn(OTHER_REASONS, part) ? OTHER_REASONS[part] : undefined) ?? 'Switchyard has no counterpart.',
+    })),
+  ]
+}

@@ -1,0 +1,48 @@
+// Routes that install the catalogue of integrations on the machine of the service, and show the progress.
+
+import { integer, nullable, object, oneOf, string } from '../../api/schema.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+import type { CatalogInstaller } from './installer.ts'
+
+const INSTALLATION = object(
+  {
+    state: oneOf(['missing', 'installing', 'installed', 'failed'], {
+      description: 'With `missing` and `failed`, the service has no catalogue; a catalogue of another version counts as missing.',
+    }),
+    done: integer({ description: 'While it is being installed: the number of packages that are in place.' }),
+    total: integer({ description: 'While it is being installed: the number of packages.' }),
+    error: nullable(string({ description: 'Why the last installation failed; null if it did not fail.' })),
+  },
+  { title: 'CatalogInstallation' },
+)
+
+export function catalogInstallRoutes({ store, catalogInstaller }: ControlParts): Route[] {
+  function installer(): CatalogInstaller {
+    if (catalogInstaller === undefined) throw new Error('the service has no installer of the catalogue')
+    return catalogInstaller
+  }
+
+  return [
+    route({
+      method: 'GET',
+      path: '/catalog/install',
+      summary: 'Show whether the catalogue is installed, or how far the installation is',
+      status: 200,
+      answer: INSTALLATION,
+      handle: () => installer().state(),
+    }),
+    route({
+      method: 'POST',
+      path: '/catalog/install',
+      summary: 'Install the catalogue of integrations',
+      description:
+        'Downloads the integrations (about 100 MB) from the npm registry, in the background, to the machine that answers this request. Needs npm there. If the catalogue is installed or being installed, nothing changes. With several nodes, install it on each of them.',
+      status: 202,
+      answer: INSTALLATION,
+      async handle({ actor }) {
+        await store.history.noteAudit({ actor, action: 'catalog.install', subject: 'catalog', before: null, after: null })
+        return installer().start()
+      },
+    }),
+  ]
+}
