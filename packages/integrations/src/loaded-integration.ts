@@ -15,6 +15,9 @@ import { addMappingSecrets, HIDDEN, type Scrubber, settingsScrubber } from './re
 /** Messages of an action without `performBatch`, or batches, that run at once. */
 const MAX_PARALLEL = 8
 
+/** Most actions can do without; a few cannot. */
+const NO_STATS = { observe() {}, _name() {}, _tags() {}, incr() {}, set() {}, histogram() {} }
+
 type Attempt = (positions: readonly number[]) => Promise<(Failure | null)[]>
 
 export class LoadedIntegration implements Integration {
@@ -33,7 +36,8 @@ export class LoadedIntegration implements Integration {
     this.#scrubber = settingsScrubber(settings, new Set([...secrets, 'oauth']))
     const { oauth, ...own } = copied(settings)
     // As the library does for every message: it also converts values to the types of the definition.
-    this.#settingsError = validationError(destination, own)
+    const error = validationError(destination, own)
+    this.#settingsError = error === null ? null : this.#scrubber.text(error)
     this.#settings = own
     const { scheme } = definition.authentication ?? {}
     const isOAuth = scheme === 'oauth2' || scheme === 'oauth-managed'
@@ -160,7 +164,7 @@ export class LoadedIntegration implements Integration {
       auth: this.#auth(trace),
       subscriptionMetadata: {},
       features: {},
-      statsContext: {},
+      statsContext: { statsClient: NO_STATS, tags: [] },
       logger: runLogger,
       // With a signal, the library sets no timeout of its own.
       signal: trace.signal,
