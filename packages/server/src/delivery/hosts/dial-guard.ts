@@ -69,16 +69,8 @@ export function guardDials({ guard, lookup, gateway }: { guard: AddressGuard; lo
     return dial.call(socket, { port: 1, ...options, host: 'refused.invalid', lookup: failing }, callback)
   }
 
-  // The recorder of integrations wraps it. No wrapper reaches the method that dials unchecked.
-  let outermost: unknown = connect
-  Object.defineProperty(Socket.prototype, 'connect', {
-    get: () => outermost,
-    set(this: object, wrapper: unknown) {
-      if (this === Socket.prototype) outermost = wrapper
-      else Object.defineProperty(this, 'connect', { value: wrapper, writable: true, configurable: true })
-    },
-    configurable: false,
-  })
+  // Whoever replaces it can only call this one: nothing else has the original.
+  Socket.prototype.connect = connect
   seal(Server.prototype, 'listen', refuse('listening'))
   for (const name of ['bind', 'connect', 'send']) seal(DatagramSocket.prototype, name, refuse('a datagram'))
   // Nothing would check the address of another DNS server.

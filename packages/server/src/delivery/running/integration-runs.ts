@@ -177,7 +177,8 @@ function outcomeOf(destination: Destination, { messages, keepsRequests }: RunWor
   }
   const results = byMessage.map((judged, position): RanMessage => messageOutcome(judged, left[position] ?? []))
   for (const [position, { reason }] of results.entries()) {
-    if (reason === 'no_subscription') requests.push(withoutRequest(destination, [position], '', nowMs, 0, judgedOf('no_subscription')))
+    if (reason === 'no_subscription')
+      requests.push(withoutRequest(destination, [position], nameOf(destination), nowMs, 0, judgedOf('no_subscription')))
   }
   const all = byMessage.flat()
   const worst = all.find(({ verdict }) => verdict === 'temporary') ?? all.find(({ verdict }) => verdict === 'permanent')
@@ -279,6 +280,11 @@ function ranRequest(
   }
 }
 
+/** In the place of a subscription, where none was run. */
+function nameOf({ integration }: Destination): string {
+  return integration?.name ?? ''
+}
+
 function withoutRequest(
   destination: Destination,
   positions: number[],
@@ -307,6 +313,6 @@ function failedToOpen(destination: Destination, { messages, owed }: RunWork, err
   const left = messages.map(({ steps }): RanMessage => {
     return { verdict: 'temporary', reason: judged.reason, retryAfterMs: null, left: steps.filter(isOwed) }
   })
-  const ran = { messages: left, requests: [withoutRequest(destination, all, '', Date.now(), 0, judged)] }
+  const ran = { messages: left, requests: [withoutRequest(destination, all, nameOf(destination), Date.now(), 0, judged)] }
   return { ...outcomeWith(judged, 0), ran }
 }
