@@ -165,6 +165,15 @@ test('docs/operations/sizing.md has the numbers that BENCHMARKS.md has, and limi
     assert.ok(page.includes(`| ${limit}`), limit)
 })
 
+test('docs/operations/deployment.md has the limits of hosts that the code has', () => {
+  const page = textOf('docs/operations/deployment.md')
+  const file = 'delivery/hosts/host-link.ts'
+  assert.ok(page.includes(`exceeds ${constantIn(file, 'MAX_RSS_BYTES') / 1_024 / 1_024} MB is replaced`))
+  assert.ok(page.includes(`JavaScript heap exceeds ${constantIn(file, 'MAX_HEAP_MB')} MB`))
+  const silentMs = constantIn('delivery/hosts/hosts.ts', 'SILENT_CHECKS') * constantIn('delivery/senders/senders.ts', 'CHECK_MS')
+  assert.ok(page.includes(`does not answer for ${silentMs / 1_000} s`))
+})
+
 test('what the comparison says of others has a source, and a date', () => {
   const page = textOf('docs/guide/comparison.md')
   assert.match(page, /^As of [A-Z][a-z]+ 20\d\d/m)

@@ -205,6 +205,8 @@ function cut(text: string, max: number): string {
 }
 
 function settingFlags({ properties, required }: ObjectSchema): string {
+  // Objects, such as `oauth`, can only be given in a file.
+  if (required.some((key) => properties[key]?.type === 'object')) return ' --settings-file settings.yaml'
   return required.map((key) => ` --set ${key}=${properties[key]?.writeOnly === true ? `env:${variableOf(key)}` : '…'}`).join('')
 }
 
