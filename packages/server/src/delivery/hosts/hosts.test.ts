@@ -7,7 +7,6 @@ import type { Destination, NewDestination } from '../../store/store.ts'
 import type { Receiver } from '../fixtures/receiver.ts'
 import { type Rig, startRig } from '../fixtures/rig.ts'
 import { hostProcesses, type TestHosts, testHosts } from '../fixtures/test-hosts.ts'
-import type { HostsOptions } from './hosts.ts'
 
 interface Setup extends TestHosts {
   rig: Rig
@@ -15,7 +14,7 @@ interface Setup extends TestHosts {
   tool: (name: string, change?: Partial<NewDestination>) => Promise<Destination>
 }
 
-async function setUp(t: TestContext, options: Partial<HostsOptions> = {}): Promise<Setup> {
+async function setUp(t: TestContext, options: Parameters<typeof testHosts>[0] = {}): Promise<Setup> {
   const made = testHosts(options)
   const rig = await startRig(t, { hosts: made.hosts })
   const receiver = await rig.receiver()
@@ -73,4 +72,111 @@ test('a host that is killed in the middle of work is replaced: nothing is lost, 
   assert.ok(receiver.received.length <= 24, `${receiver.received.length} requests`)
   const failed = rig.attempts.flatMap(({ outcome }) => outcome.reason ?? [])
   assert.deepEqual(new Set(failed), new Set(['integration_crashed']))
+})
+
+function reasonsOf(rig: Rig, { id }: Destination): (string | null)[] {
+  return rig.attempts.filter(({ destination }) => destination.id === id).map(({ outcome }) => outcome.reason)
+}
+
+for (const fault of ['Exit', 'Throw', 'Bomb', 'Hang']) {
+  test(`the fault of an integration (${fault}) costs another one at most one attempt, and webhooks nothing`, async (t) => {
+    // All in one host, which has to respond within 8 s.
+    const { rig, receiver, tool, lost } = await setUp(t, { count: 1, silentChecks: 4 })
+    const webhook = await rig.destination('webhook', { urls: [receiver.url] })
+    const [bad, good] = [await tool('bad'), await tool('good')]
+    await rig.until(() => rig.claims.length === 3)
+    receiver.answer = () => null
+    await rig.accept([good], 1)
+    await rig.until(() => receiver.waiting === 1)
+    receiver.answer = () => 200
+    await rig.accept([bad], 1, { event: fault })
+    await rig.accept([webhook], 5)
+    await rig.untilLedger(webhook, { delivered: 5 })
+    await rig.until(() => lost.length === 1)
+    await finish(rig, good)
+    assert.deepEqual(reasonsOf(rig, good), ['sender_lost', null])
+    // The culprit goes on in a host of its own, where it fails alone.
+    while (lost.length < 2) {
+      rig.clock.advance(10_000)
+      await rig.untilStoreAnswered()
+      await rig.accept([good, webhook], 1)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    await finish(rig, good)
+    await finish(rig, webhook)
+    assert.deepEqual(new Set(reasonsOf(rig, good).slice(1)), new Set([null]))
+    assert.deepEqual(new Set(reasonsOf(rig, webhook)), new Set([null]))
+    assert.deepEqual(reasonsOf(rig, bad).slice(0, 2), ['sender_lost', 'integration_crashed'])
+    assert.match(lost[1] ?? '', /^switchyard-host-apart-1 /)
+    assert.equal((await rig.ledger(bad)).pending, 1)
+  })
+}
+
+test('an unhandled rejection costs nothing, and what a host prints is logged without secrets', async (t) => {
+  const { rig, tool, lost, printed } = await setUp(t)
+  const destination = await tool('one')
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 1, { event: 'Reject' })
+  await rig.accept([destination], 1, { event: 'Print' })
+  await rig.untilLedger(destination, { delivered: 2, pending: 0 })
+  await rig.stop()
+  const all = printed.join('\n')
+  assert.match(all, /rejected on purpose/)
+  assert.match(all, /my settings are .*"apiKey":"\(hidden\)"/)
+  assert.doesNotMatch(all, /secret of/)
+  assert.deepEqual(lost, [])
+})
+
+test('a host that uses too much memory finishes its work and is replaced', async (t) => {
+  const { rig, receiver, tool, lost } = await setUp(t, { maxRssBytes: 256 * 1024 * 1024 })
+  const destination = await tool('one')
+  await rig.until(() => rig.claims.length === 1)
+  receiver.answer = () => null
+  await rig.accept([destination], 4, { event: 'Leak' })
+  await rig.until(() => receiver.waiting === 4)
+  const [before] = hostProcesses().values()
+  // Replaced at a check, every 2 s. The first one finishes what it has in flight.
+  receiver.answer = () => 200
+  let after = before
+  while (after === before) {
+    await rig.accept([destination], 1)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    after = [...hostProcesses().values()].find((pid) => pid !== before) ?? before
+  }
+  receiver.release()
+  await finish(rig, destination)
+  while (hostProcesses().size > 1) await new Promise((resolve) => setTimeout(resolve, 20))
+  assert.deepEqual([...hostProcesses().values()], [after])
+  assert.deepEqual([new Set(reasonsOf(rig, destination)), lost], [new Set([null]), []])
+})
+
+test('a host without work ends after a while, and is started again when there is some', async (t) => {
+  const { rig, tool, lost } = await setUp(t, { idleMs: 1 })
+  const destination = await tool('one')
+  await rig.until(() => rig.claims.length === 1)
+  for (const delivered of [1, 2]) {
+    await rig.accept([destination], 1)
+    await rig.untilLedger(destination, { delivered })
+    while (hostProcesses().size > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  assert.deepEqual(lost, [])
+})
+
+test('deliveries wait for the package with the integrations, and find it when it was installed', async (t) => {
+  const installed = { is: false }
+  const { rig, tool } = await setUp(t, { installed })
+  const destination = await tool('one')
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 1)
+  await rig.until(() => rig.attempts.length === 1)
+  assert.match(rig.attempts[0]?.outcome.error ?? '', /not installed .* `switchyard catalog install`/)
+  assert.deepEqual([...hostProcesses().keys()], [])
+  installed.is = true
+  await finish(rig, destination)
+  await rig.untilLedger(destination, { delivered: 1 })
+  assert.ok(
+    reasonsOf(rig, destination)
+      .slice(0, -1)
+      .every((reason) => reason === 'integration_retry'),
+  )
 })
