@@ -90,7 +90,11 @@ test('an address in any notation is refused, and so are Unix sockets, datagrams,
     `new (await load('node:dns')).promises.Resolver().setServers(['127.0.0.1'])`,
   ])
     assert.equal(await run(code), `error ${REFUSED}`, code)
-  await run(`(await load('node:net')).Socket.prototype.connect = () => 'replaced'`)
+  // A library may wrap connect().
+  await run(`
+    const { prototype } = (await load('node:net')).Socket
+    const { connect } = prototype
+    prototype.connect = function (...args) { return connect.apply(this, args) }`)
   assert.equal(await run(connect('127.0.0.1')), REFUSED)
   assert.equal(target.count, 0)
 })

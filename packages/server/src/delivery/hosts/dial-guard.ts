@@ -32,16 +32,19 @@ type Connect = (this: Socket, options: object, callback?: () => void) => Socket
 
 /** Cannot be undone. Must be called before any other code has a chance to connect. */
 export function guardDials({ guard, lookup, gateway }: { guard: AddressGuard; lookup: Lookup; gateway: Gateway | null }): void {
-  // oxlint-disable-next-line typescript/unbound-method -- always called with a socket
-  const dial = Socket.prototype.connect as Connect
+  const original: unknown = Object.getOwnPropertyDescriptor(Socket.prototype, 'connect')?.value
+  const { apply } = Reflect
+  // Not dial.call(), which code in this process could replace.
+  const dial = (socket: Socket, options: object, callback: (() => void) | undefined): Socket =>
+    apply(original as Connect, socket, [options, callback])
 
   function connect(this: Socket, ...args: unknown[]): Socket {
     const { options, isPath, callback } = normalized(args)
     const { host } = options
     if (isPath) return fail(this, options, callback, 'a Unix socket')
     if (isIP(host) !== 0 && !guard.permits(host)) return fail(this, options, callback, host)
-    if (gateway !== null) return dial.call(this, { ...options, ...gateway, lookup: undefined }, callback)
-    return dial.call(this, { ...options, lookup: permittedLookup }, callback)
+    if (gateway !== null) return dial(this, { ...options, ...gateway, lookup: undefined }, callback)
+    return dial(this, { ...options, lookup: permittedLookup }, callback)
   }
 
   const permittedLookup: LookupFunction = (hostname, { family, all }, callback) => {
@@ -66,7 +69,7 @@ export function guardDials({ guard, lookup, gateway }: { guard: AddressGuard; lo
   /** As if the lookup had failed: libraries expect an error of the socket, after the connection was begun. */
   function fail(socket: Socket, options: DialOptions, callback: (() => void) | undefined, what: string): Socket {
     const failing: LookupFunction = (_hostname, _options, done) => void setImmediate(() => done(new AddressRefused(what), []))
-    return dial.call(socket, { port: 1, ...options, host: 'refused.invalid', lookup: failing }, callback)
+    return dial(socket, { port: 1, ...options, host: 'refused.invalid', lookup: failing }, callback)
   }
 
   // Whoever replaces it can only call this one: nothing else has the original.
