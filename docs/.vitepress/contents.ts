@@ -98,6 +98,7 @@ export const HTTP_API: Section = {
     ['http/oauth-2-0', 'OAuth 2.0'],
     ['http/sources', 'Sources'],
     ['http/destinations', 'Destinations'],
+    ['http/catalogue', 'Catalogue'],
     ['http/messages', 'Messages'],
     ['http/deliveries', 'Deliveries'],
     ['http/replays', 'Replays'],

@@ -3,6 +3,7 @@
 // references to environment variables. The schema of the file defines its fields and their defaults.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { hiddenSettings, replacedTexts } from '../destinations/integration/hidden-values.ts'
 import { escapeReferences, VariableNames } from './environment-references.ts'
 
 export const KINDS = ['sources', 'destinations', 'oauthApps'] as const
@@ -67,14 +68,34 @@ export function configurationOf(installed: Installed, { withKeys }: { withKeys: 
       const entry: Entry = { name: String(stored['name']) }
       for (const [field, schema] of Object.entries(installed.schema[kind])) {
         if (field === 'name' || (field === 'writeKeys' && !withKeys)) continue
+        if (isOfOtherKind(field, stored)) continue
         const value = fieldOf(kind, stored, field, names, reference)
-        if (value === undefined || (field !== 'enabled' && same(value, schema.default))) continue
+        if (value === undefined || (field !== 'enabled' && same(value, defaultOf(field, schema, stored)))) continue
         entry[field] = value
       }
       file[kind].push(entry)
     }
   }
   return { file, variables: given }
+}
+
+/** The default and maximum of `timeoutMs` for an integration. */
+export const INTEGRATION_TIMEOUT_MS = 30_000
+
+/** Settings that only one kind of destination has. A test compares them with the settings of each kind. */
+export const KIND_SETTINGS: Readonly<Record<string, readonly string[]>> = {
+  webhook: ['urls', 'headers', 'sharedSecret', 'signingSecrets', 'request', 'transformation', 'auth', 'tls'],
+  integration: ['integration', 'settings', 'subscriptions'],
+}
+
+/** `entry` is a destination in a file or a response. */
+export function isOfOtherKind(field: string, entry: Readonly<Record<string, unknown>>): boolean {
+  return KIND_SETTINGS[entry['type'] === 'integration' ? 'webhook' : 'integration']?.includes(field) === true
+}
+
+/** The schema has the defaults of a webhook. */
+export function defaultOf(field: string, schema: FieldSchema, entry: Readonly<Record<string, unknown>>): unknown {
+  return field === 'timeoutMs' && entry['type'] === 'integration' ? INTEGRATION_TIMEOUT_MS : schema.default
 }
 
 type Reference = (thing: string, use: string) => string
@@ -104,6 +125,10 @@ function fieldOf(kind: Kind, stored: JsonObject, field: string, names: Names, re
     }
     case 'urls':
       return ((stored['urls'] ?? []) as string[]).map((url) => urlText(url, (parameter) => reference(name, `URL ${parameter}`)))
+    case 'settings':
+      return settingsOf(stored, (use) => reference(name, use))
+    case 'subscriptions':
+      return subscriptionsOf(stored, (use) => reference(name, use))
     case 'keys':
       return keysOf(stored)
     // The other name of retry.windowMs.
@@ -118,6 +143,35 @@ function headersOf({ headers }: JsonObject, referenceTo: (header: string) => str
   const entries = Object.entries((headers ?? {}) as Record<string, string>)
   // An empty environment variable counts as not set, so an empty value is written literally.
   return Object.fromEntries(entries.map(([header, value]) => [header, value === '' ? '' : referenceTo(header)]))
+}
+
+/** The settings of an integration. Its secrets, and what may be one, become references. */
+function settingsOf({ settings, secretSettings }: JsonObject, referenceTo: (use: string) => string): Record<string, unknown> {
+  const shown = Object.entries((settings ?? {}) as JsonObject).map(([name, value]) => {
+    const hidden = hiddenSettings({ [name]: value })[name]
+    return [name, hidden !== value ? referenceTo(name) : typeof value === 'string' ? escapeReferences(value) : value]
+  })
+  const secret = ((secretSettings ?? []) as string[]).map((name) => [
+    name,
+    name === 'oauth' ? Object.fromEntries(OAUTH_SECRETS.map((part) => [part, referenceTo(`oauth ${part}`)])) : referenceTo(name),
+  ])
+  return Object.fromEntries([...shown, ...secret]) as Record<string, unknown>
+}
+
+/** The secrets in `settings.oauth`, of which an integration may need only some. */
+export const OAUTH_SECRETS = ['clientId', 'clientSecret', 'refreshToken', 'accessToken'] as const
+
+/** Subscriptions without their ids. Constants that may be credentials become references. */
+function subscriptionsOf({ subscriptions }: JsonObject, referenceTo: (use: string) => string): object[] {
+  return ((subscriptions ?? []) as { name: string; action: string; subscribe: string; mapping: JsonObject; enabled: boolean }[]).map(
+    ({ name, action, subscribe, mapping, enabled }) => ({
+      name,
+      action,
+      subscribe: escapeReferences(subscribe),
+      mapping: replacedTexts(mapping, { hidden: (field) => referenceTo(`${name} ${field}`), plain: escapeReferences }),
+      enabled,
+    }),
+  )
 }
 
 /** A field that refers to other resources, with their names instead of their ids. */

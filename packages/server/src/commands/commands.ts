@@ -17,6 +17,7 @@ import type { Command } from './line/command.ts'
 import { completionCommand } from './line/completion.ts'
 import type { Section } from './line/help.ts'
 import { listen } from './listen/listen.ts'
+import { CATALOG_COMMANDS } from './resources/catalog.ts'
 import { DELETION_COMMANDS, SUPPRESSION_COMMANDS } from './resources/deletions.ts'
 import { DESTINATION_COMMANDS } from './resources/destinations.ts'
 import { OAUTH_APP_COMMANDS } from './resources/oauth-apps.ts'
@@ -40,6 +41,7 @@ export const SECTIONS: readonly Section[] = [
     commands: [
       ...SOURCE_COMMANDS,
       ...DESTINATION_COMMANDS,
+      ...CATALOG_COMMANDS,
       ...OAUTH_APP_COMMANDS,
       ...TOKEN_COMMANDS,
       exportCommand,

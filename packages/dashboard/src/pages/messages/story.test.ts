@@ -32,6 +32,8 @@ function attempt(number: number, startedMs: number, totalMs: number, url = 'http
     responseStart: null,
     version: 1,
     logs: null,
+    subscription: null,
+    method: null,
   }
 }
 

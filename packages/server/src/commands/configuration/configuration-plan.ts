@@ -4,9 +4,11 @@
 import type { JsonObject } from '@switchyard/protocol'
 import {
   type ConfigurationFile,
+  defaultOf,
   type Entry,
   type Installed,
   isObject,
+  isOfOtherKind,
   KINDS,
   type Kind,
   keysOf,
@@ -19,7 +21,9 @@ import {
   withoutSecrets,
 } from '../../api/configuration-export.ts'
 import { type Environment, resolve } from '../../api/environment-references.ts'
+import { hiddenSettings } from '../../destinations/integration/hidden-values.ts'
 import { SECRETS, withDefaults } from './configuration-file.ts'
+import { hiddenSubscriptions, integrationSettings, resolvedSubscriptions, withoutIds } from './integration-entries.ts'
 import { hasSecret, publicSettings, secretOf, withNestedSecrets } from './secret-references.ts'
 
 export interface Change {
@@ -112,9 +116,21 @@ function changeOf(about: About): Change | null {
     }
     // Without writeKeys in the file, the installed keys stay, and a new source generates its own.
     if (field === 'writeKeys' && given === undefined) continue
-    const text = resolved(field, withDefaults(given, fieldSchema), stored, env, problem)
+    // Without settings in the file, those of the integration stay.
+    if (given === undefined && (field === 'settings' || isOfOtherKind(field, entry))) continue
+    const fallback = defaultOf(field, fieldSchema, entry)
+    const say = { problem, remark: (sentence: string) => plan.remarks.push(`${where}: ${sentence}`) }
+    if (field === 'settings' && isObject(given)) {
+      const { wanted: all, before, after } = integrationSettings(given, stored, env, say)
+      wanted[field] = all
+      if (stored !== undefined && same(before, after)) continue
+      settings[field] = all
+      if (stored !== undefined || Object.keys(all).length > 0) fields.push(shownChange(field, before, after))
+      continue
+    }
+    const text = resolved(field, withDefaults(given, { ...fieldSchema, default: fallback }), stored, env, problem)
     if (text === undefined) continue
-    const value = withNestedSecrets(field, text, stored, env, { problem, remark: (sentence) => plan.remarks.push(`${where}: ${sentence}`) })
+    const value = withNestedSecrets(field, text, stored, env, say)
     const missing = (noun: string, name: unknown): void =>
       problem(`there is no ${noun} ${String(name)}, neither in the file nor in the installation.`)
     if (field === 'sources') {
@@ -129,7 +145,7 @@ function changeOf(about: About): Change | null {
     const after = publicSettings(field, sent)
     if (stored !== undefined && same(before, after)) continue
     settings[field] = sent
-    if (stored !== undefined || (field !== 'name' && !same(after, fieldSchema.default))) fields.push(shownChange(field, before, after))
+    if (stored !== undefined || (field !== 'name' && !same(after, fallback))) fields.push(shownChange(field, before, after))
   }
   plan.wanted[kind].push({ id: stored === undefined ? null : String(stored['id']), settings: wanted })
   if (stored === undefined) {
@@ -200,6 +216,8 @@ function resolved(
     const kept = isObject(stored?.['request']) ? stored['request']['headers'] : undefined
     return { ...value, headers: headers(value['headers'], 'request.headers', (kept ?? {}) as Record<string, string>) }
   }
+  if (field === 'subscriptions' && Array.isArray(value))
+    return resolvedSubscriptions(value, stored, (given, place, kept) => text(given, place, kept))
   if (field === 'auth' && isObject(value)) {
     const kept = isObject(stored?.['auth']) ? stored['auth'] : {}
     const own = (name: string): object =>
@@ -214,6 +232,7 @@ function resolved(
 function storedValue(field: string, stored: JsonObject, names: Names): unknown {
   if (field === 'sources' || field === 'deadLetter') return namedField(field, stored, names)
   if (field === 'auth' || field === 'tls') return withoutSecrets(field, stored[field])
+  if (field === 'subscriptions') return withoutIds(stored[field])
   return field === 'keys' ? keysOf(stored) : stored[field]
 }
 
@@ -280,6 +299,8 @@ function shown(field: string, value: unknown): string | null {
   if (field === 'urls' && Array.isArray(value))
     return JSON.stringify(value.map((url) => (typeof url === 'string' ? urlText(url, () => HIDDEN) : url)))
   if (field === 'headers' && isObject(value)) return JSON.stringify(hiddenValues(value))
+  if (field === 'settings' && isObject(value)) return JSON.stringify(hiddenSettings(value))
+  if (field === 'subscriptions' && Array.isArray(value)) return JSON.stringify(hiddenSubscriptions(value))
   if (field === 'request' && isObject(value) && isObject(value['headers']))
     return JSON.stringify({ ...value, headers: hiddenValues(value['headers']) })
   if (field === 'auth' && isObject(value)) {

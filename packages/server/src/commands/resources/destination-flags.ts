@@ -37,10 +37,25 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
     sentence: `Where to read a secret for Standard Webhooks signatures (whsec_…): ${SECRET_PLACES}. Use none to remove all.`,
     many: true,
   },
+  set: {
+    placeholder: 'NAME=VALUE',
+    sentence:
+      'A setting of an integration. The value env:NAME reads it from an environment variable, and - from stdin; give secrets in one of these ways. none removes a setting.',
+    many: true,
+  },
+  'settings-file': {
+    placeholder: 'FILE',
+    sentence: 'Settings of an integration: a JSON or YAML file with an object. - reads stdin. --set takes precedence.',
+  },
+  'subscriptions-file': {
+    placeholder: 'FILE',
+    sentence:
+      'The subscriptions of an integration: a JSON or YAML file with the key `subscriptions`, a list of objects with name, action, subscribe, mapping and enabled. - reads stdin. Replaces all current ones.',
+  },
   'batch-size': { placeholder: 'NUMBER', sentence: 'The maximum number of messages in one request; 1 turns batching off.' },
   'batch-bytes': { placeholder: 'NUMBER', sentence: 'The maximum size of a request body in bytes.' },
   'batch-linger': { placeholder: 'DURATION', sentence: 'How long to wait for more messages before sending a batch that is not full.' },
-  timeout: { placeholder: 'DURATION', sentence: 'The timeout of one attempt, at most 5s.' },
+  timeout: { placeholder: 'DURATION', sentence: 'The timeout of one attempt, at most 5s; for an integration at most 30s.' },
   'retry-window': { placeholder: 'DURATION', sentence: 'How long to retry a delivery: 1s to 14d, by default 4h.' },
   'retry-initial': { placeholder: 'DURATION', sentence: 'The longest wait after the first attempt: 100ms to 1h, by default 5s.' },
   'retry-max': { placeholder: 'DURATION', sentence: 'The longest wait between two attempts: at most 24h, by default 10m.' },
@@ -100,7 +115,7 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
   if (
     Object.keys(DESTINATION_FLAGS)
       .flatMap(flags)
-      .filter((where) => where === '-').length > 1
+      .filter((where) => where === '-' || where.endsWith('=-')).length > 1
   )
     throw new CommandProblem('Only one flag can read stdin (-).', EXIT.usage)
   const body: Record<string, unknown> = {}
@@ -125,8 +140,38 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
   }
   if (Object.keys(batch).length > 0) body['batch'] = batch
   Object.assign(body, headersOf(call, before), filterOf(call, before), await secretsOf(call))
+  Object.assign(body, await settingsOf(call), await subscriptionsOf(call))
   Object.assign(body, await requestOf(call), await transformationOf(call, before), await authOf(call, before), tlsOf(call, before))
   return body
+}
+
+/** The settings of an integration. Only the service knows their types, so a value that is `true`, `false` or a number is sent as such. */
+async function settingsOf({ flag, flags, env }: Call): Promise<{ settings?: Record<string, unknown> }> {
+  const [path, given] = [flag('settings-file'), flags('set')]
+  if (path === undefined && given.length === 0) return {}
+  const settings = new Map<string, unknown>(path === undefined ? [] : Object.entries(await readObjectFile('--settings-file', path)))
+  for (const text of given) {
+    const [, name, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+    if (name === undefined) throw new CommandProblem('--set must have the form NAME=VALUE, such as endpoint=europe.', EXIT.usage)
+    const what = `--set ${name}`
+    const isSecret = value === '-' || value.startsWith('env:')
+    const read = isSecret ? await readSecret(what, value, env) : value
+    settings.set(name, isSecret ? read : value === 'none' ? null : plainValue(value))
+  }
+  return { settings: Object.fromEntries(settings) }
+}
+
+function plainValue(text: string): unknown {
+  return /^(?:true|false|-?\d{1,15}(?:\.\d{1,10})?)$/.test(text) && !/^-?0\d/.test(text) ? JSON.parse(text) : text
+}
+
+async function subscriptionsOf({ flag }: Call): Promise<{ subscriptions?: unknown }> {
+  const path = flag('subscriptions-file')
+  if (path === undefined) return {}
+  const { subscriptions } = await readObjectFile('--subscriptions-file', path)
+  if (!Array.isArray(subscriptions))
+    throw new CommandProblem(`--subscriptions-file: ${path} must have the key subscriptions, with a list.`, EXIT.usage)
+  return { subscriptions }
 }
 
 function retryOf(call: Call): Record<string, unknown> {

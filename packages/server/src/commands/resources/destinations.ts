@@ -15,7 +15,7 @@ const COLUMNS: readonly Column[] = [
   ['enabled', ({ enabled }) => enabled],
   ['paused', ({ paused }) => paused],
   ['sources', ({ sourceIds }) => sourceIds],
-  ['urls', ({ urls }) => urls],
+  ['to', ({ urls, integrationName }) => urls ?? integrationName],
 ]
 const SAMPLE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
 
@@ -46,18 +46,21 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   },
   {
     name: 'destinations create',
-    summary: 'Create a webhook destination',
+    summary: 'Create a destination: a webhook, or an integration of the catalogue',
     details:
-      'The destination receives the messages of the sources given with --source; if there is only one source, --source can be left out. Secrets are read from stdin, a file or an environment variable, never from the command line.',
+      'A webhook needs a URL; an integration needs --integration, and --set for each of its settings. The destination receives the messages of the sources given with --source; if there is only one source, --source can be left out. Secrets are read from stdin, a file or an environment variable, never from the command line.',
     arguments: [
       { name: 'NAME', sentence: "The display name, which also selects the destination in a message's integrations object." },
       {
         name: 'URL',
-        sentence: 'The URL to send messages to. With several (up to five), a message counts as delivered when one of them accepts it.',
+        sentence:
+          'The URL of a webhook to send messages to. With several (up to five), a message counts as delivered when one of them accepts it.',
         many: true,
+        optional: true,
       },
     ],
     flags: {
+      integration: { placeholder: 'SLUG', sentence: 'The integration to run instead of sending to URLs. `switchyard catalog` lists them.' },
       ...DESTINATION_FLAGS,
       source: {
         placeholder: 'SOURCE',
@@ -70,14 +73,19 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     },
     examples: [
       "switchyard destinations create 'my webhook' http://127.0.0.1:9000/",
+      'switchyard destinations create amplitude --integration actions-amplitude --set apiKey=env:API_KEY --set secretKey=env:SECRET_KEY',
       "switchyard destinations create orders https://example.com/hook --allow-event 'Order Completed' --shared-secret env:HOOK_SECRET",
     ],
     async run(call) {
       const [name, ...urls] = call.arguments
+      const integration = call.flag('integration')
+      if ((integration === undefined) === (urls.length === 0))
+        throw new CommandProblem('Give either a URL, for a webhook, or --integration SLUG.', EXIT.usage)
       const body = await destinationBody(call)
       body['sourceIds'] ??= [await onlySource(call)]
       if (call.has('paused')) body['paused'] = true
-      show(call, await call.api.post('/api/destinations', { name, urls, enabled: !call.has('disabled'), ...body }))
+      const kind = integration === undefined ? { urls } : { type: 'integration', integration }
+      show(call, await call.api.post('/api/destinations', { name, ...kind, enabled: !call.has('disabled'), ...body }))
       return EXIT.ok
     },
   },
@@ -85,7 +93,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     name: 'destinations update',
     summary: 'Change the given settings of a destination',
     details:
-      'Settings that are not given stay unchanged. --header adds or replaces one header and keeps the others. Each filter flag replaces its own list and keeps the other lists.',
+      'Settings that are not given stay unchanged. --header adds or replaces one header and keeps the others, and --set does the same for the settings of an integration. Each filter flag replaces its own list and keeps the other lists.',
     arguments: [DESTINATION_ARGUMENT],
     flags: {
       name: { placeholder: 'NAME', sentence: 'The new name.' },
@@ -167,7 +175,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       if (call.json) call.out.json(answer)
       else {
         for (const attempt of answer['attempts'] as JsonObject[]) showAttempt(call.out, attempt)
-        call.out.line(isSuccess ? call.out.paint('green', 'Test passed.') : call.out.paint('red', 'Test failed: no URL answered 2xx.'))
+        call.out.line(isSuccess ? call.out.paint('green', 'Test passed.') : call.out.paint('red', failed(answer)))
       }
       return isSuccess ? EXIT.ok : EXIT.failed
     },
@@ -185,6 +193,11 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     },
   },
 ]
+
+function failed({ request, attempts }: JsonObject): string {
+  if (request !== null) return 'Test failed: no URL answered 2xx.'
+  return (attempts as JsonObject[]).length === 0 ? 'Test failed: nothing was sent.' : 'Test failed: not every subscription succeeded.'
+}
 
 async function onlySource({ api }: Call): Promise<string> {
   const ids: string[] = []
@@ -229,9 +242,10 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ['paused', paused],
     ['sources', sourceIds],
     ['urls', urls],
-    ['headers', Object.keys(headers as object)],
+    ['headers', headers === undefined ? undefined : Object.keys(headers as object)],
     ['shared secret', hasSharedSecret],
     ['signing secrets', signingSecretCount],
+    ...integrationFacts(destination),
     ['batch', size === 1 ? 'off' : `up to ${size} messages or ${bytes} bytes, waits up to ${formatDuration(lingerMs)}`],
     ['timeout', formatDuration(Number(timeoutMs))],
     ...retryFacts(destination),
@@ -256,6 +270,32 @@ function retryFacts({ retry, deadLetter }: JsonObject): [string, unknown][] {
     ['also retried', statuses(retryStatuses)],
     ['not retried', statuses(failStatuses)],
     ['dead letters to', deadLetter ?? undefined],
+  ]
+}
+
+function integrationFacts({
+  type,
+  integration,
+  integrationName,
+  settings,
+  secretSettings,
+  subscriptions,
+}: JsonObject): [string, unknown][] {
+  if (type !== 'integration') return []
+  const shown = Object.entries(settings as JsonObject).map(
+    ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  const listed = (subscriptions as { name: string; action: string; subscribe: string; enabled: boolean }[]).map(
+    ({ name, action, subscribe, enabled }): [string, unknown] => [
+      `subscription ${name}`,
+      `${action} if ${subscribe}${enabled ? '' : ' (disabled)'}`,
+    ],
+  )
+  return [
+    ['integration', `${cell(integrationName)} (${cell(integration)})`],
+    ['settings', shown.length === 0 ? undefined : shown],
+    ['secret settings', secretSettings],
+    ...listed,
   ]
 }
 

@@ -2,6 +2,7 @@
 // message here may quote a value, because it may be a secret.
 
 import { MESSAGE_TYPES } from '@switchyard/protocol'
+import { INTEGRATION_TIMEOUT_MS } from '../../api/configuration-export.ts'
 import {
   array,
   boolean,
@@ -81,7 +82,7 @@ export const SUBSCRIBE = nullable(
 )
 
 /** The longest timeout of an attempt, which is also the default. An integration may make several requests in one attempt. */
-const MAX_TIMEOUT_MS = { webhook: 5_000, integration: 30_000 }
+const MAX_TIMEOUT_MS = { webhook: 5_000, integration: INTEGRATION_TIMEOUT_MS }
 
 function timeoutOf(type: Destination['type']) {
   const max = MAX_TIMEOUT_MS[type]

@@ -104,6 +104,7 @@ const DISPLAY_NAMES: Readonly<Record<string, string>> = {
   'oauth app': 'OAuth application',
   replay: 'replay job',
   deletion: 'deletion request',
+  'catalog integration': 'slug of the integration',
 }
 
 function pathParameters(path: string): Parameter[] {
@@ -132,5 +133,6 @@ function nameOf(path: string): string {
 }
 
 function singular(word: string): string {
+  if (word === 'catalog') return 'catalog-integration'
   return word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.replace(/s$/, '')
 }

@@ -4,7 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 
-const CREDENTIAL = /key|secret|token|password|passphrase|credential|auth|header|username/i
+const CREDENTIAL = /key|secret|token|password|passphrase|credential|authorization|header|username/i
 const URL_TEXT = /^[a-z][a-z0-9+.-]*:\/\//i
 /** Options of directives that are never a value of the user. */
 const PLAIN_OPTIONS = new Set(['@path', 'operator', 'mode', 'direction'])
@@ -18,21 +18,30 @@ export function hiddenSettings(settings: Readonly<JsonObject>): JsonObject {
   return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, hidden(name, value)]))
 }
 
-/** Constants of a mapping that are URLs, or that are in a field whose name says that it is a credential. */
-export function hiddenMapping(mapping: Readonly<JsonObject>): JsonObject {
-  return Object.fromEntries(Object.entries(mapping).map(([name, value]) => [name, hiddenConstants(value, CREDENTIAL.test(name))]))
+/** What takes the place of the texts of a mapping: of those that may be credentials, by the field that they are in, and of all others. */
+interface Texts {
+  hidden: (field: string) => string
+  plain: (text: string) => string
 }
 
-function hiddenConstants(value: unknown, isCredential: boolean): unknown {
-  if (typeof value === 'string') return value !== '' && (isCredential || value.includes('://')) ? HIDDEN : value
-  if (Array.isArray(value)) return value.map((item) => hiddenConstants(item, isCredential))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => {
-      if (PLAIN_OPTIONS.has(key)) return [key, inner]
-      if (key === '@arrayPath' && Array.isArray(inner))
-        return [key, [inner[0], ...inner.slice(1).map((item) => hiddenConstants(item, isCredential))]]
-      return [key, hiddenConstants(inner, isCredential || (!key.startsWith('@') && CREDENTIAL.test(key)))]
-    }),
-  )
+/** Hides constants of a mapping that are URLs, or that are in a field whose name says that it is a credential. */
+export function hiddenMapping(mapping: Readonly<JsonObject>): JsonObject {
+  return replacedTexts(mapping, { hidden: () => HIDDEN, plain: (text) => text })
+}
+
+export function replacedTexts(mapping: Readonly<JsonObject>, texts: Texts): JsonObject {
+  const replaced = (value: unknown, field: string, isCredential: boolean): unknown => {
+    if (typeof value === 'string') return value !== '' && (isCredential || value.includes('://')) ? texts.hidden(field) : texts.plain(value)
+    if (Array.isArray(value)) return value.map((item) => replaced(item, field, isCredential))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([key, inner]) => {
+        if (PLAIN_OPTIONS.has(key) && typeof inner === 'string') return [key, texts.plain(inner)]
+        if (key === '@arrayPath' && Array.isArray(inner) && typeof inner[0] === 'string')
+          return [key, [texts.plain(inner[0]), ...inner.slice(1).map((item) => replaced(item, field, isCredential))]]
+        return [key, replaced(inner, field, isCredential || (!key.startsWith('@') && CREDENTIAL.test(key)))]
+      }),
+    )
+  }
+  return Object.fromEntries(Object.entries(mapping).map(([name, value]) => [name, replaced(value, name, CREDENTIAL.test(name))]))
 }

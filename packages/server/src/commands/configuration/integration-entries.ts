@@ -1,0 +1,101 @@
+// The settings and subscriptions of an integration in a configuration file. The service merges settings by key, so a setting that is left out of
+// the file is removed, and a secret whose environment variable is not set is kept.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { isObject, OAUTH_SECRETS } from '../../api/configuration-export.ts'
+import { type Environment, onlyReference, resolve, valueOf } from '../../api/environment-references.ts'
+import { hiddenMapping } from '../../destinations/integration/hidden-values.ts'
+
+interface Say {
+  problem: (sentence: string) => void
+  remark: (sentence: string) => void
+}
+
+interface Settings {
+  /** What is sent to the service. */
+  wanted: Record<string, unknown>
+  /** The settings that are not secret: as stored, and as they will be. */
+  before: unknown
+  after: unknown
+}
+
+export function integrationSettings(given: Record<string, unknown>, stored: JsonObject | undefined, env: Environment, say: Say): Settings {
+  const before = isObject(stored?.['settings']) ? stored['settings'] : {}
+  const secrets = new Set((stored?.['secretSettings'] ?? []) as string[])
+  const removed = Object.keys(before).filter((name) => !Object.hasOwn(given, name))
+  const wanted: Record<string, unknown> = Object.fromEntries(removed.map((name) => [name, null]))
+  const after: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(given)) {
+    const place = `settings.${name}`
+    if (name === 'oauth' && isObject(value)) {
+      wanted[name] = oauthOf(value, env, say)
+      continue
+    }
+    if (secrets.has(name) && onlyReference(value) === undefined) {
+      say.problem(`${place} must be a reference such as \${NAME}. The file must not contain secrets.`)
+      continue
+    }
+    const kept = typeof before[name] === 'string' ? [before[name]] : []
+    const result = typeof value === 'string' ? resolve(value, env, kept) : { ok: true as const, text: value }
+    if (result.ok) {
+      wanted[name] = result.text
+      if (!secrets.has(name)) after[name] = result.text
+    } else if (secrets.has(name))
+      say.remark(`${place} stays unchanged, because the environment variable ${result.missing.join(', ')} is not set.`)
+    else
+      say.problem(
+        `${place}: the environment variable ${result.missing.join(', ')} is not set, and there is no stored value to keep. Set the variable.`,
+      )
+  }
+  return { wanted, before, after }
+}
+
+/** The service keeps what is left out, or says what is missing. */
+function oauthOf(given: Record<string, unknown>, env: Environment, { problem }: Say): Record<string, unknown> {
+  const found = Object.entries(given).flatMap(([name, value]) => {
+    const variable = onlyReference(value)
+    if (variable === undefined && OAUTH_SECRETS.some((secret) => secret === name && secret !== 'clientId'))
+      problem(`settings.oauth.${name} must be a reference such as \${NAME}. The file must not contain secrets.`)
+    const secret = variable === undefined ? value : valueOf(variable, env)
+    return secret === undefined ? [] : [[name, secret]]
+  })
+  return Object.fromEntries(found) as Record<string, unknown>
+}
+
+/** With the values of environment variables in place of references. A variable that is not set keeps the stored text at the same place. */
+export function resolvedSubscriptions(
+  given: readonly unknown[],
+  stored: JsonObject | undefined,
+  text: (given: unknown, place: string, kept: readonly string[]) => unknown,
+): unknown[] {
+  const before = Array.isArray(stored?.['subscriptions']) ? (stored['subscriptions'] as JsonObject[]) : []
+  const resolved = (value: unknown, kept: unknown, place: string): unknown => {
+    if (typeof value === 'string') return text(value, place, typeof kept === 'string' ? [kept] : [])
+    const inner = (key: string | number): unknown =>
+      typeof kept === 'object' && kept !== null && Object.hasOwn(kept, key) ? (kept as Record<string | number, unknown>)[key] : undefined
+    if (Array.isArray(value)) return value.map((item, at) => resolved(item, inner(at), `${place}[${at}]`))
+    if (!isObject(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolved(item, inner(key), `${place}.${key}`)]))
+  }
+  return given.map((entry, at) => {
+    const same = isObject(entry) ? before.find(({ name }) => name === entry['name']) : undefined
+    const subscription = resolved(entry, same, `subscriptions[${at}]`)
+    return isObject(subscription) ? { enabled: true, ...subscription } : subscription
+  })
+}
+
+export function withoutIds(subscriptions: unknown): unknown {
+  if (!Array.isArray(subscriptions)) return subscriptions
+  return (subscriptions as JsonObject[]).map((subscription) => {
+    const { id: _, ...rest } = subscription
+    return rest
+  })
+}
+
+export function hiddenSubscriptions(subscriptions: readonly unknown[]): unknown[] {
+  return subscriptions.map((entry) => {
+    if (!isObject(entry) || !isObject(entry['mapping'])) return entry
+    const { mapping, ...rest } = entry
+    return { ...rest, mapping: hiddenMapping(mapping) }
+  })
+}
