@@ -33,7 +33,8 @@ const IS_READY = `document.readyState === 'complete' && document.querySelector('
 
 /** Collects the pages of the site. One page of each sidebar is enough, because its sidebar links to the others. */
 async function pages(tab: Tab): Promise<string[]> {
-  const found = new Set(['/docs/'])
+  // Integrations are in no sidebar. One page is enough: all are generated, and this one is the largest.
+  const found = new Set(['/docs/', LARGEST])
   for (const from of ['/docs/', '/docs/reference/http', '/docs/decisions/']) {
     await tab.visit(from)
     for (const path of await tab.page.evaluate<string[]>(LINKS)) found.add(path)
@@ -41,13 +42,17 @@ async function pages(tab: Tab): Promise<string[]> {
   return [...found].sort()
 }
 
+const LARGEST = '/docs/integrations/actions-facebook-conversions-api'
+
 suite('documentation', { concurrency: 2 }, () => {
   test('pages open at 1280 and 390 pixels without errors, violations of the content security policy or overflow', async () => {
     await using tab = await open(WIDE)
     const all = await pages(tab)
     assert.ok(all.length > 40, `${all.length} pages`)
     // Opens only some of the pages, unless SWITCHYARD_LONG_TESTS=1. The build already checks that no link is broken.
-    const opened = all.filter((path, at) => IS_LONG || at % (/decisions\/\d/.test(path) ? 6 : 2) === 0)
+    const opened = all.filter(
+      (path, at) => IS_LONG || path.startsWith('/docs/integrations/') || at % (/decisions\/\d/.test(path) ? 6 : 2) === 0,
+    )
     let width = WIDE
     for (const path of opened) {
       const answer = await tab.page.goto(service.url + path, { waitUntil: 'load' })

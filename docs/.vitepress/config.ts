@@ -77,6 +77,7 @@ export default defineConfig({
     logo: { src: '/icon.svg', alt: '' },
     nav: [
       { text: 'Guide', link: firstOf('Start') === '/' ? firstOf('Guide') : firstOf('Start'), activeMatch: '^/guide/' },
+      { text: 'Integrations', link: '/integrations/', activeMatch: '^/integrations/' },
       { text: 'Operations', link: firstOf('Operations'), activeMatch: '^/operations/' },
       { text: 'HTTP API', link: '/reference/http', activeMatch: '^/reference/http' },
       { text: 'Reference', link: '/reference/cli', activeMatch: '^/reference/(?!http)' },

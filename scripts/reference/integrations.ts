@@ -57,14 +57,13 @@ function indexText(entries: readonly CatalogEntry[]): string {
     '',
     ...(unavailable === 0 ? [] : [`${unavailable} more are listed as not available: they need an OAuth app that only Segment has.`, '']),
     table(
-      ['Integration', 'Slug', 'Authentication', 'Actions', 'Presets', 'Batches'],
-      entries.map(({ slug, name, auth, actionCount, presetCount, batch, available }) => [
+      ['Integration', 'Slug', 'Auth', 'Actions', 'Presets'],
+      entries.map(({ slug, name, auth, actionCount, presetCount, available }) => [
         `[${quoted(name)}](${slug}.md)`,
         code(slug),
         available ? auth : 'not available',
         String(actionCount),
         String(presetCount),
-        batch ? 'yes' : '',
       ]),
     ),
     '',
@@ -81,9 +80,11 @@ export function integrationText(integration: CatalogIntegration): string {
     '',
     ...(available
       ? [
-          ['```sh', `switchyard destinations create 'NAME' --integration ${slug} --source SOURCE${settingFlags(settings)}`, '```'].join(
-            '\n',
-          ),
+          [
+            '```sh',
+            `switchyard destinations create 'NAME' --source SOURCE \\\n  --integration ${slug}${settingFlags(settings)}`,
+            '```',
+          ].join('\n'),
         ]
       : ['This integration is not available: it needs an OAuth app that only Segment has.']),
     '',
@@ -206,8 +207,8 @@ function cut(text: string, max: number): string {
 
 function settingFlags({ properties, required }: ObjectSchema): string {
   // Objects, such as `oauth`, can only be given in a file.
-  if (required.some((key) => properties[key]?.type === 'object')) return ' --settings-file settings.yaml'
-  return required.map((key) => ` --set ${key}=${properties[key]?.writeOnly === true ? `env:${variableOf(key)}` : '…'}`).join('')
+  if (required.some((key) => properties[key]?.type === 'object')) return ' \\\n  --settings-file settings.yaml'
+  return required.map((key) => ` \\\n  --set ${key}=${properties[key]?.writeOnly === true ? `env:${variableOf(key)}` : '…'}`).join('')
 }
 
 function variableOf(key: string): string {
