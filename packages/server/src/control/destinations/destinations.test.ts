@@ -424,6 +424,8 @@ test('a test sends a sample of the requested type and returns its attempts', asy
         responseStart: null,
         version: 1,
         logs: null,
+        subscription: null,
+        method: null,
       },
     ])
   }
