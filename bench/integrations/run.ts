@@ -26,10 +26,11 @@ const PER_REQUEST = 100
 const IN_FLIGHT = 32
 const MIN_RATIO = 0.7
 /** Of each, the first subscription. */
-const MEASURED: readonly [slug: string, batchSize: number][] = [
-  ['actions-slack', 1],
-  ['actions-amplitude', 1],
-  ['actions-mixpanel', 100],
+const MEASURED: readonly [slug: string, batchSize: number, eventCount: number][] = [
+  ['actions-slack', 1, EVENTS],
+  ['actions-amplitude', 1, EVENTS],
+  // Batches are so much faster that a round would end before the first requests are answered.
+  ['actions-mixpanel', 100, EVENTS * 10],
 ]
 
 interface Measured {
@@ -132,12 +133,12 @@ console.log(machineText())
 const cases = await integrationCases()
 const rows: string[][] = []
 let isMet = true
-for (const [slug, batchSize] of MEASURED) {
+for (const [slug, batchSize, eventCount] of MEASURED) {
   const integration = cases.find((candidate) => candidate.slug === slug) as IntegrationCase
   const [ofService, ofLibrary] = [await throughService(integration, batchSize), await throughLibrary(integration, batchSize)]
   for (const run of [ofLibrary, ofService]) await run(WARM_UP)
   const pairs: { service: Measured; library: Measured }[] = []
-  for (let round = 0; round < ROUNDS; round++) pairs.push({ library: await ofLibrary(EVENTS), service: await ofService(EVENTS) })
+  for (let round = 0; round < ROUNDS; round++) pairs.push({ library: await ofLibrary(eventCount), service: await ofService(eventCount) })
   const ratios = spreadOf(pairs.map(({ library, service: own }) => own.perSecond / library.perSecond))
   isMet &&= (ratios?.median ?? 0) >= MIN_RATIO
   rows.push([
@@ -151,7 +152,7 @@ for (const [slug, batchSize] of MEASURED) {
   ])
 }
 console.log(
-  `\n${EVENTS} events in each round, ${IN_FLIGHT} requests in flight: median (min–max) of ${ROUNDS} rounds, alternating. Events per second at least ${MIN_RATIO} × the library.\n`,
+  `\n${EVENTS} events in each round (${EVENTS * 10} with batches), ${IN_FLIGHT} requests in flight: median (min–max) of ${ROUNDS} rounds, alternating. Events per second at least ${MIN_RATIO} × the library.\n`,
 )
 console.log(tableText(['Integration', 'Events/s', 'Library', 'Ratio', 'CPU µs per event', 'Library', 'Library / service'], rows))
 console.log(`\nTarget ${isMet ? 'met' : 'missed'}.`)

@@ -12,9 +12,11 @@ const ANSWERS: readonly [host: RegExp, path: RegExp, answer: unknown][] = [
   [/^api\.attio\.com$/, /./, { data: { id: { record_id: 'record-1' } } }],
   [/^api\.sky\.blackbaud\.com$/, /\/search/, { count: 1, value: [{ id: '1' }] }],
   [/^api\.criteo\.com$/, /audience-segments/, { data: [{ id: '1', attributes: { name: 'sample_audience' } }] }],
-  [/^api\.devrev\.ai$/, /\.list/, { rev_users: [], accounts: [] }],
+  [/^api\.devrev\.ai$/, /\.create/, { account: { id: '1' }, rev_user: { id: '1' } }],
+  [/^tool\.example\.com$/, /\/leads(\/|\.json)/, { success: true, result: [{ id: 1 }] }],
+  [/^api\.devrev\.ai$/, /\.list/, { rev_users: [], accounts: [], rev_orgs: [] }],
   [/^api\.emarsys\.net$/, /./, { replyCode: 0, replyText: 'OK', data: { ids: ['1'], errors: {} } }],
-  [/^profiles\.segment\.com$/, /./, { data: [], traits: {} }],
+  [/^profiles\.segment\.com$/, /./, { data: [{ type: 'phone', id: '+14155552671' }], traits: {} }],
   [/goacoustic\.com$/, /./, '<Envelope><Body><RESULT><SUCCESS>true</SUCCESS></RESULT></Body></Envelope>'],
 ]
 

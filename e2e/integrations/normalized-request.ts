@@ -32,6 +32,9 @@ function withoutTimes(text: string): string {
     .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d(?::|%3A)\d\d(?::|%3A)\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?/gi, (time) =>
       nowOr(time, Date.parse(time.replaceAll(/%3A/gi, ':'))),
     )
+    .replaceAll(/\d{4}_\d\d_\d\dT\d\d_\d\d_\d\d_\d{3}Z/g, (time) =>
+      nowOr(time, Date.parse(time.replace(/(....)_(..)_(..)T(..)_(..)_(..)_/, '$1-$2-$3T$4:$5:$6.'))),
+    )
     .replaceAll(/\b\d{8}T\d{6}Z/g, (time) => nowOr(time, Date.parse(time.replace(/(....)(..)(..)T(..)(..)(..)Z/, '$1-$2-$3T$4:$5:$6Z'))))
     .replaceAll(/\b\d{10}(?:\.\d+)?\b/g, (time) => nowOr(time, Number(time) * 1_000))
     .replaceAll(/\b\d{13}\b/g, (time) => nowOr(time, Number(time)))

@@ -49,7 +49,10 @@ export const SPECIAL_CASES: Readonly<Record<string, SpecialCase>> = {
   'actions-dotdigital': { mapping: { fromAddress: 'jane@example.com' } },
   'actions-equals': { settings: { url: URL } },
   'actions-google-analytics-4': { settings: { measurementId: 'G-1234' } },
-  'actions-google-enhanced-conversions': { settings: { customerId: '123-456-7890' }, mapping: { conversion_label: 'sample' } },
+  'actions-google-enhanced-conversions': {
+    settings: { customerId: '123-456-7890', conversionTrackingId: '1234' },
+    mapping: { conversion_label: 'sample' },
+  },
   'actions-google-sheets': { mapping: { spreadsheet_id: 'sample', spreadsheet_name: 'Sheet1' } },
   'actions-google-sheets-dev': { mapping: { spreadsheet_id: 'sample', spreadsheet_name: 'Sheet1' } },
   'actions-hubspot-cloud': {
@@ -71,7 +74,7 @@ export const SPECIAL_CASES: Readonly<Record<string, SpecialCase>> = {
   'actions-pendo-audiences': { settings: { region: 'US' } },
   'actions-salesforce': {
     settings: { instanceUrl: 'https://sample.my.salesforce.com/' },
-    mapping: { customFields: { plan__c: 'premium' } },
+    mapping: { customFields: { plan__c: 'premium' }, close_date: '2026-12-01', name: 'sample', stage_name: 'sample' },
   },
   'actions-salesforce-marketing-cloud': { mapping: { key: 'sample', id: 'sample', onMappingSave: { outputs: { id: 'sample' } } } },
   'actions-sendgrid': { mapping: { template_id: 'd-sample' } },
@@ -79,9 +82,46 @@ export const SPECIAL_CASES: Readonly<Record<string, SpecialCase>> = {
   'actions-snap-conversions': { settings: { pixel_id: 'sample', snap_app_id: 'sample', app_id: 'sample' } },
   'actions-taboola-actions': { event: audience({ account_id: '1234' }) },
   'actions-taguchi': { settings: { integrationURL: URL }, mapping: { target: { email: 'jane@example.com' } } },
-  'actions-twilio-messaging': { mapping: { channel: 'SMS' } },
+  'actions-twilio-messaging': {
+    mapping: {
+      channel: 'SMS',
+      senderType: 'Phone number',
+      contentTemplateType: 'Inline',
+      toPhoneNumber: '+14155552671',
+      fromPhoneNumber: '+14155552672',
+      inlineBody: 'sample',
+    },
+  },
   'actions-twilio-studio': { subscribe: 'type = "identify"' },
   'actions-voiceops': { event: { properties: { call_started_at: '1793528430', agentLegs: null } } },
   'actions-zapier': { mapping: { zapSubscriptionUrl: 'https://hooks.zapier.com/hooks/catch/1/sample' } },
   'voucherify-actions': { settings: { customURL: 'https://api.voucherify.io' } },
+  'actions-segment': {
+    mapping: {
+      user_id: { '@path': '$.userId' },
+      anonymous_id: { '@path': '$.anonymousId' },
+      group_id: 'group1234',
+      previous_id: 'anonId1234',
+      event_name: 'Test Event',
+      email: 'jane@example.com',
+    },
+  },
+  'actions-segment-profiles': {
+    mapping: {
+      user_id: { '@path': '$.userId' },
+      anonymous_id: { '@path': '$.anonymousId' },
+      group_id: 'group1234',
+      previous_id: 'anonId1234',
+      event_name: 'Test Event',
+      email: 'jane@example.com',
+    },
+  },
+  'actions-memora': { mapping: { profile_identifiers: { email: 'jane@example.com' }, profile_traits: { plan: 'premium' } } },
+  'actions-memora-internal': { mapping: { profile_identifiers: { email: 'jane@example.com' }, profile_traits: { plan: 'premium' } } },
+  'actions-google-campaign-manager-360': {
+    settings: { defaultFloodlightActivityId: '1', defaultFloodlightConfigurationId: '1' },
+    mapping: { requiredId: { gclid: 'sample' } },
+  },
+  'actions-s3': { settings: { s3_aws_region: 'us-east-1' } },
+  'actions-s3-csv': { settings: { s3_aws_region: 'us-east-1' } },
 }
