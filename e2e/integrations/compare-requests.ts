@@ -124,8 +124,10 @@ function differ(group: readonly Expected[], arrived: readonly GatewayRequest[], 
   }
   for (const text of left.keys()) {
     const host = hostOf(text)
-    const owner = group.find(({ requests }) => requests.some((request) => hostOf(request) === host)) ?? group[0]
-    comparisons.get(owner?.integration.slug ?? '')?.differences.push(`unexpected: ${text}`)
+    const owner = group.find(({ requests }) => requests.some((request) => hostOf(request) === host))?.integration.slug ?? 'unknown'
+    const comparison = comparisons.get(owner) ?? { slug: owner, notCovered: null, differences: [], requestCount: 0 }
+    comparison.differences.push(`unexpected: ${text}`)
+    comparisons.set(owner, comparison)
   }
 }
 

@@ -40,6 +40,8 @@ for (const [title, has] of GROUPS) {
 const requestCount = [...comparisons.values()].reduce((sum, comparison) => sum + comparison.requestCount, 0)
 console.log(`${coveredCount} of ${cases.length} integrations covered, ${requestCount} requests compared`)
 console.log(lines.join('\n'))
+const unknown = reasonOf(comparisons.get('unknown') ?? { slug: '', notCovered: null, differences: [], requestCount: 0 })
+if (unknown !== null) console.log(`\nRequests that the library did not make for any of them: ${unknown}`)
 if (differingCount > 0) process.exitCode = 1
 
 function reasonOf(comparison: Comparison | undefined): string | null {

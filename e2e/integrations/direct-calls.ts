@@ -24,13 +24,18 @@ export interface SubscriptionResult {
 
 type Settings = Record<string, unknown>
 interface Destination {
-  onEvent(event: object, settings: Settings): Promise<readonly { output?: unknown }[]>
-  onBatch(events: readonly object[], settings: Settings): Promise<readonly { output?: unknown }[]>
+  onEvent(event: object, settings: Settings, options: object): Promise<readonly { output?: unknown }[]>
+  onBatch(events: readonly object[], settings: Settings, options: object): Promise<readonly { output?: unknown }[]>
 }
 
 const require = createRequire(import.meta.url)
 const { Destination } = require('@segment/actions-core') as { Destination: new (definition: object) => Destination }
 const folder = join(dirname(require.resolve('@segment/action-destinations')), 'destinations')
+
+/** Segment always gives actions a client for statistics, and some rely on it. */
+const OPTIONS = {
+  statsContext: { statsClient: { incr() {}, observe() {}, histogram() {}, set() {}, _name() {}, _tags() {} }, tags: [] },
+}
 
 async function run({ directory, settings, subscriptions, events }: DirectCall): Promise<DirectResult> {
   const { default: definition } = require(join(folder, directory)) as { default: object }
@@ -41,7 +46,9 @@ async function run({ directory, settings, subscriptions, events }: DirectCall): 
     const destination = new Destination(definition)
     const all = { ...own, ...tokens, subscriptions: [{ partnerAction: action, subscribe, mapping }] }
     try {
-      const [first] = await (events.length === 1 ? destination.onEvent(events[0] as object, all) : destination.onBatch(events, all))
+      const [first] = await (events.length === 1
+        ? destination.onEvent(events[0] as object, all, OPTIONS)
+        : destination.onBatch(events, all, OPTIONS))
       results.push({ isSubscribed: first?.output !== 'not subscribed', error: null })
     } catch (error) {
       results.push({ isSubscribed: true, error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) })

@@ -116,8 +116,12 @@ export const SPECIAL_CASES: Readonly<Record<string, SpecialCase>> = {
       email: 'jane@example.com',
     },
   },
-  'actions-memora': { mapping: { profile_identifiers: { email: 'jane@example.com' }, profile_traits: { plan: 'premium' } } },
-  'actions-memora-internal': { mapping: { profile_identifiers: { email: 'jane@example.com' }, profile_traits: { plan: 'premium' } } },
+  'actions-memora': {
+    mapping: { profile_identifiers: { 'Contact.$.email': 'jane@example.com' }, profile_traits: { 'Contact.$.firstName': 'Jane' } },
+  },
+  'actions-memora-internal': {
+    mapping: { profile_identifiers: { 'Contact.$.email': 'jane@example.com' }, profile_traits: { 'Contact.$.firstName': 'Jane' } },
+  },
   'actions-google-campaign-manager-360': {
     settings: { defaultFloodlightActivityId: '1', defaultFloodlightConfigurationId: '1' },
     mapping: { requiredId: { gclid: 'sample' } },
