@@ -1,12 +1,14 @@
 // The connection to a host, which is a sender in a process of its own. The process sees nothing of the service: no environment variables, no files
 // except code, no other processes. If this process ends, the hosts do too.
 
-import { fork } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { Packet } from '../senders/packet.ts'
 import { type LinkEvents, PacketLink } from '../senders/packet-link.ts'
 import type { ThreadOptions } from '../senders/thread-link.ts'
 import type { Gateway } from './dial-guard.ts'
+import { readMessages, writeMessage } from './packet-pipe.ts'
 
 export interface HostOptions extends Pick<ThreadOptions, 'guard' | 'closeGraceMs'> {
   /** All connections go there. Null: to the addresses that names resolve to. */
@@ -31,6 +33,8 @@ export type HostPacket = Packet & { rssBytes: number | null }
 export const MAX_RSS_BYTES = 768 * 1024 * 1024
 /** Beyond this, Node.js ends the process. */
 const MAX_HEAP_MB = 512
+/** The longest message of a host: the outcomes of a batch, with the requests that were made for it. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 const PROGRAM = new URL('./host-process.ts', import.meta.url)
 const PRELOAD = new URL('./preload.ts', import.meta.url)
 
@@ -44,40 +48,43 @@ export function openHost(
   const { codeFolders, ca } = options
   const link: PacketLink = new PacketLink(
     ({ packet, ended }) => {
-      const child = fork(fileURLToPath(program), [JSON.stringify(options)], {
-        env: {},
-        execArgv: [
-          '--permission',
-          ...[...codeFolders, ...(ca === null ? [] : [ca])].map((path) => `--allow-fs-read=${path}`),
-          `--max-old-space-size=${MAX_HEAP_MB}`,
-          `--title=${name}`,
-          '--disable-sigusr1',
-          '--disable-warning=ExperimentalWarning',
-          `--import=${PRELOAD.href}`,
-        ],
-        serialization: 'advanced',
-        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      })
+      const args = [
+        '--permission',
+        ...[...codeFolders, ...(ca === null ? [] : [ca])].map((path) => `--allow-fs-read=${path}`),
+        `--max-old-space-size=${MAX_HEAP_MB}`,
+        `--title=${name}`,
+        '--disable-sigusr1',
+        // SQLite opens and writes any file: the permission model does not check what it opens.
+        '--no-experimental-sqlite',
+        '--disable-warning=ExperimentalWarning',
+        `--import=${PRELOAD.href}`,
+        fileURLToPath(program),
+        JSON.stringify(options),
+      ]
+      const child = spawn(process.execPath, args, { env: {}, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+      const pipe = child.stdio[3] as Duplex
       for (const name of ['stdout', 'stderr'] as const) {
         child[name]?.setEncoding('utf8').on('data', (chunk: string) => events.printed(name, chunk))
       }
-      child.on('message', (received) => {
-        const { rssBytes, ...rest } = received as HostPacket
-        if (rssBytes !== null) link.health.isSpent = rssBytes > maxRssBytes
-        try {
-          packet(rest)
-        } catch (error) {
-          // Code in the host can send anything.
-          link.health.kill(new Error(`${name} sent a packet that cannot be read`, { cause: error }))
-        }
-      })
+      // Code in the host can send anything.
+      readMessages(
+        pipe,
+        MAX_MESSAGE_BYTES,
+        (message) => {
+          const { rssBytes, ...received } = checkedPacket(message)
+          if (rssBytes !== null) link.health.isSpent = rssBytes > maxRssBytes
+          packet(received)
+        },
+        (cause) => link.health.kill(new Error(`${name} sent a packet that cannot be read`, { cause })),
+      )
+      // Means that the process has ended, which is reported anyway.
+      pipe.on('error', () => undefined)
       const onEnd = (why: string): void => ended(new Error(`${name} ended unexpectedly, ${why}`))
       child.on('error', ({ message }) => onEnd(`because of an error: ${message}`))
       // After the last packet and the last output, unlike the exit event.
       child.on('close', (code, signal) => onEnd(signal === null ? `with code ${code}` : `by the signal ${signal}`))
       const send = (message: Packet | 'drain'): void => {
-        // An error here means that the process has ended, which is reported anyway.
-        if (child.connected) child.send(message, undefined, undefined, () => undefined)
+        if (pipe.writable) writeMessage(pipe, message)
       }
       return {
         post: ({ packet: sent, usedBytes }) => send(trimmed(sent, usedBytes)),
@@ -94,4 +101,17 @@ export function openHost(
 /** A packet for another process: buffers are copied, so it has no more than is used, and nothing is returned. */
 export function trimmed({ buffer, numbers, values }: Packet, usedBytes: number): Packet {
   return { buffer: buffer.slice(0, usedBytes), numbers, values, spare: [] }
+}
+
+/** Throws if it is no packet. A host returns no buffers. */
+function checkedPacket(message: unknown): HostPacket {
+  const { buffer, numbers, values, rssBytes } = message as HostPacket
+  const isPacket =
+    buffer instanceof ArrayBuffer &&
+    Number.isSafeInteger(numbers) &&
+    numbers >= 0 &&
+    Array.isArray(values) &&
+    (rssBytes === null || typeof rssBytes === 'number')
+  if (!isPacket) throw new TypeError('not a packet')
+  return { buffer, numbers, values, spare: [], rssBytes }
 }

@@ -2,6 +2,8 @@
 // that are not allowed, and to signal other processes. Node's permission model, which host-link.ts turns on, takes away the rest.
 
 import { readFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import os from 'node:os'
 import tls from 'node:tls'
 import { createAddressGuard } from '../sending/address-guard.ts'
 import { createNameLookup } from '../sending/name-lookup.ts'
@@ -11,9 +13,14 @@ import type { HostOptions } from './host-link.ts'
 const { guard, gateway, ca } = JSON.parse(process.argv[2] as string) as HostOptions
 guardDials({ guard: createAddressGuard(guard), lookup: createNameLookup(), gateway })
 if (ca !== null) tls.setDefaultCACertificates([...tls.getCACertificates('default'), readFileSync(ca, 'utf8')])
-for (const name of ['kill', '_kill', 'abort'] as const) {
+// The _debug functions signal a process by its id, which makes the service open a debugger.
+for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', '_debugPause', 'abort']) refuse(process, 'process', name)
+refuse(os, 'os', 'setPriority')
+syncBuiltinESMExports()
+
+function refuse(target: object, part: string, name: string): void {
   const value = (): never => {
-    throw new Error(`process.${name}() is not allowed in an integration`)
+    throw new Error(`${part}.${name}() is not allowed in an integration`)
   }
-  Object.defineProperty(process, name, { value, writable: false, configurable: false })
+  Object.defineProperty(target, name, { value, writable: false, configurable: false })
 }
