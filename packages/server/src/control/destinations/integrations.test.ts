@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openCatalog } from '../../installation/integrations-catalog.ts'
-import { type Answer, type Fixture, startControl } from '../fixtures/start-control.ts'
+import { type Answer, type Fixture, STILL, startControl } from '../fixtures/start-control.ts'
+import type { ControlDelivery } from '../route.ts'
 
 const SLACK_URL = 'https://hooks.slack.com/services/T0/B0/very-secret-path'
 const AMPLITUDE = {
@@ -270,6 +271,20 @@ test('a viewer and the audit log see neither secrets nor URLs in mappings, and c
   assert.deepEqual(secrets.sort(), ['settings.apiKey', 'subscriptions[0].mapping'])
   const back = await call('PATCH', `/api/destinations/${slack.id}`, { subscriptions: [{ ...changed, mapping: shown }] })
   assert.deepEqual([back.status, back.body.field], [400, 'subscriptions[0].mapping.url'])
+})
+
+test('a viewer who previews an integration does not see the constants that the mapping hides', async (t) => {
+  const sent = { subscription: 'Orders', method: 'POST', url: SLACK_URL, headers: { 'x-from': SLACK_URL }, body: `{"to":"${SLACK_URL}"}` }
+  const preview: ControlDelivery['preview'] = async () => [{ kind: 'requests', requests: [sent], error: null, logs: null }]
+  const fixture = await startControl(t, { catalog: () => openCatalog('nowhere'), delivery: { ...STILL, preview } })
+  const { token } = (await fixture.call('POST', '/api/tokens', { name: 'curious', role: 'viewer' })).body
+  const { id } = (await create(fixture, SLACK)).body
+  const message = { message: { type: 'track', userId: 'u', event: 'Order Completed' } }
+  const path = `/api/destinations/${id}/preview`
+  const [hidden] = (await fixture.call('POST', path, message, { token })).body.data
+  const expected = { subscription: 'Orders', method: 'POST', url: '(hidden)', headers: { 'x-from': '(hidden)' }, body: '{"to":"(hidden)"}' }
+  assert.deepEqual(hidden.requests, [expected])
+  assert.deepEqual((await fixture.call('POST', path, message)).body.data[0].requests, [sent])
 })
 
 test('the catalogue is listed in pages, found by words and by auth, and one integration is shown with its schemas', async (t) => {

@@ -28,7 +28,7 @@ import { assertLoadable } from './code-check.ts'
 import { DESTINATION_PATCH, type DestinationPatch } from './destination-settings.ts'
 import { installedDefinition } from './integration-definition.ts'
 import { patchedSettings } from './patched-settings.ts'
-import { hideConfiguredHeaders, hideOwnHeaders, replaceSignatures, urlFor } from './redaction.ts'
+import { hideConfiguredHeaders, hideOwnHeaders, replaceSignatures, textFor, urlFor } from './redaction.ts'
 import { contentToRestore } from './versions.ts'
 
 const MAX_MESSAGES = 50
@@ -262,7 +262,11 @@ function entryView({ content, item }: Entry, result: Result, destination: Destin
     return { ...shown, error: { reason: result.reason, sentence: result.error, line: line === undefined ? null : Number(line) } }
   }
   if (result.kind === 'requests') {
-    const requests = result.requests.map((request) => ({ ...request, url: urlFor(role)(request.url), headers: { ...request.headers } }))
+    const text = textFor(role, destination)
+    const requests = result.requests.map(({ subscription, method, url, headers, body }) => {
+      const names = Object.entries(headers).map(([name, value]) => [name, text(value)])
+      return { subscription, method, url: urlFor(role)(text(url)), headers: Object.fromEntries(names) as typeof headers, body: text(body) }
+    })
     const error = result.error === null ? {} : { error: { reason: 'not_run', sentence: result.error, line: null } }
     return { ...shown, requests, ...error }
   }

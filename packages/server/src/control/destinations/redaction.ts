@@ -1,6 +1,7 @@
 // Hides values that may be secrets: the header values of a destination and the query values of its URLs. They are hidden from viewers and
 // from the audit log, which is kept longer than the values are used. Names stay visible, to show what is set.
 
+import { hiddenTexts } from '../../destinations/integration/hidden-values.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Destination, RequestRecord, Role } from '../../store/store.ts'
@@ -44,9 +45,19 @@ export function urlFor(role: Role): (url: string) => string {
   return role === 'admin' ? (url) => url : hiddenUrl
 }
 
+/** Returns a function that hides, in a text of a request, the constants of mappings that a viewer does not see: the URL of a Slack channel is one. */
+export function textFor(role: Role, destination: Destination | undefined): (text: string) => string {
+  const hidden = role === 'admin' ? [] : (destination?.subscriptions ?? []).flatMap(({ mapping }) => hiddenTexts(mapping))
+  if (hidden.length === 0) return (text) => text
+  return (text) => hidden.reduce((shown, constant) => shown.replaceAll(constant, HIDDEN), text)
+}
+
 /** Shows the URL of an attempt, which is stored without query values. Admins see the query values of the matching URL of the destination, if exactly one matches. */
 export function attemptUrlFor(role: Role, destination: Destination | undefined): (url: string) => string {
-  if (role !== 'admin') return hiddenUrl
+  if (role !== 'admin') {
+    const shown = textFor(role, destination)
+    return (url) => hiddenUrl(shown(url))
+  }
   return (url) => {
     const targets = destination === undefined ? [] : kindOf(destination).targets(destination)
     const alike = targets.filter((own) => hiddenUrl(own) === url)

@@ -20,7 +20,7 @@ export function hiddenSettings(settings: Readonly<JsonObject>): JsonObject {
 
 /** What takes the place of the texts of a mapping: of those that may be credentials, by the field that they are in, and of all others. */
 interface Texts {
-  hidden: (field: string) => string
+  hidden: (field: string, text: string) => string
   plain: (text: string) => string
 }
 
@@ -29,9 +29,17 @@ export function hiddenMapping(mapping: Readonly<JsonObject>): JsonObject {
   return replacedTexts(mapping, { hidden: () => HIDDEN, plain: (text) => text })
 }
 
+/** The constants that `hiddenMapping` hides. Shorter ones are no credentials, and would occur in other texts by chance. */
+export function hiddenTexts(mapping: Readonly<JsonObject>): string[] {
+  const found: string[] = []
+  replacedTexts(mapping, { hidden: (_field, text) => String(found.push(text)), plain: (text) => text })
+  return found.filter((text) => text.length >= 8)
+}
+
 export function replacedTexts(mapping: Readonly<JsonObject>, texts: Texts): JsonObject {
   const replaced = (value: unknown, field: string, isCredential: boolean): unknown => {
-    if (typeof value === 'string') return value !== '' && (isCredential || value.includes('://')) ? texts.hidden(field) : texts.plain(value)
+    if (typeof value === 'string')
+      return value !== '' && (isCredential || value.includes('://')) ? texts.hidden(field, value) : texts.plain(value)
     if (Array.isArray(value)) return value.map((item) => replaced(item, field, isCredential))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
