@@ -104,7 +104,7 @@ export class HostedRuns implements IntegrationRuns {
       stepsOf(destination, work, messages).map(async ({ subscription, positions, run }): Promise<Step> => {
         const [atMs, from] = [Date.now(), performance.now()]
         const some = positions.map((position) => messages[position] as JsonObject)
-        const result = await run(integration, some, { signal, isPreview: work.isPreview })
+        const result = await run(integration, some, { signal, isPreview: work.isPreview, isDetailed: work.keepsRequests })
         return { subscription, positions, startedAtMs: atMs, totalMs: performance.now() - from, result }
       }),
     )
@@ -126,7 +126,7 @@ export class HostedRuns implements IntegrationRuns {
 type RunStep = (
   integration: Integration,
   messages: JsonObject[],
-  options: { signal: AbortSignal; isPreview: boolean },
+  options: { signal: AbortSignal; isPreview: boolean; isDetailed: boolean },
 ) => Promise<RunResult>
 
 interface PlannedStep {
