@@ -189,7 +189,12 @@ function Secret(props: FieldProps) {
       styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
     />
   ) : (
-    <PasswordInput {...typed} visibilityToggleButtonProps={{ 'aria-label': `Show or hide ${input.label}` }} />
+    // Mantine leaves aria-invalid out here; the form finds the first wrong field by it.
+    <PasswordInput
+      {...typed}
+      aria-invalid={typed.error !== null}
+      visibilityToggleButtonProps={{ 'aria-label': `Show or hide ${input.label}` }}
+    />
   )
   if (!wasStored) return entry
   const name = input.label

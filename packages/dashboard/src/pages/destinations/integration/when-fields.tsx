@@ -51,7 +51,6 @@ export function WhenFields({
             readOnly={isReadOnly}
             splitChars={[]}
             acceptValueOnBlur
-            openOnFocus={false}
           />
         </SimpleGrid>
       ) : (

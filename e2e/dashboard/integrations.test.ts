@@ -1,0 +1,210 @@
+// Integrations in the dashboard, against a real service with the real catalogue: finding one, adding it with its settings and subscriptions,
+// errors at their fields, secrets that are not shown again, and mappings with suggestions from real messages. By mouse, by keyboard, and on a phone.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import type { Service } from '../service.ts'
+import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './browser.ts'
+import { end, type Scene, shopTraffic, startScene } from './scene.ts'
+
+let browser: TestBrowser
+let scene: Scene
+
+before(async () => {
+  ;[browser, scene] = await Promise.all([startBrowser(), startScene({ empty: true })])
+  await shopTraffic(scene.service, 12)
+})
+after(() => end(browser, scene))
+
+interface Integration {
+  type: string
+  name: string
+  integration: string
+  settings: Record<string, unknown>
+  secretSettings: string[]
+  subscriptions: { name: string; action: string; subscribe: string; enabled: boolean; mapping: Record<string, unknown> }[]
+}
+
+/** The destination whose page is open. */
+async function shown(tab: Tab, service: Service): Promise<Integration> {
+  await tab.page.waitForURL(/\/destinations\/dst_/)
+  await tab.settled()
+  return service.api<Integration>(`/destinations/${new URL(tab.page.url()).pathname.split('/')[2]}`)
+}
+
+const amplitude = (service: Service, name: string, more: object = {}) =>
+  service.api<{ id: string }>('/destinations', {
+    method: 'POST',
+    body: {
+      type: 'integration',
+      integration: 'actions-amplitude',
+      name,
+      sourceIds: [service.sourceId],
+      settings: { apiKey: 'key-of-amplitude', secretKey: 'secret-of-amplitude' },
+      ...more,
+    },
+  })
+
+suite('integrations', { concurrency: 2 }, () => {
+  test('the catalogue is searched and filtered, and its cards are links that the keyboard reaches', async () => {
+    await using tab = await browser.open(scene.service)
+    const { page } = tab
+    await tab.visit('/destinations')
+    await page.getByRole('link', { name: 'Add a destination' }).first().click()
+    await page.getByRole('heading', { level: 1, name: 'Add a destination' }).waitFor()
+    const list = page.getByRole('list', { name: 'Destinations' })
+    await page.getByText(/^\d+ integrations$/).waitFor()
+    const all = await list.getByRole('listitem').count()
+    assert.ok(all > 200, `${all} cards`)
+    assert.match(await list.getByRole('listitem').first().innerText(), /^Webhook/)
+
+    await page.getByRole('textbox', { name: 'Search' }).fill('amplit')
+    await page.getByText(/^\d of \d+ integrations$/).waitFor()
+    assert.match(await list.getByRole('link').first().innerText(), /Amplitude[^]*API key · \d+ actions · \d+ presets/)
+    assert.equal(new URL(page.url()).searchParams.get('q'), 'amplit')
+    await page.getByRole('textbox', { name: 'Search' }).fill('nothing like it')
+    await page.getByText('No matching integration').waitFor()
+    await page.getByRole('button', { name: 'Show all' }).click()
+
+    await page.getByRole('combobox', { name: 'Authentication' }).click()
+    await page.getByRole('option', { name: 'Not available' }).click()
+    await list.getByText('Not available: it signs in with an OAuth app that only Segment has.').first().waitFor()
+    assert.equal(await list.getByRole('link').count(), 0)
+    await page.getByRole('button', { name: 'Any authentication' }).click()
+
+    await page.getByRole('textbox', { name: 'Search' }).fill('slack')
+    await page.getByText(/^\d of \d+ integrations$/).waitFor()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    assert.match(await page.evaluate<string>('document.activeElement.textContent'), /Slack/)
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Add Slack' }).waitFor()
+    tab.check()
+  })
+
+  test('Slack has no presets: a subscription is filled in, with event names and a template', async () => {
+    await using tab = await browser.open(scene.service)
+    const { page } = tab
+    await tab.visit('/catalog/actions-slack')
+    await page.getByRole('button', { name: 'Create destination' }).click()
+    await page.getByText('Correct the errors in the subscriptions.').waitFor()
+    const action = page.getByRole('region', { name: 'Post Message' })
+    const url = action.getByRole('group', { name: /^Webhook URL/ })
+    await url.getByText('This field is required.').waitFor()
+    await url.getByRole('textbox', { name: 'Webhook URL' }).fill('https://hooks.slack.example/services/T/B/x')
+    const message = action.getByRole('group', { name: /^Message/ })
+    await message.getByRole('combobox', { name: 'Where Message comes from' }).selectOption('Template')
+    await message.getByRole('textbox', { name: 'Message' }).fill('{{event}} by {{userId}}')
+    // Names of events are suggested from the last messages.
+    await action.getByRole('combobox', { name: 'Event names' }).click()
+    await page.getByRole('option', { name: 'Order Completed' }).click()
+    await action.getByText('When a track event named Order Completed arrives.').first().waitFor()
+    await page.getByRole('textbox', { name: 'Name' }).first().fill('Slack of the shop')
+    await page.getByRole('button', { name: 'Create destination' }).click()
+
+    const { type, name, integration, subscriptions } = await shown(tab, scene.service)
+    assert.deepEqual([type, name, integration], ['integration', 'Slack of the shop', 'actions-slack'])
+    assert.equal(subscriptions.length, 1)
+    const [subscription] = subscriptions
+    assert.equal(subscription?.subscribe, 'type = "track" and event = "Order Completed"')
+    assert.deepEqual(subscription?.mapping['text'], { '@template': '{{event}} by {{userId}}' })
+    assert.equal(subscription?.mapping['url'], 'https://hooks.slack.example/services/T/B/x')
+    await page.getByText('Destination created').waitFor()
+    tab.check()
+  })
+
+  test('Amplitude: presets are switches, missing settings are named at their fields, and secrets are not shown again', async () => {
+    await using tab = await browser.open(scene.service, { width: NARROW, theme: 'dark' })
+    const { page } = tab
+    await tab.visit('/catalog/actions-amplitude')
+    await page.getByRole('button', { name: 'Create destination' }).click()
+    await page.getByText('Enter API Key.').waitFor()
+    await tab.until('document.activeElement.getAttribute("aria-invalid") === "true"')
+    await page.getByLabel('API Key', { exact: false }).first().fill('an-api-key-to-hide')
+    await page.getByLabel('Secret Key', { exact: false }).first().fill('a-secret-key-to-hide')
+    await page.getByText('When a track event named Order Completed arrives.').waitFor()
+    const pages = page.getByRole('region', { name: 'Page Calls' })
+    await pages.getByText('When a page event arrives.').waitFor()
+    await pages.getByRole('switch').click()
+    await page.getByRole('textbox', { name: 'Name' }).first().fill('Amplitude of the shop')
+    await page.getByRole('button', { name: 'Create destination' }).click()
+
+    const { secretSettings, settings, subscriptions } = await shown(tab, scene.service)
+    assert.deepEqual([...secretSettings].sort(), ['apiKey', 'secretKey'])
+    assert.equal(settings['endpoint'], 'north_america')
+    assert.deepEqual(
+      subscriptions.filter(({ enabled }) => !enabled).map(({ name }) => name),
+      ['Page Calls'],
+    )
+    await page.getByRole('tab', { name: 'Settings' }).click()
+    const secret = page.getByRole('group', { name: 'API Key' })
+    await secret.getByText('set', { exact: true }).waitFor()
+    assert.equal(await page.evaluate<boolean>('document.documentElement.outerHTML.includes("key-to-hide")'), false)
+    await secret.getByRole('button', { name: 'Replace API Key' }).click()
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await secret.getByText('Enter the new value, or keep the current one.').waitFor()
+    await secret.getByLabel('API Key', { exact: false }).first().fill('another-api-key-to-hide')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText('Saved.').waitFor()
+    await secret.getByText('set', { exact: true }).waitFor()
+    assert.equal(await page.evaluate<boolean>('document.documentElement.outerHTML.includes("key-to-hide")'), false)
+    await tab.visit('/destinations')
+    await page.getByRole('link', { name: 'Amplitude of the shop' }).waitFor()
+    tab.check()
+  })
+
+  test('an error of the service is shown at the setting that it names', async () => {
+    await using tab = await browser.open(scene.service)
+    tab.expected.push(/status of 400/)
+    const { page } = tab
+    await tab.visit('/catalog/actions-absmartly')
+    await page.getByLabel('API Key', { exact: false }).first().fill('x')
+    await page.getByLabel('Environment', { exact: false }).first().fill('production')
+    const field = page.getByRole('textbox', { name: 'Collector Endpoint' })
+    await field.fill('not a URL')
+    await page.getByRole('button', { name: 'Create destination' }).click()
+    await tab.until('document.activeElement.value === "not a URL"')
+    await page.getByText(/^Must be .*URL/).waitFor()
+    await field.fill('https://sandbox.absmartly.example/v1')
+    await page.getByRole('button', { name: 'Create destination' }).click()
+    const { settings } = await shown(tab, scene.service)
+    assert.equal(settings['collectorEndpoint'], 'https://sandbox.absmartly.example/v1')
+    tab.check()
+  })
+
+  test('no page is wider than a phone, and axe-core finds nothing serious', async (t) => {
+    const { id } = await amplitude(scene.service, 'Looked at')
+    await using tab = await browser.open(scene.service)
+    for (const [address, open] of [
+      ['/catalog?q=a', false],
+      ['/catalog/actions-slack', false],
+      ['/catalog/actions-kafka', false],
+      ['/catalog/actions-hubspot-cloud', false],
+      ['/catalog/actions-google-sheets', false],
+      ['/catalog/nothing-of-this-slug', false],
+      [`/destinations/${id}`, false],
+      [`/destinations/${id}?tab=test`, false],
+      [`/destinations/${id}?tab=subscriptions`, true],
+      [`/destinations/${id}?tab=settings`, false],
+    ] as const) {
+      await t.test(address, async () => {
+        tab.expected.push(/status of 404/)
+        await tab.go(address)
+        if (open)
+          await tab.page
+            .getByRole('button', { name: /^Edit / })
+            .first()
+            .click()
+        for (const [width, theme] of [
+          [WIDE, 'light'],
+          [NARROW, 'dark'],
+        ] as [number, Theme][]) {
+          await tab.look(width, theme)
+          assert.deepEqual(await tab.overflowing(), [])
+          assert.deepEqual(await tab.accessibility(), [])
+        }
+        tab.check()
+      })
+    }
+  })
+})
