@@ -3,18 +3,22 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
+import { type Gateway, startGateway } from '../fixtures/recording-gateway.ts'
 import type { Service } from '../service.ts'
+import { eventually } from '../signals.ts'
 import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './browser.ts'
 import { end, type Scene, shopTraffic, startScene } from './scene.ts'
 
 let browser: TestBrowser
+let gateway: Gateway
 let scene: Scene
 
 before(async () => {
-  ;[browser, scene] = await Promise.all([startBrowser(), startScene({ empty: true })])
+  gateway = await startGateway()
+  ;[browser, scene] = await Promise.all([startBrowser(), startScene({ empty: true, env: gateway.env })])
   await shopTraffic(scene.service, 12)
 })
-after(() => end(browser, scene))
+after(() => end(browser, scene, gateway))
 
 interface Integration {
   type: string
@@ -70,7 +74,8 @@ suite('integrations', { concurrency: 2 }, () => {
     await page.getByRole('option', { name: 'Not available' }).click()
     await list.getByText('Not available: it signs in with an OAuth app that only Segment has.').first().waitFor()
     assert.equal(await list.getByRole('link').count(), 0)
-    await page.getByRole('button', { name: 'Any authentication' }).click()
+    await page.getByRole('combobox', { name: 'Authentication' }).click()
+    await page.getByRole('option', { name: 'Not available' }).click()
 
     await page.getByRole('textbox', { name: 'Search' }).fill('slack')
     await page.getByText(/^\d of \d+ integrations$/).waitFor()
@@ -169,6 +174,72 @@ suite('integrations', { concurrency: 2 }, () => {
     await page.getByRole('button', { name: 'Create destination' }).click()
     const { settings } = await shown(tab, scene.service)
     assert.equal(settings['collectorEndpoint'], 'https://sandbox.absmartly.example/v1')
+    tab.check()
+  })
+
+  test('a mapping is changed with a suggestion from a real message, previewed, saved as a version, and arrives', async () => {
+    const { service } = scene
+    const { id } = await amplitude(service, 'Mapped')
+    await using tab = await browser.open(service)
+    const { page } = tab
+    await tab.visit(`/destinations/${id}?tab=subscriptions`)
+    const orders = page.getByRole('region', { name: 'Order Completed Calls' })
+    await orders.getByRole('button', { name: 'Edit Order Completed Calls' }).click()
+    await orders.getByRole('button', { name: /^Show \d+ more fields/ }).click()
+    const language = orders.getByRole('group', { name: /^Language/ })
+    await language.getByText('default', { exact: true }).waitFor()
+    const path = language.getByRole('combobox', { name: 'Language', exact: true })
+    await path.fill('currency')
+    const option = page.getByRole('option', { name: '$.properties.currency' })
+    await option.getByText('EUR').waitFor()
+    await option.click()
+    assert.equal(await path.inputValue(), '$.properties.currency')
+    await language.getByText('Last value: EUR').waitFor()
+    await language.getByRole('button', { name: 'Use the default of Language' }).waitFor()
+
+    await page
+      .getByRole('button', { name: /^track: Order Completed .* sent$/ })
+      .first()
+      .click()
+    const after = page.getByRole('region', { name: 'After', exact: true })
+    await after.getByText('POST https://api2.amplitude.com/2/httpapi').first().waitFor()
+    await after.getByText('"EUR"').first().waitFor()
+    assert.doesNotMatch(await after.innerText(), /key-of-amplitude/)
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page
+      .getByRole('dialog')
+      .getByText(/would be sent differently/)
+      .waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved as version 2.').waitFor()
+
+    await service.send([
+      { type: 'track', event: 'Order Completed', userId: `u-${id}`, messageId: `order-${id}`, properties: { currency: 'BRL' } },
+    ])
+    await gateway.until(() => gateway.requests().some(({ body }) => body.includes(`u-${id}`) && body.includes('"language":"BRL"')))
+    const delivery = await eventually(
+      async () => (await service.deliveries(`destinationId=${id}&state=delivered`)).find(({ messageId }) => messageId === `order-${id}`),
+      (found) => found !== undefined,
+      { what: 'the delivery' },
+    )
+    await tab.visit(`/deliveries/${delivery?.id}`)
+    await page.getByText('Order Completed Calls').first().waitFor()
+    await page.getByText('POST https://api2.amplitude.com/2/httpapi').first().waitFor()
+    assert.equal(await page.getByText('signed').count(), 0)
+    tab.check()
+  })
+
+  test('a test shows the requests of each subscription that matches', async () => {
+    const { service } = scene
+    const { id } = await amplitude(service, 'Tested')
+    await using tab = await browser.open(service)
+    const { page } = tab
+    await tab.visit(`/destinations/${id}?tab=test`)
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.getByText('Test passed: every subscription that matches succeeded.').waitFor()
+    await page.getByText('Track Calls').waitFor()
+    await page.getByText('POST https://api2.amplitude.com/2/httpapi').waitFor()
+    assert.doesNotMatch(await page.locator('main').innerText(), /key-of-amplitude|not signed/)
     tab.check()
   })
 

@@ -1,5 +1,5 @@
 // One attempt of a delivery or of a test: the URL, the status or the error, how long each phase took, the start of the response body, and what
-// the transformation printed.
+// the transformation printed. An integration has an attempt for each request, and for each subscription that ended without one.
 
 import { Badge, Code, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '../api/client.ts'
@@ -12,16 +12,26 @@ import { Waterfall } from './waterfall.tsx'
 const NEVER_SENT = new Set(['mapping_failed', 'transformation_failed', 'dropped_by_transformation'])
 
 export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['Attempt']; withAdvice?: boolean }) {
-  const { url, address, startedAt, status, reason, error, timings, responseStart, version, logs } = attempt
-  const isSent = reason === null || !NEVER_SENT.has(reason)
-  const advice = reason === null ? '' : reasonAdvice(reason)
+  const { url, address, startedAt, status, reason, error, timings, responseStart, version, logs, subscription, method, request } = attempt
+  const isSent = subscription === null ? reason === null || !NEVER_SENT.has(reason) : method !== null
+  const advice = reason === null ? '' : reasonAdvice(reason, subscription !== null)
   return (
     <Stack gap={6}>
       <Group gap="xs" style={{ rowGap: 4 }}>
         <Badge color={reason === null ? 'teal' : 'red'} variant="light" tt="none" size="sm" style={{ flexShrink: 0 }}>
-          {reason === null ? `HTTP ${status}` : reason}
+          {reason === null ? (status === null ? 'success' : `HTTP ${status}`) : reason}
         </Badge>
-        {isSent && <Code style={{ overflowWrap: 'anywhere' }}>{url}</Code>}
+        {subscription !== null && (
+          <Text size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+            {subscription}
+          </Text>
+        )}
+        {isSent && (
+          <Code style={{ overflowWrap: 'anywhere' }}>
+            {method !== null && `${method} `}
+            {url}
+          </Code>
+        )}
         {(version > 1 || !isSent) && (
           <Text size="xs" c="dimmed">
             version {version}
@@ -44,7 +54,20 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
           )}
         </Text>
       )}
+      {subscription !== null && !isSent && reason === null && (
+        <Text size="sm" c="dimmed">
+          The subscription made no HTTP request.
+        </Text>
+      )}
       {isSent && <Waterfall timings={timings} />}
+      {request !== undefined && (
+        <Stack gap={2}>
+          <Text size="xs" c="dimmed">
+            Body of the request
+          </Text>
+          <CodeBlock text={request.body} label={`body of the request to ${url}`} maxHeight={240} />
+        </Stack>
+      )}
       {responseStart !== null &&
         (responseStart === '' ? (
           <Text size="xs" c="dimmed">
@@ -65,9 +88,9 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
       {logs !== null && (
         <Stack gap={2}>
           <Text size="xs" c="dimmed">
-            Log of the transformation
+            Log of the {subscription === null ? 'transformation' : 'integration'}
           </Text>
-          <CodeBlock text={logs} label={`what the transformation printed at ${preciseTime(startedAt)}`} maxHeight={160} />
+          <CodeBlock text={logs} label={`log of the attempt at ${preciseTime(startedAt)}`} maxHeight={160} />
         </Stack>
       )}
     </Stack>

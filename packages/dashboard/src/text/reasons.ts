@@ -185,9 +185,12 @@ export function reasonSentence(code: string): string {
 }
 
 /** Returns what to do about it. Empty if the code is unknown. */
-export function reasonAdvice(code: string): string {
+export function reasonAdvice(code: string, isIntegration = false): string {
   const status = statusOf(code)
   if (status === null) return REASONS[code]?.advice ?? ''
+  if (isIntegration && (status === 401 || status === 403)) return REASONS['invalid_authentication']?.advice ?? ''
+  // The other advice is about the URL and the signature of a webhook.
+  if (isIntegration && status < 413) return 'The start of the response, which is shown with the attempt, may say why.'
   const known = STATUS_ADVICE[status]
   if (known !== undefined) return known
   if (status >= 500) return 'Check the log of the receiver, and the start of its response, which is shown with the attempt.'

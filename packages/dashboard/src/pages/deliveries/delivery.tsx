@@ -116,7 +116,7 @@ function Detail({
   const link = (to: string) => <ViewLink to={`/deliveries/${encodeURIComponent(to)}`}>{to}</ViewLink>
   return (
     <Stack gap="lg">
-      <CurrentState delivery={delivery} hold={hold} />
+      <CurrentState delivery={delivery} hold={hold} isIntegration={destination?.type === 'integration'} />
       <Card withBorder>
         <Facts
           facts={[
@@ -178,7 +178,7 @@ function isMessageGone({ request, type }: Pick<DeliveryDetail, 'request' | 'type
   return request === null && type === null
 }
 
-function CurrentState({ delivery, hold }: { delivery: DeliveryDetail; hold: Hold | null }) {
+function CurrentState({ delivery, hold, isIntegration }: { delivery: DeliveryDetail; hold: Hold | null; isIntegration: boolean }) {
   const isPending = delivery.state === 'pending'
   const { data: health } = useApi('GET /api/destinations/{id}/health', {
     params: { id: delivery.destinationId },
@@ -227,7 +227,7 @@ function CurrentState({ delivery, hold }: { delivery: DeliveryDetail; hold: Hold
         </Group>
         {lastReason !== null && (
           <Text size="sm">
-            {reasonSentence(lastReason)} {reasonAdvice(lastReason)}
+            {reasonSentence(lastReason)} {reasonAdvice(lastReason, isIntegration)}
           </Text>
         )}
       </Stack>
@@ -274,7 +274,7 @@ function Attempts({ attempts, reason }: { attempts: DeliveryDetail['attempts']; 
         <Timeline bulletSize={22} lineWidth={2} active={shown.length} role="list" aria-label="Attempts, oldest first">
           {shown.map((attempt) => (
             <Timeline.Item
-              key={`${attempt.attempt} ${attempt.startedAt} ${attempt.url}`}
+              key={`${attempt.attempt} ${attempt.startedAt} ${attempt.subscription} ${attempt.url}`}
               role="listitem"
               color={attempt.reason === null ? 'teal' : 'red'}
               bullet={

@@ -157,7 +157,7 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
 }
 
 /** The last failed attempt of the most retried of the oldest pending deliveries, or else of a failed or expired delivery. */
-function LastFailure({ destination: { id }, oldestPendingAt }: { destination: Destination; oldestPendingAt: string | null }) {
+function LastFailure({ destination: { id, type }, oldestPendingAt }: { destination: Destination; oldestPendingAt: string | null }) {
   const to = oldestPendingAt === null ? undefined : new Date(Date.parse(oldestPendingAt) + 2_000).toISOString()
   const pending = useApi('GET /api/deliveries', {
     query: { destinationId: id, state: 'pending', limit: 50, ...(to === undefined ? {} : { to }) },
@@ -184,7 +184,7 @@ function LastFailure({ destination: { id }, oldestPendingAt }: { destination: De
       {attempt?.reason != null && (
         <Text size="sm">
           Recent failure, <Time at={attempt.startedAt} relative />: {attempt.error ?? reasonSentence(attempt.reason)}{' '}
-          {reasonAdvice(attempt.reason)}
+          {reasonAdvice(attempt.reason, type === 'integration')}
         </Text>
       )}
       <Group gap="md">
