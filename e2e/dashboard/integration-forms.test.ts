@@ -26,7 +26,7 @@ test('settings that an integration accepts go through its form, with all that ar
         .filter(({ schema }) => schema.writeOnly === true)
         .flatMap(({ key }) => {
           const value = key.split('.').reduce<unknown>((inner, part) => (inner as Record<string, unknown> | undefined)?.[part], accepted)
-          return value === undefined ? [] : [[key, String(value)]]
+          return typeof value === 'string' ? [[key, value]] : []
         }),
     )
     const filled = { ...draft, secrets }
