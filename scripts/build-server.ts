@@ -2,16 +2,15 @@
 // with the built dashboard and documentation. The folders are laid out as in the repository, so that files located by a relative path
 // are found there, too. Nothing is bundled: threads and processes are started from files, and stack traces show the source's file names.
 
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { build } from 'esbuild'
+import { type Lockfile, subsetOf } from '../packages/server/src/installation/lockfile-subset.ts'
 import { buildDashboard } from './build-dashboard.ts'
 import { buildDocs } from './build-docs.ts'
+import { compileSources } from './compile-sources.ts'
 
 const root = join(import.meta.dirname, '..')
 const home = join(root, 'packages', 'server')
-/** Files that only tests use. */
-const LEFT_OUT = /\.test\.ts$|(?:^|\/)(?:fixtures|conformance)\/|(?:^|\/)conformance\.ts$/
 /** Built sites, with their path in the repository and in the package. */
 export const SITES = ['packages/dashboard/dist', 'docs/.vitepress/dist']
 
@@ -28,27 +27,16 @@ await import('../packages/server/src/cli.js')
 /** Empties the folder and builds into it. The sites are copied: the caller must have built them. */
 export async function buildServer(dist: string): Promise<void> {
   rmSync(dist, { recursive: true, force: true })
-  const files = globSync('src/**/*.ts', { cwd: home }).filter((file) => !LEFT_OUT.test(file))
-  await build({
-    entryPoints: files.map((file) => join(home, file)),
-    outdir: join(dist, 'packages', 'server', 'src'),
-    outbase: join(home, 'src'),
-    bundle: false,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    legalComments: 'inline',
-    logLevel: 'warning',
-  })
-  for (const file of files) {
-    const built = join(dist, 'packages', 'server', file.replace(/\.ts$/, '.js'))
-    // Rewrites imports, and paths of files that threads are started from.
-    const text = readFileSync(built, 'utf8').replaceAll(/(["'])(\.{1,2}\/[^"'\n]+)\.ts\1/g, '$1$2.js$1')
-    writeFileSync(built, text)
-  }
+  await compileSources(home, join(dist, 'packages', 'server', 'src'))
   const own = readJson(join(home, 'package.json'))
   const { version, repository } = readJson(join(root, 'package.json'))
   writeJson(join(dist, 'packages', 'server', 'package.json'), { type: 'module', version })
+  // What `switchyard catalog install` installs, in exactly these versions.
+  const { overrides } = readJson(join(root, 'package.json'))
+  const lockfile = subsetOf(readJson(join(root, 'package-lock.json')) as unknown as Lockfile, 'packages/integrations', {
+    name: 'integrations',
+  })
+  writeJson(join(dist, 'packages', 'server', 'integrations.json'), { overrides, lockfile })
   mkdirSync(join(dist, 'bin'))
   writeFileSync(join(dist, 'bin', 'switchyard.js'), ENTRY, { mode: 0o755 })
   for (const site of SITES) {

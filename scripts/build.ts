@@ -1,11 +1,10 @@
 // Builds the three published packages into packages/*/dist, each a complete package: ESM and CommonJS
 // bundles, types, a package.json without dependencies. In the repository the packages run from src/ and are never built.
 
-import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, posix, relative } from 'node:path'
 import { build, type Format } from 'esbuild'
+import { declarations } from './compile-sources.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -109,21 +108,6 @@ async function bundle(home: string, entries: string[], format: Format, outdir: s
     legalComments: 'none',
     logLevel: 'warning',
   })
-}
-
-/** Lets the compiler write the types of all packages to a temporary folder. */
-function declarations(): string {
-  const out = mkdtempSync(join(tmpdir(), 'switchyard-types-'))
-  const project = join(root, 'scripts', 'tsconfig.declarations.json')
-  const { status } = spawnSync(
-    join(root, 'node_modules', '.bin', 'tsc'),
-    ['--project', project, '--outDir', out, '--rootDir', join(root, 'packages')],
-    {
-      stdio: 'inherit',
-    },
-  )
-  if (status !== 0) process.exit(status ?? 1)
-  return out
 }
 
 /**

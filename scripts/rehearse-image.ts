@@ -81,7 +81,9 @@ function layBase({ folder, usr }: Stage): void {
 }
 
 function take(of: Stage, word: string, rest: string): void {
-  if (word === 'WORKDIR') mkdirSync(join(of.folder, (of.workdir = rest)), { recursive: true })
+  // The default of a build argument; it is kept as a variable, which makes no difference here.
+  if (word === 'ARG') of.env[rest.split('=')[0] as string] = rest.split('=')[1] ?? ''
+  else if (word === 'WORKDIR') mkdirSync(join(of.folder, (of.workdir = rest)), { recursive: true })
   else if (word === 'ENV') Object.assign(of.env, Object.fromEntries(rest.split(/\s+/).map((pair) => pair.split('=') as [string, string])))
   else if (word === 'COPY') copy(of, rest)
   else if (word === 'RUN') {

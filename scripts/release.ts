@@ -134,13 +134,13 @@ function compare(one: string, other: string): number {
 
 function nextSteps(root: string, version: string): string {
   const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { repository?: unknown }
-  const dists = ['protocol', 'webhook', 'node', 'server'].map((name) => `packages/${name}/dist`)
+  const dists = [...['protocol', 'webhook', 'node', 'server'].map((name) => `packages/${name}/dist`), 'packages/integrations/dist/package']
   return `
 Next:
 ${repository === undefined ? '\n  # package.json has no "repository" yet: registries and READMEs use it for links. Set it first.\n' : ''}
   npm test
   git commit --all --message 'Release ${version}' && git tag --annotate v${version} --message 'Switchyard ${version}'
-  npm run build && npm run build:server
+  npm run build && npm run build:server && npm run build:integrations
   npm run sbom
 ${dists.map((dist) => `  npm publish ./${dist} --access public${version.includes('-') ? ' --tag next' : ''}`).join('\n')}
   docker build -f deploy/Dockerfile -t switchyard:${version} .

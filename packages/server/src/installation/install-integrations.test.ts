@@ -41,8 +41,18 @@ function makeSite(t: TestContext, serverFolder: string): Site {
 }
 
 /** An installed service, not a clone. */
-const makeInstalled = (t: TestContext): Site =>
-  makeSite(t, join('node_modules', '@switchyard', 'server', 'packages', 'server', 'src', 'installation'))
+function makeInstalled(t: TestContext): Site {
+  const site = makeSite(t, join('node_modules', '@switchyard', 'server', 'packages', 'server', 'src', 'installation'))
+  const packages = {
+    '': { dependencies: { '@segment/action-destinations': '3.0.0' } },
+    'node_modules/@segment/action-destinations': { version: '3.0.0' },
+  }
+  writeFileSync(
+    join(site.root, 'node_modules', '@switchyard', 'server', 'packages', 'server', 'integrations.json'),
+    JSON.stringify({ overrides: {}, lockfile: { packages } }),
+  )
+  return site
+}
 
 function makeClone(t: TestContext): Site {
   const site = makeSite(t, join('packages', 'server', 'src', 'installation'))

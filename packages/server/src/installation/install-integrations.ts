@@ -7,20 +7,18 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { CatalogInstaller, Installation } from '../control/catalog/installer.ts'
 import { VERSION } from '../version.ts'
 import { findIntegrationsPackage, integrationsWorkspace } from './integrations-package.ts'
-import { type Lockfile, subsetOf, thirdParty } from './lockfile-subset.ts'
+import { type Lockfile, subsetOf } from './lockfile-subset.ts'
 
 const NAME = '@switchyard/integrations'
 const DEADLINE_MS = 15 * 60_000
 const POLL_MS = 300
 /** As many lines of npm's output as an error quotes. */
 const QUOTED_LINES = 6
-/** The published package has a list of exact versions, which is not known before it is downloaded. */
-const USUAL_PACKAGES = 112
 /** Without install scripts and optional packages: those that there are compile addons, which no integration needs. */
 const FLAGS = ['--ignore-scripts', '--omit=dev', '--omit=optional', '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline']
 /** What npm needs of the environment. Settings of the service stay here, because some are secret. */
@@ -30,7 +28,7 @@ const PASSED_ON =
 export interface InstallOptions {
   /** That of `integrationsFolder`; not used in a clone. */
   folder: string
-  /** A tarball of the package, or another specifier for npm, instead of the one in the registry. Not used in a clone. */
+  /** A tarball of the package, as a path or URL, instead of the one in the registry. Not used in a clone. */
   from?: string | undefined
   signal?: AbortSignal | undefined
   /** Replaced by tests: where the service is, and the program that is run instead of npm. */
@@ -152,29 +150,42 @@ function lock(work: string, { keep = false } = {}): (() => void) | null {
   return release
 }
 
-/** Writes what npm installs from. Returns the number of packages. */
-function prepare({ staging }: Place, { serverFolder, from }: InstallOptions): number {
+/** Writes what npm installs from: a manifest and a lockfile, because npm ignores those of a dependency. Returns the number of packages. */
+function prepare({ staging }: Place, { serverFolder = import.meta.dirname, from }: InstallOptions): number {
+  const workspace = integrationsWorkspace(serverFolder)
+  const { overrides, lockfile } =
+    workspace === null
+      ? (readJson(join(serverFolder, '..', '..', 'integrations.json')) as { overrides: object; lockfile: Lockfile })
+      : inClone(join(workspace, '..', '..'))
+  const { '': top = {}, ...packages } = lockfile.packages
+  if (workspace === null) {
+    // In a clone the package itself is there already.
+    const isFile = from !== undefined && /\.tgz$/.test(from) && !/^\w+:/.test(from)
+    const spec = isFile ? `file:${resolve(from)}` : (from ?? VERSION)
+    packages[`node_modules/${NAME}`] = {
+      version: VERSION,
+      ...(from === undefined ? {} : { resolved: spec }),
+      dependencies: top.dependencies ?? {},
+    }
+    top.dependencies = { [NAME]: spec }
+  }
   mkdirSync(staging, { recursive: true })
   const write = (name: string, value: object): void => writeFileSync(join(staging, name), JSON.stringify(value, null, 2))
-  const workspace = integrationsWorkspace(serverFolder)
-  if (workspace === null) {
-    write('package.json', { private: true, dependencies: { [NAME]: from ?? VERSION } })
-    return USUAL_PACKAGES
-  }
-  const root = join(workspace, '..', '..')
-  const lockfile = readJson(join(root, 'package-lock.json')) as Lockfile | null
-  if (lockfile === null)
+  write('package.json', { name: 'integrations', private: true, dependencies: top.dependencies, overrides })
+  write('package-lock.json', { ...lockfile, packages: { '': top, ...packages } })
+  return Object.values(packages).filter((entry) => !('optional' in entry)).length
+}
+
+function inClone(root: string): { overrides: object | undefined; lockfile: Lockfile } {
+  const whole = readJson(join(root, 'package-lock.json')) as Lockfile | null
+  if (whole === null)
     throw new InstallProblem(`${root} has no package-lock.json, so the catalogue cannot be installed. Use a complete clone.`)
-  const { dependencies } = readJson(join(workspace, 'package.json')) as { dependencies: Record<string, string> }
   const { overrides } = readJson(join(root, 'package.json')) as { overrides?: object }
-  const subset = subsetOf(lockfile, 'packages/integrations', { name: 'integrations', version: VERSION })
-  write('package.json', { name: 'integrations', version: VERSION, private: true, dependencies: thirdParty(dependencies), overrides })
-  write('package-lock.json', subset)
-  return Object.values(subset.packages).filter((entry) => !('optional' in entry)).length - 1
+  return { overrides, lockfile: subsetOf(whole, 'packages/integrations', { name: 'integrations' }) }
 }
 
 async function runNpm({ staging, work }: Place, { signal, npm = findNpm() }: InstallOptions, onPoll: () => void): Promise<void> {
-  const args = [...npm.args, existsSync(join(staging, 'package-lock.json')) ? 'ci' : 'install', '--prefix', staging, ...FLAGS]
+  const args = [...npm.args, 'ci', '--prefix', staging, ...FLAGS]
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => PASSED_ON.test(name)))
   if (!isWritable(env['HOME'] ?? homedir())) env['npm_config_cache'] = join(work, 'npm-cache')
   const child = spawn(npm.file, args, { cwd: staging, env, stdio: ['ignore', 'ignore', 'pipe'] })

@@ -3,13 +3,14 @@
 
 export interface Lockfile {
   name?: string
-  version?: string
   lockfileVersion?: number
   packages: Record<string, Locked>
 }
 
 interface Locked {
+  name?: string
   version?: string
+  resolved?: string
   link?: boolean
   dev?: boolean
   devOptional?: boolean
@@ -18,14 +19,8 @@ interface Locked {
   peerDependencies?: Record<string, string>
 }
 
-export interface Manifest {
-  name: string
-  version: string
-  dependencies: Record<string, string>
-}
-
 /** Packages of the repository are left out: they are not installed from a registry, or are already there. */
-export function subsetOf({ packages }: Lockfile, workspace: string, { name, version }: { name: string; version: string }): Lockfile {
+export function subsetOf({ packages }: Lockfile, workspace: string, { name }: { name: string }): Lockfile {
   const own = packages[workspace]
   if (own === undefined) throw new Error(`the lockfile has no workspace ${workspace}`)
   const dependencies = thirdParty(own.dependencies)
@@ -38,13 +33,13 @@ export function subsetOf({ packages }: Lockfile, workspace: string, { name, vers
     const needed = { ...entry.dependencies, ...entry.optionalDependencies, ...entry.peerDependencies }
     for (const dependency of Object.keys(needed)) waiting.push(placeOf(packages, place, dependency))
   }
-  const result: Record<string, Locked> = { '': { version, dependencies } }
+  const result: Record<string, Locked> = { '': { name, dependencies } }
   for (const place of [...chosen.keys()].sort()) {
     const moved = place.startsWith(`${workspace}/`) ? place.slice(workspace.length + 1) : place
     if (moved !== place && chosen.has(moved)) throw new Error(`${workspace} needs two versions of ${moved} at the same place`)
     result[moved] = chosen.get(place) as Locked
   }
-  return { name, version, lockfileVersion: 3, packages: result }
+  return { name, lockfileVersion: 3, packages: result }
 }
 
 export function thirdParty(dependencies: Record<string, string> = {}): Record<string, string> {
