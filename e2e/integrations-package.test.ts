@@ -84,11 +84,11 @@ test('an installed service installs it, finds it, and reads the catalogue', {
   await installIntegrations({ folder, serverFolder, from: tarball }, () => {})
   const url = findIntegrationsPackage(folder, { from: serverFolder })
   assert.ok(url !== null)
-  const { readCatalog } = (await import(new URL('dist/catalog.js', url).href)) as { readCatalog(): Promise<{ slug: string }[]> }
+  const { readCatalog } = (await import(new URL('dist/catalog.js', url).href)) as { readCatalog: () => Promise<{ slug: string }[]> }
   const catalog = await readCatalog()
   assert.ok(catalog.length > 200, `${catalog.length} integrations`)
   const { openIntegration } = (await import(new URL('dist/runner.js', url).href)) as {
-    openIntegration(slug: string, settings: object): Promise<object>
+    openIntegration: (slug: string, settings: object) => Promise<object>
   }
   assert.ok('run' in (await openIntegration('actions-amplitude', { apiKey: 'k', secretKey: 's', endpoint: 'north_america' })))
 })

@@ -160,7 +160,7 @@ function prepare({ staging }: Place, { serverFolder = import.meta.dirname, from 
   const { '': top = {}, ...packages } = lockfile.packages
   if (workspace === null) {
     // In a clone the package itself is there already.
-    const isFile = from !== undefined && /\.tgz$/.test(from) && !/^\w+:/.test(from)
+    const isFile = from !== undefined && from.endsWith('.tgz') && !/^\w+:/.test(from)
     const spec = isFile ? `file:${resolve(from)}` : (from ?? VERSION)
     packages[`node_modules/${NAME}`] = {
       version: VERSION,
