@@ -243,6 +243,33 @@ suite('integrations', { concurrency: 2 }, () => {
     tab.check()
   })
 
+  test('if the catalogue is not installed, it is installed from the page, with its progress, and a failure can be tried again', async () => {
+    await using tab = await browser.open(scene.service, { width: NARROW })
+    const { page } = tab
+    // Installing really would need the npm registry: only its answers are given here.
+    let installation = { state: 'missing', done: 0, total: 0, error: null as string | null }
+    const answer = (body: object) => ({ contentType: 'application/json', body: JSON.stringify(body) })
+    await tab.context.route('**/api/catalog/install', async (route) => {
+      if (route.request().method() === 'POST') installation = { state: 'installing', done: 43, total: 131, error: null }
+      await route.fulfill({ status: route.request().method() === 'POST' ? 202 : 200, ...answer(installation) })
+    })
+    await tab.context.route('**/api/catalog?*', (route) =>
+      installation.state === 'installed' ? route.continue() : route.fulfill(answer({ data: [], next: null, hint: 'Install it.' })),
+    )
+    await tab.visit('/catalog')
+    await page.getByRole('link', { name: 'Webhook' }).waitFor()
+    await page.getByRole('button', { name: 'Install the integrations' }).click()
+    await page.getByText('43 of 131 packages').waitFor()
+    assert.deepEqual(await tab.accessibility(), [])
+    installation = { state: 'failed', done: 0, total: 131, error: 'npm ended with code 1.' }
+    await page.getByText('npm ended with code 1.').waitFor()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('43 of 131 packages').waitFor()
+    installation = { state: 'installed', done: 131, total: 131, error: null }
+    await page.getByText(/^\d+ integrations$/).waitFor()
+    tab.check()
+  })
+
   test('no page is wider than a phone, and axe-core finds nothing serious', async (t) => {
     const { id } = await amplitude(scene.service, 'Looked at')
     await using tab = await browser.open(scene.service)

@@ -42,7 +42,7 @@ export default function CatalogPage() {
               <WebhookCard />
             </li>
           </ul>
-          <InstallCatalog />
+          <InstallCatalog isAdmin={isAdmin} onInstalled={() => void list.refetch()} />
         </Stack>
       ) : (
         <Catalog entries={entries} />

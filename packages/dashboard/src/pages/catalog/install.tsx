@@ -1,8 +1,21 @@
-// Shown while the catalogue is not installed: what installing it means, and how.
+// Shown while the catalogue is not installed: what installing it means, a button, and the progress.
 
-import { Code, Paper, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Code, Paper, Progress, Stack, Text, Title } from '@mantine/core'
+import { useEffect, useRef } from 'react'
+import { useApi, useChange } from '../../api/queries.ts'
+import { ErrorAlert } from '../../components/query-states.tsx'
+import { exactCount } from '../../text/format.ts'
 
-export function InstallCatalog() {
+export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onInstalled: () => void }) {
+  const installation = useApi('GET /api/catalog/install', { everyMs: (answer) => (answer?.state === 'installing' ? 1_000 : 10_000) })
+  const install = useChange('POST /api/catalog/install', 'GET /api/catalog/install')
+  const { state = 'missing', done = 0, total = 0, error = null } = installation.data ?? {}
+  const installed = useRef(onInstalled)
+  installed.current = onInstalled
+  useEffect(() => {
+    if (state === 'installed') installed.current()
+  }, [state])
+  const isBusy = state === 'installing' || install.isPending
   return (
     <Paper withBorder p="lg" component="section" aria-labelledby="install">
       <Stack align="flex-start" gap="sm" maw={640}>
@@ -13,6 +26,28 @@ export function InstallCatalog() {
           More than 200 integrations, such as Slack, Amplitude and Amazon S3, are in a package of their own of about 100 MB. The service
           downloads it from the npm registry once and needs no restart. Webhooks work without it.
         </Text>
+        {error !== null && !isBusy && (
+          <Alert color="red" variant="light" role="alert" title="The installation failed">
+            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+              {error}
+            </Text>
+          </Alert>
+        )}
+        {install.error !== null && <ErrorAlert problem={install.error} />}
+        {isBusy ? (
+          <Stack gap={6} w="100%" role="status">
+            <Progress value={total === 0 ? 0 : (100 * done) / total} animated aria-label="Progress of the installation" />
+            <Text size="sm" c="dimmed">
+              {total === 0 ? 'Starting …' : `${exactCount(done)} of ${exactCount(total)} packages`}
+            </Text>
+          </Stack>
+        ) : isAdmin ? (
+          <Button onClick={() => install.mutate({})}>{error === null ? 'Install the integrations' : 'Try again'}</Button>
+        ) : (
+          <Text size="sm" c="dimmed">
+            Installing them requires an admin token.
+          </Text>
+        )}
         <Text size="sm" c="dimmed">
           On the command line: <Code>switchyard catalog install</Code>
         </Text>
