@@ -1,11 +1,10 @@
 // Assembles the service: opens the store, connects the stages to it and to each other, listens, and shuts down in an order in which
 // nothing is lost. Only open-store.ts knows which store adapter is used. The logic of the stages does not belong here.
 
-import { randomBytes } from 'node:crypto'
+import { randomBytes, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
 import { join, resolve } from 'node:path'
-import { createSecureContext } from 'node:tls'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { type Config, isLoopback } from './config.ts'
 import { generateToken, loadAdminToken } from './control/access/admin-token.ts'
@@ -412,7 +411,7 @@ function createHosts(config: Config, guard: HostOptions['guard'], log: Log, part
 
 function checkAuthorities(file: string): void {
   try {
-    createSecureContext({ ca: readFileSync(file, 'utf8') })
+    void new X509Certificate(readFileSync(file))
   } catch (error) {
     throw new StartProblem(`SWITCHYARD_INTEGRATIONS_CA must be a file with certificates in PEM. ${file}: ${(error as Error).message}.`)
   }

@@ -139,6 +139,10 @@ test('a flag overrides the variable, with a space or an equals sign', () => {
 })
 
 const refused: [variable: string, text: string, expected: RegExp][] = [
+  ['SWITCHYARD_INTEGRATIONS_GATEWAY', 'gateway', /a host and a port/],
+  ['SWITCHYARD_INTEGRATIONS_GATEWAY', 'gateway:99999', /a host and a port/],
+  ['SWITCHYARD_INTEGRATIONS_GATEWAY', 'http://gateway:80', /a host and a port/],
+  ['SWITCHYARD_INTEGRATION_HOSTS', '0', /auto or a whole number from 1 to 64/],
   ['SWITCHYARD_METRICS', 'public', /one of auto, open, token, off/],
   ['SWITCHYARD_HOST', 'http://localhost', /an IP address or a host name, but is "http:\/\/localhost"/],
   ['SWITCHYARD_HOST', '300.1.1.1', /an IP address or a host name/],
