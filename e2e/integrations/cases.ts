@@ -25,6 +25,8 @@ export interface IntegrationCase {
   subscriptions: readonly CaseSubscription[]
   /** One for each subscription that an event can match, with the position of that subscription. */
   events: readonly { position: number; event: JsonObject }[]
+  /** The actions that take several events at once. */
+  batchActions: readonly string[]
 }
 
 export interface CaseSubscription {
@@ -75,7 +77,19 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
     return [{ position, event: { ...event, messageId: `${slug}-${position}`, timestamp: '2026-11-01T10:20:30.000Z' } }]
   })
   const settings = { ...sampleSettings(integration), ...(auth.startsWith('oauth') && { oauth: OAUTH }), ...special.settings }
-  return { slug, name, directory, auth, from: presets.length > 0 ? 'presets' : 'actions', settings, subscriptions, events }
+  const batchActions = actions.filter(({ batch }) => batch).map((action) => action.slug)
+  return { slug, name, directory, auth, from: presets.length > 0 ? 'presets' : 'actions', settings, subscriptions, events, batchActions }
+}
+
+/** The same with the subscriptions alone whose actions take several events at once; none if there is no such action. */
+export function batchCase(integration: IntegrationCase): IntegrationCase[] {
+  const { subscriptions, events, batchActions } = integration
+  const kept = subscriptions.filter(({ action }) => batchActions.includes(action))
+  const keptEvents = events.flatMap(({ position, event }) => {
+    const at = kept.indexOf(subscriptions[position] as CaseSubscription)
+    return at === -1 ? [] : [{ position: at, event }]
+  })
+  return keptEvents.length === 0 ? [] : [{ ...integration, subscriptions: kept, events: keptEvents }]
 }
 
 /** Segment's app adds it to the mapping of each subscription whose action has modes; presets do not contain it. */

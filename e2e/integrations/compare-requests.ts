@@ -5,10 +5,10 @@
 import type { GatewayRequest } from '../fixtures/recording-gateway.ts'
 import { startGateway } from '../fixtures/recording-gateway.ts'
 import { startService } from '../service.ts'
-import { type Delivery, type Wiring, wire } from '../wiring.ts'
+import { type Delivery, type Reachable, type Wiring, wire } from '../wiring.ts'
 import { answerFor } from './answers.ts'
 import type { IntegrationCase } from './cases.ts'
-import { startLibrary } from './library-process.ts'
+import { type Library, startLibrary } from './library-process.ts'
 import { normalizedRequest } from './normalized-request.ts'
 
 export interface Comparison {
@@ -33,13 +33,16 @@ const RETRY = { windowMs: 1_000, initialMs: 3_600_000, maxMs: 3_600_000 }
 /** Requests for a token that the code of an integration keeps in memory, so that how many there are depends on the process. */
 const CACHED = /^POST mapi\.fbot\.me\/v1\/authorization\n/
 const METADATA_ADDRESS = '169.254.169.254'
+/** So long that a batch which goes out was full. */
+const LINGER_MS = 60_000
 const GROUP = 40
 
-export async function compareRequests(cases: readonly IntegrationCase[]): Promise<Comparison[]> {
+/** `copies`: how many of each event are sent. With more than one, they are delivered in batches of that size. */
+export async function compareRequests(cases: readonly IntegrationCase[], { copies = 1 } = {}): Promise<Comparison[]> {
   const expected: Expected[] = []
   {
     await using library = await startLibrary(answerFor)
-    for (const integration of cases) expected.push(await expectedOf(integration, library))
+    for (const integration of cases) expected.push(await expectedOf(integration, library, copies))
   }
   const comparisons = new Map(
     expected.map(({ integration: { slug }, notCovered, requests }) => [
@@ -56,7 +59,7 @@ export async function compareRequests(cases: readonly IntegrationCase[]): Promis
       group.map(async ({ integration, isDelivered }) => {
         const comparison = comparisons.get(integration.slug) as Comparison
         try {
-          const deliveries = await deliver(service, integration)
+          const deliveries = await deliver(service, integration, copies)
           for (const [index, { state, reason, attempts }] of deliveries.entries()) {
             if (isDelivered[index] === null || (state === 'delivered') === isDelivered[index]) continue
             const wanted = isDelivered[index] === true ? 'delivered' : 'not delivered'
@@ -76,7 +79,7 @@ export async function compareRequests(cases: readonly IntegrationCase[]): Promis
   return [...comparisons.values()]
 }
 
-async function expectedOf(integration: IntegrationCase, library: Awaited<ReturnType<typeof startLibrary>>): Promise<Expected> {
+async function expectedOf(integration: IntegrationCase, library: Library, copies: number): Promise<Expected> {
   const expected: Expected = { integration, requests: [], isDelivered: [], notCovered: null }
   if (integration.events.length === 0) expected.notCovered = 'no event matches its subscriptions'
   for (const { position, event } of integration.events) {
@@ -84,7 +87,7 @@ async function expectedOf(integration: IntegrationCase, library: Awaited<ReturnT
     // Where the mapping reads sentAt, the event has one, as old as its timestamp: it happened just now by the clock of the service.
     const timestamp = event['sentAt'] === undefined ? event['timestamp'] : receivedAt
     const whole = { ...event, timestamp, originalTimestamp: event['timestamp'], receivedAt }
-    const { results, requests, rawConnections } = await library.call({ ...integration, events: [whole] })
+    const { results, requests, rawConnections } = await library.call({ ...integration, events: copiesOf(whole, copies) })
     const own = results?.[position]
     const dialled = requests.filter(({ host }) => host !== METADATA_ADDRESS)
     const problem =
@@ -101,11 +104,20 @@ async function expectedOf(integration: IntegrationCase, library: Awaited<ReturnT
 }
 
 /** The deliveries of its events, in order, when they have ended. */
-async function deliver(service: Parameters<typeof wire>[0], integration: IntegrationCase): Promise<Delivery[]> {
+async function deliver(service: Reachable, integration: IntegrationCase, copies: number): Promise<Delivery[]> {
   const { slug, name, settings, subscriptions, events } = integration
-  const wiring: Wiring = await wire(service, { type: 'integration', integration: slug, name, settings, subscriptions, retry: RETRY })
-  await wiring.send(events.map(({ event }) => event))
+  const batch = copies === 1 ? {} : { batch: { size: copies, lingerMs: LINGER_MS } }
+  const own = { type: 'integration', integration: slug, name, settings, subscriptions, retry: RETRY, ...batch }
+  const wiring: Wiring = await wire(service, own)
+  await wiring.send(events.flatMap(({ event }) => copiesOf(event, copies)))
   return await Promise.all(events.map(({ event }) => wiring.settled(event['messageId'] as string)))
+}
+
+/** They differ in their ids; the first keeps its own. */
+function copiesOf(event: Record<string, unknown>, count: number): Record<string, unknown>[] {
+  return Array.from({ length: count }, (_, index) =>
+    index === 0 ? event : { ...event, messageId: `${String(event['messageId'])}-${index}`, userId: `${String(event['userId'])}-${index}` },
+  )
 }
 
 function differ(group: readonly Expected[], arrived: readonly GatewayRequest[], comparisons: Map<string, Comparison>): void {

@@ -23,9 +23,13 @@ export interface SubscriptionResult {
 }
 
 type Settings = Record<string, unknown>
+interface Output {
+  output?: unknown
+  multistatus?: readonly { status: number; errormessage?: string }[]
+}
 interface Destination {
-  onEvent(event: object, settings: Settings, options: object): Promise<readonly { output?: unknown }[]>
-  onBatch(events: readonly object[], settings: Settings, options: object): Promise<readonly { output?: unknown }[]>
+  onEvent(event: object, settings: Settings, options: object): Promise<readonly Output[]>
+  onBatch(events: readonly object[], settings: Settings, options: object): Promise<readonly Output[]>
 }
 
 const require = createRequire(import.meta.url)
@@ -49,7 +53,8 @@ async function run({ directory, settings, subscriptions, events }: DirectCall): 
       const [first] = await (events.length === 1
         ? destination.onEvent(events[0] as object, all, OPTIONS)
         : destination.onBatch(events, all, OPTIONS))
-      results.push({ isSubscribed: first?.output !== 'not subscribed', error: null })
+      const failed = first?.multistatus?.find(({ status }) => status >= 400)
+      results.push({ isSubscribed: first?.output !== 'not subscribed', error: failed?.errormessage ?? null })
     } catch (error) {
       results.push({ isSubscribed: true, error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) })
     }
