@@ -74,6 +74,19 @@ test('a host that is killed in the middle of work is replaced: nothing is lost, 
   assert.deepEqual(new Set(failed), new Set(['integration_crashed']))
 })
 
+test('deliveries that are in flight in a host when the service stops count as not started', async (t) => {
+  const { rig, receiver, tool, lost } = await setUp(t)
+  const destination = await tool('one', { maxInFlight: 4 })
+  await rig.until(() => rig.claims.length === 1)
+  receiver.answer = () => null
+  await rig.accept([destination], 4)
+  await rig.until(() => receiver.waiting === 4)
+  await rig.stop(0)
+  assert.deepEqual([rig.attempts.length, lost], [0, []])
+  const { owed, pending } = await rig.ledger(destination)
+  assert.deepEqual([owed, pending], [4, 4])
+})
+
 function reasonsOf(rig: Rig, { id }: Destination): (string | null)[] {
   return rig.attempts.filter(({ destination }) => destination.id === id).map(({ outcome }) => outcome.reason)
 }

@@ -13,7 +13,7 @@ import { type DeliveryEvents, emitAttempts, emitRejections } from '../events.ts'
 import type { Unsent } from '../senders/protocol.ts'
 import type { Senders } from '../senders/senders.ts'
 import { type Flight, Flights, slotsFor } from '../sending/flights.ts'
-import { isOwnFault } from '../sending/outcome.ts'
+import { isOwnFault, isRefusedUnasked } from '../sending/outcome.ts'
 import { HeldShipments } from '../shipments/held-shipments.ts'
 import { type HeldShipment, Task, type Unit } from '../shipments/task.ts'
 import { Backlog } from './backlog.ts'
@@ -389,7 +389,7 @@ export class Lane implements SlotUser {
     for (const { url, outcome } of results) {
       // The result of a URL that has been replaced says nothing about the new URLs.
       if (isOwnFault(outcome) || !kindOf(destination).targets(destination).includes(url)) continue
-      judged = true
+      judged ||= !isRefusedUnasked(outcome)
       const { totalMs } = outcome.timings
       const { reason, error } = outcome
       this.health.attempted(url, outcome.verdict === 'success', totalMs)

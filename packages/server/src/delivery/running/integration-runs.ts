@@ -6,6 +6,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import type { Verdict } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination, Subscription } from '../../store/store.ts'
+import { withTimeout } from '../../timing/with-timeout.ts'
 import {
   describeStatus,
   type Outcome,
@@ -19,8 +20,8 @@ import {
 
 export interface RunWork {
   messages: readonly RunMessage[]
-  /** The ids of the subscriptions that are still to be run; null for all that match. */
-  owed: readonly string[] | null
+  /** The ids of the subscriptions that succeeded in an earlier attempt, which are not run again; null for none. */
+  succeeded: readonly string[] | null
   /** Whether requests are kept with their headers and bodies. */
   keepsRequests: boolean
   isPreview: boolean
@@ -37,7 +38,7 @@ export interface RunMessage {
 export interface IntegrationRuns {
   /** Calls `done` once, never before it returns. */
   run(destination: Destination, work: RunWork, done: (outcome: Outcome) => void): void
-  /** Waits a moment for runs in progress. */
+  /** Ends the runs in progress: what has no result yet ends as `aborted`. */
   close(): Promise<void>
 }
 
@@ -63,12 +64,15 @@ interface Judged {
 const SUCCESS: Judged = { verdict: 'success', reason: null, error: null, status: null, retryAfterMs: null }
 /** Names the run of a deletion, which no subscription has. */
 const DELETION = { id: 'delete', name: 'Delete user' }
+/** How long close() waits for runs to end. They should at once. */
+const CLOSE_MS = 500
 
 export class HostedRuns implements IntegrationRuns {
   readonly #open: OpenIntegration
   /** By destination, as it was when it was opened. */
   readonly #opened = new WeakMap<Destination, Promise<Integration>>()
-  readonly #running = new Set<AbortController>()
+  readonly #running = new Map<AbortController, Promise<void>>()
+  #isClosing = false
 
   constructor(open: OpenIntegration) {
     this.#open = open
@@ -80,7 +84,6 @@ export class HostedRuns implements IntegrationRuns {
 
   run(destination: Destination, work: RunWork, done: (outcome: Outcome) => void): void {
     const abort = new AbortController()
-    this.#running.add(abort)
     const deadline = setTimeout(() => abort.abort(), destination.timeoutMs)
     const end = async (): Promise<void> => {
       const outcome = await this.#runAll(destination, work, abort.signal).catch((error: unknown) => failedToOpen(destination, work, error))
@@ -88,12 +91,13 @@ export class HostedRuns implements IntegrationRuns {
       this.#running.delete(abort)
       done(outcome)
     }
-    void end()
+    this.#running.set(abort, end())
   }
 
   async close(): Promise<void> {
-    for (const abort of this.#running) abort.abort()
-    await Promise.resolve()
+    this.#isClosing = true
+    for (const abort of this.#running.keys()) abort.abort()
+    await withTimeout(CLOSE_MS, Promise.allSettled(this.#running.values()))
   }
 
   async #runAll(destination: Destination, work: RunWork, signal: AbortSignal): Promise<Outcome> {
@@ -101,14 +105,14 @@ export class HostedRuns implements IntegrationRuns {
     const integration = await this.#integration(destination)
     const messages = work.messages.map(({ text }) => JSON.parse(text) as JsonObject)
     const steps = await Promise.all(
-      stepsOf(destination, work, messages).map(async ({ subscription, positions, run }): Promise<Step> => {
+      stepsOf(destination, work, messages, integration).map(async ({ subscription, positions, run }): Promise<Step> => {
         const [atMs, from] = [Date.now(), performance.now()]
         const some = positions.map((position) => messages[position] as JsonObject)
         const result = await run(integration, some, { signal, isPreview: work.isPreview, isDetailed: work.keepsRequests })
         return { subscription, positions, startedAtMs: atMs, totalMs: performance.now() - from, result }
       }),
     )
-    return outcomeOf(destination, work, steps, performance.now() - startedAtMs)
+    return outcomeOf(destination, work, steps, performance.now() - startedAtMs, this.#isClosing)
   }
 
   #integration(destination: Destination): Promise<Integration> {
@@ -136,50 +140,61 @@ interface PlannedStep {
 }
 
 /** What is to be run, in the order of the subscriptions. */
-function stepsOf({ subscriptions }: Destination, { messages, owed }: RunWork, events: readonly JsonObject[]): PlannedStep[] {
+function stepsOf(
+  { subscriptions }: Destination,
+  { messages, succeeded }: RunWork,
+  events: readonly JsonObject[],
+  { erase }: Integration,
+): PlannedStep[] {
   const planned: PlannedStep[] = []
   for (const subscription of subscriptions) {
     const { id, action, mapping } = subscription
     const positions: number[] = []
     for (const [position, { steps }] of messages.entries()) {
-      if (steps.includes(id) && (owed === null || owed.includes(id))) positions.push(position)
+      if (steps.includes(id) && !succeeded?.includes(id)) positions.push(position)
     }
     if (positions.length > 0) {
       planned.push({ subscription, positions, run: (integration, some, options) => integration.run({ action, mapping }, some, options) })
     }
   }
+  if (erase === null || succeeded?.includes(DELETION.id)) return planned
   for (const [position, event] of events.entries()) {
-    if (event['type'] === 'delete') planned.push({ subscription: DELETION, positions: [position], run: runDeletion })
+    const run: RunStep = (_, __, options) => erase(event, options)
+    if (event['type'] === 'delete') planned.push({ subscription: DELETION, positions: [position], run })
   }
   return planned
 }
 
-const runDeletion: RunStep = async (integration, [message], options) => {
-  if (integration.erase === null || message === undefined) return { results: [], requests: [], logs: null }
-  return integration.erase(message, options)
-}
-
-function outcomeOf(destination: Destination, { messages, keepsRequests }: RunWork, steps: readonly Step[], totalMs: number): Outcome {
+function outcomeOf(
+  destination: Destination,
+  { messages, keepsRequests, succeeded: before }: RunWork,
+  steps: readonly Step[],
+  totalMs: number,
+  isAborted: boolean,
+): Outcome {
   const verdictOf = kindOf(destination).verdicts(destination)
   const nowMs = Date.now()
   const byMessage = messages.map((): Judged[] => [])
-  const left = messages.map((): string[] => [])
+  const succeeded = messages.map((): string[] => [...(before ?? [])])
+  // If everything that still matches succeeded before, the others were removed in the meantime, and the message is delivered.
+  const nothingToRun = before === null ? judgedOf('no_subscription') : SUCCESS
   const requests: RanRequest[] = []
   for (const step of steps) {
     const { subscription, positions, result } = step
     const judged = positions.map((position, at): Judged => {
-      const one = judge(result.results[at], verdictOf, nowMs)
+      const one = judge(result.results[at], verdictOf, nowMs, isAborted)
       byMessage[position]?.push(one)
-      if (one.verdict !== 'success') left[position]?.push(subscription.id)
+      if (one.verdict === 'success') succeeded[position]?.push(subscription.id)
       return one
     })
     requests.push(...requestsOf(destination, step, judged, keepsRequests))
   }
-  const results = byMessage.map((judged, position): RanMessage => messageOutcome(judged, left[position] ?? []))
-  for (const [position, { reason }] of results.entries()) {
-    if (reason === 'no_subscription')
-      requests.push(withoutRequest(destination, [position], nameOf(destination), nowMs, 0, judgedOf('no_subscription')))
+  for (const [position, judged] of byMessage.entries()) {
+    if (judged.length > 0) continue
+    judged.push(nothingToRun)
+    requests.push(withoutRequest(destination, [position], nameOf(destination), nowMs, 0, nothingToRun))
   }
+  const results = byMessage.map((judged, position): RanMessage => messageOutcome(judged, succeeded[position] ?? []))
   const all = byMessage.flat()
   const worst = all.find(({ verdict }) => verdict === 'temporary') ?? all.find(({ verdict }) => verdict === 'permanent')
   const decisive = all.find(({ verdict }) => verdict === 'success') ?? worst ?? SUCCESS
@@ -188,17 +203,16 @@ function outcomeOf(destination: Destination, { messages, keepsRequests }: RunWor
 }
 
 /** All subscriptions must succeed. If one failed temporarily, those that did not succeed are run again. */
-function messageOutcome(judged: readonly Judged[], left: readonly string[]): RanMessage {
-  if (judged.length === 0) return { verdict: 'permanent', reason: 'no_subscription', retryAfterMs: null, left: [] }
+function messageOutcome(judged: readonly Judged[], succeeded: readonly string[]): RanMessage {
   const temporary = judged.filter(({ verdict }) => verdict === 'temporary')
   const failed = temporary[0] ?? judged.find(({ verdict }) => verdict === 'permanent')
-  if (failed === undefined) return { verdict: 'success', reason: null, retryAfterMs: null, left: [] }
+  if (failed === undefined) return { verdict: 'success', reason: null, retryAfterMs: null, succeeded }
   const waits = temporary.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
-  return { verdict: failed.verdict, reason: failed.reason, retryAfterMs: waits.length === 0 ? null : Math.max(...waits), left }
+  return { verdict: failed.verdict, reason: failed.reason, retryAfterMs: waits.length === 0 ? null : Math.max(...waits), succeeded }
 }
 
-function judge(result: StepResult | undefined, verdictOf: (status: number) => Verdict, nowMs: number): Judged {
-  if (result === undefined) return judgedOf('no_subscription')
+function judge(result: StepResult | undefined, verdictOf: (status: number) => Verdict, nowMs: number, isAborted: boolean): Judged {
+  if (result === undefined) return judgedOf('integration_failed')
   if (result.kind === 'success') return SUCCESS
   if (result.kind === 'status') {
     const { status, retryAfter, message } = result
@@ -212,6 +226,8 @@ function judge(result: StepResult | undefined, verdictOf: (status: number) => Ve
       retryAfterMs: parseRetryAfter(status, retryAfter ?? undefined, nowMs),
     }
   }
+  // The service ended the run, and not the deadline.
+  if (isAborted && result.kind === 'failed' && result.code === 'timeout') return judgedOf('aborted')
   if (result.kind === 'failed') return judgedOf(result.code, result.message)
   return judgedOf(networkReason(result.code), result.message)
 }
@@ -303,16 +319,15 @@ function outcomeWith({ verdict, reason, error, status, retryAfterMs }: Judged, t
 }
 
 /** The integration cannot be loaded: perhaps its package is being installed, or it does not have it any more. */
-function failedToOpen(destination: Destination, { messages, owed }: RunWork, error: unknown): Outcome {
+function failedToOpen(destination: Destination, { messages, succeeded }: RunWork, error: unknown): Outcome {
   const judged = judgedOf(
     'integration_retry',
     `The integration cannot be loaded: ${error instanceof Error ? error.message : String(error)}`,
   )
   const all = messages.map((_, position) => position)
-  const isOwed = (id: string): boolean => owed === null || owed.includes(id)
-  const left = messages.map(({ steps }): RanMessage => {
-    return { verdict: 'temporary', reason: judged.reason, retryAfterMs: null, left: steps.filter(isOwed) }
+  const results = messages.map((): RanMessage => {
+    return { verdict: 'temporary', reason: judged.reason, retryAfterMs: null, succeeded: succeeded ?? [] }
   })
-  const ran = { messages: left, requests: [withoutRequest(destination, all, nameOf(destination), Date.now(), 0, judged)] }
+  const ran = { messages: results, requests: [withoutRequest(destination, all, nameOf(destination), Date.now(), 0, judged)] }
   return { ...outcomeWith(judged, 0), ran }
 }

@@ -2,11 +2,20 @@
 
 import { segmentEvent } from '../../outbound/segment-event.ts'
 import type { Destination, SegmentContent } from '../../store/store.ts'
+import { withTimeout } from '../../timing/with-timeout.ts'
 import type { Senders } from '../senders/senders.ts'
 import { sendOnce } from '../sending/send-once.ts'
 import { type Previewed, type PreviewedRequest, TooManyPreviews } from '../transforming/shown-requests.ts'
 
 const MAX_AT_ONCE = 4
+/** How long the messages of one call may take. */
+const LIMIT_MS = 10_000
+const NOT_REACHED: Previewed = {
+  kind: 'failed',
+  reason: 'not_run',
+  error: 'The preview did not reach this message within its time limit.',
+  logs: null,
+}
 let users = 0
 let lastNumber = 0
 
@@ -15,14 +24,19 @@ export async function previewRuns(
   destination: Destination,
   messages: readonly SegmentContent[],
   options: { startedAtMs: number; onBug: (text: string) => void },
+  limitMs = LIMIT_MS,
 ): Promise<Previewed[]> {
   if (users >= MAX_AT_ONCE) throw new TooManyPreviews()
   users++
   // Its settings may not be the stored ones, so senders know it as another destination.
-  const shown = { ...destination, id: `preview-${++lastNumber}` }
+  const shown = { ...destination, id: `preview-${++lastNumber}`, timeoutMs: Math.min(destination.timeoutMs, limitMs) }
+  const untilMs = performance.now() + limitMs
   try {
     const previewed: Previewed[] = []
-    for (const content of messages) previewed.push(await previewRun(senders, shown, content, options))
+    for (const content of messages) {
+      const leftMs = untilMs - performance.now()
+      previewed.push(leftMs <= 0 ? NOT_REACHED : await withTimeout(leftMs, previewRun(senders, shown, content, options), NOT_REACHED))
+    }
     return previewed
   } finally {
     users--

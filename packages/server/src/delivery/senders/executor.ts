@@ -288,7 +288,7 @@ export class Executor implements SenderLink {
     const messages = prepared.map(({ text, steps: matching = [] }): RunMessage => ({ text, steps: matching }))
     const isCounted = limit !== Number.POSITIVE_INFINITY
     if (isCounted) target.inFlight++
-    this.#runs.run(target.destination, { messages, owed: steps, keepsRequests: keepAnswer, isPreview }, (outcome) => {
+    this.#runs.run(target.destination, { messages, succeeded: steps, keepsRequests: keepAnswer, isPreview }, (outcome) => {
       this.#reports.outcome(unit, urls[0] as number, outcome, waitedMs)
       if (!isCounted) return
       target.inFlight--

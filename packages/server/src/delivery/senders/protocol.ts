@@ -52,7 +52,7 @@ export interface Start {
   limit: number
   /** Indexes in the list of the destination's URLs. */
   urls: readonly number[]
-  /** For an integration: the ids of the subscriptions that are still to be run; null for all that match. */
+  /** For an integration: the ids of the subscriptions that succeeded before and are not run again; null for none. */
   steps: readonly string[] | null
   /** For an integration: records what it would send, and dials nothing. */
   isPreview: boolean

@@ -2,7 +2,7 @@
 // is unknown whether they reached the receiver. They are retried like any failure, so a message that makes senders crash does not do so in a loop.
 
 import type { Destination } from '../../store/store.ts'
-import { failure, type Outcome } from '../sending/outcome.ts'
+import { failure, type Outcome, type Ran } from '../sending/outcome.ts'
 import type { Link, OpenLink, Sendable, Work } from './link.ts'
 import type { Unsent } from './protocol.ts'
 
@@ -245,6 +245,8 @@ export class ReplaceableSender {
   #answered(number: number, url: number, outcome: Outcome, waitedMs: number): void {
     const unit = this.#units.get(number)
     if (unit === undefined) return
+    // Code in a host can report anything. A message without a result would never end.
+    if (outcome.ran !== undefined && !fits(outcome.ran, unit.work.messages.length)) throw new Error('the results do not fit the messages')
     if (unit.urls.length === 1) this.#ended(number, unit, outcome)
     else unit.urls.splice(unit.urls.indexOf(url), 1)
     unit.work.answered(url, outcome, waitedMs)
@@ -266,4 +268,8 @@ export class ReplaceableSender {
     const urls = this.#units.get(number)?.urls.slice() ?? []
     for (const url of urls) this.#answered(number, url, failure(reason), 0)
   }
+}
+
+function fits({ messages, requests }: Ran, count: number): boolean {
+  return messages.length === count && requests.every(({ positions }) => positions.every((position) => position in messages))
 }

@@ -31,7 +31,7 @@ export class Flight implements Work {
   readonly unit: Unit
   readonly startedAtMs: number
   readonly urls: readonly number[]
-  /** For an integration: the ids of the subscriptions that are still to be run; null for all that match. */
+  /** For an integration: the ids of the subscriptions that succeeded before; null for none. */
   readonly steps: readonly string[] | null
   readonly keepAnswer = false
   readonly limit: number

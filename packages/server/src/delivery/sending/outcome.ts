@@ -49,8 +49,8 @@ export interface RanMessage {
   verdict: Verdict
   reason: string | null
   retryAfterMs: number | null
-  /** The ids of the subscriptions that have not succeeded. */
-  left: readonly string[]
+  /** The ids of the subscriptions that have succeeded, in this attempt or before. */
+  succeeded: readonly string[]
 }
 
 /** A request of an integration; or, without a method, a subscription that ended without one. */
@@ -90,6 +90,11 @@ export const RESPONSE_START_BYTES = 4_096
 /** Whether the service itself caused the failure. Such a failure must not count against the receiver. */
 export function isOwnFault({ reason }: Outcome): boolean {
   return reason === 'internal_error' || reason === 'sender_lost'
+}
+
+/** Whether an integration refused its messages without asking the tool, which says nothing about the tool. */
+export function isRefusedUnasked({ verdict, ran }: Outcome): boolean {
+  return ran !== undefined && verdict === 'permanent' && ran.requests.every(({ method }) => method === null)
 }
 
 const REASON_OF_CODE = new Map<string, ReasonCode>([

@@ -6,9 +6,9 @@ import { failure, type Ran, type RanMessage, type RanRequest } from '../sending/
 import { Task, type Unit } from './task.ts'
 
 const BATCH = { size: 10, bytes: 500_000, lingerMs: 0 }
-const ok: RanMessage = { verdict: 'success', reason: null, retryAfterMs: null, left: [] }
-const failed: RanMessage = { verdict: 'permanent', reason: 'invalid_payload', retryAfterMs: null, left: ['a'] }
-const retried = (...left: string[]): RanMessage => ({ verdict: 'temporary', reason: 'http_503', retryAfterMs: null, left })
+const ok: RanMessage = { verdict: 'success', reason: null, retryAfterMs: null, succeeded: [] }
+const failed: RanMessage = { verdict: 'permanent', reason: 'invalid_payload', retryAfterMs: null, succeeded: ['a'] }
+const retried = (...succeeded: string[]): RanMessage => ({ verdict: 'temporary', reason: 'http_503', retryAfterMs: null, succeeded })
 
 function request(positions: number[], subscription = 'A'): RanRequest {
   return {
@@ -28,9 +28,9 @@ function finish(task: Task, ran: Ran): Settlement {
   return task.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
 }
 
-test('messages of a batch end or are retried one by one, each with the subscriptions that are left', () => {
+test('messages of a batch end or are retried one by one, each with the subscriptions that succeeded', () => {
   const task = new Task([claimedOf(1, [items(5)])], { batch: BATCH, type: 'integration' })
-  const messages = [ok, failed, retried('a'), retried('a', 'b'), retried('a')]
+  const messages = [ok, failed, retried('a'), retried(), retried('a')]
   const { records, remaining } = finish(task, { messages, requests: [request([0, 1, 2, 3, 4]), request([3], 'B')] })
   assert.deepEqual(records[0]?.finals, [
     { state: 'delivered', reason: null, indexes: [0] },
@@ -40,7 +40,7 @@ test('messages of a batch end or are retried one by one, each with the subscript
     remaining.map(({ urls, unit, attempt, parts }) => [urls, unit, attempt, parts.map(({ indexes }) => indexes)]),
     [
       [['a'], false, 1, [[2, 4]]],
-      [['a', 'b'], false, 1, [[3]]],
+      [null, false, 1, [[3]]],
     ],
   )
   assert.deepEqual(
@@ -52,7 +52,7 @@ test('messages of a batch end or are retried one by one, each with the subscript
   )
 })
 
-test('if the sender is lost, the same subscriptions are still to be run', () => {
+test('if the sender is lost, the same subscriptions have succeeded as before', () => {
   for (const urls of [null, ['b']]) {
     const task = new Task([claimedOf(1, [items(1)], { urls })], { batch: SINGLE, type: 'integration' })
     const unit = task.start(NOW_MS) as Unit
@@ -64,7 +64,7 @@ test('if the sender is lost, the same subscriptions are still to be run', () => 
 
 test('a message for which no subscription is left is cancelled', () => {
   const task = new Task([claimedOf(1, [items(1)])], { batch: SINGLE, type: 'integration' })
-  const messages: RanMessage[] = [{ verdict: 'permanent', reason: 'no_subscription', retryAfterMs: null, left: [] }]
+  const messages: RanMessage[] = [{ verdict: 'permanent', reason: 'no_subscription', retryAfterMs: null, succeeded: [] }]
   const { records } = finish(task, { messages, requests: [request([0])] })
   assert.deepEqual(records[0]?.finals, [{ state: 'cancelled', reason: 'no_subscription', indexes: [0] }])
 })
@@ -86,4 +86,35 @@ test('messages of several segments are each recorded with their own', () => {
     ],
   )
   assert.equal(records[1]?.requests[0]?.gathered?.lead, 10)
+})
+
+test('messages of several shipments that were in one batch are retried in one batch', () => {
+  const task = new Task([claimedOf(1, [items(2)]), claimedOf(2, [items(2, 'n')])], { batch: BATCH, type: 'integration' })
+  const { remaining, done } = finish(task, { messages: [retried(), ok, retried(), retried('a')], requests: [request([0, 1, 2, 3])] })
+  assert.equal(done.length, 2)
+  assert.deepEqual(
+    remaining.map(({ urls, parts }) => [urls, parts.map(({ origin, indexes }) => [origin, indexes])]),
+    [
+      [
+        null,
+        [
+          [10, [0]],
+          [20, [0]],
+        ],
+      ],
+      [['a'], [[20, [1]]]],
+    ],
+  )
+})
+
+test('a message ends even if no request was recorded for it', () => {
+  const task = new Task([claimedOf(1, [items(2)])], { batch: BATCH, type: 'integration' })
+  const { records } = finish(task, { messages: [ok, failed], requests: [] })
+  assert.deepEqual(
+    records.flatMap(({ finals }) => finals.map(({ state, indexes }) => [state, indexes])),
+    [
+      ['delivered', [0]],
+      ['failed', [1]],
+    ],
+  )
 })

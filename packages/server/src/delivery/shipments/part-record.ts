@@ -45,7 +45,7 @@ export function takeRecords(record: PartRecord, atMs: number): AttemptRecord[] {
   const { shipment, origin, segment, requests, delivered, ended, purged, unreadable } = record
   const { attempt, replay } = shipment
   const records: AttemptRecord[] = []
-  if (requests.length > 0) {
+  if (requests.length > 0 || delivered.length > 0 || ended.size > 0) {
     const finals: FinalState[] = [...ended.values()]
     if (delivered.length > 0) finals.unshift({ state: 'delivered', reason: null, indexes: delivered })
     records.push({ origin, segment, attempt: attempt + 1, replay, atMs, requests, finals })

@@ -133,7 +133,7 @@ export class Task {
     if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
     const { shipment } = unit.members[0] as Member
     const { members, startedAtMs } = unit
-    // An integration that did not run has the same subscriptions to run as before.
+    // An integration that did not run has the same subscriptions behind it as before.
     const rest = this.#hasSteps ? { isBatch: false, urls: shipment.urls } : { isBatch: unit.isBatch, urls: combined.urls }
     this.#retries.push({ shipment, members, ...rest, reason, startedAtMs })
   }
@@ -151,15 +151,17 @@ export class Task {
         ;(this.#records[part] as PartRecord).requests.push(record)
       }
     }
-    for (const [position, { verdict, reason, retryAfterMs, left }] of messages.entries()) {
+    // Messages of several shipments are in a unit only at their first attempt. They are retried together if the same is left to do.
+    const { shipment } = members[0] as Member
+    for (const [position, { verdict, reason, retryAfterMs, succeeded }] of messages.entries()) {
       const member = members[position] as Member
       const record = this.#records[member.part] as PartRecord
       if (verdict === 'success') record.delivered.push(member.index)
       else if (verdict === 'permanent') end(record, endOf(reason), reason ?? 'unknown', [member.index])
       else {
         if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
-        const { shipment } = member
-        this.#retries.push({ shipment, members: [member], isBatch: false, urls: left, reason: reason ?? 'unknown', startedAtMs })
+        const urls = succeeded.length === 0 ? null : succeeded
+        this.#retries.push({ shipment, members: [member], isBatch: false, urls, reason: reason ?? 'unknown', startedAtMs })
       }
     }
   }
