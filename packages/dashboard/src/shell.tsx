@@ -88,7 +88,7 @@ export function Shell() {
               href={path}
               label={label}
               leftSection={<Icon />}
-              active={path === '/' ? location === '/' : location.startsWith(path)}
+              active={path === '/' ? location === '/' : location.replace('/catalog', '/destinations').startsWith(path)}
               onClick={close}
             />
           ))}
