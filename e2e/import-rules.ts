@@ -38,7 +38,7 @@ const ADAPTERS = ['sqlite', 'postgres']
 const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'replays']
 
 const builtin = /^node:/
-/** What the server knows of the package of the integrations, which may not be installed. */
+/** What the server knows of the integrations package, which may not be installed. */
 const catalog = /^@switchyard\/integrations\/catalog$/
 const protocol = /^@switchyard\/protocol$/
 const webhook = /^@switchyard\/webhook$/

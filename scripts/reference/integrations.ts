@@ -1,6 +1,6 @@
 // The pages of the integrations: a page for each, and an index. Everything in them comes from the catalogue, so no definition is loaded.
-// Names and descriptions are Segment's (quoted-text.ts). The pages are short: mappings of presets and nested fields are shown by `switchyard
-// catalog show`.
+// Names and descriptions are Segment's (quoted-text.ts). The pages are short: `switchyard catalog show --json` prints
+// the mappings of presets and the nested fields.
 
 import {
   type CatalogAction,
@@ -27,7 +27,7 @@ const AUTH: Record<CatalogAuth, string> = {
   custom: 'API key or other credentials in the settings',
   basic: 'user name and password',
   oauth2: 'OAuth 2.0',
-  'oauth-managed': 'OAuth 2.0, with an app of Segment’s',
+  'oauth-managed': 'OAuth 2.0, with an app that only Segment has',
 }
 
 export interface IntegrationPage {
@@ -91,7 +91,7 @@ export function integrationText(integration: CatalogIntegration): string {
     '## Settings',
     '',
     ...(Object.keys(settings.properties).length === 0 ? ['None.'] : [settingsTable(settings)]),
-    ...(auth === 'oauth2' ? ['', '[OAuth](../guide/integrations.md#oauth) says how to get the values of `oauth`.'] : []),
+    ...(auth === 'oauth2' ? ['', '[OAuth](../guide/integrations.md#oauth) describes how to get the values of `oauth`.'] : []),
     '',
     '## Presets',
     '',
@@ -103,7 +103,7 @@ export function integrationText(integration: CatalogIntegration): string {
             presets.map(({ name: preset, action, subscribe, type }) => [
               quoted(preset),
               quoted(actionNames.get(action) ?? action),
-              type === 'automatic' ? quotedCode(subscribe) : 'not used unless you add it',
+              type === 'automatic' ? quotedCode(subscribe) : 'only if you add it',
             ]),
           ),
         ]),
@@ -155,7 +155,7 @@ function fieldsTable(shown: readonly (readonly [string, FieldSchema])[], require
 
 function needOf(key: string, field: FieldSchema, required: readonly string[]): string[] {
   if (required.includes(key)) return ['required']
-  return field['x-required-if'] === undefined ? [] : ['required with some settings']
+  return field['x-required-if'] === undefined ? [] : ['required with certain settings']
 }
 
 function typeOf({ type, format, items, oneOf }: FieldSchema): string {

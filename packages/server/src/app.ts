@@ -73,7 +73,7 @@ export interface AppParts {
   /** Certificate authorities to trust, in PEM. */
   ca?: string
   random?: () => number
-  /** The folder of the package with the integrations, with a slash at the end. */
+  /** The folder of the integrations package, with a slash at the end. */
   integrations?: URL
   /** The timeout for receiving the body of a request. */
   bodyTimeoutMs?: number
@@ -92,7 +92,7 @@ const REQUESTS_GRACE_MS = 2_500
 const ATTEMPTS_GRACE_MS = 5_500
 /** How long senders that are being closed wait for requests in flight, after that. */
 const CLOSE_GRACE_MS = 200
-/** Each takes about 100 MB, and more for each integration that it runs. */
+/** Each host takes about 100 MB, and more for each integration that it runs. */
 const MAX_AUTO_HOSTS = 4
 /** Longer than a change of the configuration takes to reach the other nodes. */
 const FIRST_SOURCE_WAIT_MS = 3_000
@@ -392,7 +392,7 @@ function senderCount(config: Config): number {
   return cores === 1 ? 0 : Math.max(1, cores - 2)
 }
 
-/** They start no process before an integration has work. */
+/** Starts no process until an integration has work. */
 function createHosts(config: Config, guard: HostOptions['guard'], log: Log, parts: Pick<AppParts, 'integrations'>): Hosts {
   const { integrationHosts, integrationsGateway: gateway, integrationsCa } = config
   const ca = integrationsCa === null ? null : resolve(integrationsCa)
@@ -413,7 +413,7 @@ function checkAuthorities(file: string): void {
   try {
     void new X509Certificate(readFileSync(file))
   } catch (error) {
-    throw new StartProblem(`SWITCHYARD_INTEGRATIONS_CA must be a file with certificates in PEM. ${file}: ${(error as Error).message}.`)
+    throw new StartProblem(`SWITCHYARD_INTEGRATIONS_CA must be a PEM file with certificates. ${file}: ${(error as Error).message}.`)
   }
 }
 

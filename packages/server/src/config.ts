@@ -193,7 +193,7 @@ export const SETTINGS = {
     fallback: null,
     usual: 'off',
     sentence:
-      'The address of an egress gateway. Integrations make all their connections to it, whatever the host and the port; the TLS server name and the Host header say where they were to go.',
+      'The address of an egress gateway. Integrations make all their connections to it. The TLS server name and the Host header contain the original host.',
   }),
   integrationsCa: setting<string | null>({
     variable: 'SWITCHYARD_INTEGRATIONS_CA',
@@ -201,7 +201,7 @@ export const SETTINGS = {
     parse: parsePath,
     fallback: null,
     usual: 'off',
-    sentence: 'A file with certificate authorities in PEM that integrations trust in addition to the usual ones.',
+    sentence: 'A PEM file with certificate authorities that integrations trust in addition to the default ones.',
   }),
   integrationsFolder: setting<string | null>({
     variable: 'SWITCHYARD_INTEGRATIONS_FOLDER',
@@ -209,7 +209,7 @@ export const SETTINGS = {
     parse: parsePath,
     fallback: null,
     usual: 'integrations beside the SQLite file; with PostgreSQL ./data/integrations',
-    sentence: 'Where `switchyard catalog install` puts the integrations of the catalogue, if the service does not run in a clone.',
+    sentence: 'The folder in which `switchyard catalog install` installs the integrations package. Not used in a clone.',
   }),
 }
 

@@ -357,7 +357,7 @@ export interface Operations {
     body: undefined
     answer: undefined
   }
-  /** Show whether the catalogue is installed, or how far the installation is */
+  /** Show whether the catalogue is installed, or the progress of the installation */
   'GET /api/catalog/install': {
     query: Record<string, never>
     body: undefined

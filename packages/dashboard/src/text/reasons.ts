@@ -74,24 +74,24 @@ const REASONS: Readonly<Record<string, Reason>> = {
     advice: "Correct the destination's URL or headers, then replay.",
   },
   integration_retry: {
-    says: 'The integration asked for another attempt.',
-    advice: 'The service tries again by itself. If it keeps failing, read the error of the latest attempt.',
+    says: 'The integration asked for a retry.',
+    advice: 'The delivery is retried automatically. If it keeps failing, read the error of the latest attempt.',
   },
   integration_failed: {
-    says: 'The integration failed.',
+    says: 'The integration reported an error.',
     advice: 'Read the error of the attempt, correct the settings or the subscription, then replay.',
   },
   invalid_payload: {
-    says: 'The message does not have what the action of the integration needs.',
+    says: 'The integration rejected the message: a value that its action needs is missing or invalid.',
     advice: 'Correct the mapping of the subscription, or what your application sends, then replay.',
   },
   invalid_authentication: {
-    says: 'The tool did not accept the credentials in the settings of the integration.',
+    says: 'The tool rejected the credentials in the settings of the integration.',
     advice: 'Enter new credentials in the settings, then replay.',
   },
   no_subscription: {
     says: 'No subscription of the integration matches the message. Nothing was sent.',
-    advice: 'Nothing to do, unless the message should be sent: then change the subscriptions and replay.',
+    advice: 'If the message should have been sent, change the subscriptions, then replay.',
   },
   mapping_failed: {
     says: 'The request settings of the destination do not fit the message. Nothing was sent.',
@@ -106,8 +106,8 @@ const REASONS: Readonly<Record<string, Reason>> = {
     advice: 'The transformation returned null for it. To send it, change the transformation, then replay.',
   },
   integration_crashed: {
-    says: 'The integration made its process end or stop responding while it ran. Its requests may have reached the tool.',
-    advice: "Check the service's log. The delivery is retried automatically, in a process apart, so the tool may get it twice.",
+    says: 'The integration crashed or hung while it ran. Its requests may have reached the tool.',
+    advice: "Check the service's log. The delivery is retried automatically, in a separate process, so the tool may get it twice.",
   },
   internal_error: {
     says: 'The service could not send the request because of an internal error.',
@@ -190,12 +190,12 @@ export function reasonAdvice(code: string, isIntegration = false): string {
   if (status === null) return REASONS[code]?.advice ?? ''
   if (isIntegration && (status === 401 || status === 403)) return REASONS['invalid_authentication']?.advice ?? ''
   // The other advice is about the URL and the signature of a webhook.
-  if (isIntegration && status < 413) return 'The start of the response, which is shown with the attempt, may say why.'
+  if (isIntegration && status < 413) return 'The response, whose start is shown with the attempt, may say why.'
   const known = STATUS_ADVICE[status]
   if (known !== undefined) return known
   if (status >= 500) return 'Check the log of the receiver, and the start of its response, which is shown with the attempt.'
   if (status >= 300 && status < 400) return 'Set the URL of the destination to the target of the redirect.'
-  return 'The start of the response, which is shown with the attempt, may say why.'
+  return 'The response, whose start is shown with the attempt, may say why.'
 }
 
 function statusOf(code: string): number | null {

@@ -33,15 +33,12 @@ export const REASONS = {
   transformation_failed: ['permanent', 'The transformation of the destination failed for the message. Nothing was sent.'],
   dropped_by_transformation: ['permanent', 'The transformation dropped the message. Nothing was sent.'],
   // Reported by the code of an integration.
-  integration_retry: ['temporary', 'The integration asked for another attempt.'],
-  integration_failed: ['permanent', 'The integration failed.'],
-  invalid_payload: ['permanent', 'The message does not have what the action of the integration needs.'],
-  invalid_authentication: ['permanent', 'The tool did not accept the credentials in the settings of the integration.'],
+  integration_retry: ['temporary', 'The integration asked for a retry.'],
+  integration_failed: ['permanent', 'The integration reported an error.'],
+  invalid_payload: ['permanent', 'The integration rejected the message: a value that its action needs is missing or invalid.'],
+  invalid_authentication: ['permanent', 'The tool rejected the credentials in the settings of the integration.'],
   no_subscription: ['permanent', 'No subscription of the integration matches the message. Nothing was sent.'],
-  integration_crashed: [
-    'temporary',
-    'The integration made its process end or stop responding while it ran. Its requests may have reached the tool.',
-  ],
+  integration_crashed: ['temporary', 'The integration crashed or hung while it ran. Its requests may have reached the tool.'],
   // Caused by the authorization server of the destination: nothing was sent to the receiver.
   auth_unavailable: ['temporary', 'The token endpoint did not return an access token.'],
   auth_refused: ['temporary', 'The token endpoint refused to issue an access token.'],

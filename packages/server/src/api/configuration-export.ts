@@ -145,7 +145,7 @@ function headersOf({ headers }: JsonObject, referenceTo: (header: string) => str
   return Object.fromEntries(entries.map(([header, value]) => [header, value === '' ? '' : referenceTo(header)]))
 }
 
-/** The settings of an integration. Its secrets, and what may be one, become references. */
+/** The settings of an integration. Secrets, and values that may be secrets, become references. */
 function settingsOf({ settings, secretSettings }: JsonObject, referenceTo: (use: string) => string): Record<string, unknown> {
   const shown = Object.entries((settings ?? {}) as JsonObject).map(([name, value]) => {
     const hidden = hiddenSettings({ [name]: value })[name]

@@ -47,7 +47,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   source_not_found: WRONG_ID,
   destination_not_found: WRONG_ID,
   integration_not_found:
-    'Check the spelling of the slug. If the list is empty, the package of the integrations is not installed: run `switchyard catalog install`.',
+    'Check the spelling of the slug. If GET /api/catalog returns an empty list, the integrations package is not installed: run `switchyard catalog install`.',
   message_not_found:
     'Messages are kept for the number of days in SWITCHYARD_RETENTION_DAYS. GET /api/rejections shows messages that were rejected.',
   delivery_not_found:

@@ -73,11 +73,11 @@ export type GivenSettings = Omit<Partial<Destination>, 'integration' | 'subscrip
   subscriptions?: readonly GivenSubscription[] | undefined
 }
 
-/** What checks of settings need to know of the rest of the service. */
+/** What the checks of settings need from the rest of the service. */
 export interface SettingsContext {
   /** Returns why connecting to a URL is not allowed, or null. */
   checkUrl: (url: string) => string | null
-  /** The integration that the settings are for. Null for a webhook, and if the package of the integrations is not installed. */
+  /** The integration that the settings are for. Null for a webhook, and if the integrations package is not installed. */
   definition: CatalogIntegration | null
 }
 
@@ -126,9 +126,9 @@ export interface DestinationKind {
 
   // ── Delivery ──
 
-  /** Returns the URLs that a message is sent to, with one request each. The delivery succeeds if one of them does. An integration has one, which stands for all that it does. */
+  /** Returns the URLs that a message is sent to, with one request each. The delivery succeeds if one of them does. An integration has a single entry, which stands for all its requests. */
   targets(destination: Destination): readonly string[]
-  /** What runs for a message, by id; null for a webhook. The delivery succeeds if all of them do. A retry is for those that did not. */
+  /** The ids of the subscriptions to run for a message; null for a webhook. The delivery succeeds if all of them succeed. A retry runs only those that did not. */
   steps(destination: Destination): readonly Subscription[] | null
   /** The function that shapes a message; null if messages are sent as they are. It throws MappingFailed. */
   shaper(destination: Destination): Shaper | null

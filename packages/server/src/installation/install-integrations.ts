@@ -1,4 +1,4 @@
-// Installs the package of the integrations with npm, for `switchyard catalog install` and for the dashboard. npm works in a folder of its own; the result is
+// Installs the integrations package with npm, for `switchyard catalog install` and for the dashboard. npm works in a folder of its own; the result is
 // moved into place when it is complete, so an installation that was interrupted leaves nothing that looks installed, and a running service
 // is not disturbed. Only one installation runs at a time: a lock that ends with its process keeps others out. Its progress is a file, because
 // the process that is asked need not be the one that installs.

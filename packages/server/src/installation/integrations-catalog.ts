@@ -1,4 +1,4 @@
-// Opens the catalogue of the installed package of the integrations. Only its data is loaded, and none of the code of the integrations.
+// Opens the catalogue of the installed integrations package. Only its data is loaded, and none of the code of the integrations.
 
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'

@@ -31,7 +31,7 @@ function expressionJudge(subscribe: string | null): FilterJudge | null {
   return (item, content) => (item['type'] === 'delete' || matches(item, content) ? null : 'subscribe')
 }
 
-/** An integration does nothing for a message without a matching subscription, except that some can delete a user. */
+/** An integration ignores a message without a matching subscription, except deletion requests if it can delete users. */
 function subscriptionsJudge({ integration, subscriptions }: Judged): FilterJudge {
   const judges = subscriptions.filter(({ enabled }) => enabled).map(({ subscribe }) => subscribeJudge(subscribe))
   return (item, content) => {

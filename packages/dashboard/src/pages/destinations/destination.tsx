@@ -178,7 +178,7 @@ function NoDefinition() {
         </Button>
       }
     >
-      The package of the integrations is not installed, or its version does not have this one. Messages stay pending until it is there.
+      The integrations package is not installed, or its version does not have this one. Messages stay pending until it is there.
     </Empty>
   )
 }

@@ -50,7 +50,7 @@ export function integrationSettings(given: Record<string, unknown>, stored: Json
   return { wanted, before, after }
 }
 
-/** The service keeps what is left out, or says what is missing. */
+/** The service keeps what is left out, or reports what is missing. */
 function oauthOf(given: Record<string, unknown>, env: Environment, { problem }: Say): Record<string, unknown> {
   const found = Object.entries(given).flatMap(([name, value]) => {
     const variable = onlyReference(value)

@@ -1,4 +1,4 @@
-// `switchyard catalog install`: installs the integrations of the catalogue on this machine. It needs no running service, and one that runs finds them
+// `switchyard catalog install`: installs the integrations package on this machine. It needs no running service; a running one finds the package
 // without a restart.
 
 import { type Command, CommandProblem, EXIT } from '../line/command.ts'
@@ -8,17 +8,17 @@ export const catalogInstall: Command = {
   name: 'catalog install',
   summary: 'Install the integrations of the catalogue (about 100 MB) for the service on this machine',
   details:
-    'The integrations are a package of their own, @switchyard/integrations, which npm installs from its registry. Run the command where the service runs, with the same settings. The service finds the package without a restart. In a clone the package is installed in the clone; otherwise in the folder SWITCHYARD_INTEGRATIONS_FOLDER. With several nodes, run it on each.\n\n' +
+    'The integrations are a separate package, @switchyard/integrations, which npm downloads from its registry. Run the command on the machine of the service, with the same settings. The service finds the package without a restart. If the service runs in a clone, the package is installed there; otherwise in the folder SWITCHYARD_INTEGRATIONS_FOLDER. With several nodes, run it on each of them.\n\n' +
     'If an installation is interrupted, nothing changes; run the command again. After an upgrade of the service, run it again to get the integrations of the new version.',
   flags: {
-    force: { placeholder: null, sentence: 'Install again, even if the catalogue is installed.' },
+    force: { placeholder: null, sentence: 'Install again, even if the catalogue is already installed.' },
     from: {
       placeholder: 'PACKAGE',
-      sentence: 'A tarball of the package, or its address, instead of the package in the registry. Not used in a clone.',
+      sentence: 'The path or URL of a tarball to install instead of the package in the registry. Not used in a clone.',
     },
     store: {
       placeholder: 'ADDRESS',
-      sentence: 'The address of the store of the service. The default folder is beside a SQLite store.',
+      sentence: 'The address of the store of the service. By default, the package is installed in a folder beside a SQLite store.',
       variable: 'SWITCHYARD_STORE',
     },
   },
@@ -41,7 +41,8 @@ export const catalogInstall: Command = {
       }
     }
     const url = findIntegrationsPackage(folder)
-    if (url === null) throw new CommandProblem('npm has finished, but the package is not there in this version. Check --from.')
+    if (url === null)
+      throw new CommandProblem('npm finished, but the installed package does not have the version of this service. Check --from.')
     if (call.json) call.out.json({ installed: isNeeded, package: url.href })
     else call.out.line(isNeeded ? 'The catalogue is installed.' : 'The catalogue is already installed. To install it again, use --force.')
     return EXIT.ok

@@ -1,4 +1,4 @@
-// `switchyard catalog`: finds integrations, and shows what one needs and does.
+// `switchyard catalog`: finds integrations, and shows the settings, actions and presets of one.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Command, EXIT } from '../line/command.ts'
@@ -30,7 +30,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     flags: {
       auth: {
         placeholder: 'AUTH',
-        sentence: 'Only integrations that authenticate themselves in this way.',
+        sentence: 'List only integrations that authenticate in this way.',
         values: ['none', 'custom', 'basic', 'oauth2', 'oauth-managed'],
       },
     },
@@ -74,7 +74,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
 function settingFacts({ properties, required }: { properties: Record<string, Field>; required: string[] }): [string, unknown][] {
   return Object.entries(properties).map(([name, field]) => {
     const facts = [
-      required.includes(name) ? 'required' : field['x-required-if'] === undefined ? 'optional' : 'required with some other settings',
+      required.includes(name) ? 'required' : field['x-required-if'] === undefined ? 'optional' : 'required with certain other settings',
       ...(field.writeOnly === true ? ['secret'] : []),
       [field.type ?? []].flat().join(' or '),
       ...(field.oneOf === undefined ? [] : [`one of ${field.oneOf.map((choice) => String(choice.const)).join(', ')}`]),

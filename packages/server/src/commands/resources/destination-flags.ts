@@ -40,17 +40,17 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   set: {
     placeholder: 'NAME=VALUE',
     sentence:
-      'A setting of an integration. The value env:NAME reads it from an environment variable, and - from stdin; give secrets in one of these ways. none removes a setting.',
+      'A setting of an integration. env:NAME reads the value from an environment variable, and - from stdin; use one of these for secrets. none removes the setting.',
     many: true,
   },
   'settings-file': {
     placeholder: 'FILE',
-    sentence: 'Settings of an integration: a JSON or YAML file with an object. - reads stdin. --set takes precedence.',
+    sentence: 'A JSON or YAML file with an object of settings of an integration. - reads stdin. --set takes precedence.',
   },
   'subscriptions-file': {
     placeholder: 'FILE',
     sentence:
-      'The subscriptions of an integration: a JSON or YAML file with the key `subscriptions`, a list of objects with name, action, subscribe, mapping and enabled. - reads stdin. Replaces all current ones.',
+      'The subscriptions of an integration: a JSON or YAML file with the key `subscriptions`, a list of objects with name, action, subscribe, mapping and enabled. - reads stdin. Replaces all current subscriptions.',
   },
   'batch-size': { placeholder: 'NUMBER', sentence: 'The maximum number of messages in one request; 1 turns batching off.' },
   'batch-bytes': { placeholder: 'NUMBER', sentence: 'The maximum size of a request body in bytes.' },

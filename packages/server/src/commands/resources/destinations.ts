@@ -46,7 +46,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   },
   {
     name: 'destinations create',
-    summary: 'Create a destination: a webhook, or an integration of the catalogue',
+    summary: 'Create a destination: a webhook, or an integration from the catalogue',
     details:
       'A webhook needs a URL; an integration needs --integration, and --set for each of its settings. The destination receives the messages of the sources given with --source; if there is only one source, --source can be left out. Secrets are read from stdin, a file or an environment variable, never from the command line.',
     arguments: [
@@ -60,7 +60,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       },
     ],
     flags: {
-      integration: { placeholder: 'SLUG', sentence: 'The integration to run instead of sending to URLs. `switchyard catalog` lists them.' },
+      integration: { placeholder: 'SLUG', sentence: 'Create an integration instead of a webhook. `switchyard catalog` lists the slugs.' },
       ...DESTINATION_FLAGS,
       source: {
         placeholder: 'SOURCE',

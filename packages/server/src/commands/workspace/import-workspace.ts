@@ -1,6 +1,6 @@
-// `switchyard import-workspace`: creates sources, destinations and subscriptions from an export of a Segment workspace. What is already there
-// by name is left as it is, so the command can be run again, for example after the missing secrets have been filled in. Everything that
-// cannot be imported is listed.
+// `switchyard import-workspace`: creates sources, destinations and subscriptions from an export of a Segment workspace. What already exists
+// is not changed, so the command can be run again, for example after the missing secrets have been filled in. Everything that cannot be
+// imported is listed.
 
 import { statSync } from 'node:fs'
 import type { JsonObject } from '@switchyard/protocol'
@@ -17,9 +17,9 @@ export const importWorkspace: Command = {
   name: 'import-workspace',
   summary: 'Create sources and integrations from an export of a Segment workspace',
   details:
-    'The file contains the answers of Segment\'s Public API to GET /sources, /destinations and /destinations/{id}/subscriptions as JSON: one object, or a list of answers. The guide "Move a Segment workspace" has the commands that make it. Sources keep their write keys.\n\n' +
-    'What already exists with the same name is left as it is, so the command can be run again. Everything that cannot be imported is listed with the reason. The export does not contain secrets: destinations that need one are not created until you give it with --secrets.\n\n' +
-    'The exit code is 0 if everything is imported and 1 if something is not. With --dry-run, it is 5 if something would be created.',
+    'The file contains the responses of Segment\'s Public API to GET /sources, /destinations and /destinations/{id}/subscriptions as JSON: one object, or a list of responses. The guide "Move a Segment workspace" has a script that writes it. Sources keep their write keys.\n\n' +
+    'Sources and destinations that already exist are not changed, so the command can be run again. It lists everything that cannot be imported, with the reason. The export does not contain secrets: destinations that need one are not created until you give it with --secrets.\n\n' +
+    'The exit code is 0 if everything was imported, and 1 otherwise. With --dry-run, it is 5 if something would be created.',
   arguments: [{ name: 'FILE', sentence: 'The export, or - for stdin.' }],
   flags: {
     'dry-run': { placeholder: null, sentence: 'Show what would be created, without changing anything.' },
@@ -206,7 +206,7 @@ function report(call: Call, plan: WorkspacePlan, dryRun: boolean): void {
   }
   for (const { part, count, reason } of plan.others) line({ outcome: 'not_supported', reason }, `${part} (${count})`)
   if (Object.keys(secrets).length > 0) {
-    out.line('Secrets are not part of the export. Put them into a file and run the command again with --secrets FILE:')
+    out.line('The export does not contain secrets. Save this as a file, fill in the values, and run the command again with --secrets FILE:')
     out.text(JSON.stringify(secrets, null, 2))
   }
   out.line(summaryOf(plan, dryRun))

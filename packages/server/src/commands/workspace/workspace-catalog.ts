@@ -30,7 +30,7 @@ export async function readCatalog(api: Api, slugs: Iterable<string>): Promise<Ca
   const { data, hint } = await api.get('/api/catalog', { limit: 1 })
   if (!Array.isArray(data) || data.length === 0)
     throw new CommandProblem(
-      typeof hint === 'string' ? hint : 'The service has no integrations. Install them with `switchyard catalog install`.',
+      typeof hint === 'string' ? hint : 'The integrations package is not installed. Run `switchyard catalog install` on the server.',
     )
   for (const slug of wanted) {
     try {

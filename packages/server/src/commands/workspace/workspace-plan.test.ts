@@ -60,7 +60,7 @@ test('everything of an export is created or listed', () => {
   assert.deepEqual(
     slack?.subscriptions.map(({ outcome, notes }) => [outcome, notes]),
     [
-      ['create', ['Field sent_by: the action does not have it.']],
+      ['create', ['Field sent_by is left out: the action does not have it.']],
       ['create', []],
     ],
   )
@@ -72,7 +72,7 @@ test('everything of an export is created or listed', () => {
     enabled: true,
   })
   assert.deepEqual([amplitude?.secrets, amplitude?.settings], [['apiKey', 'secretKey'], { endpoint: 'europe' }])
-  assert.deepEqual(amplitude?.notes, ['Setting mapQueryParams: the integration does not have it.'])
+  assert.deepEqual(amplitude?.notes, ['Setting mapQueryParams is left out: the integration does not have it.'])
   assert.deepEqual(
     amplitude?.subscriptions.map(({ reason }) => reason),
     [

@@ -14,7 +14,7 @@ interface Planned {
   outcome: Outcome
   /** Why it is not created; null otherwise. */
   reason: string | null
-  /** What is not imported of something that is. */
+  /** Parts that are not imported, although the entry itself is. */
   notes: string[]
 }
 
@@ -50,7 +50,7 @@ export interface WorkspacePlan {
   others: { part: string; count: number; reason: string }[]
 }
 
-/** What the service has already. */
+/** What already exists in the service. */
 export interface Existing {
   sources: readonly { id: string; name: string; writeKeys: readonly string[] }[]
   destinations: readonly { name: string; integration: unknown }[]
@@ -86,10 +86,10 @@ function planSource(source: ExportedSource, name: string, existing: Existing): P
   const found = owner ?? existing.sources.find((other) => other.name === name)
   if (found !== undefined) {
     const missing = writeKeys.filter((key) => !found.writeKeys.includes(key))
-    if (found.name !== name) planned.notes.push(`The source ${found.name} has its write key, so it is used.`)
+    if (found.name !== name) planned.notes.push(`The existing source ${found.name} has the same write key, so it is used.`)
     if (missing.length > 0)
       planned.notes.push(
-        `The existing source does not have the write key ${missing.join(', ')}. Add it with \`switchyard sources add-key\`, or clients that use it are rejected.`,
+        `The existing source does not have the write key ${missing.join(', ')}. Add it with \`switchyard sources add-key\`; otherwise messages with this key are rejected.`,
       )
     return { ...planned, outcome: 'exists', id: found.id }
   }
@@ -101,7 +101,7 @@ function planSource(source: ExportedSource, name: string, existing: Existing): P
     }
   if (writeKeys.length === 0)
     planned.notes.push(
-      'The export has no write keys, so a new one is generated and clients have to use it. Export with a token that has the role Source Admin to keep the keys.',
+      'The export has no write keys, so the service generates a new one, which clients have to use. To keep the keys, export with a token that has the role Source Admin.',
     )
   return { ...planned, body: { name, enabled, ...(writeKeys.length === 0 ? {} : { writeKeys }) } }
 }
@@ -167,14 +167,14 @@ function planSettings(
   for (const [key, value] of Object.entries(destination.settings)) {
     // Tokens of Segment's own OAuth app are of no use here; `oauth` is always asked for.
     if (value === null || value === '' || key === 'oauth') continue
-    if (!has(properties, key)) planned.notes.push(`Setting ${key}: the integration does not have it.`)
+    if (!has(properties, key)) planned.notes.push(`Setting ${key} is left out: the integration does not have it.`)
     else if (isMasked(value)) missing.add(key)
     else planned.settings[key] = value
   }
   for (const key of required) if (planned.settings[key] === undefined) missing.add(key)
   for (const [key, value] of Object.entries(given)) {
     if (!has(properties, key)) {
-      planned.notes.push(`Setting ${key} of --secrets: the integration does not have it.`)
+      planned.notes.push(`Setting ${key} of --secrets is ignored: the integration does not have it.`)
       continue
     }
     missing.delete(key)
@@ -196,7 +196,7 @@ function planSubscriptions(
   subscriptions: readonly ExportedSubscription[] | undefined,
 ): void {
   if (subscriptions === undefined)
-    planned.notes.push('The export contains no subscriptions of this destination, so it gets none and does nothing until you add some.')
+    planned.notes.push('The export contains no subscriptions of this destination, so it sends nothing until you add some.')
   for (const { name, action, enabled, trigger, mapping, isReverseEtl } of subscriptions ?? []) {
     const subscription: PlannedSubscription = { name, action, outcome: 'create', reason: null, notes: [], body: {} }
     planned.subscriptions.push(subscription)
@@ -214,20 +214,20 @@ function planSubscriptions(
     }
     const known = Object.entries(mapping).filter(([field]) => has(definition.fields.properties, field))
     for (const field of Object.keys(mapping))
-      if (!has(definition.fields.properties, field)) subscription.notes.push(`Field ${field}: the action does not have it.`)
+      if (!has(definition.fields.properties, field)) subscription.notes.push(`Field ${field} is left out: the action does not have it.`)
     subscription.body = { name, action, subscribe: trigger, mapping: Object.fromEntries(known), enabled }
   }
 }
 
-/** Names are unique here. Entries that share a name get the text of `apart` in addition, and then their id. */
-function uniqueNames<T extends { id: string; name: string }>(entries: readonly T[], apart: (entry: T) => string): Map<T, string> {
+/** Names are unique here. Entries that share a name get the text of `suffix` in addition, or if that is not enough, their id. */
+function uniqueNames<T extends { id: string; name: string }>(entries: readonly T[], suffix: (entry: T) => string): Map<T, string> {
   const counts = (names: Iterable<string>): Map<string, number> => {
     const found = new Map<string, number>()
     for (const name of names) found.set(name, (found.get(name) ?? 0) + 1)
     return found
   }
   let names = new Map(entries.map((entry) => [entry, entry.name.trim()]))
-  for (const addition of [apart, ({ id }: T) => id]) {
+  for (const addition of [suffix, ({ id }: T) => id]) {
     const taken = counts(names.values())
     names = new Map([...names].map(([entry, name]) => [entry, taken.get(name) === 1 ? name : `${entry.name.trim()} (${addition(entry)})`]))
   }
@@ -247,7 +247,7 @@ function othersOf({ others, subscriptions, destinations }: Workspace): Workspace
     ...[...others].map(([part, count]) => ({
       part,
       count,
-      reason: (Object.hasOwn(OTHER_REASONS, part) ? OTHER_REASONS[part] : undefined) ?? 'Switchyard has no counterpart.',
+      reason: (Object.hasOwn(OTHER_REASONS, part) ? OTHER_REASONS[part] : undefined) ?? 'Switchyard has no equivalent.',
     })),
   ]
 }

@@ -7,10 +7,10 @@ import type { CatalogInstaller } from './installer.ts'
 const INSTALLATION = object(
   {
     state: oneOf(['missing', 'installing', 'installed', 'failed'], {
-      description: 'With `missing` and `failed`, the service has no catalogue; a catalogue of another version counts as missing.',
+      description: 'With `missing` and `failed`, the service has no catalogue. A catalogue of another version counts as missing.',
     }),
-    done: integer({ description: 'While it is being installed: the number of packages that are in place.' }),
-    total: integer({ description: 'While it is being installed: the number of packages.' }),
+    done: integer({ description: 'During the installation: the number of packages that are already installed.' }),
+    total: integer({ description: 'During the installation: the total number of packages.' }),
     error: nullable(string({ description: 'Why the last installation failed; null if it did not fail.' })),
   },
   { title: 'CatalogInstallation' },
@@ -26,7 +26,7 @@ export function catalogInstallRoutes({ store, catalogInstaller }: ControlParts):
     route({
       method: 'GET',
       path: '/catalog/install',
-      summary: 'Show whether the catalogue is installed, or how far the installation is',
+      summary: 'Show whether the catalogue is installed, or the progress of the installation',
       status: 200,
       answer: INSTALLATION,
       handle: () => installer().state(),
@@ -36,7 +36,7 @@ export function catalogInstallRoutes({ store, catalogInstaller }: ControlParts):
       path: '/catalog/install',
       summary: 'Install the catalogue of integrations',
       description:
-        'Downloads the integrations (about 100 MB) from the npm registry, in the background, to the machine that answers this request. Needs npm there. If the catalogue is installed or being installed, nothing changes. With several nodes, install it on each of them.',
+        'Downloads the integrations (about 100 MB) from the npm registry, in the background, to the machine that answers this request. The machine needs npm. If the catalogue is already installed or being installed, nothing changes. With several nodes, install it on each of them.',
       status: 202,
       answer: INSTALLATION,
       async handle({ actor }) {

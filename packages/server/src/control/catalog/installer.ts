@@ -1,6 +1,6 @@
-// What installs the catalogue, as the routes see it.
+// The interface through which the routes install the catalogue.
 
-/** Installs in the background; app.ts hands it in. */
+/** Installs in the background. app.ts creates it. */
 export interface CatalogInstaller {
   state(): Installation
   /** Does nothing if the catalogue is installed, or is being installed by this or another process. */
@@ -9,9 +9,9 @@ export interface CatalogInstaller {
 
 export interface Installation {
   state: 'missing' | 'installing' | 'installed' | 'failed'
-  /** Packages that are in place, of all that are installed. */
+  /** The number of packages that are already installed, out of `total`. */
   done: number
   total: number
-  /** Why the last one failed. */
+  /** Why the last installation failed. */
   error: string | null
 }

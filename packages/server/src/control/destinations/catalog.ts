@@ -1,4 +1,4 @@
-// Routes for the catalogue of integrations. It comes from a package that may not be installed; then the list is empty and says how to install it.
+// Routes for the catalogue of integrations. It comes from a package that may not be installed; the list is then empty, with a hint how to install the package.
 
 import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
 import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string } from '../../api/schema.ts'
@@ -10,35 +10,37 @@ import { INSTALL_HINT } from './integration-definition.ts'
 const AUTHS = ['none', 'custom', 'basic', 'oauth2', 'oauth-managed'] as const
 
 const ENTRY_FIELDS = {
-  slug: string({ description: 'Identifies the integration, for example when a destination is created.' }),
+  slug: string({ description: 'Identifies the integration: the value of `integration` in a destination.' }),
   name: string({ description: 'The `integrations` object of a message may refer to the integration by this name.' }),
   description: string(),
   auth: oneOf(AUTHS, {
     description:
-      'How the integration authenticates itself. One that is `oauth-managed` needs an OAuth app that only Segment has, so it is not available.',
+      'How the integration authenticates. `oauth-managed` needs an OAuth app that only Segment has, so the integration is not available.',
   }),
   actionCount: integer(),
   presetCount: integer({ description: 'The number of subscriptions that the definition suggests.' }),
   batch: boolean({ description: 'Whether at least one action can send several messages in one request.' }),
-  available: boolean({ description: 'Whether a destination can be created with it.' }),
+  available: boolean({ description: 'Whether a destination can use the integration.' }),
 }
 const ENTRY = object(ENTRY_FIELDS, { title: 'CatalogEntry', description: 'An integration of the catalogue.' })
 
 const SCHEMA = anyObject({
   description:
-    'JSON Schema of an object, with titles, defaults and choices. A secret has `writeOnly`. `x-required-if` and `x-shown-if` are conditions on other fields.',
+    'JSON Schema of an object, with titles, defaults and choices. A secret has `writeOnly`. `x-required-if` and `x-shown-if` contain conditions on other fields.',
 })
 const INTEGRATION = object(
   {
     ...ENTRY_FIELDS,
-    deletes: boolean({ description: 'Whether it can delete a user. If so, it receives the messages of deletion requests.' }),
+    deletes: boolean({ description: 'Whether the integration can delete a user. If so, it receives deletion requests.' }),
     settings: SCHEMA,
     actions: array(
       object({
         slug: string({ description: 'Identifies the action in a subscription.' }),
         name: string(),
         description: string(),
-        defaultSubscription: nullable(string({ description: 'An expression for the messages that the action is usually for.' })),
+        defaultSubscription: nullable(
+          string({ description: 'The expression for the messages that the action usually runs for; null if the definition has none.' }),
+        ),
         batch: boolean({ description: 'Whether it can send several messages in one request.' }),
         fields: SCHEMA,
       }),
@@ -68,20 +70,20 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
       description: 'Sorted by name. With `query`, integrations whose name matches come first.',
       query: listQuery({
         query: optional(string({ max: 200, description: 'Words that must all be in the name, the slug or the description.' })),
-        auth: optional(oneOf(AUTHS, { description: 'How the integration authenticates itself.' })),
+        auth: optional(oneOf(AUTHS, { description: 'How the integration authenticates.' })),
       }),
       status: 200,
       answer: object({
         data: array(ENTRY),
         next: nullable(string({ description: 'The `cursor` for the next page; null on the last page.' })),
-        hint: optional(string({ description: 'Only if the package of the integrations is not installed: how to install it.' })),
+        hint: optional(string({ description: 'How to install the integrations package. Only present if it is not installed.' })),
       }),
       errors: ['invalid_cursor'],
       async handle({ query }) {
         const { limit, cursor } = pageRequest('catalog', query)
         const catalog = (await open?.()) ?? null
         if (catalog === null)
-          return { data: [], next: null, hint: `The package of the integrations is not installed; ${INSTALL_HINT} on the server.` }
+          return { data: [], next: null, hint: `The integrations package is not installed: ${INSTALL_HINT} on the server.` }
         const found = matching(await catalog.readCatalog(), query.query ?? '').filter(({ auth }) => auth === (query.auth ?? auth))
         const start = cursor === null ? 0 : found.findIndex(({ slug }) => slug === cursor) + 1
         const data = found.slice(start, start + limit)

@@ -19,7 +19,7 @@ export function checkDeadLetter({ destinations }: Configuration, deadLetter: str
   if (!destinations.has(deadLetter))
     throw invalidField('deadLetter', 'must be the id of an existing destination; GET /api/destinations lists them')
   if (destinations.get(deadLetter)?.type === 'integration')
-    throw invalidField('deadLetter', 'must be a webhook: the actions of an integration take no messages of the type dead_letter')
+    throw invalidField('deadLetter', 'must be a webhook: integrations do not accept messages of the type dead_letter')
   if (deadLetter === id) throw invalidField('deadLetter', 'must be the id of another destination')
   const path: string[] = []
   for (let next: string | null = deadLetter; next !== null; next = destinations.get(next)?.deadLetter ?? null) {

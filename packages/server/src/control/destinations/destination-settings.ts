@@ -155,7 +155,7 @@ const ALL_FIELDS = {
       min: 100,
       max: MAX_TIMEOUT_MS.integration,
       description:
-        'The timeout of one attempt, from connecting to the end of the response. The maximum for a webhook is 5000. The default and maximum for an integration is 30000.',
+        'The timeout of one attempt, from connecting to the end of the response. The default and maximum are 5000 for a webhook and 30000 for an integration.',
     }),
     MAX_TIMEOUT_MS.webhook,
   ),
@@ -182,7 +182,7 @@ export const DESTINATION_PATCH = object({
   version: optional(VERSION_FIELD),
 })
 
-/** Throws if an update has a setting that this kind of destination does not have, or would make it another kind. */
+/** Throws if an update contains a setting of the other kind, or changes the kind. */
 export function assertFits(type: Destination['type'], patch: DestinationPatch): void {
   if (patch.type !== undefined && patch.type !== type) throw invalidField('type', 'cannot be changed; create another destination')
   refuseOtherKind(type, patch)

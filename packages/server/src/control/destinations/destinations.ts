@@ -91,7 +91,7 @@ const TEST_ANSWER = object({
       { headers: record(string()), body: string() },
       {
         description:
-          'The request as sent to each URL, without Host and Content-Length. If no URL answered, signatures are replaced with `(not shown)`, because the request may not have been sent. Null for an integration, whose attempts are its requests.',
+          'The request as sent to each URL, without Host and Content-Length. If no URL answered, signatures are replaced with `(not shown)`, because the request may not have been sent. Null for an integration, whose attempts contain its requests.',
       },
     ),
   ),
@@ -333,7 +333,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
   ]
 }
 
-/** An integration may make several requests for a subscription, and go on after one that failed. So the last one of each decides. */
+/** An integration may make several requests for a subscription, and continue after a failed one. So the last request of each subscription decides. */
 function hasPassed(type: Destination['type'], attempts: readonly TestAttempt[]): boolean {
   if (type === 'webhook') return attempts.some(({ reason }) => reason === null)
   const last = new Map(attempts.map(({ step, reason }) => [step?.subscription, reason]))

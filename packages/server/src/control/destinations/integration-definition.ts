@@ -1,4 +1,4 @@
-// The definition of an integration, which its settings are checked against. It comes from the package of the integrations, which may not be installed.
+// The definition of an integration, which its settings are checked against. It comes from the integrations package, which may not be installed.
 
 import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
 import { invalidField } from '../../api/schema.ts'
@@ -9,7 +9,7 @@ export interface Catalog {
   readIntegration(slug: string): Promise<CatalogIntegration | null>
 }
 
-/** Asked each time, because the package can be installed while the service runs. */
+/** Called each time, because the package can be installed while the service runs. */
 export type OpenCatalog = () => Promise<Catalog | null>
 
 export const INSTALL_HINT = 'run `switchyard catalog install`'
@@ -18,13 +18,13 @@ export const INSTALL_HINT = 'run `switchyard catalog install`'
 export async function definitionToUse(open: OpenCatalog | undefined, slug: string): Promise<CatalogIntegration> {
   const catalog = (await open?.()) ?? null
   if (catalog === null)
-    throw invalidField('integration', `cannot be used, because the package of the integrations is not installed; ${INSTALL_HINT}`)
+    throw invalidField('integration', `cannot be used, because the integrations package is not installed; ${INSTALL_HINT}`)
   const definition = await catalog.readIntegration(slug)
   if (definition === null) throw invalidField('integration', 'is not the slug of an integration; GET /api/catalog lists them')
   if (!definition.available)
     throw invalidField(
       'integration',
-      'is not available: it signs in with an OAuth app that only Segment has. Integrations whose auth is oauth-managed cannot be used here',
+      'is not available: it needs an OAuth app that only Segment has, like all integrations whose auth is oauth-managed',
     )
   return definition
 }

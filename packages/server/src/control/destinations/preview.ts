@@ -90,8 +90,7 @@ const ANSWER = object({
             body: string(),
           }),
           {
-            description:
-              'Only for an integration: the requests that it would send, each as if the one before was answered with an empty object.',
+            description: 'Only for an integration: the requests that it would send if each were answered with an empty object.',
           },
         ),
       ),

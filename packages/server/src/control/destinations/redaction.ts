@@ -45,7 +45,7 @@ export function urlFor(role: Role): (url: string) => string {
   return role === 'admin' ? (url) => url : hiddenUrl
 }
 
-/** Returns a function that hides, in a text of a request, the constants of mappings that a viewer does not see: the URL of a Slack channel is one. */
+/** Returns a function that hides, in a text of a request, the constants of mappings that a viewer must not see, such as the URL of a Slack channel. */
 export function textFor(role: Role, destination: Destination | undefined): (text: string) => string {
   const hidden = role === 'admin' ? [] : (destination?.subscriptions ?? []).flatMap(({ mapping }) => hiddenTexts(mapping))
   if (hidden.length === 0) return (text) => text

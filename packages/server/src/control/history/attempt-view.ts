@@ -34,7 +34,7 @@ export const ATTEMPT_FIELDS = {
   }),
   logs: nullable(string({ description: 'What the transformation or the integration printed, at most 2 KB; null if it printed nothing.' })),
   subscription: nullable(
-    string({ description: 'The name of the subscription that the integration made the request for; null for a webhook.' }),
+    string({ description: 'The name of the subscription for which the integration made the request; null for a webhook.' }),
   ),
   method: nullable(
     string({

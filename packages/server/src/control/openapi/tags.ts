@@ -21,7 +21,7 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
   },
   catalog: {
     name: 'Catalogue',
-    description: 'The integrations that a destination can run: what they need, what they can do, and what they do by default.',
+    description: 'The integrations that a destination can use: their settings, actions and presets.',
   },
   messages: {
     name: 'Messages',

@@ -15,7 +15,7 @@ export interface HostOptions extends Pick<ThreadOptions, 'guard' | 'closeGraceMs
   gateway: Gateway | null
   /** A file with certificate authorities in PEM, to trust in addition to the usual ones. */
   ca: string | null
-  /** The folder of the package with the integrations, with a slash at the end. */
+  /** The folder of the integrations package, with a slash at the end. */
   packageUrl: string
   /** The folders with code, which are all that a host can read. */
   codeFolders: readonly string[]

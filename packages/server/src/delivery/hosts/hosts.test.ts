@@ -175,7 +175,7 @@ test('a host without work ends after a while, and is started again when there is
   assert.deepEqual(lost, [])
 })
 
-test('deliveries wait for the package with the integrations, and find it when it was installed', async (t) => {
+test('deliveries wait for the integrations package, and find it when it was installed', async (t) => {
   const installed = { is: false }
   const { rig, tool } = await setUp(t, { installed })
   const destination = await tool('one')

@@ -13,7 +13,7 @@ import { Turns } from './turns.ts'
 
 export interface HostsOptions {
   count: number
-  /** Called when a host is opened. Null: the package with the integrations is not installed. */
+  /** Called when a host is opened. Null: the integrations package is not installed. */
   host: () => HostOptions | null
   onLost: (error: Error) => void
   /** Called for a line that a host has printed. It contains no secrets of settings. */

@@ -1,5 +1,5 @@
 // Checks the settings of an integration against the schema of its definition. The schema is data that the catalogue generates, and uses only a few
-// keywords, so a small interpreter is enough. It gives sentences of ours, compiles no code, and never quotes a value, because it may be a secret.
+// keywords, so a small interpreter is enough. It has our own error messages, compiles no code, and never quotes a value, because it may be a secret.
 
 import type { CatalogIntegration, Conditions, FieldSchema, ObjectSchema } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
@@ -41,7 +41,9 @@ function objectProblem(
   const needed = Object.entries(schema.properties).find(
     ([name, field]) => isMissing(name) && field['x-required-if'] !== undefined && holds(field['x-required-if'], value),
   )
-  return needed === undefined ? null : { field: inside(place, needed[0]), problem: 'is required with the other settings as they are' }
+  return needed === undefined
+    ? null
+    : { field: inside(place, needed[0]), problem: 'is required with the current values of the other settings' }
 }
 
 const TYPES: Readonly<Record<string, readonly [is: (value: unknown) => boolean, name: string]>> = {

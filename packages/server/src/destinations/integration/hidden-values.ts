@@ -1,12 +1,12 @@
 // Hides what may be a credential in the settings and mappings of an integration, for viewers and the audit log. Definitions do not mark all of them:
-// the URL of a Slack channel is an ordinary field of a mapping, and many API keys are plain strings. So names and values decide here.
+// the URL of a Slack channel is an ordinary field of a mapping, and many API keys are plain strings. So the names and values decide.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 
 const CREDENTIAL = /key|secret|token|password|passphrase|credential|authorization|header|username/i
 const URL_TEXT = /^[a-z][a-z0-9+.-]*:\/\//i
-/** Options of directives that are never a value of the user. */
+/** Options of directives that never contain a value of the user. */
 const PLAIN_OPTIONS = new Set(['@path', 'operator', 'mode', 'direction'])
 
 /** `settings` are those that admins see. */
@@ -18,7 +18,7 @@ export function hiddenSettings(settings: Readonly<JsonObject>): JsonObject {
   return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, hidden(name, value)]))
 }
 
-/** What takes the place of the texts of a mapping: of those that may be credentials, by the field that they are in, and of all others. */
+/** How texts of a mapping are replaced: `hidden` those that may be credentials, by their field, and `plain` all others. */
 interface Texts {
   hidden: (field: string, text: string) => string
   plain: (text: string) => string

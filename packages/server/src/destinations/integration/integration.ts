@@ -1,4 +1,4 @@
-// An integration: for each message, the actions run whose subscriptions match it. They run in host processes, with the code of the package
+// An integration runs, for each message, the actions whose subscriptions match. They run in host processes, with the code of the package
 // @switchyard/integrations.
 
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
@@ -13,7 +13,7 @@ import { changedSecrets, fromStored, secretNames, toStored, withoutSecrets, with
 import { INTEGRATION_SETTINGS, SHOWN_INTEGRATION_SETTINGS } from './settings.ts'
 import { idProblem, presetSubscriptions, subscriptionsProblem, withIds } from './subscriptions.ts'
 
-/** What a destination needs of a webhook's settings if it is none. */
+/** The values of a webhook's settings in a destination that is not a webhook. */
 const NO_WEBHOOK = { urls: [], headers: {}, sharedSecret: null, signingSecrets: [] } as const
 
 export const INTEGRATION = {
@@ -47,7 +47,7 @@ export const INTEGRATION = {
     if (definition === null)
       return {
         field: settings === undefined ? 'subscriptions' : 'settings',
-        problem: 'cannot be checked, because the package of the integrations is not installed; run `switchyard catalog install`',
+        problem: 'cannot be checked, because the integrations package is not installed; run `switchyard catalog install`',
       }
     return (
       (settings === undefined ? null : settingsProblem(settings, definition)) ??

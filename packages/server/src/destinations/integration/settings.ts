@@ -25,10 +25,10 @@ const SETTINGS: Schema<JsonObject> = {
   }),
 }
 
-const NAME = string({ min: 1, max: 200, description: 'The display name; by default that of the action.' })
+const NAME = string({ min: 1, max: 200, description: 'The display name; defaults to the name of the action.' })
 const MAPPING = anyObject({
   description:
-    'The fields of the action, in the language of Segment’s mapping kit, such as `{ "userId": { "@path": "$.userId" } }`; by default the defaults of the fields.',
+    'The fields of the action, in the language of Segment’s mapping kit, such as `{ "userId": { "@path": "$.userId" } }`; defaults to the default values of the fields.',
 }) as Schema<JsonObject>
 const SUBSCRIPTION_FIELDS = {
   action: string({ min: 1, max: 200, description: 'The action to run, by its slug.' }),
@@ -47,7 +47,7 @@ export const INTEGRATION_SETTINGS = {
     array(
       object({
         id: optional(
-          string({ min: 1, max: 100, description: 'Given by the service. In an update, it says which subscription is changed.' }),
+          string({ min: 1, max: 100, description: 'Assigned by the service. In an update, it identifies the subscription to change.' }),
         ),
         name: optional(NAME),
         ...SUBSCRIPTION_FIELDS,
@@ -56,7 +56,7 @@ export const INTEGRATION_SETTINGS = {
       {
         max: MAX_SUBSCRIPTIONS,
         description:
-          'Which actions run for which messages. For a new integration, the default is the automatic presets. An update replaces the list as a whole.',
+          'Which actions run for which messages. A new integration gets the automatic presets by default. An update replaces the whole list.',
       },
     ),
   ),
@@ -66,14 +66,16 @@ export const SHOWN_SUBSCRIPTIONS = array(
   object({ id: string(), name: NAME, ...SUBSCRIPTION_FIELDS, enabled: boolean(), mapping: MAPPING }, { title: 'Subscription' }),
   {
     description:
-      'Which actions run for which messages. For a viewer, constants that may be credentials are replaced by (hidden), such as URLs.',
+      'Which actions run for which messages. For a viewer, constants that may be credentials, such as URLs, are replaced by (hidden).',
   },
 )
 
 export const SHOWN_INTEGRATION_SETTINGS = {
   integration: string({ description: 'The slug of the integration in the catalogue.' }),
   integrationName: string({ description: 'The name of the integration in the catalogue.' }),
-  settings: anyObject({ description: 'The settings that are not secret. For a viewer, values that may be credentials are hidden.' }),
+  settings: anyObject({
+    description: 'The settings that are not secret. For a viewer, values that may be credentials are replaced by (hidden).',
+  }),
   secretSettings: array(string(), { description: 'The names of the secret settings that have a value.' }),
   subscriptions: SHOWN_SUBSCRIPTIONS,
 }

@@ -24,7 +24,7 @@ export const MAX_SUBSCRIPTIONS = 100
 const MAX_TOTAL_LENGTH = 512 * 1024
 const MAX_LIQUID_LENGTH = 1_000
 
-/** What a new integration runs if nothing else is asked for: the presets that are not for particular events. */
+/** The default of a new integration: the presets that are not for particular events. */
 export function presetSubscriptions({ presets }: CatalogIntegration): GivenSubscription[] {
   return presets
     .filter(({ type }) => type === 'automatic')
@@ -49,14 +49,14 @@ export function withIds(
   })
 }
 
-/** Ids are the server's: a request may only repeat those that it has read. */
+/** The server assigns ids: a request may only contain ids that it has read. */
 export function idProblem(given: readonly GivenSubscription[], before: readonly Subscription[]): Problem | null {
   const known = new Set(before.map(({ id }) => id))
   for (const [at, { id }] of given.entries()) {
     if (id !== undefined && !known.delete(id))
       return {
         field: `subscriptions[${at}].id`,
-        problem: 'must be the id of a subscription of this destination, once; leave it out for a new subscription',
+        problem: 'must be the id of a subscription of this destination, and occur only once; leave it out for a new subscription',
       }
   }
   return null
@@ -94,13 +94,13 @@ function fieldProblem(mapping: Readonly<JsonObject>, { fields }: CatalogAction):
   const found = mappingProblem(withoutLiquid(mapping)) ?? placeholderProblem(mapping, '')
   if (found !== null) return found
   const directive = Object.keys(mapping).find((name) => name.startsWith('@'))
-  if (directive !== undefined) return { place: `.${directive}`, problem: 'must be inside of a field of the action' }
+  if (directive !== undefined) return { place: `.${directive}`, problem: 'must be inside a field of the action' }
   const unknown = Object.keys(mapping).find((name) => !Object.hasOwn(fields.properties, name))
   if (unknown === undefined || fields.additionalProperties) return null
   return { place: `.${shownName(unknown)}`, problem: 'is not a field of this action; GET /api/catalog/{slug} lists its fields' }
 }
 
-/** Templates in Liquid are allowed here, because the library evaluates them in a process of its own. The check of mappings does not know them. */
+/** Templates in Liquid are allowed here, because the library evaluates them in a host process. The check of mappings does not know them. */
 function withoutLiquid(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutLiquid)
   if (typeof value !== 'object' || value === null) return value

@@ -56,7 +56,7 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
       const deletion = { ...asked, userIds: [...new Set(asked.userIds)] }
       const sourceIds = affectedSourceIds(change.configuration, deletion.sourceIds)
       const atMs = Math.floor(this.#deps.nowMs())
-      // Only some integrations can delete a user. The others would only cancel the delivery.
+      // Only some integrations can delete a user. For the others, the delivery would only be cancelled.
       const enabled = [...change.configuration.destinations.values()].filter(
         ({ enabled, type, integration }) => enabled && (type === 'webhook' || integration?.deletes === true),
       )

@@ -75,9 +75,9 @@ export interface IntegrationRef {
   shownSettings?: readonly string[]
 }
 
-/** When an action of an integration runs, and with what. */
+/** When an action of an integration runs, and the mapping that fills its fields. */
 export interface Subscription {
-  /** Stays the same when the subscription is changed, because a retry names the subscriptions that are left. */
+  /** Stays the same when the subscription is changed, because a retry lists the subscriptions that are still to be run. */
   id: string
   name: string
   action: string
@@ -264,7 +264,7 @@ export type SkipReason =
   | 'historical'
   | 'filtered'
 
-/** The rule of a destination that excluded a message: one of its filter, its subscribe expression, or that no subscription of the integration matches. */
+/** The rule of a destination that excluded a message: a rule of its filter, its subscribe expression, or that no subscription of the integration matches. */
 export const FILTER_RULES = [
   'type_denied',
   'type_not_allowed',
