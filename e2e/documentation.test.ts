@@ -168,7 +168,7 @@ test('docs/operations/sizing.md has the numbers that BENCHMARKS.md has, and limi
 test('docs/operations/deployment.md has the limits of hosts that the code has', () => {
   const page = textOf('docs/operations/deployment.md')
   const file = 'delivery/hosts/host-link.ts'
-  assert.ok(page.includes(`exceeds ${constantIn(file, 'MAX_RSS_BYTES') / 1_024 / 1_024} MB is replaced`))
+  assert.ok(page.includes(`memory exceeds ${constantIn(file, 'MAX_RSS_BYTES') / 1_024 / 1_024} MB`))
   assert.ok(page.includes(`JavaScript heap exceeds ${constantIn(file, 'MAX_HEAP_MB')} MB`))
   const silentMs = constantIn('delivery/hosts/hosts.ts', 'SILENT_CHECKS') * constantIn('delivery/senders/senders.ts', 'CHECK_MS')
   assert.ok(page.includes(`does not answer for ${silentMs / 1_000} s`))

@@ -151,10 +151,10 @@ test('keys of Object.prototype in settings and mappings are listed, not used', (
   assert.deepEqual(destination?.settings, {})
   assert.deepEqual(
     destination?.notes.map((note) => note.split(':')[0]),
-    ['Setting __proto__', 'Setting toString'],
+    ['Setting __proto__ is left out', 'Setting toString is left out'],
   )
   assert.deepEqual(
     destination?.subscriptions[0]?.notes.map((note) => note.split(':')[0]),
-    ['Field __proto__', 'Field constructor'],
+    ['Field __proto__ is left out', 'Field constructor is left out'],
   )
 })
