@@ -77,7 +77,7 @@ export interface IntegrationRef {
 
 /** When an action of an integration runs, and the mapping that fills its fields. */
 export interface Subscription {
-  /** Stays the same when the subscription is changed, because a retry lists the subscriptions that are still to be run. */
+  /** Stays the same when the subscription is changed, because a retry lists the subscriptions that succeeded. */
   id: string
   name: string
   action: string
