@@ -3,7 +3,7 @@
 
 import { Badge, Code, Group, Stack, Text } from '@mantine/core'
 import type { Schemas } from '../api/client.ts'
-import { preciseTime } from '../text/format.ts'
+import { duration, preciseTime } from '../text/format.ts'
 import { reasonAdvice, reasonSentence } from '../text/reasons.ts'
 import { CodeBlock } from './copyable.tsx'
 import { Waterfall } from './waterfall.tsx'
@@ -14,6 +14,8 @@ const NEVER_SENT = new Set(['mapping_failed', 'transformation_failed', 'dropped_
 export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['Attempt']; withAdvice?: boolean }) {
   const { url, address, startedAt, status, reason, error, timings, responseStart, version, logs, subscription, method, request } = attempt
   const isSent = subscription === null ? reason === null || !NEVER_SENT.has(reason) : method !== null
+  // The phases of an integration's requests are not measured.
+  const isStep = subscription !== null
   const advice = reason === null ? '' : reasonAdvice(reason, subscription !== null)
   return (
     <Stack gap={6}>
@@ -59,7 +61,12 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
           The subscription made no HTTP request.
         </Text>
       )}
-      {isSent && <Waterfall timings={timings} />}
+      {isSent && !isStep && <Waterfall timings={timings} />}
+      {isSent && isStep && (
+        <Text size="xs" fw={600}>
+          total {duration(timings.totalMs)}
+        </Text>
+      )}
       {request !== undefined && (
         <Stack gap={2}>
           <Text size="xs" c="dimmed">
