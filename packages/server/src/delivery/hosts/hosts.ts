@@ -6,8 +6,9 @@ import type { Link, OpenLink, Sendable, Work } from '../senders/link.ts'
 import type { LostReason } from '../senders/replaceable-sender.ts'
 import { type SenderGroup, SenderPool } from '../senders/sender-pool.ts'
 import { type Outcome, unanswered } from '../sending/outcome.ts'
-import { type HostOptions, openHost } from './host-link.ts'
-import { HostOutput } from './host-output.ts'
+import { type HostEvents, type HostOptions, openHost } from './host-link.ts'
+import { HostOutput, withoutSecrets } from './host-output.ts'
+import { reportCheck } from './report-check.ts'
 import { Suspects } from './suspects.ts'
 import { Turns } from './turns.ts'
 
@@ -28,6 +29,7 @@ export interface HostsOptions {
 /** Hosts are checked every 2 s. To load an integration on a busy machine takes seconds, in which the host does not respond. */
 const SILENT_CHECKS = 10
 const IDLE_MS = 10 * 60_000
+const MAX_BUG = 500
 const NOT_INSTALLED = 'The integrations are not installed on this server. Install them with `switchyard catalog install`.'
 
 export class Hosts implements SenderGroup {
@@ -45,7 +47,7 @@ export class Hosts implements SenderGroup {
     const { count, silentChecks = SILENT_CHECKS, idleMs = IDLE_MS } = options
     const open: OpenLink = (name, events) => this.#open(name, events)
     const onLost = (error: Error, work: readonly Work[]): LostReason => this.#lost(error, work)
-    const shared = { open, onLost, silentChecks, idleMs }
+    const shared = { open, onLost, silentChecks, idleMs, check: reportCheck }
     this.#options = options
     this.#usual = new SenderPool({ ...shared, count, name: 'switchyard-host', onEnd: (work, outcome) => this.#ended(work, outcome) })
     this.#apart = new SenderPool({
@@ -111,7 +113,10 @@ export class Hosts implements SenderGroup {
       () => this.#settings.values(),
       (line) => onOutput(line, name),
     )
-    return openHost(name, options, { ...events, printed: (stream, chunk) => output.add(stream, chunk) }, program, maxRssBytes)
+    const printed: HostEvents['printed'] = (stream, chunk) => output.add(stream, chunk)
+    const bug = (unit: number, message: unknown): void =>
+      events.bug(unit, withoutSecrets(String(message), this.#settings.values()).slice(0, MAX_BUG))
+    return openHost(name, options, { ...events, printed, bug }, program, maxRssBytes)
   }
 
   #lost(error: Error, work: readonly Work[]): LostReason {

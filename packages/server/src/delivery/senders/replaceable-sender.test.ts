@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { integrationOf } from '../../destinations/fixtures/integration.ts'
+import { reportCheck } from '../hosts/report-check.ts'
 import { type Outcome, type Ran, unanswered } from '../sending/outcome.ts'
 import type { Link, OpenLink, Work } from './link.ts'
 import { ReplaceableSender } from './replaceable-sender.ts'
@@ -25,6 +26,7 @@ function inFlight() {
   const sender = new ReplaceableSender({
     name: 'host',
     onLost: () => 'sender_lost',
+    check: reportCheck,
     open: (_name, given): Link => {
       events = given
       const commands = { define: ignore, forget: ignore, recall: ignore, resume: ignore, load: ignore, drop: ignore }
@@ -52,7 +54,8 @@ function inFlight() {
   }
   sender.start(work)
   const report = (ran: Ran): void => events?.outcome(started[0] as number, 0, { ...unanswered('timeout', ''), verdict: 'success', ran }, 0)
-  return { answers, report, lose: () => events?.lost(new Error('gone')) }
+  const unsent = (position: number): void => events?.unsent(started[0] as number, [{ position, why: 'deleted' }], false)
+  return { answers, report, unsent, lose: () => events?.lost(new Error('gone')) }
 }
 
 test('results that do not fit the messages are refused, so that the messages are tried again', () => {
@@ -65,7 +68,7 @@ test('results that do not fit the messages are refused, so that the messages are
   ]
   for (const ran of forged) {
     const { answers, report, lose } = inFlight()
-    assert.throws(() => report(ran), /do not fit/)
+    assert.throws(() => report(ran), /not valid/)
     assert.deepEqual(answers, [])
     // The link ends a host for it.
     lose()
@@ -73,5 +76,14 @@ test('results that do not fit the messages are refused, so that the messages are
   }
   const { answers, report } = inFlight()
   report({ messages: [ok, ok], requests: [request(0, 1)] })
+  assert.equal(answers.length, 1)
+})
+
+test('a message that was not sent has no result', () => {
+  const { answers, report, unsent } = inFlight()
+  unsent(1)
+  assert.throws(() => unsent(1), /not valid/)
+  assert.throws(() => report({ messages: [ok, ok], requests: [] }), /not valid/)
+  report({ messages: [ok], requests: [request(0)] })
   assert.equal(answers.length, 1)
 })

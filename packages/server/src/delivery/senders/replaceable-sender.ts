@@ -2,11 +2,17 @@
 // is unknown whether they reached the receiver. They are retried like any failure, so a message that makes senders crash does not do so in a loop.
 
 import type { Destination } from '../../store/store.ts'
-import { failure, type Outcome, type Ran } from '../sending/outcome.ts'
+import { failure, type Outcome } from '../sending/outcome.ts'
 import type { Link, OpenLink, Sendable, Work } from './link.ts'
 import type { Unsent } from './protocol.ts'
 
 export type LostReason = 'sender_lost' | 'integration_crashed'
+
+/** Throws if a report cannot be true, which ends the sender that made it. `left` is the number of messages that were not reported as unsent. */
+export interface ReportCheck {
+  outcome(work: Work, left: number, url: number, outcome: Outcome, waitedMs: number): void
+  unsent(work: Work, left: number, unsent: readonly Unsent[], isOver: boolean): void
+}
 
 export interface ReplaceableOptions {
   name: string
@@ -15,6 +21,8 @@ export interface ReplaceableOptions {
   onLost: (error: Error, work: readonly Work[]) => LostReason
   /** Called when a unit of work has ended. `outcome`: null if none of its messages could be sent. */
   onEnd?: ((work: Work, outcome: Outcome | null) => void) | undefined
+  /** For senders that run the code of others. */
+  check?: ReportCheck | undefined
   /** A sender that has work and does not respond to this many checks in a row is replaced. Default: 5. */
   silentChecks?: number | undefined
   /** A sender that had no work for this long is closed until there is some. Default: never. */
@@ -33,6 +41,8 @@ const RETIREMENT_MS = 60_000
 interface Unit {
   work: Work
   urls: number[]
+  /** The number of messages that were not reported as unsent. */
+  left: number
   /** Null while it waits for the end of a pause. */
   link: Link | null
 }
@@ -63,7 +73,7 @@ export class ReplaceableSender {
 
   start(work: Work): void {
     const number = ++this.#lastNumber
-    const unit = { work, urls: [...work.urls], link: null }
+    const unit = { work, urls: [...work.urls], left: work.messages.length, link: null }
     this.#units.set(number, unit)
     if (this.#isClosed) queueMicrotask(() => this.#fail(number, 'aborted'))
     else this.#give(number, unit)
@@ -245,8 +255,7 @@ export class ReplaceableSender {
   #answered(number: number, url: number, outcome: Outcome, waitedMs: number): void {
     const unit = this.#units.get(number)
     if (unit === undefined) return
-    // Code in a host can report anything. A message without a result would never end.
-    if (outcome.ran !== undefined && !fits(outcome.ran, unit.work.messages.length)) throw new Error('the results do not fit the messages')
+    this.#options.check?.outcome(unit.work, unit.left, url, outcome, waitedMs)
     if (unit.urls.length === 1) this.#ended(number, unit, outcome)
     else unit.urls.splice(unit.urls.indexOf(url), 1)
     unit.work.answered(url, outcome, waitedMs)
@@ -254,8 +263,11 @@ export class ReplaceableSender {
 
   #unsent(number: number, unsent: readonly Unsent[], isOver: boolean): void {
     const unit = this.#units.get(number)
-    if (isOver && unit !== undefined) this.#ended(number, unit, null)
-    unit?.work.unsent(unsent, isOver)
+    if (unit === undefined) return
+    this.#options.check?.unsent(unit.work, unit.left, unsent, isOver)
+    unit.left -= unsent.length
+    if (isOver) this.#ended(number, unit, null)
+    unit.work.unsent(unsent, isOver)
   }
 
   #ended(number: number, { work, link }: Unit, outcome: Outcome | null): void {
@@ -268,8 +280,4 @@ export class ReplaceableSender {
     const urls = this.#units.get(number)?.urls.slice() ?? []
     for (const url of urls) this.#answered(number, url, failure(reason), 0)
   }
-}
-
-function fits({ messages, requests }: Ran, count: number): boolean {
-  return messages.length === count && requests.every(({ positions }) => positions.every((position) => position in messages))
 }

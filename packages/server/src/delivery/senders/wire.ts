@@ -268,7 +268,7 @@ export class ReportReader {
     if (number === null) return null
     if (number !== UNNUMBERED && number < this.#addresses.length) return this.#addresses[number] as string
     const address = from.value() as string
-    if (number !== UNNUMBERED) this.#addresses.push(address)
+    if (number !== UNNUMBERED && this.#addresses.length < MAX_ADDRESSES) this.#addresses.push(address)
     return address
   }
 }
