@@ -105,3 +105,13 @@ test('URLs lose their user name, password and the values of their query', () => 
   assert.equal(hiddenUrl('https://example.com/a'), 'https://example.com/a')
   assert.equal(hiddenUrl('not a url?a=b'), '(hidden)')
 })
+
+test('of a URL in a setting that is not marked as a secret, the long parts of the path are hidden, and so are constants with the name of a secret', () => {
+  const scrubber = settingsScrubber({ movable_ink_url: 'https://collector.example/p/0123456789abcdef01/events' }, new Set())
+  assert.equal(
+    scrubber.text('POST https://collector.example/p/0123456789abcdef01/events'),
+    'POST https://collector.example/p/(hidden)/events',
+  )
+  addMappingSecrets(scrubber, { data: { clientSecret: 'hunter22', name: 'ordinary' } })
+  assert.equal(scrubber.text('{"clientSecret":"hunter22","name":"ordinary"}'), '{"clientSecret":"(hidden)","name":"ordinary"}')
+})

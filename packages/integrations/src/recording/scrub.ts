@@ -70,6 +70,8 @@ export function settingsScrubber(settings: Readonly<Record<string, unknown>>, se
     }
   }
   for (const [key, value] of Object.entries(settings)) visit(value, key, secrets.has(key))
+  // The URL of an endpoint is rarely marked as a secret, and some can be used by anyone who knows them.
+  for (const text of texts) addMappingSecrets(scrubber, text)
   return scrubber
 }
 
@@ -85,8 +87,9 @@ export function addMappingSecrets(scrubber: Scrubber, mapping: unknown): void {
     for (const value of [...searchParams.values(), username, password]) if (value.length >= MIN_NAMED_SECRET_LENGTH) scrubber.add(value)
   } else if (mapping !== null && typeof mapping === 'object') {
     for (const [key, value] of Object.entries(mapping)) {
-      if (typeof value === 'string' && value.length >= MIN_NAMED_SECRET_LENGTH && isHiddenHeader(key)) scrubber.add(value)
-      else addMappingSecrets(scrubber, value)
+      const isNamed = isHiddenHeader(key) || SECRET_NAME.test(key)
+      if (typeof value === 'string' && value.length >= MIN_NAMED_SECRET_LENGTH && isNamed) scrubber.add(value)
+      addMappingSecrets(scrubber, value)
     }
   }
 }

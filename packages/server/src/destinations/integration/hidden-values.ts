@@ -6,6 +6,8 @@ import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 
 const CREDENTIAL = /key|secret|token|password|passphrase|credential|authorization|header|username/i
 const URL_TEXT = /^[a-z][a-z0-9+.-]*:\/\//i
+/** A part of a path that is as long as a token. Anyone who knows such a URL may use it. */
+const LONG_PART = /(?<=[^/:])\/[\w~%-]{16,}(?=[/?]|$)/g
 /** Options of directives that never contain a value of the user. */
 const PLAIN_OPTIONS = new Set(['@path', 'operator', 'mode', 'direction'])
 
@@ -13,7 +15,7 @@ const PLAIN_OPTIONS = new Set(['@path', 'operator', 'mode', 'direction'])
 export function hiddenSettings(settings: Readonly<JsonObject>): JsonObject {
   const hidden = (name: string, value: unknown): unknown => {
     if (typeof value === 'string' && CREDENTIAL.test(name)) return HIDDEN
-    return typeof value === 'string' && URL_TEXT.test(value) ? hiddenUrl(value) : value
+    return typeof value === 'string' && URL_TEXT.test(value) ? hiddenUrl(value).replaceAll(LONG_PART, `/${HIDDEN}`) : value
   }
   return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, hidden(name, value)]))
 }
