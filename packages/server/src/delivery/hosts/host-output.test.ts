@@ -26,6 +26,23 @@ test('lines are joined from pieces of each stream, cut, and limited in number', 
   assert.deepEqual(lines.slice(22), [`${'y'.repeat(500)}…`, 'last'])
 })
 
+test('a flood is dropped unread, and then no part of a line is shown', () => {
+  let now = 0
+  const lines: string[] = []
+  const output = new HostOutput(
+    () => [{ apiKey: 'secret value' }],
+    (line) => void lines.push(line),
+    () => now,
+  )
+  for (let nth = 0; nth < 100; nth++) output.add('stdout', '\n'.repeat(65_536))
+  output.add('stdout', 'my key is secret')
+  now = 10_001
+  output.add('stdout', ' value')
+  output.add('stdout', ' of mine\nnext\n')
+  output.add('stderr', 'other\n')
+  assert.deepEqual(lines, ['(4553616 more characters)', 'next', 'other'])
+})
+
 test('secrets are removed before a line is cut, also in other encodings and line by line', () => {
   const secret = 's3cret value/"+'
   const key = 'line one of a key\nline two of a key'

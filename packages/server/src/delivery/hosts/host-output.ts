@@ -7,6 +7,8 @@ const MAX_PENDING = 64 * 1024
 const MAX_LINE = 500
 const MAX_LINES = 20
 const PER_MS = 10_000
+/** What is printed beyond this, in the same time, is dropped unread: to split it into lines would take the time of other deliveries. */
+const MAX_CHARS = 2_000_000
 /** Shorter values, such as "true" or "us", are no secrets, and occur in ordinary text. */
 const MIN_SECRET = 6
 const HIDDEN = '(hidden)'
@@ -19,6 +21,9 @@ export class HostOutput {
   readonly #pending = new Map<string, string>()
   #sinceMs = Number.NEGATIVE_INFINITY
   #lines = 0
+  #chars = 0
+  /** The streams of which the start of the current line was dropped. */
+  readonly #cut = new Set<string>()
 
   constructor(settings: () => Iterable<JsonObject>, onLine: (line: string) => void, now: () => number = () => performance.now()) {
     this.#settings = settings
@@ -27,20 +32,34 @@ export class HostOutput {
   }
 
   add(stream: string, chunk: string): void {
-    const [first = '', ...others] = chunk.split('\n')
-    const lines = [(this.#pending.get(stream) ?? '') + first, ...others]
+    this.#renew()
+    this.#chars += chunk.length
+    if (this.#chars > MAX_CHARS) {
+      this.#pending.delete(stream)
+      this.#cut.add(stream)
+      return
+    }
+    const lines = chunk.split('\n')
+    lines[0] = (this.#pending.get(stream) ?? '') + lines[0]
     const rest = lines.pop() ?? ''
+    // The end of a line may contain the end of a secret.
+    if (this.#cut.has(stream) && lines.shift() === undefined) return
+    this.#cut.delete(stream)
     this.#pending.set(stream, rest.slice(0, MAX_PENDING))
     for (const line of lines) if (line.trim() !== '') this.#print(line)
   }
 
+  #renew(): void {
+    if (this.#now() - this.#sinceMs <= PER_MS) return
+    const [lines, chars] = [this.#lines - MAX_LINES, this.#chars - MAX_CHARS]
+    if (lines > 0) this.#onLine(`(${lines} more lines)`)
+    if (chars > 0) this.#onLine(`(${chars} more characters)`)
+    this.#sinceMs = this.#now()
+    this.#lines = 0
+    this.#chars = 0
+  }
+
   #print(line: string): void {
-    if (this.#now() - this.#sinceMs > PER_MS) {
-      const left = this.#lines - MAX_LINES
-      if (left > 0) this.#onLine(`(${left} more lines)`)
-      this.#sinceMs = this.#now()
-      this.#lines = 0
-    }
     if (++this.#lines > MAX_LINES) return
     // Cut after secrets were removed, so that no part of one is left at the end.
     const shown = withoutSecrets(line, this.#settings())
