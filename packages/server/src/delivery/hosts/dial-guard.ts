@@ -74,7 +74,7 @@ export function guardDials({ guard, lookup, gateway }: { guard: AddressGuard; lo
 
   // Whoever replaces it can only call this one: nothing else has the original.
   Socket.prototype.connect = connect
-  seal(Server.prototype, 'listen', refuse('listening'))
+  for (const name of ['listen', '_listen2']) seal(Server.prototype, name, refuse('listening'))
   for (const name of ['bind', 'connect', 'send']) seal(DatagramSocket.prototype, name, refuse('a datagram'))
   // Nothing would check the address of another DNS server.
   const resolvers = Object.getPrototypeOf(dns.Resolver.prototype) as object
