@@ -11,7 +11,7 @@ const MAX_TEXT = 256 * 1024
 const MAX_REQUESTS = 50
 const MAX_HEADERS = 1_000
 const REASON = /^[a-z][a-z0-9_]{0,63}$/
-const VERDICTS: readonly unknown[] = ['success', 'temporary', 'permanent']
+const VERDICTS: ReadonlySet<unknown> = new Set(['success', 'temporary', 'permanent'])
 
 export const reportCheck: ReportCheck = {
   outcome({ urls, destination: { subscriptions } }: Work, left, url, outcome, waitedMs) {
@@ -38,7 +38,7 @@ export const reportCheck: ReportCheck = {
 }
 
 function checkMessage({ verdict, reason, retryAfterMs, succeeded }: RanMessage): void {
-  mustBe(VERDICTS.includes(verdict) && (verdict === 'success' || reason !== null))
+  mustBe(VERDICTS.has(verdict) && (verdict === 'success' || reason !== null))
   mustBe(isReason(reason) && isTimeOrNull(retryAfterMs))
   mustBe(Array.isArray(succeeded) && succeeded.every((id) => typeof id === 'string' && id.length < 100))
 }
@@ -54,7 +54,7 @@ function checkRequest({ positions, subscription, method, url, startedAtMs, outco
 }
 
 function checkOutcome({ verdict, status, reason, error, address, timings, retryAfterMs, responseStart, logs = '' }: Outcome): void {
-  mustBe(VERDICTS.includes(verdict) && isReason(reason) && (verdict === 'success' || reason !== null))
+  mustBe(VERDICTS.has(verdict) && isReason(reason) && (verdict === 'success' || reason !== null))
   mustBe(status === null || (Number.isInteger(status) && status >= 0 && status < 1_000))
   mustBe([error, address, responseStart, logs].every(isTextOrNull) && isTimeOrNull(retryAfterMs))
   const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = timings
