@@ -72,7 +72,7 @@ suite('integrations', { concurrency: 2 }, () => {
 
     await page.getByRole('combobox', { name: 'Authentication' }).click()
     await page.getByRole('option', { name: 'Not available' }).click()
-    await list.getByText('Not available: it signs in with an OAuth app that only Segment has.').first().waitFor()
+    await list.getByText('Not available: it needs an OAuth app that only Segment has.').first().waitFor()
     assert.equal(await list.getByRole('link').count(), 0)
     await page.getByRole('combobox', { name: 'Authentication' }).click()
     await page.getByRole('option', { name: 'Not available' }).click()
@@ -236,7 +236,7 @@ suite('integrations', { concurrency: 2 }, () => {
     const { page } = tab
     await tab.visit(`/destinations/${id}?tab=test`)
     await page.getByRole('button', { name: 'Send a test' }).click()
-    await page.getByText('Test passed: every subscription that matches succeeded.').waitFor()
+    await page.getByText('Test passed: all matching subscriptions succeeded.').waitFor()
     await page.getByText('Track Calls').waitFor()
     await page.getByText('POST https://api2.amplitude.com/2/httpapi').waitFor()
     assert.doesNotMatch(await page.locator('main').innerText(), /key-of-amplitude|not signed/)

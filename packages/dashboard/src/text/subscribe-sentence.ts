@@ -1,4 +1,4 @@
-// Turns a subscribe expression into a sentence, such as "When a track event named Order Completed arrives". It reads only what it can say: the
+// Turns a subscribe expression into a sentence, such as "When a track event named Order Completed arrives". It returns null for what it cannot describe; the
 // service decides whether an expression is valid and which messages match. Pure.
 
 type Comparison = { field: string; operator: string; value: string | null }
@@ -21,7 +21,7 @@ const OPERATORS: Readonly<Record<string, string>> = {
   '!match': 'does not match',
 }
 
-/** Null if the expression cannot be said in a sentence. */
+/** Null if the expression cannot be described in a sentence. */
 export function subscribeSentence(expression: string): string | null {
   const node = parsed(expression)
   if (node === null) return null

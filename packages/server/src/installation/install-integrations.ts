@@ -45,7 +45,7 @@ interface Place {
   target: string
 }
 
-/** A reason that a person can do something about. */
+/** An error that the user can fix. */
 export class InstallProblem extends Error {
   override name = 'InstallProblem'
 }
@@ -101,7 +101,7 @@ export async function installIntegrations(options: InstallOptions, onProgress: (
     release = lock(work, { keep: true })
   } catch (error) {
     throw new InstallProblem(
-      `The catalogue cannot be installed in ${work}: ${(error as Error).message}. Set SWITCHYARD_INTEGRATIONS_FOLDER to a folder that can be written.`,
+      `The catalogue cannot be installed in ${work}: ${(error as Error).message}. Set SWITCHYARD_INTEGRATIONS_FOLDER to a writable folder.`,
     )
   }
   if (release === null) throw new InstallProblem('Another process is installing the catalogue. Wait until it has finished.')

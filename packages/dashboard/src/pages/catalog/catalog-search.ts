@@ -16,7 +16,7 @@ export const AUTH_NAMES: Readonly<Record<Auth, string>> = {
   'oauth-managed': 'Not available',
 }
 
-export const NOT_AVAILABLE = 'Not available: it signs in with an OAuth app that only Segment has.'
+export const NOT_AVAILABLE = 'Not available: it needs an OAuth app that only Segment has.'
 
 export function found(entries: readonly CatalogEntry[], text: string, auth: string): CatalogEntry[] {
   const words = text.trim().toLowerCase().split(/\s+/)

@@ -43,7 +43,7 @@ export default function NewIntegrationPage() {
           <Loading lines={8} label="Loading the integration" />
         ) : error.status === 404 ? (
           <Empty title="Integration not found" action={all}>
-            The catalogue has nothing at this address, or it is not installed.
+            The catalogue does not have this integration, or is not installed.
           </Empty>
         ) : (
           <ErrorAlert problem={error} onRetry={() => void definition.refetch()} />

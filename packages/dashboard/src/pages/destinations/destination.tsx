@@ -178,7 +178,8 @@ function NoDefinition() {
         </Button>
       }
     >
-      The integrations package is not installed, or its version does not have this one. Messages stay pending until it is there.
+      The integrations package is not installed, or its version does not have this integration. Deliveries are retried until it is
+      installed.
     </Empty>
   )
 }

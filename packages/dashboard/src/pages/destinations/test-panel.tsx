@@ -134,7 +134,7 @@ function IntegrationOutcome({ sent: { success, attempts } }: { sent: Sent }) {
     ? 'Test failed.'
     : attempts.length === 0
       ? 'No subscription matches the sample message, so nothing was sent.'
-      : 'Test passed: every subscription that matches succeeded.'
+      : 'Test passed: all matching subscriptions succeeded.'
   return (
     <Stack gap="lg">
       <Alert color={!success ? 'red' : attempts.length === 0 ? 'gray' : 'teal'} variant="light" title={title} role="status">

@@ -1,6 +1,6 @@
 // Checks every connection that this process dials, whichever library dials it: http, https, fetch, http2, or a socket of its own. All of them
 // end in net.Socket.connect. A name is looked up here, and only the addresses that the guard permits are passed on, so a name is not looked up again between
-// the check and the dialling. Unix sockets, datagrams, listening, and DNS servers of one's own are refused.
+// the check and the connection. Unix sockets, datagrams, listening, and custom DNS servers are refused.
 
 import { Socket as DatagramSocket } from 'node:dgram'
 import dns from 'node:dns'
@@ -25,7 +25,7 @@ export class AddressRefused extends Error {
   }
 }
 
-/** A copy, so that what is checked is what is dialled. */
+/** A copy, so that the checked address is the one that is dialled. */
 type DialOptions = Record<string, unknown> & { host: string }
 type Found = { address: string; family: number }
 type Connect = (this: Socket, options: object, callback?: () => void) => Socket

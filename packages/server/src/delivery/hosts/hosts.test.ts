@@ -120,7 +120,7 @@ for (const fault of ['Exit', 'Throw', 'Bomb', 'Hang']) {
     assert.deepEqual(new Set(reasonsOf(rig, good).slice(1)), new Set([null]))
     assert.deepEqual(new Set(reasonsOf(rig, webhook)), new Set([null]))
     assert.deepEqual(reasonsOf(rig, bad).slice(0, 2), ['sender_lost', 'integration_crashed'])
-    assert.match(lost[1] ?? '', /^switchyard-host-apart-1 /)
+    assert.match(lost[1] ?? '', /^switchyard-host-isolated-1 /)
     assert.equal((await rig.ledger(bad)).pending, 1)
   })
 }

@@ -1,5 +1,5 @@
-// The hosts of this process, which run integrations. A host is started when a destination that belongs to it has work, and ends when it had none for a
-// while, so without integrations there is no such process. Destinations that may have made a host crash or hang run in a host apart.
+// The hosts of this process, which run integrations. A host is started when a destination that belongs to it has work, and ends after some
+// time without work, so without integrations there is no such process. Destinations that may have made a host crash or hang run in a separate host.
 
 import type { Destination } from '../../store/store.ts'
 import type { Link, OpenLink, Sendable, Work } from '../senders/link.ts'
@@ -26,7 +26,7 @@ export interface HostsOptions {
   maxRssBytes?: number | undefined
 }
 
-/** Hosts are checked every 2 s. To load an integration on a busy machine takes seconds, in which the host does not respond. */
+/** Hosts are checked every 2 s. Loading an integration on a busy machine takes seconds, during which the host does not respond. */
 const SILENT_CHECKS = 10
 const IDLE_MS = 10 * 60_000
 const MAX_BUG = 500
@@ -38,7 +38,7 @@ export class Hosts implements SenderGroup {
   readonly #apart: SenderPool
   readonly #turns: Turns
   readonly #suspects = new Suspects(() => performance.now())
-  /** The destinations in the host apart. */
+  /** The destinations in the separate host. */
   readonly #movedApart = new Set<string>()
   /** The settings of destinations that have run, whose values must not be logged. */
   readonly #settings = new Map<string, Destination['settings']>()
@@ -53,7 +53,7 @@ export class Hosts implements SenderGroup {
     this.#apart = new SenderPool({
       ...shared,
       count: 1,
-      name: 'switchyard-host-apart',
+      name: 'switchyard-host-isolated',
       onEnd: (work, outcome) => {
         this.#ended(work, outcome)
         this.#turns.ended()
@@ -77,7 +77,7 @@ export class Hosts implements SenderGroup {
   }
 
   preload(_destination: Destination, _content: Sendable): void {
-    // Another process has no use for messages that are parsed.
+    // Parsed messages cannot be shared with another process.
   }
 
   tell(destinationId: string, command: 'recall' | 'resume'): void {

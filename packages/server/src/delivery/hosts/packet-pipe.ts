@@ -38,7 +38,7 @@ export function readMessages(
       filled = 0
       if (target === header) {
         const length = header.readUInt32LE()
-        if (length > maxBytes) throw new Error(`a message of ${length} bytes, and ${maxBytes} are allowed`)
+        if (length > maxBytes) throw new Error(`a message has ${length} bytes; the limit is ${maxBytes}`)
         target = Buffer.allocUnsafe(length)
       } else {
         const body = target

@@ -1,5 +1,5 @@
-// The first code that runs in a host process, before any package is loaded. What an integration must not do is taken away here: to connect to addresses
-// that are not allowed, and to signal other processes. Node's permission model, which host-link.ts turns on, takes away the rest.
+// The first code that runs in a host process, before any package is loaded. It prevents an integration from connecting to addresses
+// that are not allowed, and from signalling other processes. Node's permission model, which host-link.ts turns on, prevents the rest.
 
 import { readFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'

@@ -1,4 +1,4 @@
-// The life of a host process: packets from and to the service, and an end with it.
+// Runs a host process: exchanges packets with the service, and exits when the service ends.
 
 import { Socket } from 'node:net'
 import type { Packet } from '../senders/packet.ts'

@@ -1,6 +1,6 @@
-// Destinations that may have made a host crash or hang. If several had work in it, nobody knows which one it was: all of them run apart from the others
-// from then on, one at a time, until each has repeated what it had in flight. The one that makes a host end while it runs alone is the culprit, and
-// stays apart for a while. So a destination loses at most one attempt to the fault of another.
+// Destinations that may have made a host crash or hang. If several had work in it, it is unknown which one it was: from then on, all of them run in a
+// separate host, one at a time, until each has repeated what it had in flight. The one that makes the host end while it runs alone is the culprit, and
+// stays in the separate host for a while. So a destination loses at most one attempt because of another.
 // Pure except for its own state.
 
 import type { Work } from '../senders/link.ts'
@@ -12,7 +12,7 @@ interface Suspect {
   toRepeat: number
 }
 
-/** Longer than the longest pause between two attempts by default, so a message that makes hosts crash is repeated apart, too. */
+/** Longer than the longest pause between two attempts by default, so a message that makes hosts crash is retried in the separate host, too. */
 export const APART_MS = 15 * 60_000
 
 export class Suspects {
@@ -23,7 +23,7 @@ export class Suspects {
     this.#now = now
   }
 
-  /** A host was lost with this work in flight. Returns the destinations that are to run apart, and whether there is only one, which is the culprit. */
+  /** A host was lost with this work in flight. Returns the destinations to isolate, and whether there is only one, which is the culprit. */
   lost(work: readonly Pick<Work, 'destination' | 'messages'>[]): { apart: string[]; isKnown: boolean } {
     const messages = new Map<string, number>()
     for (const { destination, messages: own } of work) messages.set(destination.id, (messages.get(destination.id) ?? 0) + own.length)
@@ -36,7 +36,7 @@ export class Suspects {
     return { apart, isKnown }
   }
 
-  /** Whether the destination has to run apart. */
+  /** Whether the destination has to run in the separate host. */
   has(destinationId: string): boolean {
     const suspect = this.#byId.get(destinationId)
     if (suspect === undefined) return false

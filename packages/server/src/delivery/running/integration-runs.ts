@@ -1,5 +1,5 @@
 // Runs the units of integration destinations, in a host process: the subscriptions that match each message, all at the same time, and one
-// outcome for each message. What the code of an integration reports is judged here, by the same rules as the answers of webhooks.
+// outcome for each message. Classifies what the code of an integration reports, by the same rules as the answers of webhooks.
 
 import type { Integration, RecordedRequest, RunResult, StepResult } from '@switchyard/integrations/runner'
 import type { JsonObject } from '@switchyard/protocol'
@@ -64,7 +64,7 @@ interface Judged {
 const SUCCESS: Judged = { verdict: 'success', reason: null, error: null, status: null, retryAfterMs: null }
 /** Names the run of a deletion, which no subscription has. */
 const DELETION = { id: 'delete', name: 'Delete user' }
-/** How long close() waits for runs to end. They should at once. */
+/** How long close() waits for runs to end. They should end at once. */
 const CLOSE_MS = 500
 
 export class HostedRuns implements IntegrationRuns {

@@ -133,7 +133,7 @@ export class Task {
     if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
     const { shipment } = unit.members[0] as Member
     const { members, startedAtMs } = unit
-    // An integration that did not run has the same subscriptions behind it as before.
+    // If the integration did not run, the list of subscriptions that succeeded is unchanged.
     const rest = this.#hasSteps ? { isBatch: false, urls: shipment.urls } : { isBatch: unit.isBatch, urls: combined.urls }
     this.#retries.push({ shipment, members, ...rest, reason, startedAtMs })
   }
@@ -151,7 +151,7 @@ export class Task {
         ;(this.#records[part] as PartRecord).requests.push(record)
       }
     }
-    // Messages of several shipments are in a unit only at their first attempt. They are retried together if the same is left to do.
+    // Messages of several shipments are in a unit only at their first attempt. They are retried together if the same subscriptions succeeded.
     const { shipment } = members[0] as Member
     for (const [position, { verdict, reason, retryAfterMs, succeeded }] of messages.entries()) {
       const member = members[position] as Member

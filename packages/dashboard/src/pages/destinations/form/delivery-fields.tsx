@@ -40,7 +40,7 @@ export function DeliveryFields({ draft, state, isIntegration = false }: FieldsPr
         label="Timeout"
         description={
           isIntegration
-            ? '100 ms to 30 s for an attempt, with all requests that the integration makes.'
+            ? '100 ms to 30 s for an attempt, including all requests of the integration.'
             : '100 ms to 5 s for an attempt, including the full response.'
         }
         {...textInput(state, 'timeoutMs', draft.timeout, (timeout) => ({ timeout }))}

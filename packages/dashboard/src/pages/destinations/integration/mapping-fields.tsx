@@ -85,7 +85,7 @@ export function MappingFields(props: MappingFieldsProps) {
       ))}
       {shown.length + unknown.length === 0 && (
         <Text size="sm" c="dimmed">
-          {known.length === 0 ? 'There are no fields.' : 'All fields are as the integration suggests.'}
+          {known.length === 0 ? 'There are no fields.' : 'All fields have their default values.'}
         </Text>
       )}
       {more > 0 && (

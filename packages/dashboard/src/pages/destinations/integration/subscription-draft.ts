@@ -66,7 +66,7 @@ export function subscriptionProblems(definition: Definition | null, drafts: read
   for (const [at, draft] of drafts.entries()) {
     const note = (field: string, problem: string): void => void problems.set(`subscriptions[${at}].${field}`, problem)
     if (draft.name.trim() === '') note('name', 'Enter a name.')
-    if (draft.subscribe.trim() === '') note('subscribe', 'Say when it runs.')
+    if (draft.subscribe.trim() === '') note('subscribe', 'Choose when it runs.')
     const fields = fieldsOf(definition, draft.action)
     // A subscription that is off may be incomplete: it does not run.
     const needed = draft.enabled ? fields : { ...fields, required: [] }

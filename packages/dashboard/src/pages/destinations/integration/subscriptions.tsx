@@ -46,7 +46,7 @@ export function Subscriptions({ definition, subscriptions, onChange, sourceIds, 
       ))}
       {subscriptions.length === 0 && (
         <Text size="sm" c="dimmed">
-          Nothing is sent yet: add a subscription that says which action runs, and when.
+          Nothing is sent yet. Add a subscription for each action that should run.
         </Text>
       )}
       {!isReadOnly && (
@@ -109,7 +109,7 @@ function SubscriptionCard({
           description={
             <>
               {whenText(subscribe)} Runs{' '}
-              {action === undefined ? `“${subscription.action}”, which this version does not have` : `“${action.name}”`}.
+              {action === undefined ? `“${subscription.action}”, which the installed version does not have` : `“${action.name}”`}.
             </>
           }
           checked={enabled}
