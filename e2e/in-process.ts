@@ -13,11 +13,13 @@ import { newStoreLocation } from '../packages/server/src/store/fixtures/test-sto
 import { type Clock, createClock } from '../packages/server/src/timing/clock.ts'
 import { callControl, TOKEN } from './service.ts'
 
-export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca' | 'onRoute' | 'bodyTimeoutMs'> {
+export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca' | 'onRoute' | 'bodyTimeoutMs' | 'integrations'> {
   host?: string
   allowAddresses?: string
   /** Stops the wall clock there. What is scheduled goes on. */
   wallMs?: number
+  /** Gets the lines of its log. */
+  onLog?: (line: string) => void
 }
 
 export interface InProcessService extends AsyncDisposable {
@@ -30,7 +32,7 @@ export interface InProcessService extends AsyncDisposable {
 }
 
 export async function startInProcess(options: InProcessOptions = {}): Promise<InProcessService> {
-  const { host = '127.0.0.1', allowAddresses, wallMs, lookup, ca, onRoute, bodyTimeoutMs } = options
+  const { host = '127.0.0.1', allowAddresses, wallMs, lookup, ca, onRoute, bodyTimeoutMs, integrations, onLog } = options
   const place = await newStoreLocation()
   let aheadMs = 0
   const clock = (scheduleStartMs: number): Clock => {
@@ -56,12 +58,14 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       [],
     )
     if (read.kind !== 'config') throw new Error(JSON.stringify(read))
-    return createApp(read.config, createLog('silent'), {
+    const stream = { isTTY: true, write: onLog } as unknown as NodeJS.WriteStream
+    return createApp(read.config, onLog ? createLog('debug', { stream }) : createLog('silent'), {
       clock,
       ...(lookup ? { lookup } : {}),
       ...(ca ? { ca } : {}),
       ...(onRoute ? { onRoute } : {}),
       ...(bodyTimeoutMs ? { bodyTimeoutMs } : {}),
+      ...(integrations ? { integrations } : {}),
     })
   }
 

@@ -74,6 +74,8 @@ export interface Tokens {
   accessToken: string
   /** Often another one than before, and then the old one is no longer valid. */
   refreshToken: string | undefined
+  /** The one with which they were requested. */
+  usedRefreshToken: string | undefined
 }
 
 /** `settings.oauth` of an integration that uses OAuth 2. Some definitions read their credentials from other settings, and need none of these. */

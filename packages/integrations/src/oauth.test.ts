@@ -73,7 +73,7 @@ test('an expired access token is renewed once for all runs that wait for it, and
   const runs = await Promise.all(Array.from({ length: 5 }, () => runSend(integration)))
   for (const { results } of runs) assert.deepEqual(results, [{ kind: 'success' }])
   assert.equal(renewals(), 1)
-  assert.deepEqual(tokens, [{ accessToken: 'access-token-1', refreshToken: 'refresh-2' }])
+  assert.deepEqual(tokens, [{ accessToken: 'access-token-1', refreshToken: 'refresh-2', usedRefreshToken: 'refresh-1' }])
   const asked = JSON.parse(tool.received.find(({ path }) => path === '/token')?.body ?? '') as JsonObject
   assert.deepEqual(asked, { ...OAUTH, accessToken: 'expired-token' })
   // The renewal is recorded in one of them, without the tokens.

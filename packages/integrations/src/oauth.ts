@@ -59,6 +59,7 @@ export class OAuthTokens {
       clientSecret,
       refreshTokenUrl: undefined,
     }
+    const usedRefreshToken = this.#refreshToken
     const renewed = await this.#renew(data)
     if (typeof renewed?.accessToken !== 'string' || renewed.accessToken === '') throw new TokenError('The tool returned no access token.')
     this.#accessToken = renewed.accessToken
@@ -67,7 +68,7 @@ export class OAuthTokens {
       this.#refreshToken = renewed.refreshToken
       this.#scrubber.add(renewed.refreshToken)
     }
-    this.#onTokens({ accessToken: renewed.accessToken, refreshToken: this.#refreshToken })
+    this.#onTokens({ accessToken: renewed.accessToken, refreshToken: this.#refreshToken, usedRefreshToken })
   }
 }
 

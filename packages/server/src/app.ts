@@ -17,6 +17,7 @@ import { registerDashboard } from './dashboard/dashboard.ts'
 import { createDelivery } from './delivery/delivery.ts'
 import type { HostOptions } from './delivery/hosts/host-link.ts'
 import { Hosts } from './delivery/hosts/hosts.ts'
+import { TokenKeeper } from './delivery/hosts/token-keeper.ts'
 import { openInlineSender, openSenderThreads } from './delivery/senders/open-senders.ts'
 import { createAddressGuard } from './delivery/sending/address-guard.ts'
 import { createDialCheck } from './delivery/sending/dial-check.ts'
@@ -101,7 +102,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const { bodyTimeoutMs = BODY_TIMEOUT_MS } = parts
   const metrics = new Metrics()
   const allowed = { allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] }
-  const hosts = createHosts(config, allowed, log, parts)
+  const hosts = createHosts(config, allowed, log, { ...parts, tokens: () => tokens })
   const { store, path, place, keyPath, backups, nodeName } = await openStore(config, {
     log,
     onState: (problem) => reportStoreState(problem, log, metrics),
@@ -109,6 +110,10 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     onRoundTrip: metrics.roundTrip,
     stopping: parts.stopping,
     processIndex: parts.supervised?.index,
+  })
+  const tokens = new TokenKeeper({
+    store,
+    onError: (err) => log.error({ err }, 'the renewed tokens of an integration could not be stored'),
   })
   const clock = (parts.clock ?? createClock)(store.scheduleStartMs)
   store.useClock(clock)
@@ -278,6 +283,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     const requests = closeServer(app, silent)
     await replays.stop()
     await delivery.stop(ATTEMPTS_GRACE_MS)
+    await tokens.close()
     await requests
     await transformer.close()
     await catalogInstaller.close()
@@ -393,7 +399,12 @@ function senderCount(config: Config): number {
 }
 
 /** Starts no process until an integration has work. */
-function createHosts(config: Config, guard: HostOptions['guard'], log: Log, parts: Pick<AppParts, 'integrations'>): Hosts {
+function createHosts(
+  config: Config,
+  guard: HostOptions['guard'],
+  log: Log,
+  parts: Pick<AppParts, 'integrations'> & { tokens: () => TokenKeeper },
+): Hosts {
   const { integrationHosts, integrationsGateway: gateway, integrationsCa } = config
   const ca = integrationsCa === null ? null : resolve(integrationsCa)
   if (ca !== null) checkAuthorities(ca)
@@ -406,6 +417,7 @@ function createHosts(config: Config, guard: HostOptions['guard'], log: Log, part
     },
     onLost: (err) => log.error({ err }, 'a process that runs integrations failed and is replaced'),
     onOutput: (line, host) => log.warn({ host, line }, 'an integration printed a line'),
+    onNewRefreshToken: (destinationId, renewed) => parts.tokens().keep(destinationId, renewed),
   })
 }
 

@@ -7,6 +7,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   'delivery.replay': 'replayed a delivery',
   'destination.create': 'created the destination',
   'destination.delete': 'deleted the destination',
+  'destination.renew-tokens': 'stored renewed tokens of the destination',
   'destination.test': 'sent a test to the destination',
   'destination.update': 'changed the destination',
   'oauth-app.add-key': 'added a key to the OAuth application',

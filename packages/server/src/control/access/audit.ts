@@ -26,7 +26,7 @@ const ENTRY = object(
     id: string(),
     at: time(),
     actor: object({
-      id: string({ description: 'The id of the token.' }),
+      id: string({ description: 'The id of the token; `service` if the service made the change itself.' }),
       name: string({ description: 'The name of the token at that time.' }),
     }),
     action: string({ description: 'The kind of resource and the change, such as `source.update`.' }),

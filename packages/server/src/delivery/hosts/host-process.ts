@@ -7,14 +7,14 @@ import type { HostOptions } from './host-link.ts'
 import { serveHost } from './serve-host.ts'
 
 const { packageUrl } = JSON.parse(process.argv[2] as string) as HostOptions
-const runs = new HostedRuns(async (slug, settings) => {
+const open: OpenIntegration = async (slug, settings, options) => {
   // Resolved by hand, because the package may be anywhere.
   const { exports } = JSON.parse(readFileSync(new URL('package.json', packageUrl), 'utf8')) as { exports: Record<string, string> }
   const { openIntegration } = (await import(new URL(exports['./runner'] as string, packageUrl).href)) as {
     openIntegration: OpenIntegration
   }
-  return openIntegration(slug, settings)
-})
+  return openIntegration(slug, settings, options)
+}
 
 /** A host sends no requests of its own and transforms nothing: those destinations are webhooks. */
 const unused = {
@@ -28,7 +28,11 @@ const unused = {
   close: () => Promise.resolve(),
 }
 
+let runs: HostedRuns
 serveHost({
-  open: (reports) => new Executor(unused, unused, reports, runs),
+  open(reports) {
+    runs = new HostedRuns(open, (destinationId, renewed) => reports.tokens?.(destinationId, renewed))
+    return new Executor(unused, unused, reports, runs)
+  },
   inFlight: () => runs.inFlight,
 })

@@ -7,7 +7,10 @@ import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
+import { integrationOf } from '../../destinations/fixtures/integration.ts'
+import type { Destination } from '../../store/store.ts'
 import { runInHost } from '../fixtures/run-in-host.ts'
+import { testHosts } from '../fixtures/test-hosts.ts'
 
 const UNREADABLE = 'switchyard-host-1 sent a packet that cannot be read'
 
@@ -56,6 +59,9 @@ const FORGED: Record<string, string> = {
   'a packet without an end': serialized(`{ buffer: new ArrayBuffer(8), numbers: NaN, values: [], spare: [], rssBytes: null }`),
   'more numbers than bytes': serialized(`{ buffer: new ArrayBuffer(8), numbers: 5, values: [], spare: [], rssBytes: null }`),
   'a packet without a buffer': serialized(`{ buffer: 1e9, numbers: 1e9, values: [], spare: [], rssBytes: null }`),
+  'tokens that are no texts': serialized(
+    `{ buffer: new Float64Array([0, -3]).buffer, numbers: 2, values: ['dst_1', { accessToken: {} }], spare: [], rssBytes: null }`,
+  ),
   'an outcome without its values': serialized(
     `{ buffer: new Float64Array([1, 0, 0, 0, NaN, NaN, 0, 0, 0, 0, 0, NaN, 1]).buffer, numbers: 13, values: [], spare: [], rssBytes: null }`,
   ),
@@ -75,4 +81,34 @@ test('buffers that a host claims to return are not used', async (t) => {
   const packet = `{ buffer: new ArrayBuffer(0), numbers: 0, values: [], spare: [{ byteLength: 1e9 }, null], rssBytes: null }`
   await run(`let forged; ${serialized(packet)}; (await load('node:fs')).writeSync(3, forged)`)
   assert.equal(await run('return 2'), 2)
+})
+
+test('a host can replace the refresh token of a destination only if it was given that token', async (t) => {
+  const replaced: string[] = []
+  const { hosts } = testHosts({
+    count: 1,
+    program: new URL('../fixtures/test-host.ts', import.meta.url),
+    onNewRefreshToken: (id, { usedRefreshToken, refreshToken }) => void replaced.push(`${id}: ${usedRefreshToken} to ${refreshToken}`),
+  })
+  t.after(() => hosts.close())
+  const about = { isBatch: false, attempt: 1, replay: false, startedAtMs: 0, keepAnswer: false, limit: 1, urls: [0], messages: [] }
+  const run = (destination: Destination): Promise<void> =>
+    new Promise((resolve) => hosts.start({ ...about, destination, answered: () => resolve(), unsent: () => resolve(), bug: assert.fail }))
+  const toolOf = (id: string, refreshToken: string, code: string): Destination =>
+    integrationOf({ id, settings: { code, oauth: { refreshToken } } })
+  await run(toolOf('dst_victim', 'theirs', 'return 1'))
+  const reports = [
+    ['dst_victim', 'guessed', 'forged'],
+    ['dst_victim', null, 'forged'],
+    ['dst_unknown', null, 'forged'],
+    ['dst_own', 'one', 'two'],
+    // Only its access token was renewed.
+    ['dst_own', 'two', 'two'],
+    ['dst_own', 'two', 'three'],
+  ]
+  const values = reports.flatMap(([id, usedRefreshToken, refreshToken]) => [id, { accessToken: 'new', usedRefreshToken, refreshToken }])
+  const numbers = reports.flatMap(() => [0, -3])
+  const packet = `{ buffer: new Float64Array(${JSON.stringify(numbers)}).buffer, numbers: ${numbers.length}, values: ${JSON.stringify(values)}, rssBytes: null }`
+  await run(toolOf('dst_own', 'one', `let forged; ${serialized(packet)}; (await load('node:fs')).writeSync(3, forged)`))
+  assert.deepEqual(replaced, ['dst_own: one to two', 'dst_own: two to three'])
 })

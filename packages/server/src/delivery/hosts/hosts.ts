@@ -1,8 +1,10 @@
 // The hosts of this process, which run integrations. A host is started when a destination that belongs to it has work, and ends after some
 // time without work, so without integrations there is no such process. Destinations that may have made a host crash or hang run in a separate host.
 
+import type { JsonObject } from '@switchyard/protocol'
 import type { Destination } from '../../store/store.ts'
 import type { Link, OpenLink, Sendable, Work } from '../senders/link.ts'
+import type { RenewedTokens } from '../senders/protocol.ts'
 import type { LostReason } from '../senders/replaceable-sender.ts'
 import { type SenderGroup, SenderPool } from '../senders/sender-pool.ts'
 import { type Outcome, unanswered } from '../sending/outcome.ts'
@@ -19,12 +21,16 @@ export interface HostsOptions {
   onLost: (error: Error) => void
   /** Called for a line that a host has printed. It contains no secrets of settings. */
   onOutput: (line: string, host: string) => void
+  /** Called when the refresh token of a destination was replaced by another one. */
+  onNewRefreshToken?: ((destinationId: string, renewed: NewRefreshToken) => void) | undefined
   /** The program of a host, for tests. */
   program?: URL | undefined
   idleMs?: number | undefined
   silentChecks?: number | undefined
   maxRssBytes?: number | undefined
 }
+
+export type NewRefreshToken = { [name in keyof RenewedTokens]: string }
 
 /** Hosts are checked every 2 s. Loading an integration on a busy machine takes seconds, during which the host does not respond. */
 const SILENT_CHECKS = 10
@@ -42,6 +48,8 @@ export class Hosts implements SenderGroup {
   readonly #movedApart = new Set<string>()
   /** The settings of destinations that have run, whose values must not be logged. */
   readonly #settings = new Map<string, Destination['settings']>()
+  /** The tokens that destinations have got in the meantime. They must not be logged either. */
+  readonly #renewed = new Map<string, { accessToken: string; refreshToken: string | null }>()
 
   constructor(options: HostsOptions) {
     const { count, silentChecks = SILENT_CHECKS, idleMs = IDLE_MS } = options
@@ -91,6 +99,7 @@ export class Hosts implements SenderGroup {
     this.#suspects.forget(destinationId)
     this.#movedApart.delete(destinationId)
     this.#settings.delete(destinationId)
+    this.#renewed.delete(destinationId)
     this.#usual.forget(destinationId)
     this.#apart.forget(destinationId)
   }
@@ -109,14 +118,26 @@ export class Hosts implements SenderGroup {
     const { host, program, maxRssBytes, onOutput } = this.#options
     const options = host()
     if (options === null) return unavailableLink(events)
-    const output = new HostOutput(
-      () => this.#settings.values(),
-      (line) => onOutput(line, name),
-    )
-    const printed: HostEvents['printed'] = (stream, chunk) => output.add(stream, chunk)
-    const bug = (unit: number, message: unknown): void =>
-      events.bug(unit, withoutSecrets(String(message), this.#settings.values()).slice(0, MAX_BUG))
-    return openHost(name, options, { ...events, printed, bug }, program, maxRssBytes)
+    const secrets = (): Iterable<JsonObject> => [...this.#settings.values(), ...this.#renewed.values()]
+    const output = new HostOutput(secrets, (line) => onOutput(line, name))
+    const hostEvents: HostEvents = {
+      ...events,
+      printed: (stream, chunk) => output.add(stream, chunk),
+      bug: (unit, message: unknown) => events.bug(unit, withoutSecrets(String(message), secrets()).slice(0, MAX_BUG)),
+      tokens: (destinationId, renewed) => this.#tokens(destinationId, renewed),
+    }
+    return openHost(name, options, hostEvents, program, maxRssBytes)
+  }
+
+  /** A host that has been taken over can name any destination. Whoever knows its refresh token was given it. */
+  #tokens(destinationId: string, { accessToken, refreshToken, usedRefreshToken }: RenewedTokens): void {
+    const settings = this.#settings.get(destinationId)
+    if (settings === undefined) return
+    const { refreshToken: given = null } = (settings['oauth'] ?? {}) as { refreshToken?: string }
+    if (usedRefreshToken !== given && usedRefreshToken !== this.#renewed.get(destinationId)?.refreshToken) return
+    this.#renewed.set(destinationId, { accessToken, refreshToken })
+    if (refreshToken === null || usedRefreshToken === null || refreshToken === usedRefreshToken) return
+    this.#options.onNewRefreshToken?.(destinationId, { accessToken, refreshToken, usedRefreshToken })
   }
 
   #lost(error: Error, work: readonly Work[]): LostReason {

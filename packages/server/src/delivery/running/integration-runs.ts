@@ -1,12 +1,13 @@
 // Runs the units of integration destinations, in a host process: the subscriptions that match each message, all at the same time, and one
 // outcome for each message. Classifies what the code of an integration reports, by the same rules as the answers of webhooks.
 
-import type { Integration, RecordedRequest, RunResult, StepResult } from '@switchyard/integrations/runner'
+import type { Integration, OpenOptions, RecordedRequest, RunResult, StepResult } from '@switchyard/integrations/runner'
 import type { JsonObject } from '@switchyard/protocol'
 import type { Verdict } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination, Subscription } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
+import type { RenewedTokens } from '../senders/protocol.ts'
 import {
   describeStatus,
   type Outcome,
@@ -42,7 +43,7 @@ export interface IntegrationRuns {
   close(): Promise<void>
 }
 
-export type OpenIntegration = (slug: string, settings: JsonObject) => Promise<Integration>
+export type OpenIntegration = (slug: string, settings: JsonObject, options?: OpenOptions) => Promise<Integration>
 
 /** The result of one subscription, for the messages at these positions. */
 interface Step {
@@ -69,13 +70,15 @@ const CLOSE_MS = 500
 
 export class HostedRuns implements IntegrationRuns {
   readonly #open: OpenIntegration
+  readonly #onTokens: (destinationId: string, renewed: RenewedTokens) => void
   /** By destination, as it was when it was opened. */
   readonly #opened = new WeakMap<Destination, Promise<Integration>>()
   readonly #running = new Map<AbortController, Promise<void>>()
   #isClosing = false
 
-  constructor(open: OpenIntegration) {
+  constructor(open: OpenIntegration, onTokens: (destinationId: string, renewed: RenewedTokens) => void = () => undefined) {
     this.#open = open
+    this.#onTokens = onTokens
   }
 
   get inFlight(): number {
@@ -118,7 +121,10 @@ export class HostedRuns implements IntegrationRuns {
   #integration(destination: Destination): Promise<Integration> {
     let opened = this.#opened.get(destination)
     if (opened === undefined) {
-      opened = this.#open(destination.integration?.slug ?? '', destination.settings)
+      opened = this.#open(destination.integration?.slug ?? '', destination.settings, {
+        onTokens: ({ accessToken, refreshToken = null, usedRefreshToken = null }) =>
+          this.#onTokens(destination.id, { accessToken, refreshToken, usedRefreshToken }),
+      })
       // A failure may be temporary, so the next run tries again.
       opened.catch(() => this.#opened.delete(destination))
       this.#opened.set(destination, opened)

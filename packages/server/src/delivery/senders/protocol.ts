@@ -78,6 +78,13 @@ export interface SenderLink {
   drain(): Promise<void>
 }
 
+/** The tokens that an integration has got with a refresh token, which may no longer be valid. */
+export interface RenewedTokens {
+  accessToken: string
+  refreshToken: string | null
+  usedRefreshToken: string | null
+}
+
 /** Reports of a sender. Each URL of a unit gets one outcome, unless none of its messages can be sent. */
 export interface SenderReports {
   /** `waitedMs`: how long the unit waited in the sender before it was started. */
@@ -86,4 +93,6 @@ export interface SenderReports {
   unsent: (unit: number, unsent: readonly Unsent[], isOver: boolean) => void
   /** A bug prevented the request of a unit. Its URLs get outcomes nevertheless. */
   bug: (unit: number, message: string) => void
+  /** An integration has renewed its tokens. Only hosts report this. */
+  tokens?: (destinationId: string, renewed: RenewedTokens) => void
 }

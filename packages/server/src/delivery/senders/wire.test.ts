@@ -104,11 +104,18 @@ const unsent = fc.record({
   ),
 })
 
+const token = fc.string({ minLength: 1 })
+
 test('reports arrive in order and unchanged, and an address is sent once', () => {
   const report = fc.oneof(
     fc.tuple(fc.constant('outcome' as const), natural, natural, outcome, natural),
     fc.tuple(fc.constant('unsent' as const), natural, fc.array(unsent), fc.boolean()),
     fc.tuple(fc.constant('bug' as const), natural, fc.string()),
+    fc.tuple(
+      fc.constant('tokens' as const),
+      token,
+      fc.record({ accessToken: token, refreshToken: fc.option(token), usedRefreshToken: fc.option(token) }),
+    ),
   )
   fc.assert(
     fc.property(fc.array(fc.array(report, { maxLength: 20 }), { maxLength: 5 }), (packets) => {
@@ -122,11 +129,32 @@ test('reports arrive in order and unchanged, and an address is sent once', () =>
           (kind: string) =>
           (...args: unknown[]): void =>
             void received.push([kind, ...args])
-        reader.read(pass(writer), { outcome: note('outcome'), unsent: note('unsent'), bug: note('bug') })
+        reader.read(pass(writer), { outcome: note('outcome'), unsent: note('unsent'), bug: note('bug'), tokens: note('tokens') })
         assert.deepEqual(structuredClone(received), structuredClone(packet))
       }
     }),
   )
+})
+
+test('what cannot be a token is not accepted', () => {
+  const valid = { accessToken: 'a', refreshToken: 'b', usedRefreshToken: 'c' }
+  const rows: [unknown, unknown][] = [
+    ['', valid],
+    [1, valid],
+    ['dst_1', null],
+    ['dst_1', { ...valid, accessToken: null }],
+    ['dst_1', { ...valid, accessToken: '' }],
+    ['dst_1', { ...valid, refreshToken: { toString: 'b' } }],
+    ['dst_1', { ...valid, refreshToken: 'x'.repeat(16 * 1024 + 1) }],
+    ['dst_1', { accessToken: 'a' }],
+  ]
+  for (const [id, tokens] of rows) {
+    const writer = new PacketWriter()
+    new ReportWriter(writer, () => undefined).tokens(id as never, tokens as never)
+    const ignore = (): void => undefined
+    const reports = { outcome: ignore, unsent: ignore, bug: ignore, tokens: () => assert.fail('accepted') }
+    assert.throws(() => new ReportReader().read(pass(writer), reports), TypeError)
+  }
 })
 
 test('a ping is noticed among other commands', () => {

@@ -6,7 +6,7 @@ import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, TraceContext } from '../../store/store.ts'
 import type { Outcome, Ran } from '../sending/outcome.ts'
 import type { PacketReader, PacketWriter } from './packet.ts'
-import type { Load, SenderLink, SenderReports, Start, Unsent } from './protocol.ts'
+import type { Load, RenewedTokens, SenderLink, SenderReports, Start, Unsent } from './protocol.ts'
 
 // ── Commands ──
 
@@ -167,6 +167,10 @@ const VERDICTS: readonly Verdict[] = ['success', 'temporary', 'permanent']
 /** In the place of a URL's number: reports about the whole unit. */
 const CANNOT_BE_SENT = -1
 const HAS_BUG = -2
+/** Also in its place: a report about a destination, without a unit. */
+const HAS_TOKENS = -3
+/** Longer tokens are not accepted. */
+const MAX_TOKEN = 16 * 1024
 /** How many addresses both sides remember. Others are sent every time. */
 const MAX_ADDRESSES = 10_000
 const UNNUMBERED = -1
@@ -217,6 +221,14 @@ export class ReportWriter implements SenderReports {
     this.#onWrite()
   }
 
+  tokens(destinationId: string, renewed: RenewedTokens): void {
+    this.#to.number(0)
+    this.#to.number(HAS_TOKENS)
+    this.#to.value(destinationId)
+    this.#to.value(renewed)
+    this.#onWrite()
+  }
+
   #address(address: string | null): void {
     const known = address === null ? Number.NaN : this.#addresses.get(address)
     if (known !== undefined) return this.#to.number(known)
@@ -238,6 +250,10 @@ export class ReportReader {
       else if (url === CANNOT_BE_SENT) {
         const isOver = from.number() === 1
         reports.unsent(unit, from.value() as Unsent[], isOver)
+      } else if (url === HAS_TOKENS) {
+        const destinationId = checkedToken(from.value())
+        const renewed = checkedTokens(from.value())
+        reports.tokens?.(destinationId, renewed)
       } else {
         const waitedMs = from.number()
         reports.outcome(unit, url, this.#outcome(from), waitedMs)
@@ -271,6 +287,21 @@ export class ReportReader {
     if (number !== UNNUMBERED && this.#addresses.length < MAX_ADDRESSES) this.#addresses.push(address)
     return address
   }
+}
+
+/** Tokens are stored, so they are checked. Throws if they cannot be any. */
+function checkedTokens(value: unknown): RenewedTokens {
+  const { accessToken, refreshToken, usedRefreshToken } = value as RenewedTokens
+  return {
+    accessToken: checkedToken(accessToken),
+    refreshToken: refreshToken === null ? null : checkedToken(refreshToken),
+    usedRefreshToken: usedRefreshToken === null ? null : checkedToken(usedRefreshToken),
+  }
+}
+
+function checkedToken(value: unknown): string {
+  if (typeof value !== 'string' || value === '' || value.length > MAX_TOKEN) throw new TypeError('not a token')
+  return value
 }
 
 function writeList(to: PacketWriter, list: readonly number[]): void {
