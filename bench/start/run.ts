@@ -45,7 +45,7 @@ for (const [commit, all] of runs) {
   const times = (['cloneS', 'installS', 'listenS', 'webhookS', 'totalS'] as const).map((name) => `${least(name).toFixed(1)} s`)
   console.log(`| ${commit} | ${times.join(' | ')} | ${least('packages')} | ${least('megabytes')} MB |`)
 }
-console.log(`\nThe least of ${values.rounds} rounds.`)
+console.log(`\nThe minimum of each column over ${values.rounds} rounds.`)
 
 async function measure(commit: string): Promise<Run> {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-bench-start-'))

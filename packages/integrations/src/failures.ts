@@ -1,5 +1,5 @@
-// What a failure of an action means. The library's errors are known by the names of their classes, because definitions may bring a copy of the
-// library of their own. Everything here must hold for any value that code can throw.
+// What a failure of an action means. The library's errors are recognized by the names of their classes, because definitions may bring their own
+// copy of the library. Everything here must work for any value that code can throw.
 
 import { inspect } from 'node:util'
 import type { FailureCode, StepResult } from './integration.ts'
@@ -58,7 +58,7 @@ function classified(error: unknown, trace: RunTrace, position: number): Failure 
     if (names.has('InvalidAuthenticationError')) return failed('invalid_authentication', message)
     if (['PayloadValidationError', 'InvalidAudienceMembershipError', 'AggregateAjvError'].some((name) => names.has(name)))
       return failed('invalid_payload', message)
-    // Many definitions report an outage of the tool as an IntegrationError. What was answered, or that nothing was, then decides.
+    // Many definitions report an outage of the tool as an IntegrationError. The answer, or the lack of one, then decides.
     if (status !== null && isTemporary(status)) {
       if (last?.status === status) return { kind: 'status', status, retryAfter: last.retryAfter, message }
       const code = last === undefined ? trace.failedConnection : last.error

@@ -53,7 +53,10 @@ test('a definition that cannot be loaded is left out with a warning, and the res
   )
   assert.equal(warnings.length, names.length - 2)
   assert.equal(warnings[0], 'The integration in "throws" is left out of the catalogue because it cannot be loaded: no such table')
-  assert.match(warnings.join('\n'), /"slug-is-a-path".*"\.\.\/\.\.\/server\/package" is not lower-case letters, digits and "-"/)
+  assert.match(
+    warnings.join('\n'),
+    /"slug-is-a-path".*"\.\.\/\.\.\/server\/package" does not consist of lower-case letters, digits and "-"/,
+  )
   assert.match(warnings.join('\n'), /"same-slug".*its slug "good" is used by another one/)
 
   const written = pathToFileURL(join(folder, 'written/'))

@@ -38,7 +38,7 @@ export function generateCatalog(folder = definitionsFolder()): Generated {
     try {
       const definition = loadDefinition(directory, folder)
       if (!SLUG.test(definition.slug))
-        throw new Error(`its slug ${JSON.stringify(definition.slug)} is not lower-case letters, digits and "-"`)
+        throw new Error(`its slug ${JSON.stringify(definition.slug)} does not consist of lower-case letters, digits and "-"`)
       if (integrations.some(({ slug }) => slug === definition.slug)) throw new Error(`its slug "${definition.slug}" is used by another one`)
       // Through JSON once, so that nothing that JSON cannot hold fails later, or is different when it is read.
       integrations.push(JSON.parse(JSON.stringify(integrationOf(definition, directory, segmentId))) as CatalogIntegration)
@@ -90,7 +90,7 @@ function integrationOf(definition: Definition, directory: string, segmentId: str
   }
 }
 
-/** Stands for the description that most definitions lack. */
+/** Replaces the description, which most definitions do not have. */
 function listedActions(actions: readonly CatalogAction[]): string {
   const names = actions.map(({ name }) => name)
   return names.length > 5 ? `Actions: ${names.slice(0, 4).join(', ')} and ${names.length - 4} more.` : `Actions: ${names.join(', ')}.`

@@ -1,4 +1,4 @@
-// What running an integration takes and gives.
+// The input and the results of running an integration.
 
 import type { JsonObject } from '@switchyard/protocol'
 
@@ -69,10 +69,10 @@ export interface RecordedRequest {
   body: string | null
 }
 
-/** What the tool gave instead of an expired access token. */
+/** The tokens that the tool returned to replace an expired access token. */
 export interface Tokens {
   accessToken: string
-  /** Often another one than before, and then the old one is no longer valid. */
+  /** Often a new one; the old one is then no longer valid. */
   refreshToken: string | undefined
   /** The one with which they were requested. */
   usedRefreshToken: string | undefined

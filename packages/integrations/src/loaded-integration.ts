@@ -15,7 +15,7 @@ import { addMappingSecrets, HIDDEN, type Scrubber, settingsScrubber } from './re
 /** Messages of an action without `performBatch`, or batches, that run at once. */
 const MAX_PARALLEL = 8
 
-/** Most actions can do without; a few cannot. */
+/** Most actions work without it; a few do not. */
 const NO_STATS = { observe() {}, _name() {}, _tags() {}, incr() {}, set() {}, histogram() {} }
 
 type Attempt = (positions: readonly number[]) => Promise<(Failure | null)[]>

@@ -1,4 +1,4 @@
-// The tokens of an integration that uses OAuth 2. The definition knows how to renew them; this file decides when, and that it happens once for all
+// The tokens of an integration that uses OAuth 2. The definition renews them; this file decides when, and makes sure that it happens only once for all
 // runs that wait for it.
 
 import type { OAuthSettings, Tokens } from './integration.ts'
@@ -72,7 +72,7 @@ export class OAuthTokens {
   }
 }
 
-/** Known by its name to the code that classifies failures. */
+/** failures.ts recognizes it by its name. */
 class TokenError extends Error {
   override readonly name = 'InvalidAuthenticationError'
 }

@@ -1,4 +1,4 @@
-// Runs actions of integrations in this process, which should be one of its own: see the senders of the server. Nothing here knows about
+// Runs actions of integrations in this process, which should be a separate one: see the hosts of the server. Nothing here knows about
 // destinations, shipments or retries.
 
 import type { JsonObject } from '@switchyard/protocol'

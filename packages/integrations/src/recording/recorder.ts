@@ -1,6 +1,6 @@
 // Watches how this process makes requests, and attributes each to the run that made it: `http` and `https` (node-fetch, the AWS SDK), HTTP/2
-// (http2.ts), and the global fetch (undici.ts). It observes without taking part: no listener is added, and no byte is read that the action would not
-// read itself. In a preview nothing is dialled.
+// (http2.ts), and the global fetch (undici.ts). It only observes: it adds no listener, and reads no byte that the action would not
+// read itself. In a preview, no connection is opened.
 
 import http from 'node:http'
 import https from 'node:https'
@@ -55,7 +55,7 @@ function recordingRequest(original: Method, protocol: string): Method {
   }
 }
 
-/** Takes part in what the request emits instead of listening: with a listener for `response` or `error`, Node.js does other things than without. */
+/** Wraps `emit` instead of adding listeners, because Node.js behaves differently if there is a listener for `response` or `error`. */
 function watch(request: http.ClientRequest, record: OpenRequest, context: RunContext): void {
   let answer: http.IncomingMessage | undefined
   replaceMethod(

@@ -1,5 +1,5 @@
 // What one run of an action leaves behind: its requests and its log lines. The context that Node.js carries through promises and callbacks says to
-// which run, and to which of its messages, a request belongs. Everything leaves here without secrets.
+// which run, and to which of its messages, a request belongs. Secrets are removed from everything that it returns.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RecordedRequest } from '../integration.ts'

@@ -37,7 +37,7 @@ function lines(secret: string): string[] {
   return secret.includes('\n') ? secret.split('\n').filter((line) => line.trim().length >= MIN_NAMED_SECRET_LENGTH) : []
 }
 
-/** As it stands in JSON, and in JSON within JSON: tools like to answer with what they received. Also with every letter beyond ASCII escaped. */
+/** As it appears in JSON, and in JSON within JSON: many tools include the request in their answer. Also with every letter beyond ASCII escaped. */
 function quoted(text: string): string[] {
   const forms = [text]
   const ascii = JSON.stringify(text)
@@ -76,8 +76,8 @@ export function settingsScrubber(settings: Readonly<Record<string, unknown>>, se
 }
 
 /**
- * Some tools, Slack for one, give out URLs that anyone who knows them may use, and a mapping contains them. Of each URL that is written in a
- * mapping, the values of the query and the long parts of the path are secrets; what is short stays, because it says which endpoint was called.
+ * Some tools, Slack for one, give out URLs that anyone who knows them may use, and a mapping contains them. In each URL of a
+ * mapping, the values of the query and the long parts of the path are secrets; short parts are kept, because they say which endpoint was called.
  */
 export function addMappingSecrets(scrubber: Scrubber, mapping: unknown): void {
   if (typeof mapping === 'string') {

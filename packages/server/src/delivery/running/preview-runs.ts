@@ -1,4 +1,4 @@
-// What an integration would send for messages. It runs in a host process as for a delivery, except that nothing is dialled.
+// What an integration would send for messages. It runs in a host process as for a delivery, except that no connection is opened.
 
 import { segmentEvent } from '../../outbound/segment-event.ts'
 import type { Destination, SegmentContent } from '../../store/store.ts'
