@@ -2,6 +2,8 @@
 
 export function redactUrl(url: string): string {
   try {
+    // The target of an integration is not a web address, and has nothing to hide.
+    if (url.startsWith('integration:')) return url
     const { origin, pathname } = new URL(url)
     return `${origin}${pathname}`
   } catch {
