@@ -5,23 +5,13 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Destination } from '../store/store.ts'
+import { randomFrom } from './fixtures/random.ts'
 import type { Receiver, Reply } from './fixtures/receiver.ts'
 import { type Rig, startRig, unavailable } from './fixtures/rig.ts'
 
 const RUNS = Number(process.env['SWITCHYARD_UPHEAVALS'] ?? 3)
 const FIRST_SEED = Number(process.env['SWITCHYARD_UPHEAVAL_SEED'] ?? 1)
 const STEPS = 60
-
-/** Mulberry32. */
-function randomFrom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 const REPLIES: readonly Reply[] = [200, 200, 200, 500, 503, 400, { status: 429, headers: { 'retry-after': '30' } }]
 
