@@ -23,14 +23,16 @@ function inFlight() {
   const started: number[] = []
   let events: Parameters<OpenLink>[1] | undefined
   const ignore = (): void => undefined
+  const health = { isHeard: true, isSpent: false, ping: () => void (health.isHeard = false), kill: (error: Error) => events?.lost(error) }
   const sender = new ReplaceableSender({
     name: 'host',
     onLost: () => 'sender_lost',
     check: reportCheck,
+    silentChecks: 3,
     open: (_name, given): Link => {
       events = given
       const commands = { define: ignore, forget: ignore, recall: ignore, resume: ignore, load: ignore, drop: ignore }
-      return { commands: { ...commands, start: ({ unit }) => void started.push(unit) }, drain: () => Promise.resolve() }
+      return { commands: { ...commands, start: ({ unit }) => void started.push(unit) }, drain: () => Promise.resolve(), health }
     },
   })
   const about = { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null }
@@ -55,7 +57,7 @@ function inFlight() {
   sender.start(work)
   const report = (ran: Ran): void => events?.outcome(started[0] as number, 0, { ...unanswered('timeout', ''), verdict: 'success', ran }, 0)
   const unsent = (position: number): void => events?.unsent(started[0] as number, [{ position, why: 'deleted' }], false)
-  return { answers, report, unsent, lose: () => events?.lost(new Error('gone')) }
+  return { sender, health, answers, report, unsent, lose: () => events?.lost(new Error('gone')) }
 }
 
 test('results that do not fit the messages are refused, so that the messages are tried again', () => {
@@ -86,4 +88,20 @@ test('a message that was not sent has no result', () => {
   assert.throws(() => report({ messages: [ok, ok], requests: [] }), /not valid/)
   report({ messages: [ok], requests: [request(0)] })
   assert.equal(answers.length, 1)
+})
+
+test('a sender that is starting may be silent for longer than one that has answered', () => {
+  const starting = inFlight()
+  // The first check pings it.
+  for (let nth = 0; nth < 6; nth++) starting.sender.check()
+  assert.deepEqual(starting.answers, [])
+  starting.sender.check()
+  assert.deepEqual(starting.answers, ['sender_lost'])
+  const started = inFlight()
+  started.sender.check()
+  started.health.isHeard = true
+  for (let nth = 0; nth < 3; nth++) started.sender.check()
+  assert.deepEqual(started.answers, [])
+  started.sender.check()
+  assert.deepEqual(started.answers, ['sender_lost'])
 })

@@ -30,6 +30,8 @@ export interface ReplaceableOptions {
 }
 
 const SILENT_CHECKS = 5
+/** How much longer a sender may be silent before its first answer: on a busy machine, starting a process takes longer than anything it does later. */
+const START_FACTOR = 2
 /** A sender that is lost sooner than this is opened again only after a pause, which doubles each time; otherwise at once. */
 const STABLE_MS = 10_000
 const FIRST_PAUSE_MS = 100
@@ -62,6 +64,9 @@ export class ReplaceableSender {
   #pause: NodeJS.Timeout | undefined
   #isClosed = false
   #silentChecks = 0
+  /** Whether the current link has answered a ping. */
+  #isUp = false
+  #isPinged = false
   #lastNumber = 0
   readonly #units = new Map<number, Unit>()
   /** The destinations that the current link knows, by id. */
@@ -111,9 +116,14 @@ export class ReplaceableSender {
     const isBusy = this.#units.size > 0
     if (isBusy) this.#busyAtMs = now
     this.#silentChecks = health.isHeard || !isBusy ? 0 : this.#silentChecks + 1
-    if (this.#silentChecks >= silentChecks) health.kill(new Error(`${name} has work but does not respond`))
+    this.#isUp ||= this.#isPinged && health.isHeard
+    if (this.#silentChecks >= silentChecks * (this.#isUp ? 1 : START_FACTOR))
+      health.kill(new Error(`${name} has work but does not respond`))
     else if (health.isSpent || now - this.#busyAtMs > idleMs) this.#retire(link)
-    else health.ping()
+    else {
+      this.#isPinged = true
+      health.ping()
+    }
   }
 
   async close(): Promise<void> {
@@ -129,6 +139,7 @@ export class ReplaceableSender {
   #linked(): Link | null {
     if (this.#link !== null || this.#isClosed || performance.now() < this.#pausedUntilMs) return this.#link
     this.#openedAtMs = this.#busyAtMs = performance.now()
+    this.#isUp = this.#isPinged = false
     const link: Link = this.#options.open(this.#options.name, {
       outcome: (unit, url, outcome, waitedMs) => this.#answered(unit, url, outcome, waitedMs),
       unsent: (unit, unsent, isOver) => this.#unsent(unit, unsent, isOver),
