@@ -35,7 +35,9 @@ export async function previewRuns(
     const previewed: Previewed[] = []
     for (const content of messages) {
       const leftMs = untilMs - performance.now()
-      previewed.push(leftMs <= 0 ? NOT_REACHED : await withTimeout(leftMs, previewRun(senders, shown, content, options), NOT_REACHED))
+      // A timer may fire up to a millisecond early.
+      const isOver = leftMs <= 0 || previewed.at(-1) === NOT_REACHED
+      previewed.push(isOver ? NOT_REACHED : await withTimeout(leftMs, previewRun(senders, shown, content, options), NOT_REACHED))
     }
     return previewed
   } finally {
