@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
 import { type DestinationVersion, UnknownVersion } from '../port/configuration.ts'
-import { type Destination, type DestinationContent, VERSIONED } from '../port/model.ts'
+import { CLASSIC, type Destination, type DestinationContent, VERSIONED } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import type { ConfigurationChange, ConfigurationChanges, VersionRow } from './configuration-rows.ts'
 
@@ -119,7 +119,9 @@ function rowOf(destinationId: string, { version, atMs, actor, ...content }: Dest
 
 function versionOf({ destinationId, version, atMs, actorId, actorName, content }: VersionRow, box: SecretBox): DestinationVersion {
   const opened = JSON.parse(box.open(content, versionContext(destinationId, version))) as Content
-  return { version, atMs, actor: actorId === null ? null : { id: actorId, name: actorName ?? '' }, ...opened }
+  // Versions from before there were integrations have no subscriptions.
+  const whole = { ...contentOf(CLASSIC), ...opened.content }
+  return { version, atMs, actor: actorId === null ? null : { id: actorId, name: actorName ?? '' }, ...opened, content: whole }
 }
 
 /** The settings that differ: as a whole if one of both is off, otherwise by their fields. */

@@ -42,16 +42,28 @@ export function versioning({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(
       data.map(({ version, actor, content, changed, restoredFrom }) => ({ version, actor, content, changed, restoredFrom })),
       [
-        { version: 4, actor: null, content: { request: null, ...codeOf('one') }, changed: ['request'], restoredFrom: null },
+        {
+          version: 4,
+          actor: null,
+          content: { request: null, ...codeOf('one'), subscriptions: [] },
+          changed: ['request'],
+          restoredFrom: null,
+        },
         {
           version: 3,
           actor: ACTOR,
-          content: { request: { ...REQUEST, path: '/b' }, ...codeOf('one') },
+          content: { request: { ...REQUEST, path: '/b' }, ...codeOf('one'), subscriptions: [] },
           changed: ['request.path', 'transformation'],
           restoredFrom: null,
         },
-        { version: 2, actor: ACTOR, content: { request: REQUEST, transformation: null }, changed: ['request'], restoredFrom: null },
-        { version: 1, actor: null, content: { request: null, transformation: null }, changed: [], restoredFrom: null },
+        {
+          version: 2,
+          actor: ACTOR,
+          content: { request: REQUEST, transformation: null, subscriptions: [] },
+          changed: ['request'],
+          restoredFrom: null,
+        },
+        { version: 1, actor: null, content: { request: null, transformation: null, subscriptions: [] }, changed: [], restoredFrom: null },
       ],
     )
     assert.ok(data.every(({ atMs }, at) => at === 0 || atMs <= (data[at - 1]?.atMs ?? 0)))
