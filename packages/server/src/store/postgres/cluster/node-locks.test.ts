@@ -56,9 +56,18 @@ async function endSession({ membership: { holder } }: PostgresStore, on = databa
     ([row]) => row?.known === true,
     'the node has announced its lock',
   )
-  const pid = await sessionOf(holder, on)
-  assert.ok(pid)
+  const pid = await until(
+    () => sessionOf(holder, on),
+    (session) => session !== undefined,
+    'the node has its lock',
+  )
   await on.query('SELECT pg_terminate_backend($1)', [pid])
+  // The server ends a session some time after it was told to.
+  await until(
+    () => sessionOf(holder, on),
+    (session) => session !== pid,
+    'the session has ended',
+  )
 }
 
 /** Registers a node without a process. */
