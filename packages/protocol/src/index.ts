@@ -19,3 +19,18 @@ export { isMessageType, MESSAGE_TYPES } from './messages.ts'
 export { type ParseResult, parseMessage } from './parse-message.ts'
 export { REFUSALS, type Refusal, type RefusalCode, refusal } from './refusals.ts'
 export { isoTime, parseTime } from './times.ts'
+export {
+  PLAN_MODES,
+  PLANNED_TYPES,
+  type PlanMode,
+  type PlannedType,
+  type PlanRule,
+  plannedField,
+  ruleKey,
+  type TrackingPlan,
+  UNPLANNED_MODES,
+  type UnplannedMode,
+  VIOLATION_CODES,
+  type Violation,
+  type ViolationCode,
+} from './tracking-plan.ts'
