@@ -30,6 +30,7 @@ const SHARED_FOLDERS = [
   'http',
   'logging',
   'outbound',
+  'plans',
   'secrets',
   'timing',
 ]
@@ -111,7 +112,7 @@ const RULES: Rule[] = [
   { files: /^server\/logging\/log\.ts$/, may: [...server, /^pino$/] },
   // The address of a database is checked with the settings, before anything is opened.
   { files: /^server\/config\.ts$/, may: [...server, /^server\/store\/postgres\/session\/address\.ts$/] },
-  { files: /^server\/api\/configuration-export\.ts$/, may: [...server, /^yaml$/] },
+  { files: /^server\/(api\/configuration-export|plans\/plan-file)\.ts$/, may: [...server, /^yaml$/] },
   // What concerns every request, whatever stage it is for.
   { files: /^server\/http\/(connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
   { files: /^server\/destinations\/subscribe\//, may: [...server, storePort, /^@segment\/destination-subscriptions$/] },
