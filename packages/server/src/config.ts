@@ -4,7 +4,7 @@
 // returned as data. A secret is never quoted.
 
 import { isIP } from 'node:net'
-import { nearest } from './nearest.ts'
+import { nearest } from './api/nearest.ts'
 import { AddressProblem, parsePostgresAddress } from './store/postgres/session/address.ts'
 
 const MIN_TOKEN_CHARACTERS = 16

@@ -1,7 +1,7 @@
 // Parses the words of a command line into a command, its arguments and its flags. Pure: all problems are returned together as sentences.
 // They never quote the value of a flag, because it may be a secret.
 
-import { nearest } from '../../nearest.ts'
+import { nearest } from '../../api/nearest.ts'
 import type { Command, Flag } from './command.ts'
 import { GLOBAL_FLAGS } from './global-flags.ts'
 

@@ -1,6 +1,6 @@
 // Finds resources by id or by name.
 
-import { nearest } from '../../nearest.ts'
+import { nearest } from '../../api/nearest.ts'
 import type { Api } from '../service/api.ts'
 import { CommandProblem, EXIT } from './problem.ts'
 
