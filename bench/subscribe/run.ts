@@ -79,7 +79,7 @@ function configured(about: Partial<Destination>): Configuration {
     ...about,
   }
   const none = new Map<string, never>()
-  return { sources: none, destinations: new Map([['d', destination]]), suppressions: none, oauthApps: none, tokens: none }
+  return { sources: none, destinations: new Map([['d', destination]]), suppressions: none, oauthApps: none, tokens: none, plans: none }
 }
 
 function round(configuration: Configuration): number {

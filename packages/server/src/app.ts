@@ -344,13 +344,15 @@ async function initializeStore(
   const access = await retry(() => createAccess({ store, clock, admin, proxies, onFailure }))
   // Loaded at startup, so that ingest never has to wait for it or store a message without it.
   const privacyKey = await retry(() => store.secrets.getOrCreate('privacy_key', randomBytes(32).toString('base64url')))
-  return { admin, access, privacy: createPrivacy(privacyKey), first: await retry(() => findOrCreateFirstSource(store)) }
+  const first = await retry(() => findOrCreateFirstSource(store))
+  await retry(() => store.settings.ensureSystemSource())
+  return { admin, access, privacy: createPrivacy(privacyKey), first }
 }
 
 /** The first start creates the source `default`. Later starts return it, or another source if it was deleted. */
 async function findOrCreateFirstSource(store: Store): Promise<Source | undefined> {
   const named = (): Source | undefined => [...store.configuration().sources.values()].find(({ name }) => name === 'default')
-  const any = (): Source | undefined => named() ?? [...store.configuration().sources.values()][0]
+  const any = (): Source | undefined => named() ?? [...store.configuration().sources.values()].find(({ builtIn }) => builtIn === undefined)
   // With several nodes, another node may have just created it, and this node may not have received the change yet.
   if ((await store.settings.getSetting('first_source')) !== undefined)
     return any() ?? (store.nodes === undefined ? undefined : waitForConfiguration(store, any, FIRST_SOURCE_WAIT_MS))

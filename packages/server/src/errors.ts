@@ -66,6 +66,7 @@ export const API_ERRORS = {
     'The cursor is not valid for this list. Send the value of next from the previous page unchanged, or leave out cursor to start at the first page.',
   ],
   source_not_found: [404, 'There is no source with this id. GET /api/sources lists all sources.'],
+  built_in_source: [409, 'The source system is part of the service. It cannot be changed or deleted.'],
   destination_not_found: [404, 'There is no destination with this id. GET /api/destinations lists all destinations.'],
   integration_not_found: [404, 'The catalogue has no integration with this slug. GET /api/catalog lists all integrations.'],
   message_not_found: [404, 'No message with this id or messageId is stored. It may be older than the retention period.'],

@@ -19,7 +19,7 @@ export interface Schemas {
   PreviewCounts: { messages: number; sent: number; skipped: number; dropped: number; failed: number; notRun: number }
   PrivacyRule: { path: string; action: 'drop' | 'hash' | 'mask' }
   Session: { actor: { id: string; name: string }; role: 'admin' | 'viewer'; expiresAt: string | null }
-  Source: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; privacy: Schemas['PrivacyRule'][]; createdAt: string }
+  Source: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string }
   Subscription: { id: string; name: string; action: string; subscribe: string; enabled: boolean; mapping: Record<string, unknown> }
   Suppression: { userId: string; sourceId: string; since: string }
   Token: { id: string; name: string; role: 'admin' | 'viewer'; createdAt: string | null; lastUsedAt: string | null }
@@ -61,7 +61,7 @@ export interface Operations {
   'POST /api/sources/{id}/write-keys': {
     query: Record<string, never>
     body: { key?: string | undefined }
-    answer: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; privacy: Schemas['PrivacyRule'][]; createdAt: string; key: string }
+    answer: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string; key: string }
   }
   /** Remove a write key from a source */
   'DELETE /api/sources/{id}/write-keys/{key}': {

@@ -51,6 +51,11 @@ export interface ExportedConfiguration {
   variables: string[]
 }
 
+/** Every installation has the built-in source, so a file does not contain it. */
+export function isManaged(stored: JsonObject): boolean {
+  return stored['builtIn'] !== true
+}
+
 /** Sorted by name, without fields that have their default value, and with references instead of secrets. */
 export function configurationOf(installed: Installed, { withKeys }: { withKeys: boolean }): ExportedConfiguration {
   const names = namesIn(installed)
@@ -63,7 +68,7 @@ export function configurationOf(installed: Installed, { withKeys }: { withKeys: 
   }
   const file: ConfigurationFile = { version: 1, sources: [], destinations: [], oauthApps: [] }
   for (const kind of KINDS) {
-    const sorted = [...installed.entries[kind]].sort((left, right) => (String(left['name']) < String(right['name']) ? -1 : 1))
+    const sorted = installed.entries[kind].filter(isManaged).sort((left, right) => (String(left['name']) < String(right['name']) ? -1 : 1))
     for (const stored of sorted) {
       const entry: Entry = { name: String(stored['name']) }
       for (const [field, schema] of Object.entries(installed.schema[kind])) {

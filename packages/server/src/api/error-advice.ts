@@ -62,6 +62,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   token_of_settings: 'The token is either the value of SWITCHYARD_ADMIN_TOKEN or the one that the service printed at its first start.',
   too_many_tokens: 'Revoke tokens that are no longer used: GET /api/tokens shows when each was last used.',
   write_key_not_found: 'The key may have been removed already, or it belongs to another source.',
+  built_in_source: 'Attach destinations to the source instead: that is allowed, as with any other source.',
   last_write_key: 'Add the replacement with POST /api/sources/{id}/write-keys.',
   name_taken: 'Alternatively, change the existing resource. If `switchyard apply` reports this error, run it again.',
   changed_since_read:

@@ -19,6 +19,7 @@ function configuration(sources: Source[], destinations: string[]): Configuration
     suppressions: new Map(),
     oauthApps: new Map(),
     tokens: new Map(),
+    plans: new Map(),
   }
 }
 

@@ -51,6 +51,7 @@ function configured(...destinations: Destination[]): Configuration {
     suppressions: new Map(),
     oauthApps: new Map(),
     tokens: new Map(),
+    plans: new Map(),
   }
 }
 

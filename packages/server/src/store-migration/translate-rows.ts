@@ -67,6 +67,8 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
       return { ...row, actor_name: text(row['actor_name']), content: secrets.reencrypt(row['content'] as string, context) }
     },
     oauth_apps: (row) => ({ ...row, num: num(row['num']) }),
+    plans: (row) => ({ ...row, num: num(row['num']), deleted: row['deleted'] === 1 }),
+    documents: (row) => row,
     tokens: (row) => ({ ...row, num: num(row['num']), name: text(row['name']) }),
     suppressions: (row) => ({ ...row, source: num(row['source']), user_id: text(row['user_id']), version: 1 }),
     oauth_assertions: (row) => ({ ...row, app: text(row['app']), jti: text(row['jti']) }),

@@ -7,6 +7,7 @@ import type { BooksStore } from './port/books.ts'
 import type { ConfigurationStore } from './port/configuration.ts'
 import type { DeletionStore } from './port/deletions.ts'
 import type { DeliveryStore } from './port/delivery.ts'
+import type { DocumentStore } from './port/documents.ts'
 import type { HistoryStore } from './port/history.ts'
 import type { IngestStore } from './port/messages.ts'
 import type { Configuration } from './port/model.ts'
@@ -20,6 +21,7 @@ export * from './port/books.ts'
 export * from './port/configuration.ts'
 export * from './port/deletions.ts'
 export * from './port/delivery.ts'
+export type * from './port/documents.ts'
 export type * from './port/from-stored.ts'
 export * from './port/history.ts'
 export * from './port/messages.ts'
@@ -42,6 +44,7 @@ export interface Store {
   books: BooksStore
   replays: ReplayStore
   deletions: DeletionStore
+  documents: DocumentStore
   oauth: OAuthStore
   secrets: SecretStore
   /** Only if several processes can share the store. */

@@ -7,6 +7,7 @@ import {
   defaultOf,
   type Entry,
   type Installed,
+  isManaged,
   isObject,
   isOfOtherKind,
   KINDS,
@@ -54,7 +55,10 @@ const HIDDEN = '•••'
 export function planChanges(file: ConfigurationFile, installed: Installed, env: Environment, prune: boolean): Plan {
   const plan: Plan = { changes: [], unmanaged: [], problems: [], remarks: [], wanted: { sources: [], destinations: [], oauthApps: [] } }
   const names = namesIn(installed)
-  const known = (kind: keyof Names): Set<string> => new Set([...file[kind].map(({ name }) => name), ...(prune ? [] : names[kind].values())])
+  const known = (kind: keyof Names): Set<string> => {
+    const kept = installed.entries[kind].filter((stored) => !prune || !isManaged(stored))
+    return new Set([...file[kind].map(({ name }) => name), ...kept.map(({ name }) => String(name))])
+  }
   const about = { installed, names, known: { sources: known('sources'), destinations: known('destinations') }, env, plan }
   for (const kind of KINDS) {
     const inFile = new Set(file[kind].map(({ name }) => name))
@@ -69,7 +73,7 @@ export function planChanges(file: ConfigurationFile, installed: Installed, env: 
       const change = changeOf({ ...about, kind, entry, stored: found[0] })
       if (change !== null) plan.changes.push(change)
     }
-    for (const { id, name } of installed.entries[kind]) {
+    for (const { id, name } of installed.entries[kind].filter(isManaged)) {
       if (inFile.has(String(name))) continue
       if (prune) plan.changes.push({ action: 'delete', kind, name: String(name), id: String(id), settings: {}, fields: [] })
       else plan.unmanaged.push({ kind, name: String(name), id: String(id) })

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
 import { array, boolean, invalidField, nullable, object, optional, patchOf, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
-import type { Actor, ChangeOf, Configuration, NewSource, Source } from '../../store/store.ts'
+import type { Actor, Configuration, NewSource, Source } from '../../store/store.ts'
 import { audited } from '../access/audit.ts'
 import { CREATION_QUERY, checkName, nameProblem } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
@@ -51,6 +51,10 @@ const SOURCE_VIEW_FIELDS = {
   writeKeys: array(string(), { description: 'The write keys with which senders identify the source.' }),
   requireOAuth: boolean({ description: 'Whether requests need an access token in addition to the write key.' }),
   privacy: PRIVACY,
+  builtIn: boolean({
+    description:
+      'Whether this is the source `system`, whose messages the service makes itself. It has no write keys and cannot be changed or deleted.',
+  }),
   createdAt: time(),
 }
 export const SOURCE = object(SOURCE_VIEW_FIELDS, { title: 'Source', description: 'An application or website that sends messages.' })
@@ -70,8 +74,12 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     return source
   }
 
-  async function change(action: string, id: string | undefined, to: ChangeOf<Source, NewSource>, actor: Actor) {
-    return sourceView(found(await store.settings.updateSource(id ?? '', to, audited(actor, action, sourceView))))
+  async function change(action: string, id: string | undefined, to: (before: Source) => Partial<NewSource>, actor: Actor) {
+    const checked = (before: Source): Partial<NewSource> => {
+      rejectBuiltIn(before)
+      return to(before)
+    }
+    return sourceView(found(await store.settings.updateSource(id ?? '', checked, audited(actor, action, sourceView))))
   }
 
   return [
@@ -126,7 +134,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       status: 200,
       answer: SOURCE,
       tagged: true,
-      errors: ['source_not_found', 'write_key_taken'],
+      errors: ['source_not_found', 'write_key_taken', 'built_in_source'],
       handle({ params, body, actor, exchange }) {
         const { privacy, ...rest } = body
         const changed = (before: Source): Partial<NewSource> => {
@@ -143,10 +151,13 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       description: 'Afterwards, requests with its write keys are rejected. Messages that were already accepted are still delivered.',
       status: 204,
       tagged: true,
-      errors: ['source_not_found'],
+      errors: ['source_not_found', 'built_in_source'],
       async handle({ params, actor, exchange }) {
         const audit = audited(actor, 'source.delete', sourceView)
-        const check = (before: Source): void => checkIfMatch(exchange, sourceView(before))
+        const check = (before: Source): void => {
+          rejectBuiltIn(before)
+          checkIfMatch(exchange, sourceView(before))
+        }
         if (!(await store.settings.deleteSource(params['id'] ?? '', audit, check))) throw new ApiError('source_not_found')
       },
     }),
@@ -158,7 +169,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       body: NEW_WRITE_KEY,
       status: 201,
       answer: SOURCE_WITH_KEY,
-      errors: ['source_not_found', 'write_key_taken', 'too_many_write_keys'],
+      errors: ['source_not_found', 'write_key_taken', 'too_many_write_keys', 'built_in_source'],
       async handle({ params, body, actor }) {
         const key = body.key ?? generateWriteKey()
         const added = ({ writeKeys }: Source): Partial<NewSource> => {
@@ -182,7 +193,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       summary: 'Remove a write key from a source',
       description: 'Afterwards, requests with the key are rejected. The last write key of a source cannot be removed.',
       status: 204,
-      errors: ['source_not_found', 'write_key_not_found', 'last_write_key'],
+      errors: ['source_not_found', 'write_key_not_found', 'last_write_key', 'built_in_source'],
       async handle({ params, actor }) {
         const removed = ({ writeKeys }: Source): Partial<NewSource> => {
           const rest = writeKeys.filter((key) => key !== params['key'])
@@ -203,7 +214,11 @@ export function checkSources({ sources }: Configuration, sourceIds: readonly str
   }
 }
 
-export function sourceView({ id, name, enabled, writeKeys, requireOAuth, privacy = [], createdAtMs }: Source) {
+function rejectBuiltIn({ builtIn }: Source): void {
+  if (builtIn) throw new ApiError('built_in_source')
+}
+
+export function sourceView({ id, name, enabled, writeKeys, requireOAuth, privacy = [], builtIn, createdAtMs }: Source) {
   return {
     id,
     name,
@@ -211,6 +226,7 @@ export function sourceView({ id, name, enabled, writeKeys, requireOAuth, privacy
     writeKeys: [...writeKeys],
     requireOAuth,
     privacy: privacy.map(({ path, action }) => ({ path, action })),
+    builtIn: builtIn ?? false,
     createdAt: isoTime(createdAtMs),
   }
 }

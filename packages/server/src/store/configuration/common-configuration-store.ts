@@ -1,12 +1,12 @@
-// Changes by operators: creates, updates and deletes sources, destinations, OAuth applications and tokens, each with its audit entry, and
+// Changes by operators: creates, updates and deletes sources, destinations, OAuth applications, tokens and tracking plans, each with its audit entry, and
 // the secrets that are stored beside them. Every change is computed from the stored state, under the lock that all changes take.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Audit } from '../port/audit.ts'
-import { type Check, type ConfigurationStore, type DestinationVersion, WriteKeyTaken } from '../port/configuration.ts'
+import { type Check, type ConfigurationStore, type DestinationVersion, SourceHasPlan, WriteKeyTaken } from '../port/configuration.ts'
 import { type ChangeOf, type FromStored, resolve } from '../port/from-stored.ts'
-import type { Configuration, Destination, Source } from '../port/model.ts'
+import { type Configuration, type Destination, type NewPlan, type Source, type StoredPlan, SYSTEM_SOURCE } from '../port/model.ts'
 import { newId } from '../port/new-id.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import type { SecretStore, StoredSecret } from '../port/secrets.ts'
@@ -15,7 +15,7 @@ import { dropAllVersions, listVersions, readVersion, reencryptVersions, withVers
 import { type ResourceKind, type Resources, SECRET_PREFIX } from './resource-rows.ts'
 import { encryptDestination, secretCount } from './stored-destination.ts'
 
-const ID_PREFIXES: Record<ResourceKind, string> = { sources: 'src', destinations: 'dst', oauthApps: 'app', tokens: 'tok' }
+const ID_PREFIXES: Record<ResourceKind, string> = { sources: 'src', destinations: 'dst', oauthApps: 'app', tokens: 'tok', plans: 'pln' }
 
 type New<K extends ResourceKind> = Omit<Resources[K], 'id' | 'createdAtMs'>
 
@@ -39,6 +39,47 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
   readonly deleteOAuthApp = this.#deleting('oauthApps')
   readonly createToken = this.#creating('tokens')
   readonly deleteToken = this.#deleting('tokens')
+  readonly deletePlan = this.#deleting('plans')
+
+  ensureSystemSource(): Promise<void> {
+    return this.#changes.change(async (change) => {
+      if (change.configuration.sources.has(SYSTEM_SOURCE)) return
+      const source: Source = {
+        id: SYSTEM_SOURCE,
+        name: SYSTEM_SOURCE,
+        enabled: true,
+        writeKeys: [],
+        requireOAuth: false,
+        builtIn: true,
+        createdAtMs: this.#nowMs(),
+      }
+      await change.create('sources', source)
+    })
+  }
+
+  // ── Tracking plans ──
+
+  createPlan(wanted: FromStored<NewPlan>, audit?: Audit<StoredPlan>): Promise<StoredPlan> {
+    return this.#creating('plans')((configuration) => {
+      const plan = resolve(wanted, configuration)
+      rejectPlannedSources(configuration, plan.sourceIds, null)
+      return { ...plan, version: 1 }
+    }, audit)
+  }
+
+  updatePlan(id: string, wanted: ChangeOf<StoredPlan, NewPlan>, audit?: Audit<StoredPlan>): Promise<StoredPlan | undefined> {
+    return this.#updating('plans')(
+      id,
+      (before, configuration) => {
+        const change = resolve(wanted, before, configuration)
+        const after = { ...before, ...change }
+        rejectPlannedSources(configuration, after.sourceIds, id)
+        const isSame = isDeepStrictEqual({ ...after, sourceIds: before.sourceIds }, before)
+        return isSame ? change : { ...change, version: before.version + 1 }
+      },
+      audit,
+    )
+  }
 
   // ── Versions of destinations ──
 
@@ -132,6 +173,7 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
         if (kind === 'sources') {
           for (const detached of detachedFrom(id, change.configuration.destinations)) await change.update('destinations', detached)
           for (const detached of detachedFrom(id, change.configuration.oauthApps)) await change.update('oauthApps', detached)
+          for (const detached of detachedFrom(id, change.configuration.plans)) await change.update('plans', detached)
         }
         if (kind === 'destinations') {
           for (const other of change.configuration.destinations.values()) {
@@ -158,6 +200,13 @@ function rejectTakenWriteKeys({ sources }: Configuration, fields: object, except
   if (writeKeys === undefined) return
   for (const source of sources.values()) {
     if (source.id !== exceptId && source.writeKeys.some((key) => writeKeys.includes(key))) throw new WriteKeyTaken()
+  }
+}
+
+function rejectPlannedSources({ plans }: Configuration, sourceIds: readonly string[], exceptId: string | null): void {
+  for (const plan of plans.values()) {
+    const taken = plan.id === exceptId ? undefined : plan.sourceIds.find((id) => sourceIds.includes(id))
+    if (taken !== undefined) throw new SourceHasPlan(taken)
   }
 }
 

@@ -1,7 +1,7 @@
-// Sources, destinations, OAuth applications and tokens as rows, which are the same in both adapters, and what remains of deleted ones.
+// Sources, destinations, OAuth applications, tokens and tracking plans as rows, which are the same in both adapters, and what remains of deleted ones.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import type { Configuration, ControlToken, Destination, OAuthApp, Source } from '../port/model.ts'
+import type { Configuration, ControlToken, Destination, OAuthApp, Source, StoredPlan } from '../port/model.ts'
 import { destinationWithoutSecrets, encryptDestination } from './stored-destination.ts'
 
 export interface Resources {
@@ -9,6 +9,7 @@ export interface Resources {
   destinations: Destination
   oauthApps: OAuthApp
   tokens: ControlToken
+  plans: StoredPlan
 }
 
 export type ResourceKind = keyof Resources
@@ -22,9 +23,16 @@ export const EMPTY_CONFIGURATION: Configuration = {
   suppressions: new Map(),
   oauthApps: new Map(),
   tokens: new Map(),
+  plans: new Map(),
 }
 
-export const TABLES = { sources: 'sources', destinations: 'destinations', oauthApps: 'oauth_apps', tokens: 'tokens' } as const
+export const TABLES = {
+  sources: 'sources',
+  destinations: 'destinations',
+  oauthApps: 'oauth_apps',
+  tokens: 'tokens',
+  plans: 'plans',
+} as const
 
 /** The columns of a row beside its id, with secrets encrypted. */
 export function columnsOf<K extends ResourceKind>(kind: K, resource: Resources[K], box: SecretBox): Record<string, string | number> {
@@ -35,8 +43,9 @@ export function columnsOf<K extends ResourceKind>(kind: K, resource: Resources[K
   return { doc: JSON.stringify(kind === 'destinations' ? encryptDestination(resource as Destination, box) : resource) }
 }
 
-/** The doc that is kept of a deleted resource because other rows refer to it. It contains no secrets. Null if the row is deleted. */
+/** The doc that is kept of a deleted resource because other rows refer to it, or other nodes must learn of it. It contains no secrets. Null if the row is deleted. */
 export function docOfDeleted<K extends ResourceKind>(kind: K, resource: Resources[K]): string | null {
   if (kind === 'destinations') return JSON.stringify(destinationWithoutSecrets(resource as Destination))
+  if (kind === 'plans') return JSON.stringify({ id: resource.id })
   return kind === 'sources' ? JSON.stringify(resource) : null
 }

@@ -11,10 +11,12 @@ import { counting } from './counting.ts'
 import { deadLetters } from './dead-letters.ts'
 import { deleting } from './deleting.ts'
 import { delivering } from './delivering.ts'
+import { documenting } from './documenting.ts'
 import { type Open, type OpenStore, RecordingConsumer, type StoreFixture } from './fixtures.ts'
 import { inspecting } from './inspecting.ts'
 import { messageDetails } from './message-details.ts'
 import { partialSettlement } from './partial-settlement.ts'
+import { planning } from './planning.ts'
 import { purging } from './purging.ts'
 import { reading } from './reading.ts'
 import { replaySequences } from './replay-sequences.ts'
@@ -47,6 +49,8 @@ export function conformance(name: string, open: Open): void {
     suite('configuring', () => configuring(fixture))
     suite('versioning', () => versioning(fixture))
     suite('authorizing', () => authorizing(fixture))
+    suite('planning', () => planning(fixture))
+    suite('documenting', () => documenting(fixture))
     suite('deleting', () => deleting(fixture))
     suite('purging', () => purging(fixture))
     suite('suppressing', () => suppressing(fixture))

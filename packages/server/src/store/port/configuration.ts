@@ -9,9 +9,11 @@ import type {
   NewControlToken,
   NewDestination,
   NewOAuthApp,
+  NewPlan,
   NewSource,
   OAuthApp,
   Source,
+  StoredPlan,
 } from './model.ts'
 import type { Page, PageRequest } from './pages.ts'
 
@@ -20,6 +22,16 @@ export type Check<Thing> = (before: Thing) => void
 
 export class WriteKeyTaken extends Error {
   override name = 'WriteKeyTaken'
+}
+
+export class SourceHasPlan extends Error {
+  override name = 'SourceHasPlan'
+  readonly sourceId: string
+
+  constructor(sourceId: string) {
+    super(`the source ${sourceId} already has a tracking plan`)
+    this.sourceId = sourceId
+  }
 }
 
 /** A version of the settings of a destination that decide what is sent. */
@@ -45,6 +57,8 @@ export interface ConfigurationStore {
   createSource(source: FromStored<NewSource>, audit?: Audit<Source>): Promise<Source>
   /** Returns undefined if there is no such source. Rejects with WriteKeyTaken if another source has one of the write keys. */
   updateSource(id: string, change: ChangeOf<Source, NewSource>, audit?: Audit<Source>): Promise<Source | undefined>
+  /** Creates the source of messages about the service itself, unless it exists. */
+  ensureSystemSource(): Promise<void>
   deleteSource(id: string, audit?: Audit<Source>, check?: Check<Source>): Promise<boolean>
   createDestination(destination: FromStored<NewDestination>, audit?: Audit<Destination>): Promise<Destination>
   /**
@@ -61,6 +75,10 @@ export interface ConfigurationStore {
   createOAuthApp(app: FromStored<NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp>
   updateOAuthApp(id: string, change: ChangeOf<OAuthApp, NewOAuthApp>, audit?: Audit<OAuthApp>): Promise<OAuthApp | undefined>
   deleteOAuthApp(id: string, audit?: Audit<OAuthApp>, check?: Check<OAuthApp>): Promise<boolean>
+  /** Rejects with SourceHasPlan if one of the sources has another plan. */
+  createPlan(plan: FromStored<NewPlan>, audit?: Audit<StoredPlan>): Promise<StoredPlan>
+  updatePlan(id: string, change: ChangeOf<StoredPlan, NewPlan>, audit?: Audit<StoredPlan>): Promise<StoredPlan | undefined>
+  deletePlan(id: string, audit?: Audit<StoredPlan>, check?: Check<StoredPlan>): Promise<boolean>
   createToken(token: FromStored<NewControlToken>, audit?: Audit<ControlToken>): Promise<ControlToken>
   deleteToken(id: string, audit?: Audit<ControlToken>): Promise<boolean>
   /** When each token was last used, as recorded by `useToken`. Tokens that were never used are left out. */

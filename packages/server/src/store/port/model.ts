@@ -1,6 +1,6 @@
 // The data types of the store's port: the configuration, accepted messages, and outcomes of deliveries.
 
-import type { JsonObject } from '@switchyard/protocol'
+import type { JsonObject, TrackingPlan } from '@switchyard/protocol'
 
 /** The id of a row in an adapter. Opaque: it can be compared, printed and passed back to the adapter, but not computed with. */
 export type RowId = number | string
@@ -15,8 +15,13 @@ export interface Source {
   requireOAuth: boolean
   /** Applied to each message before it is stored. Missing in sources that earlier versions stored. */
   privacy?: readonly PrivacyRule[]
+  /** The service itself sends its messages: see SYSTEM_SOURCE. It cannot be changed or deleted. */
+  builtIn?: true
   createdAtMs: number
 }
+
+/** The id and the name of the source of messages about the service itself. It has no write keys. */
+export const SYSTEM_SOURCE = 'system'
 
 /** What is done with the value at a path of a message. `*` stands for all elements of an array and all keys of an object. */
 export interface PrivacyRule {
@@ -199,6 +204,15 @@ export interface OAuthKey {
   createdAtMs: number
 }
 
+/** A tracking plan that is attached to sources. A source has at most one. */
+export interface StoredPlan extends TrackingPlan {
+  id: string
+  sourceIds: readonly string[]
+  /** From 1, one more after each change of the plan's content. */
+  version: number
+  createdAtMs: number
+}
+
 /** What a control token may do. A viewer can only read. */
 export type Role = 'admin' | 'viewer'
 
@@ -220,11 +234,13 @@ export interface Configuration {
   suppressions: ReadonlyMap<string, ReadonlySet<string>>
   oauthApps: ReadonlyMap<string, OAuthApp>
   tokens: ReadonlyMap<string, ControlToken>
+  plans: ReadonlyMap<string, StoredPlan>
 }
 
 export type NewSource = Omit<Source, 'id' | 'createdAtMs'>
 export type NewDestination = Omit<Destination, 'id' | 'createdAtMs'>
 export type NewOAuthApp = Omit<OAuthApp, 'id' | 'createdAtMs'>
+export type NewPlan = Omit<StoredPlan, 'id' | 'createdAtMs' | 'version'>
 export type NewControlToken = Omit<ControlToken, 'id' | 'createdAtMs'>
 
 // ── Messages ────────────────────────────────────────────────────────────────────────────────────────────────────────

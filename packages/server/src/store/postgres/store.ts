@@ -25,6 +25,7 @@ import { Settling } from './messages/settling.ts'
 import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
 import { dropAudit } from './rows/audit-rows.ts'
 import { bookRows } from './rows/book-rows.ts'
+import { createDocuments } from './rows/documents.ts'
 import { DeltaFolder } from './rows/fold-deltas.ts'
 import { createHistory } from './rows/history.ts'
 import { createSettings } from './rows/settings.ts'
@@ -157,6 +158,7 @@ class Postgres implements PostgresStore {
   readonly books: Store['books']
   readonly #deltaFolder: DeltaFolder
   readonly history: Store['history']
+  readonly documents: Store['documents']
   readonly deletions: Deleting
   readonly replays: ReplayStore
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
@@ -211,6 +213,7 @@ class Postgres implements PostgresStore {
     this.#cancelling = new Cancelling(context)
     this.#deltaFolder = new DeltaFolder(context)
     this.history = createHistory(context)
+    this.documents = createDocuments(database)
     this.deletions = new Deleting(context, {
       changes: this.#shared,
       secrets: this.secrets,

@@ -16,6 +16,7 @@ import { SqliteIngest } from './messages/ingest.ts'
 import type { ClaimReply } from './messages/read-claims.ts'
 import { settleCommand } from './messages/write-settle.ts'
 import { replayJobRows } from './replay-jobs.ts'
+import { createDocuments } from './rows/document-rows.ts'
 import { encryptCredentials, PLAIN_CREDENTIALS } from './schema/encrypt-credentials.ts'
 import { GroupCommit } from './threads/group-commit.ts'
 import { inspectSqlite } from './threads/inspect.ts'
@@ -72,6 +73,7 @@ class Sqlite implements SqliteStore {
   readonly oauth: Store['oauth']
   readonly history: Store['history']
   readonly replays: Store['replays']
+  readonly documents: Store['documents']
   readonly deletions: SqliteDeletions
   readonly ingest: SqliteIngest
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
@@ -136,6 +138,7 @@ class Sqlite implements SqliteStore {
       inspect: (deadlineMs: number) => inspectSqlite(path, deadlineMs),
       addStats: (rows: readonly StatRow[]) => writer.run('addStats', { rows }),
     })
+    this.documents = createDocuments(writer, reader)
     this.ingest = new SqliteIngest(writer, () => this.delivery.consumer)
   }
 

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type SecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
 import { EMPTY_CONFIGURATION } from '../../configuration/resource-rows.ts'
 import { decryptDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
-import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source } from '../../store.ts'
+import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source, StoredPlan } from '../../store.ts'
 import type { IdMap } from '../schema/id-map.ts'
 import type { Ask } from '../session/database.ts'
 import { readText } from '../session/text-columns.ts'
@@ -74,6 +74,7 @@ export async function readState(ask: Ask, { version, unsuppressed }: Mark, befor
     suppressions: await readSuppressions(ask, unsuppressed > since ? -1 : since, configuration.suppressions),
     oauthApps: await readApps(ask, configuration.oauthApps),
     tokens: await readTokens(ask, configuration.tokens),
+    plans: await readThings<StoredPlan>(ask, 'plans', since, configuration.plans, reading.idMap, (doc) => JSON.parse(doc) as StoredPlan),
   }
   const isSame = (Object.keys(next) as (keyof Configuration)[]).every((part) => next[part] === configuration[part])
   return { version, configuration: isSame ? configuration : next, unopened }
@@ -83,7 +84,7 @@ export async function readState(ask: Ask, { version, unsuppressed }: Mark, befor
 
 async function readThings<T>(
   ask: Ask,
-  table: 'sources' | 'destinations',
+  table: 'sources' | 'destinations' | 'plans',
   since: number,
   before: ReadonlyMap<string, T>,
   idMap: IdMap,
@@ -96,7 +97,7 @@ async function readThings<T>(
   const resources = new Map(since < 0 ? [] : before)
   for (const { num, id, deleted, doc } of rows) {
     // If the transaction is rolled back, the entry does no harm: no row ever refers to that row id.
-    idMap.add(table, id, num)
+    if (table !== 'plans') idMap.add(table, id, num)
     const old = before.get(id)
     const resource = deleted ? undefined : parse(doc, old)
     if (resource === undefined) resources.delete(id)

@@ -14,6 +14,8 @@ export const POSTGRES_COLUMNS = {
   destinations: { int: 'num', text: 'id doc', bool: 'deleted' },
   destination_versions: { int: 'version at', text: 'destination actor actor_name content' },
   oauth_apps: { int: 'num', text: 'id doc' },
+  plans: { int: 'num', text: 'id doc', bool: 'deleted' },
+  documents: { int: 'at', text: 'kind key doc' },
   tokens: { int: 'num created_at last_used_at', text: 'id name role hash' },
   suppressions: { int: 'source since version', text: 'user_id' },
   oauth_assertions: { text: 'app jti', int: 'expires_at' },

@@ -403,4 +403,21 @@ export const MIGRATIONS: readonly Migration[] = [
   );
   `,
   },
+  {
+    // Nodes of the previous version do not know tracking plans, and let all messages pass.
+    worksFrom: 2,
+    sql: `
+  CREATE TABLE plans (num bigint PRIMARY KEY, id text NOT NULL UNIQUE, deleted boolean NOT NULL DEFAULT false, doc text NOT NULL, version bigint NOT NULL DEFAULT 1);
+
+  -- What the service counted or noticed, by kind: see port/documents.ts. Keys are ASCII.
+  CREATE TABLE documents (
+    kind text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    at bigint NOT NULL,
+    doc text NOT NULL,
+    PRIMARY KEY (kind, key)
+  );
+  CREATE INDEX documents_by_time ON documents (kind, at, key);
+  `,
+  },
 ]

@@ -18,4 +18,6 @@ export const ADVISORY_LOCKS = {
   replaySteps: '7311994520130',
   /** Migrating a SQLite store into the database. */
   storeMigration: '7311994520131',
+  /** Updates of documents: this number plus one for each kind, up to 65,535. */
+  documents: '7311994600000',
 } as const

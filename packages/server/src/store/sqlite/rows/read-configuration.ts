@@ -4,7 +4,7 @@ import type { VersionRow } from '../../configuration/configuration-rows.ts'
 import { VERSION_PAGE_BYTES } from '../../configuration/destination-versions.ts'
 import { SECRET_PREFIX } from '../../configuration/resource-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
-import type { ControlToken, NewDeletion, OAuthApp, Source } from '../../store.ts'
+import type { ControlToken, NewDeletion, OAuthApp, Source, StoredPlan } from '../../store.ts'
 import { readSetting } from '../schema/settings.ts'
 import type { Rows } from './rows.ts'
 
@@ -29,6 +29,7 @@ export function configurationReads(rows: Rows) {
         destinations: docs<StoredDestination>('destinations WHERE deleted = 0'),
         suppressions,
         oauthApps: byId(docs<OAuthApp>('oauth_apps')),
+        plans: byId(docs<StoredPlan>('plans WHERE deleted = 0')),
         tokens: byId(rows.all<ControlToken>('SELECT id, name, role, hash, created_at AS createdAtMs FROM tokens ORDER BY num')),
       }
     },

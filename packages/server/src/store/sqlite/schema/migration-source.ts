@@ -17,6 +17,8 @@ const KEYS = {
   destinations: ['num'],
   destination_versions: ['destination', 'version'],
   oauth_apps: ['num'],
+  plans: ['num'],
+  documents: ['kind', 'key'],
   tokens: ['num'],
   suppressions: ['source', 'user_id'],
   oauth_assertions: ['app', 'jti'],

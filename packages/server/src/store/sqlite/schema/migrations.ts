@@ -291,4 +291,17 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (destination, version)
   ) WITHOUT ROWID, STRICT;
   `,
+  `
+  CREATE TABLE plans (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, deleted INTEGER NOT NULL DEFAULT 0, doc TEXT NOT NULL) STRICT;
+
+  -- What the service counted or noticed, by kind: see port/documents.ts.
+  CREATE TABLE documents (
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    doc TEXT NOT NULL,
+    PRIMARY KEY (kind, key)
+  ) WITHOUT ROWID, STRICT;
+  CREATE INDEX documents_by_time ON documents (kind, at, key);
+  `,
 ]

@@ -5,6 +5,7 @@ import { messageCommands } from '../messages/message-commands.ts'
 import { bookCommands } from '../rows/book-commands.ts'
 import { configurationCommands } from '../rows/configuration-commands.ts'
 import { deletionCommands } from '../rows/deletion-commands.ts'
+import { documentCommands } from '../rows/document-rows.ts'
 import { replayCommands } from '../rows/replay-commands.ts'
 import type { Noted, WriterCommand } from './protocol.ts'
 import type { WriterContext } from './writer-context.ts'
@@ -16,6 +17,7 @@ export function createCommands(context: WriterContext) {
     ...deletionCommands(context),
     ...replayCommands(context),
     ...bookCommands(context),
+    ...documentCommands(context),
   }
   /** Runs several commands as one: all are committed, or none. Returns the list of their replies. */
   const together = {

@@ -12,6 +12,7 @@ import { auditRows } from '../rows/audit-rows.ts'
 import { bookRows } from '../rows/book-rows.ts'
 import { deletionRows } from '../rows/deletion-rows.ts'
 import { deliveryRows } from '../rows/delivery-rows.ts'
+import { documentReads } from '../rows/document-rows.ts'
 import { messageRows } from '../rows/message-rows.ts'
 import { configurationReads } from '../rows/read-configuration.ts'
 import { replayReads } from '../rows/read-replays.ts'
@@ -38,6 +39,7 @@ function createReads(rows: Rows) {
     deletions: new DeletionReads(deletionRows(rows)),
     retention: { pinned: (cutoff: number) => pinnedSegments(rows, cutoff) },
     replays: replayReads(rows),
+    documents: documentReads(rows),
   }
 }
 
