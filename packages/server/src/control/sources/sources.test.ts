@@ -8,7 +8,7 @@ test('a source is created with defaults and a generated write key', async (t) =>
   const { status, body } = await call('POST', '/api/sources', { name: 'Shop' })
   assert.equal(status, 201)
   const { id, createdAt, writeKeys, ...rest } = body
-  assert.deepEqual(rest, { name: 'Shop', enabled: true, requireOAuth: false, privacy: [] })
+  assert.deepEqual(rest, { name: 'Shop', enabled: true, requireOAuth: false, privacy: [], builtIn: false })
   assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000)
   assert.equal(writeKeys.length, 1)
   assert.match(writeKeys[0], /^[A-Za-z0-9_-]{32}$/)
@@ -156,4 +156,17 @@ test('generated write keys begin with a letter or a digit and differ', () => {
   const keys = Array.from({ length: 500 }, generateWriteKey)
   assert.equal(new Set(keys).size, 500)
   for (const key of keys) assert.match(key, /^[A-Za-z0-9][A-Za-z0-9_-]{31}$/)
+})
+
+test('the source system cannot be changed or deleted', async (t) => {
+  const { call, store } = await startControl(t)
+  await store.settings.ensureSystemSource()
+  for (const [method, path, sent] of [
+    ['PATCH', '/api/sources/system', { enabled: false }],
+    ['DELETE', '/api/sources/system', undefined],
+    ['POST', '/api/sources/system/write-keys', {}],
+  ] as const) {
+    const { status, body } = await call(method, path, sent)
+    assert.deepEqual([status, body.code], [409, 'built_in_source'], `${method} ${path}`)
+  }
 })
