@@ -61,3 +61,9 @@ export const PLAN_FIELDS = {
     description: 'At most one rule for each event, and one for each other type.',
   }),
 } satisfies Record<keyof TrackingPlan, Schema<unknown>>
+
+/** The order of rules in a file. */
+export function byEvent(left: PlanRule, right: PlanRule): number {
+  const types = PLANNED_TYPES.indexOf(left.type) - PLANNED_TYPES.indexOf(right.type)
+  return types !== 0 ? types : (left.event ?? '') < (right.event ?? '') ? -1 : 1
+}
