@@ -41,7 +41,7 @@ const NOT_INSTALLED = 'The integrations are not installed on this server. Instal
 export class Hosts implements SenderGroup {
   readonly #options: HostsOptions
   readonly #usual: SenderPool
-  readonly #apart: SenderPool
+  readonly #isolated: SenderPool
   readonly #turns: Turns
   readonly #suspects = new Suspects(() => performance.now())
   /** The destinations in the separate host. */
@@ -58,7 +58,7 @@ export class Hosts implements SenderGroup {
     const shared = { open, onLost, silentChecks, idleMs, check: reportCheck }
     this.#options = options
     this.#usual = new SenderPool({ ...shared, count, name: 'switchyard-host', onEnd: (work, outcome) => this.#ended(work, outcome) })
-    this.#apart = new SenderPool({
+    this.#isolated = new SenderPool({
       ...shared,
       count: 1,
       name: 'switchyard-host-isolated',
@@ -67,7 +67,7 @@ export class Hosts implements SenderGroup {
         this.#turns.ended()
       },
     })
-    this.#turns = new Turns((work) => this.#apart.start(work))
+    this.#turns = new Turns((work) => this.#isolated.start(work))
   }
 
   start(work: Work): void {
@@ -79,7 +79,7 @@ export class Hosts implements SenderGroup {
     }
     if (this.#movedApart.delete(id)) {
       this.#turns.recall(id)
-      this.#apart.forget(id)
+      this.#isolated.forget(id)
     }
     this.#usual.start(work)
   }
@@ -91,7 +91,7 @@ export class Hosts implements SenderGroup {
   tell(destinationId: string, command: 'recall' | 'resume'): void {
     if (command === 'recall') this.#turns.recall(destinationId)
     this.#usual.tell(destinationId, command)
-    this.#apart.tell(destinationId, command)
+    this.#isolated.tell(destinationId, command)
   }
 
   forget(destinationId: string): void {
@@ -101,17 +101,17 @@ export class Hosts implements SenderGroup {
     this.#settings.delete(destinationId)
     this.#renewed.delete(destinationId)
     this.#usual.forget(destinationId)
-    this.#apart.forget(destinationId)
+    this.#isolated.forget(destinationId)
   }
 
   check(): void {
     this.#usual.check()
-    this.#apart.check()
+    this.#isolated.check()
   }
 
   async close(): Promise<void> {
     this.#turns.recall()
-    await Promise.all([this.#usual.close(), this.#apart.close()])
+    await Promise.all([this.#usual.close(), this.#isolated.close()])
   }
 
   #open(name: string, events: Parameters<OpenLink>[1]): Link {
@@ -142,8 +142,8 @@ export class Hosts implements SenderGroup {
 
   #lost(error: Error, work: readonly Work[]): LostReason {
     this.#options.onLost(error)
-    const { apart, isKnown } = this.#suspects.lost(work)
-    for (const id of apart) this.#usual.forget(id)
+    const { isolated, isKnown } = this.#suspects.lost(work)
+    for (const id of isolated) this.#usual.forget(id)
     return isKnown ? 'integration_crashed' : 'sender_lost'
   }
 

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { integrationOf } from '../../destinations/fixtures/integration.ts'
 import type { Work } from '../senders/link.ts'
 import { failure, type Outcome, unanswered } from '../sending/outcome.ts'
-import { APART_MS, Suspects } from './suspects.ts'
+import { ISOLATED_MS, Suspects } from './suspects.ts'
 import { Turns } from './turns.ts'
 
 function workOf(id: string, messages = 1, attempt = 1): Work {
@@ -27,21 +27,21 @@ function workOf(id: string, messages = 1, attempt = 1): Work {
 
 const ENDED: Outcome = unanswered('integration_failed', '')
 
-test('a destination that was alone in a lost host is the culprit, and runs apart for a while', () => {
+test('a destination that was alone in a lost host is the culprit, and runs isolated for a while', () => {
   let now = 0
   const suspects = new Suspects(() => now)
-  assert.deepEqual(suspects.lost([workOf('a'), workOf('a')]), { apart: ['a'], isKnown: true })
+  assert.deepEqual(suspects.lost([workOf('a'), workOf('a')]), { isolated: ['a'], isKnown: true })
   suspects.survived(workOf('a', 100, 2), ENDED)
   assert.deepEqual([suspects.has('a'), suspects.has('b')], [true, false])
-  now = APART_MS - 1
+  now = ISOLATED_MS - 1
   assert.equal(suspects.has('a'), true)
-  now = APART_MS
+  now = ISOLATED_MS
   assert.equal(suspects.has('a'), false)
 })
 
-test('if several were in a lost host, each runs apart until it has repeated what it had in flight', () => {
+test('if several were in a lost host, each runs isolated until it has repeated what it had in flight', () => {
   const suspects = new Suspects(() => 0)
-  assert.deepEqual(suspects.lost([workOf('a', 2), workOf('b'), workOf('a')]), { apart: ['a', 'b'], isKnown: false })
+  assert.deepEqual(suspects.lost([workOf('a', 2), workOf('b'), workOf('a')]), { isolated: ['a', 'b'], isKnown: false })
   // New messages, and those that were not run, say nothing.
   suspects.survived(workOf('b'), ENDED)
   suspects.survived(workOf('b', 1, 2), failure('aborted'))
@@ -59,7 +59,7 @@ test('a culprit does not become a mere suspect, and a lost host without work has
   suspects.lost([workOf('a'), workOf('b')])
   suspects.survived(workOf('a', 5, 2), ENDED)
   assert.equal(suspects.has('a'), true)
-  assert.deepEqual(suspects.lost([]), { apart: [], isKnown: false })
+  assert.deepEqual(suspects.lost([]), { isolated: [], isKnown: false })
   suspects.forget('a')
   assert.equal(suspects.has('a'), false)
 })

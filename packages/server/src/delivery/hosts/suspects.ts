@@ -13,7 +13,7 @@ interface Suspect {
 }
 
 /** Longer than the longest pause between two attempts by default, so a message that makes hosts crash is retried in the separate host, too. */
-export const APART_MS = 15 * 60_000
+export const ISOLATED_MS = 15 * 60_000
 
 export class Suspects {
   readonly #now: () => number
@@ -24,16 +24,16 @@ export class Suspects {
   }
 
   /** A host was lost with this work in flight. Returns the destinations to isolate, and whether there is only one, which is the culprit. */
-  lost(work: readonly Pick<Work, 'destination' | 'messages'>[]): { apart: string[]; isKnown: boolean } {
+  lost(work: readonly Pick<Work, 'destination' | 'messages'>[]): { isolated: string[]; isKnown: boolean } {
     const messages = new Map<string, number>()
     for (const { destination, messages: own } of work) messages.set(destination.id, (messages.get(destination.id) ?? 0) + own.length)
-    const apart = [...messages.keys()]
-    const isKnown = apart.length === 1
+    const isolated = [...messages.keys()]
+    const isKnown = isolated.length === 1
     for (const [id, count] of messages) {
       const toRepeat = isKnown ? Number.POSITIVE_INFINITY : Math.max(count, this.#byId.get(id)?.toRepeat ?? 0)
-      this.#byId.set(id, { untilMs: this.#now() + APART_MS, toRepeat })
+      this.#byId.set(id, { untilMs: this.#now() + ISOLATED_MS, toRepeat })
     }
-    return { apart, isKnown }
+    return { isolated, isKnown }
   }
 
   /** Whether the destination has to run in the separate host. */
