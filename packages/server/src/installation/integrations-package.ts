@@ -1,4 +1,4 @@
-// Finds the package with Segment's integrations, which is installed separately: it has about 100 MB, and most services need none of it. Only files are
+// Finds the package with Segment's integrations, which is installed separately: it has about 110 MB, and most services need none of it. Only files are
 // looked at, and nothing is loaded or remembered, so a package that is installed while the service runs is found by the next call.
 
 import { existsSync, readFileSync, realpathSync } from 'node:fs'

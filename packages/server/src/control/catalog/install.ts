@@ -36,7 +36,7 @@ export function catalogInstallRoutes({ store, catalogInstaller }: ControlParts):
       path: '/catalog/install',
       summary: 'Install the catalogue of integrations',
       description:
-        'Downloads the integrations (about 100 MB) from the npm registry, in the background, to the machine that answers this request. The machine needs npm. If the catalogue is already installed or being installed, nothing changes. With several nodes, install it on each of them.',
+        'Downloads the integrations (about 110 MB) from the npm registry, in the background, to the machine that answers this request. The machine needs npm. If the catalogue is already installed or being installed, nothing changes. With several nodes, install it on each of them.',
       status: 202,
       answer: INSTALLATION,
       async handle({ actor }) {
