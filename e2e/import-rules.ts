@@ -113,6 +113,7 @@ const RULES: Rule[] = [
   // The address of a database is checked with the settings, before anything is opened.
   { files: /^server\/config\.ts$/, may: [...server, /^server\/store\/postgres\/session\/address\.ts$/] },
   { files: /^server\/(api\/configuration-export|plans\/plan-file)\.ts$/, may: [...server, /^yaml$/] },
+  { files: /^server\/plans\/plan-schema-compiler\.ts$/, may: [...server, /^ajv\//, /^ajv-formats$/] },
   // What concerns every request, whatever stage it is for.
   { files: /^server\/http\/(connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
   { files: /^server\/destinations\/subscribe\//, may: [...server, storePort, /^@segment\/destination-subscriptions$/] },

@@ -17,9 +17,23 @@ export type {
 } from './messages.ts'
 export { isMessageType, MESSAGE_TYPES } from './messages.ts'
 export { type ParseResult, parseMessage } from './parse-message.ts'
+export { createPlanJudge, type PlanFault, type PlanJudge, type Verdict } from './plan-judge.ts'
+export {
+  type CompileSchema,
+  type CreateSchemaCompiler,
+  MAX_SCHEMA_VALUES,
+  planSchemaCompiler,
+  type SchemaError,
+  type SchemaProblem,
+  type SchemaValidator,
+  schemaProblem,
+  type ValidatorOptions,
+} from './plan-schema.ts'
+export { MAX_VIOLATIONS } from './plan-violations.ts'
 export { REFUSALS, type Refusal, type RefusalCode, refusal } from './refusals.ts'
 export { isoTime, parseTime } from './times.ts'
 export {
+  isPlannedType,
   PLAN_MODES,
   PLANNED_TYPES,
   type PlanMode,

@@ -7,6 +7,12 @@ import type { JsonObject, MessageType } from './messages.ts'
 export const PLANNED_TYPES = ['track', 'identify', 'page', 'screen', 'group'] as const satisfies readonly MessageType[]
 export type PlannedType = (typeof PLANNED_TYPES)[number]
 
+const PLANNED: ReadonlySet<unknown> = new Set(PLANNED_TYPES)
+
+export function isPlannedType(value: unknown): value is PlannedType {
+  return PLANNED.has(value)
+}
+
 /**
  * What happens to a message that violates a rule. `observe`: it is routed as usual, and the violation is recorded. `quarantine`: it is stored but not
  * routed until somebody releases it. `strip`: properties that are not planned are removed before routing.

@@ -1,0 +1,119 @@
+// Judges messages by a tracking plan. A plan becomes a judge once per version; a rule is compiled when its first message arrives, because a
+// plan can have many rules and compiling one takes about a millisecond. Invariant: no message is lost because of a plan. If a rule cannot be
+// compiled, or a validator throws, the fault is reported once and the messages of the rule count as valid.
+
+import type { JsonObject } from './messages.ts'
+import type { CreateSchemaCompiler, SchemaValidator } from './plan-schema.ts'
+import { violationsOf, withoutProperties } from './plan-violations.ts'
+import { isPlannedType, type PlanMode, type PlanRule, plannedField, ruleKey, type TrackingPlan, type Violation } from './tracking-plan.ts'
+
+/** What is wrong with a message. A message that is as planned has none. */
+export interface Verdict {
+  /** See `ruleKey`. Of a message that no rule is about: the key that its rule would have. */
+  rule: string
+  mode: PlanMode
+  /** At least one, at most MAX_VIOLATIONS. */
+  violations: readonly Violation[]
+  /** The message without the properties that are not planned, if the mode is `strip` and it has any. The message itself is not changed. */
+  stripped: JsonObject | null
+}
+
+export interface PlanFault {
+  rule: string
+  message: string
+}
+
+export interface PlanJudge {
+  /** Returns null if the message is as planned. The message must be valid: see `parseMessage`. */
+  judge: (message: JsonObject) => Verdict | null
+  /** The rules that could not be applied so far. */
+  readonly faults: readonly PlanFault[]
+}
+
+interface CompiledRule {
+  key: string
+  mode: PlanMode
+  field: 'properties' | 'traits'
+  validate: SchemaValidator
+}
+
+/** Every message of such a rule is valid. */
+const NOTHING: SchemaValidator = () => true
+const NO_PROPERTIES: JsonObject = Object.freeze({})
+
+export function createPlanJudge(
+  plan: Pick<TrackingPlan, 'rules' | 'unplanned'>,
+  createCompiler: CreateSchemaCompiler,
+  onFault?: (fault: PlanFault) => void,
+): PlanJudge {
+  const faults: PlanFault[] = []
+  // By the name of the event or the type, so that no key has to be composed for each message.
+  const tracked = new Map<unknown, CompiledRule>()
+  const others = new Map<unknown, CompiledRule>()
+  let compile: ReturnType<CreateSchemaCompiler> | undefined
+  for (const rule of plan.rules) {
+    const compiled: CompiledRule = {
+      key: ruleKey(rule.type, rule.event),
+      mode: rule.mode,
+      field: plannedField(rule.type),
+      validate: (value) => {
+        compile ??= createCompiler()
+        compiled.validate = compile(closedSchema(rule))
+        return compiled.validate(value)
+      },
+    }
+    if (rule.type === 'track') tracked.set(rule.event, compiled)
+    else others.set(rule.type, compiled)
+  }
+
+  function fail(rule: CompiledRule, error: unknown): void {
+    rule.validate = NOTHING
+    const fault = { rule: rule.key, message: error instanceof Error ? error.message : String(error) }
+    faults.push(fault)
+    onFault?.(fault)
+  }
+
+  function unplanned(type: unknown, event: unknown): Verdict | null {
+    if (plan.unplanned === 'allow' || !isPlannedType(type)) return null
+    const isTrack = type === 'track'
+    const rule = ruleKey(type, isTrack ? String(event) : undefined)
+    const violation: Violation = {
+      rule,
+      code: 'unplanned_event',
+      path: isTrack ? 'event' : 'type',
+      expected: isTrack ? 'the name of a planned event' : 'a planned type',
+      found: isTrack ? 'another name' : `the type ${type}`,
+    }
+    return { rule, mode: plan.unplanned, violations: [violation], stripped: null }
+  }
+
+  return {
+    faults,
+    judge(message) {
+      const type: unknown = message['type']
+      const rule = type === 'track' ? tracked.get(message['event']) : others.get(type)
+      if (rule === undefined) return unplanned(type, message['event'])
+      const value: unknown = message[rule.field] ?? NO_PROPERTIES
+      try {
+        if (rule.validate(value)) return null
+        const { key, mode, field } = rule
+        const { violations, unplannedPaths } = violationsOf(key, field, value, rule.validate.errors ?? [])
+        const stripped =
+          mode === 'strip' && unplannedPaths.length > 0 ? { ...message, [field]: withoutProperties(value, unplannedPaths) } : null
+        return { rule: key, mode, violations, stripped }
+      } catch (error) {
+        fail(rule, error)
+        return null
+      }
+    },
+  }
+}
+
+/**
+ * JSON Schema allows every property that the schema does not mention. In the mode `strip`, those are the ones to remove, so a schema that
+ * does not say what happens to them is closed, at its top level.
+ */
+function closedSchema({ mode, schema }: PlanRule): JsonObject {
+  const isOpen = schema['additionalProperties'] === undefined && schema['unevaluatedProperties'] === undefined
+  return mode === 'strip' && isOpen ? { ...schema, unevaluatedProperties: false } : schema
+}

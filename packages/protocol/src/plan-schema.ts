@@ -1,0 +1,170 @@
+// The JSON Schemas of a tracking plan: which ones are accepted, and how they are compiled. This package has no dependencies, so whoever
+// validates passes Ajv in; the options are here, so that the service, the command line and the client for tests agree on every message.
+// Invariant: a schema that passes `schemaProblem` needs no network, ends, and takes time in proportion to the size of the message.
+
+import type { JsonObject } from './messages.ts'
+
+/** An error as Ajv reports it. */
+export interface SchemaError {
+  keyword: string
+  instancePath: string
+  schemaPath: string
+  params: Record<string, unknown>
+  parentSchema?: unknown
+  /** Present if the error is about the name of a property. */
+  propertyName?: string
+}
+
+export interface SchemaValidator {
+  (value: unknown): boolean
+  errors?: readonly SchemaError[] | null
+}
+
+export type CompileSchema = (schema: JsonObject) => SchemaValidator
+/**
+ * A compiler keeps what it compiled, so each version of a plan gets its own. With `validateSchema`, it first checks a schema against the schema
+ * of JSON Schema, for which a new compiler needs about 30 ms.
+ */
+export type CreateSchemaCompiler = (options?: { validateSchema: boolean }) => CompileSchema
+
+/** The part of Ajv that is used. */
+interface Validator {
+  removeKeyword(keyword: string): unknown
+  addKeyword(definition: {
+    keyword: string
+    type: 'array'
+    schemaType: 'boolean'
+    validate: (schema: boolean, value: readonly unknown[]) => boolean
+  }): unknown
+  compile(schema: JsonObject): unknown
+}
+
+export interface ValidatorOptions {
+  validateSchema: boolean
+  allErrors: true
+  verbose: true
+  messages: false
+  strictSchema: true
+  strictNumbers: true
+  strictTypes: false
+  strictTuples: false
+  strictRequired: false
+  allowUnionTypes: true
+  allowMatchingProperties: true
+  logger: false
+}
+
+const OPTIONS: Omit<ValidatorOptions, 'validateSchema'> = {
+  allErrors: true,
+  // For the type of a property that is missing.
+  verbose: true,
+  messages: false,
+  // A misspelled keyword is an error.
+  strictSchema: true,
+  strictNumbers: true,
+  strictTypes: false,
+  strictTuples: false,
+  strictRequired: false,
+  allowUnionTypes: true,
+  allowMatchingProperties: true,
+  logger: false,
+}
+
+/** `create` returns a new Ajv for draft 2020-12, with the formats of ajv-formats. */
+export function planSchemaCompiler(create: (options: ValidatorOptions) => Validator): CreateSchemaCompiler {
+  return ({ validateSchema } = { validateSchema: false }) => {
+    const validator = create({ ...OPTIONS, validateSchema })
+    // Ajv compares every element with every other one: seconds for the elements that fit into one message.
+    validator.removeKeyword('uniqueItems')
+    validator.addKeyword({
+      keyword: 'uniqueItems',
+      type: 'array',
+      schemaType: 'boolean',
+      validate: (unique, elements) => !unique || new Set(elements.map(canonical)).size === elements.length,
+    })
+    return (schema) => validator.compile(schema) as SchemaValidator
+  }
+}
+
+export const MAX_SCHEMA_VALUES = 5_000
+const MAX_SCHEMA_DEPTH = 32
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
+const REFERENCE = /^#\/\$defs\/([\w.-]+)$/
+/** Every object has these properties, so a validator would find them in every message. */
+const INHERITED: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype))
+/** They give a schema an address or depend on who refers to it. `$async` would make the validator return a promise. */
+const UNSUPPORTED: ReadonlySet<string> = new Set(['$id', '$anchor', '$dynamicAnchor', '$dynamicRef', '$vocabulary', '$async'])
+
+export interface SchemaProblem {
+  /** Where in the schema, for example `properties.total.pattern`; empty for the schema as a whole. */
+  path: string
+  /** The end of a sentence that starts with the name of the field. */
+  problem: string
+}
+
+/** Returns why a schema is not accepted, or null. `compile` must validate schemas. */
+export function schemaProblem(schema: JsonObject, compile: CompileSchema): SchemaProblem | null {
+  const problem = structureProblem(schema)
+  if (problem !== null) return problem
+  try {
+    compile(schema)
+    return null
+  } catch (error) {
+    return { path: '', problem: `is not a valid JSON Schema: ${error instanceof Error ? error.message : String(error)}` }
+  }
+}
+
+/** Every reference counts as what it refers to: a few references to references could otherwise stand for billions of checks. */
+function structureProblem(schema: JsonObject): SchemaProblem | null {
+  const definitions = isObject(schema['$defs']) ? schema['$defs'] : {}
+  const active = new Set<string>()
+  let values = 0
+
+  function walk(value: unknown, path: readonly string[]): SchemaProblem | null {
+    const problem = (text: string, ...keys: string[]): SchemaProblem => ({ path: [...path, ...keys].join('.'), problem: text })
+    if (++values > MAX_SCHEMA_VALUES)
+      return {
+        path: '',
+        problem: `has more than ${MAX_SCHEMA_VALUES} values, counting each $ref as what it refers to. Split the rule or simplify it`,
+      }
+    if (typeof value !== 'object' || value === null) return null
+    if (path.length > MAX_SCHEMA_DEPTH) return { path: '', problem: `is nested more than ${MAX_SCHEMA_DEPTH} levels deep` }
+    for (const [key, inner] of Object.entries(value) as [string, unknown][]) {
+      if (INHERITED.has(key)) return problem('has a name that every JavaScript object has, so it cannot be checked. Remove it', key)
+      if (UNSUPPORTED.has(key) && !isObject(inner)) return problem('is not supported. Use $defs, and $ref with #/$defs/NAME', key)
+      if (key === '$schema' && typeof inner === 'string' && inner.replace(/#$/, '') !== DIALECT)
+        return problem(`must be ${DIALECT}. Other versions of JSON Schema are not supported`, key)
+      if (key === 'required' && Array.isArray(inner)) {
+        const at = inner.findIndex((name) => INHERITED.has(String(name)))
+        if (at >= 0) return problem('is a name that every JavaScript object has, so it cannot be checked. Remove it', key, String(at))
+      }
+      const found = key === '$ref' && typeof inner === 'string' ? reference(inner, [...path, key]) : walk(inner, [...path, key])
+      if (found !== null) return found
+    }
+    return null
+  }
+
+  function reference(target: string, path: readonly string[]): SchemaProblem | null {
+    const name = REFERENCE.exec(target)?.[1]
+    if (name === undefined || !Object.hasOwn(definitions, name))
+      return { path: path.join('.'), problem: 'must be #/$defs/NAME, where NAME is a key of $defs of the same schema' }
+    if (active.has(name)) return { path: path.join('.'), problem: 'refers to itself. Recursive schemas are not supported' }
+    active.add(name)
+    const found = walk(definitions[name], path)
+    active.delete(name)
+    return found
+  }
+
+  return walk(schema, [])
+}
+
+/** Equal texts for equal values, whatever the order of the keys. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    isObject(inner) ? Object.entries(inner).sort(([left], [right]) => (left < right ? -1 : 1)) : inner,
+  )
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,331 @@
+// Judging messages by a tracking plan, with the validator of the service.
+
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import {
+  createPlanJudge,
+  type JsonObject,
+  MAX_VIOLATIONS,
+  type PlanFault,
+  type PlanRule,
+  schemaProblem,
+  type UnplannedMode,
+  type Verdict,
+} from '@switchyard/protocol'
+import fc from 'fast-check'
+import { createSchemaCompiler } from './plan-schema-compiler.ts'
+
+const checked = createSchemaCompiler({ validateSchema: true })
+const order = (properties: JsonObject | null | undefined): JsonObject => ({ type: 'track', event: 'Order', userId: 'u', properties })
+
+function judgeOrder(schema: JsonObject, properties: JsonObject | null | undefined, mode: PlanRule['mode'] = 'observe'): Verdict | null {
+  const faults: PlanFault[] = []
+  const { judge } = createPlanJudge(
+    { unplanned: 'allow', rules: [{ type: 'track', event: 'Order', mode, schema }] },
+    createSchemaCompiler,
+    (fault) => faults.push(fault),
+  )
+  const verdict = judge(order(properties))
+  assert.deepEqual(faults, [])
+  return verdict
+}
+
+const ONE_KEY = (name: string, schema: unknown): JsonObject => ({ properties: { [name]: schema } })
+const violations: [title: string, schema: JsonObject, properties: JsonObject, found: string[]][] = [
+  ['a wrong type', ONE_KEY('total', { type: 'number' }), { total: '7' }, ['wrong_type properties.total: a number, a string']],
+  [
+    'one of several types',
+    ONE_KEY('x', { type: ['integer', 'null'] }),
+    { x: [] },
+    ['wrong_type properties.x: an integer or null, an array'],
+  ],
+  ['a null', ONE_KEY('x', { type: 'object' }), { x: null }, ['wrong_type properties.x: an object, null']],
+  [
+    'a missing property with a type',
+    { properties: { id: { type: 'string' } }, required: ['id'] },
+    {},
+    ['missing_property properties.id: a string, nothing'],
+  ],
+  ['a missing property', { required: ['id'] }, {}, ['missing_property properties.id: a value, nothing']],
+  [
+    'a property that another one requires',
+    { dependentRequired: { a: ['b'] } },
+    { a: 1 },
+    ['missing_property properties.b: a value, nothing'],
+  ],
+  [
+    'an unplanned property',
+    { properties: { a: true }, additionalProperties: false },
+    { a: 1, 'b/~.c': true },
+    ['unplanned_property properties.b/~.c: nothing, a boolean'],
+  ],
+  ['a forbidden property', ONE_KEY('a', false), { a: 1 }, ['unplanned_property properties.a: nothing, a number']],
+  ['a name of a property', { propertyNames: { maxLength: 2 } }, { abc: 1 }, ['unplanned_property properties.abc: nothing, a number']],
+  ['an enum', ONE_KEY('c', { enum: ['EUR', 'USD'] }), { c: 'CHF' }, ['wrong_value properties.c: one of "EUR", "USD", another string']],
+  ['an enum of another type', ONE_KEY('c', { enum: [1, 2] }), { c: 'CHF' }, ['wrong_value properties.c: one of 1, 2, a string']],
+  ['a const', ONE_KEY('v', { const: 2 }), { v: 1 }, ['wrong_value properties.v: 2, another number']],
+  [
+    'a format',
+    ONE_KEY('at', { type: 'string', format: 'date-time' }),
+    { at: 'today' },
+    ['wrong_format properties.at: a string in the format date-time, another string'],
+  ],
+  [
+    'a pattern',
+    ONE_KEY('sku', { pattern: '^[A-Z]+$' }),
+    { sku: 'x1' },
+    ['wrong_format properties.sku: a string that matches ^[A-Z]+$, another string'],
+  ],
+  ['a minimum', ONE_KEY('n', { minimum: 0 }), { n: -1 }, ['out_of_range properties.n: a number of at least 0, a smaller number']],
+  ['a maximum', ONE_KEY('n', { exclusiveMaximum: 5 }), { n: 5 }, ['out_of_range properties.n: a number below 5, a larger number']],
+  [
+    'a length',
+    ONE_KEY('s', { maxLength: 2 }),
+    { s: 'abc' },
+    ['out_of_range properties.s: a string of at most 2 characters, a longer string'],
+  ],
+  ['a number of elements', ONE_KEY('l', { minItems: 2 }), { l: [1] }, ['out_of_range properties.l: at least 2 elements, fewer elements']],
+  [
+    'equal elements',
+    ONE_KEY('l', { uniqueItems: true }),
+    {
+      l: [
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ],
+    },
+    ['other properties.l: different elements, equal elements'],
+  ],
+  ['different elements', ONE_KEY('l', { uniqueItems: true }), { l: [1, '1', [1], { a: 1 }] }, []],
+  ['a multiple', ONE_KEY('n', { multipleOf: 5 }), { n: 7 }, ['other properties.n: a multiple of 5, another number']],
+  [
+    'an element of a list',
+    ONE_KEY('products', { items: { type: 'object', properties: { price: { type: 'number' } } } }),
+    { products: [{ price: 1 }, { price: 'x' }] },
+    ['wrong_type properties.products.1.price: a number, a string'],
+  ],
+  [
+    'branches that differ in their type',
+    ONE_KEY('x', { anyOf: [{ type: 'string' }, { type: 'null' }] }),
+    { x: 1 },
+    ['wrong_type properties.x: a string or null, a number'],
+  ],
+  [
+    'branches that differ otherwise',
+    ONE_KEY('x', { oneOf: [{ type: 'object', required: ['a'] }, { type: 'string' }] }),
+    { x: {} },
+    ['other properties.x: a value that fits the keyword oneOf of the schema, an object'],
+  ],
+  ['a condition', { if: { required: ['a'] }, else: { required: ['b'] } }, {}, ['missing_property properties.b: a value, nothing']],
+  [
+    'a definition',
+    { $defs: { money: { type: 'number' } }, ...ONE_KEY('total', { $ref: '#/$defs/money' }) },
+    { total: '1' },
+    ['wrong_type properties.total: a number, a string'],
+  ],
+  [
+    'a name from the prototype in the message',
+    { additionalProperties: false },
+    JSON.parse('{"__proto__":1}') as JsonObject,
+    ['unplanned_property properties.__proto__: nothing, a number'],
+  ],
+]
+for (const [title, schema, properties, found] of violations) {
+  test(`finds ${title}`, () => {
+    const verdict = judgeOrder(schema, properties)
+    assert.deepEqual(verdict?.violations.map(({ code, path, expected, found: was }) => `${code} ${path}: ${expected}, ${was}`) ?? [], found)
+  })
+}
+
+test('a message that is as planned, without properties or with null, has no verdict', () => {
+  const schema = { type: 'object', properties: { total: { type: 'number' } } }
+  for (const properties of [{ total: 1 }, {}, null, undefined]) assert.equal(judgeOrder(schema, properties), null)
+})
+
+test('traits of identify and group are judged, and a rule for a type applies to all its messages', () => {
+  const rules: PlanRule[] = (['identify', 'group', 'page', 'screen'] as const).map((type) => ({
+    type,
+    mode: 'quarantine',
+    schema: { required: ['x'] },
+  }))
+  const { judge } = createPlanJudge({ unplanned: 'allow', rules }, createSchemaCompiler)
+  for (const [type, path] of [
+    ['identify', 'traits.x'],
+    ['group', 'traits.x'],
+    ['page', 'properties.x'],
+    ['screen', 'properties.x'],
+  ]) {
+    const verdict = judge({ type, userId: 'u', groupId: 'g', name: 'n' })
+    assert.deepEqual([verdict?.rule, verdict?.mode, verdict?.violations[0]?.path], [type, 'quarantine', path])
+  }
+  assert.equal(judge({ type: 'alias', userId: 'u', previousId: 'v' }), null)
+  assert.equal(judge(order({})), null)
+})
+
+test('what happens to a message without a rule is a setting of the plan', () => {
+  const verdictOf = (unplanned: UnplannedMode, message: JsonObject): Verdict | null =>
+    createPlanJudge({ unplanned, rules: [] }, createSchemaCompiler).judge(message)
+  assert.equal(verdictOf('allow', order({})), null)
+  assert.equal(verdictOf('quarantine', { type: 'alias' }), null)
+  const track = verdictOf('observe', order({}))
+  assert.deepEqual(
+    [track?.rule, track?.mode, track?.violations[0]?.code, track?.violations[0]?.path],
+    ['track Order', 'observe', 'unplanned_event', 'event'],
+  )
+  const page = verdictOf('quarantine', { type: 'page' })
+  assert.deepEqual([page?.rule, page?.mode, page?.violations[0]?.path], ['page', 'quarantine', 'type'])
+})
+
+test('strip removes what is not planned, and nothing else', () => {
+  const planned = { properties: { a: { type: 'number' }, inner: { properties: { b: true }, additionalProperties: false } } }
+  const properties = { a: 'wrong', x: 1, inner: { b: 1, y: 2 }, list: [1] }
+  const before = structuredClone(properties)
+  const verdict = judgeOrder(planned, properties, 'strip')
+  assert.deepEqual(verdict?.stripped, order({ a: 'wrong', inner: { b: 1 } }))
+  assert.deepEqual(properties, before)
+  assert.deepEqual(verdict?.violations.map(({ code, path }) => `${code} ${path}`).sort(), [
+    'unplanned_property properties.inner.y',
+    'unplanned_property properties.list',
+    'unplanned_property properties.x',
+    'wrong_type properties.a',
+  ])
+  assert.equal(judgeOrder(planned, properties)?.stripped, null)
+  assert.equal(judgeOrder({ ...planned, additionalProperties: true }, { x: 1 }, 'strip'), null)
+  assert.deepEqual(
+    judgeOrder({ properties: { a: true }, allOf: [{ properties: { b: true } }] }, { a: 1, b: 2, c: 3 }, 'strip')?.stripped,
+    order({ a: 1, b: 2 }),
+  )
+})
+
+test('strip does not remove a property that only one branch of the schema forbids', () => {
+  const branch = (name: string): JsonObject => ({ properties: { [name]: true }, required: [name], additionalProperties: false })
+  const schema = { $defs: { a: branch('a') }, properties: { x: { anyOf: [{ $ref: '#/$defs/a' }, branch('b')] } } }
+  const verdict = judgeOrder(schema, { x: { c: 1 } }, 'strip')
+  assert.equal(verdict?.stripped, null)
+  assert.equal(verdict?.violations[0]?.code, 'other')
+})
+
+test('a message has a limited number of violations, but all that is not planned is removed', () => {
+  const properties = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`key-${at}`, at]))
+  const verdict = judgeOrder({ properties: {} }, properties, 'strip')
+  assert.equal(verdict?.violations.length, MAX_VIOLATIONS)
+  assert.deepEqual(verdict?.stripped, order({}))
+})
+
+test('a rule that cannot be applied is reported once, and its messages count as valid', () => {
+  const faults: PlanFault[] = []
+  const rules: PlanRule[] = [
+    { type: 'track', event: 'Order', mode: 'quarantine', schema: { type: 'nothing' } },
+    { type: 'page', mode: 'quarantine', schema: { $ref: '#' } },
+    { type: 'screen', mode: 'quarantine', schema: { required: ['x'] } },
+  ]
+  const plan = createPlanJudge({ unplanned: 'allow', rules }, createSchemaCompiler, (fault) => faults.push(fault))
+  for (let at = 0; at < 3; at++) for (const type of ['track', 'page']) assert.equal(plan.judge({ ...order({}), type }), null)
+  assert.deepEqual(
+    faults.map(({ rule }) => rule),
+    ['track Order', 'page'],
+  )
+  assert.deepEqual(plan.faults, faults)
+  assert.notEqual(plan.judge({ type: 'screen' }), null)
+})
+
+const chain = Object.fromEntries(
+  Array.from({ length: 4 }, (_, at) => [`d${at}`, { allOf: Array.from({ length: 20 }, () => ({ $ref: `#/$defs/d${at + 1}` })) }]),
+)
+const nested = Array.from({ length: 40 }).reduce<JsonObject>((inner) => ({ properties: { a: inner } }), {})
+const refused: [title: string, schema: JsonObject, path: string, problem: RegExp][] = [
+  ['an unknown keyword', { reqired: ['a'] }, '', /unknown keyword: "reqired"/],
+  ['an unknown type', { type: 'text' }, '', /not a valid JSON Schema/],
+  ['an unknown format', { properties: { a: { format: 'colour' } } }, '', /unknown format "colour"/],
+  ['a remote reference', { $ref: 'https://example.com/schema' }, '$ref', /must be #\/\$defs\/NAME/],
+  ['a reference to nothing', { properties: { a: { $ref: '#/$defs/x' } } }, 'properties.a.$ref', /must be #\/\$defs\/NAME/],
+  ['a reference to the whole', { properties: { a: { $ref: '#' } } }, 'properties.a.$ref', /must be/],
+  [
+    'recursion',
+    { $defs: { a: { properties: { b: { $ref: '#/$defs/a' } } } }, $ref: '#/$defs/a' },
+    '$defs.a.properties.b.$ref.properties.b.$ref',
+    /refers to itself/,
+  ],
+  ['references that multiply', { $defs: { ...chain, d4: {} }, $ref: '#/$defs/d0' }, '', /more than 5000 values/],
+  ['an id', { $id: 'https://example.com/a' }, '$id', /not supported/],
+  ['an asynchronous schema', { $async: true }, '$async', /not supported/],
+  ['another draft', { $schema: 'http://json-schema.org/draft-07/schema#' }, '$schema', /2020-12/],
+  ['too many values', { enum: Array.from({ length: 6_000 }, (_, at) => at) }, '', /more than 5000 values/],
+  ['deep nesting', nested, '', /more than 32 levels/],
+  [
+    'a property named __proto__',
+    JSON.parse('{"properties":{"__proto__":{}}}') as JsonObject,
+    'properties.__proto__',
+    /every JavaScript object/,
+  ],
+  ['a required constructor', { required: ['a', 'constructor'] }, 'required.1', /every JavaScript object/],
+]
+for (const [title, schema, path, problem] of refused) {
+  test(`a schema with ${title} is refused`, () => {
+    const found = schemaProblem(schema, checked)
+    assert.equal(found?.path, path)
+    assert.match(found?.problem ?? '', problem)
+  })
+}
+
+test('properties may have names of keywords', () => {
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    properties: { $id: { type: 'string' }, $ref: { type: 'string' }, required: { type: 'boolean' } },
+  }
+  assert.equal(schemaProblem(schema, checked), null)
+  assert.equal(judgeOrder(schema, { $id: 'a', $ref: 'b', required: true }), null)
+})
+
+test('whatever the schema and the message are, judging neither throws nor changes the message, and no value of the message is in a violation', () => {
+  const value = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      fc.stringMatching(/^[a-z]{6}$/).map((text) => `RAW${text}`),
+      fc.integer(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(tie('value'), { maxLength: 3 }),
+      tie('object'),
+    ),
+    object: fc.dictionary(fc.constantFrom('a', 'b', 'c', '0', '__proto__', 'x/y'), tie('value'), { maxKeys: 4 }),
+  }))
+  const type = fc.constantFrom('string', 'number', 'integer', 'boolean', 'null', 'array', 'object')
+  const schema = fc.letrec((tie) => ({
+    schema: fc.oneof(
+      { depthSize: 'small' },
+      fc.record({ type: fc.oneof(type, fc.uniqueArray(type, { minLength: 1 })) }),
+      fc.record({ enum: fc.uniqueArray(fc.integer({ min: 0, max: 5 }), { minLength: 1 }) }),
+      fc.record(
+        {
+          properties: fc.dictionary(fc.constantFrom('a', 'b', 'c', '0'), tie('schema')),
+          required: fc.uniqueArray(fc.constantFrom('a', 'b')),
+          additionalProperties: fc.boolean(),
+        },
+        { requiredKeys: ['properties'] },
+      ),
+      fc.record({ items: tie('schema') }),
+      fc.record({ anyOf: fc.array(tie('schema'), { minLength: 1, maxLength: 3 }) }),
+      fc.record({ not: tie('schema') }),
+    ),
+  }))
+  fc.assert(
+    fc.property(schema.schema, value.object, fc.constantFrom('observe' as const, 'strip' as const), (given, properties, mode) => {
+      const message = order(JSON.parse(JSON.stringify(properties)) as JsonObject)
+      const before = JSON.stringify(message)
+      const plan = createPlanJudge(
+        { unplanned: 'allow', rules: [{ type: 'track', event: 'Order', mode, schema: given }] },
+        createSchemaCompiler,
+      )
+      const verdict = plan.judge(message)
+      assert.deepEqual(plan.faults, [])
+      assert.equal(JSON.stringify(message), before)
+      if (verdict === null) return
+      assert.ok(verdict.violations.length > 0)
+      assert.ok(!JSON.stringify(verdict.violations).includes('RAW'))
+      // What was removed is not found again.
+      if (verdict.stripped !== null) assert.ok(!plan.judge(verdict.stripped)?.violations.some(({ code }) => code === 'unplanned_property'))
+    }),
+    { numRuns: 150 },
+  )
+})
