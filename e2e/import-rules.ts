@@ -52,8 +52,14 @@ const server = [builtin, protocol, webhook, serverRoot]
 const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ingest: [/^fastify$/],
   delivery: [/^undici$/, /^ipaddr\.js$/, /^@jitl\/quickjs-wasmfile-release-sync\//],
-  // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules.
-  control: [/^fastify$/, /^server\/oauth\/keys\.ts$/, /^server\/ingest\/privacy\/[^/]+\.ts$/],
+  // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules, and observe/ writes the
+  // documents of the event catalogue.
+  control: [
+    /^fastify$/,
+    /^server\/oauth\/keys\.ts$/,
+    /^server\/ingest\/privacy\/[^/]+\.ts$/,
+    /^server\/observe\/event-catalog\/event-(documents|properties)\.ts$/,
+  ],
   oauth: [/^fastify$/, /^jose$/],
   observe: [/^fastify$/, /^prom-client$/],
   docs: [/^fastify$/],

@@ -124,7 +124,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     parts.lookup || parts.clock || senderThreads === 0
       ? openInlineSender({ ...sending, lookup: parts.lookup, now: () => clock.wallMs(), hosts })
       : openSenderThreads(senderThreads, sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced'), hosts })
-  const observer = createObserver({ store, clock, log, metrics, version: VERSION })
+  const observer = createObserver({ store, clock, log, metrics, version: VERSION, eventCatalog: config.eventCatalog === 'on' })
   const pacing = new IngestPacing()
   const delivery = createDelivery({
     store,
@@ -259,6 +259,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     catalogInstaller,
     live,
     flushStats,
+    flushEvents: () => observer.flushEvents(),
     replays,
     access,
     privacy,

@@ -151,10 +151,19 @@ export const SETTINGS = {
     sentence:
       'Who may read GET /metrics: open (everyone), token (anyone with a control token) or off (no one). auto means open to requests from this machine if the service listens on loopback, otherwise token.',
   }),
+  eventCatalog: setting<'on' | 'off'>({
+    variable: 'SWITCHYARD_EVENT_CATALOG',
+    placeholder: 'STATE',
+    parse: (text) => parseChoice(text, ['on', 'off']),
+    fallback: 'on',
+    usual: 'on',
+    sentence:
+      'Whether the service keeps the event catalogue: which events each source sends, how often, and with which properties. With off, nothing new is counted.',
+  }),
   rateLimit: setting<number | null>({
     variable: 'SWITCHYARD_RATE_LIMIT',
     placeholder: 'NUMBER',
-    parse: parseRateLimit,
+    parse: (text) => parseLimit(text, 'a whole number of messages per second, or off'),
     fallback: null,
     usual: 'off',
     sentence: 'The number of messages per second that each source may send to all nodes together; requests above it are rejected with 429.',
@@ -162,7 +171,7 @@ export const SETTINGS = {
   maxBacklog: setting<number | null>({
     variable: 'SWITCHYARD_MAX_BACKLOG',
     placeholder: 'NUMBER',
-    parse: parseMaxBacklog,
+    parse: (text) => parseLimit(text, 'a whole number of deliveries, or off'),
     fallback: null,
     usual: 'off',
     sentence:
@@ -480,14 +489,6 @@ function parsePublicUrl(text: string): Parsed<string> {
   const url = URL.canParse(text) ? new URL(text) : null
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
   return isOrigin ? { value: url.origin } : { expected: 'an http or https address without a path, such as https://events.example.com' }
-}
-
-function parseRateLimit(text: string): Parsed<number | null> {
-  return parseLimit(text, 'a whole number of messages per second, or off')
-}
-
-function parseMaxBacklog(text: string): Parsed<number | null> {
-  return parseLimit(text, 'a whole number of deliveries, or off')
 }
 
 function parseLimit(text: string, expected: string): Parsed<number | null> {

@@ -167,7 +167,7 @@ export interface Operations {
   }
   /** List messages, newest first */
   'GET /api/messages': {
-    query: { sourceId?: string | undefined; type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | 'dead_letter' | undefined; userId?: string | undefined; messageId?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
+    query: { sourceId?: string | undefined; type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | 'dead_letter' | undefined; event?: string | undefined; userId?: string | undefined; messageId?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: ({ id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; skips: ({ destinationId: string | null; reason: string; rule: 'type_denied' | 'type_not_allowed' | 'event_denied' | 'event_not_allowed' | 'subscribe' | 'no_subscription' | null; message: string })[]; deliveries: { id: string; destinationId: string }[] })[]; next: string | null }
   }
@@ -176,6 +176,18 @@ export interface Operations {
     query: Record<string, never>
     body: undefined
     answer: { id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; skips: ({ destinationId: string | null; reason: string; rule: 'type_denied' | 'type_not_allowed' | 'event_denied' | 'event_not_allowed' | 'subscribe' | 'no_subscription' | null; message: string })[]; sourceName: string | null; purged: boolean; duplicates: { count: number; lastAt: string } | null; deliveries: ({ id: string; messageId: string | null; storedMessageId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; destinationId: string; state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'; reason: string | null; attemptCount: number; replay: boolean; replayOf: string | null; replayJobId: string | null; replayedBy: string | null; nextAttemptAt: string | null; settledAt: string | null; destinationName: string | null; attempts: ({ attempt: number; url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null; version: number; logs: string | null; subscription: string | null; method: string | null })[] })[]; story: ({ at: string | null; what: 'received' | 'duplicate' | 'owed' | 'skipped' | 'attempted' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'deleted' | 'waiting'; sentence: string; destinationId: string | null; deliveryId: string | null })[]; others: ({ id: string; sourceId: string; sourceName: string | null; receivedAt: string; duplicates: { count: number; lastAt: string } | null; story: ({ at: string | null; what: 'received' | 'duplicate' | 'owed' | 'skipped' | 'attempted' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'deleted' | 'waiting'; sentence: string; destinationId: string | null; deliveryId: string | null })[] })[] }
+  }
+  /** List the events of the event catalogue */
+  'GET /api/events': {
+    query: { q?: string | undefined; type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | undefined; sourceId?: string | undefined; order?: 'count' | 'lastSeen' | undefined; limit?: number | undefined; cursor?: string | undefined }
+    body: undefined
+    answer: { data: ({ id: string; sourceId: string; sourceName: string; type: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | null; event: string | null; firstSeen: string; lastSeen: string; total: number; lastDay: number; lastWeek: number; hours: number[] })[]; next: string | null }
+  }
+  /** Retrieve an event of the event catalogue */
+  'GET /api/events/{id}': {
+    query: Record<string, never>
+    body: undefined
+    answer: { id: string; sourceId: string; sourceName: string; type: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | null; event: string | null; firstSeen: string; lastSeen: string; total: number; lastDay: number; lastWeek: number; hours: { at: string; count: number }[]; days: { at: string; count: number }[]; examined: number; properties: ({ path: string; types: ({ type: 'string' | 'number' | 'boolean' | 'object' | 'array' | 'null'; share: number })[]; presence: number; firstSeen: string; lastSeen: string; samples: string[] })[]; otherProperties: number; recentMessages: number; destinations: ({ destinationId: string; destinationName: string; sent: number; skips: ({ reason: string; rule: 'type_denied' | 'type_not_allowed' | 'event_denied' | 'event_not_allowed' | 'subscribe' | 'no_subscription' | null; message: string; count: number })[] })[]; plan: ({ id: string; name: string; rule: ({ mode: string; description: string | null; owner: string | null }) | null }) | null }
   }
   /** List deliveries, newest first */
   'GET /api/deliveries': {

@@ -3,6 +3,7 @@
 import { apply } from './configuration/apply.ts'
 import { exportCommand } from './configuration/export.ts'
 import { DELIVERY_COMMANDS } from './history/deliveries.ts'
+import { events } from './history/events.ts'
 import { MESSAGE_COMMANDS } from './history/messages.ts'
 import { REPLAY_COMMANDS } from './history/replay.ts'
 import { REPORT_COMMANDS } from './history/reports.ts'
@@ -34,7 +35,17 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Messages',
-    commands: [send, listen, importCommand, tail, ...MESSAGE_COMMANDS, ...DELIVERY_COMMANDS, ...REPLAY_COMMANDS, ...REPORT_COMMANDS],
+    commands: [
+      send,
+      listen,
+      importCommand,
+      tail,
+      ...MESSAGE_COMMANDS,
+      events,
+      ...DELIVERY_COMMANDS,
+      ...REPLAY_COMMANDS,
+      ...REPORT_COMMANDS,
+    ],
   },
   {
     title: 'Configuration',

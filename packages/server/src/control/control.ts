@@ -22,6 +22,7 @@ import { versionRoutes } from './destinations/versions.ts'
 import { backupRoutes } from './diagnostics/backups.ts'
 import { diagnosticRoutes } from './diagnostics/diagnostics.ts'
 import { nodeRoutes } from './diagnostics/nodes.ts'
+import { eventRoutes } from './events/events.ts'
 import { deliveryRoutes } from './history/deliveries.ts'
 import { ledgerRoutes } from './history/ledger.ts'
 import { liveRoutes } from './history/live.ts'
@@ -68,6 +69,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         previewRoutes,
         ledgerRoutes,
         messageRoutes,
+        eventRoutes,
         deliveryRoutes,
         replayRoutes,
         deletionRoutes,

@@ -102,6 +102,8 @@ export interface ControlParts {
   live?: Pick<LiveFeed, 'listen'> | undefined
   /** Writes counts that are still in memory to the store, so that statistics include the last seconds. */
   flushStats?: (() => Promise<void>) | undefined
+  /** Does the same for the event catalogue. */
+  flushEvents?: (() => Promise<void>) | undefined
   /** The runner of replay jobs. It is woken when a job was created or changed. */
   replays?: { wake(): void } | undefined
 }

@@ -6,8 +6,9 @@ import type { FastifyInstance } from 'fastify'
 import type { DeliveryEvents } from '../delivery/events.ts'
 import type { IngestEvents } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
-import type { Store } from '../store/store.ts'
+import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
+import { EventCatalog } from './event-catalog/event-catalog.ts'
 import type { Watcher } from './events.ts'
 import { LiveFeed } from './live.ts'
 import { LiveRelay } from './live-relay.ts'
@@ -24,6 +25,8 @@ export interface ObserverOptions {
   /** Created before the store is opened, so that it counts from the beginning. */
   metrics: Metrics
   version: string
+  /** Whether accepted messages are counted for the event catalogue. */
+  eventCatalog: boolean
 }
 
 export interface Observer {
@@ -31,6 +34,7 @@ export interface Observer {
   delivery: DeliveryEvents
   live: LiveFeed
   flushStats(): Promise<void>
+  flushEvents(): Promise<void>
   registerMetrics(
     app: FastifyInstance,
     options: {
@@ -44,13 +48,20 @@ export interface Observer {
   close(): Promise<void>
 }
 
-export function createObserver({ store, clock, log, metrics, version }: ObserverOptions): Observer {
+export function createObserver({ store, clock, log, metrics, version, eventCatalog }: ObserverOptions): Observer {
   const wallMs = (): number => clock.wallMs()
   const stats = new Stats({ add: (rows) => store.books.addStats(rows), wallMs })
   const live = new LiveFeed({ wallMs })
   const { nodes, channel } = store
   const relay = nodes === undefined || channel === undefined ? null : new LiveRelay({ live, nodes, channel })
-  const watchers: readonly Watcher[] = [createEventLog(log, wallMs), metrics, stats, live]
+  // Also if nothing is counted: it drops what is old, and what belongs to deleted sources.
+  const events = new EventCatalog({ store, wallMs, onError: reportUnwritten })
+  const watchers: readonly Watcher[] = [createEventLog(log, wallMs), metrics, stats, live, ...(eventCatalog ? [events] : [])]
+
+  function reportUnwritten(err: unknown): void {
+    // The store reports by itself that it is unavailable.
+    if (!(err instanceof StoreUnavailable)) log.error({ err }, 'the event catalogue could not be written')
+  }
 
   function emitter<K extends 'accepted' | 'rejected' | 'suppressed' | 'attempted' | 'delivered' | 'settled'>(kind: K) {
     const listening = watchers.filter((watcher) => watcher[kind] !== undefined)
@@ -80,6 +91,7 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
     },
     live,
     flushStats: () => stats.flush(),
+    flushEvents: () => events.refresh(),
     registerMetrics(app, { access, authorize, states, pacing, combine = (own) => own }) {
       const counts = new StoreCountsReader(store.books)
       const sources: MetricSources = {
@@ -97,7 +109,7 @@ export function createObserver({ store, clock, log, metrics, version }: Observer
       relay?.close()
       live.close()
       metrics.close()
-      await stats.close()
+      await Promise.all([stats.close(), events.close()])
     },
   }
 }

@@ -38,6 +38,7 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     flags: {
       source: { placeholder: 'SOURCE', sentence: 'Only messages from this source, by id or name.' },
       type: { placeholder: 'TYPE', sentence: 'Only messages of this type.', values: TYPES },
+      event: { placeholder: 'NAME', sentence: 'Only track messages with exactly this event name.' },
       'user-id': { placeholder: 'USER_ID', sentence: 'Only messages from the user with this userId.' },
       'message-id': { placeholder: 'MESSAGE_ID', sentence: 'Only messages with this messageId.' },
       ...PERIOD_FLAGS,
@@ -47,7 +48,14 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     async run(call) {
       const { flag } = call
       const sourceId = await optionalId(call.api, 'source', flag('source'))
-      const query = { sourceId, type: flag('type'), userId: flag('user-id'), messageId: flag('message-id'), ...periodOf(call) }
+      const query = {
+        sourceId,
+        type: flag('type'),
+        event: flag('event'),
+        userId: flag('user-id'),
+        messageId: flag('message-id'),
+        ...periodOf(call),
+      }
       await showNewest(call, '/api/messages', query, COLUMNS, 'No messages match.')
       return EXIT.ok
     },

@@ -16,6 +16,7 @@ import { quoted, skipSentence, TIMELINE_KINDS, type TimelineContext, timelineOf 
 const FILTERS = {
   sourceId: optional(string({ min: 1, description: 'Only messages from this source.' })),
   type: optional(oneOf([...SAMPLE_TYPES, 'dead_letter'], { description: 'Only messages of this type.' })),
+  event: optional(string({ min: 1, description: 'Only track messages with exactly this event name.' })),
   userId: optional(string({ min: 1, description: 'Only messages of this user.' })),
   messageId: optional(string({ min: 1, description: 'Only messages with this messageId.' })),
   from: optional(queryTime({ description: 'Only messages received at this time or later.' })),
@@ -168,8 +169,11 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
       answer: listAnswer(MESSAGE),
       errors: ['invalid_cursor'],
       async handle({ query }) {
-        const { sourceId, type, userId, messageId, from: fromMs, to: toMs } = query
-        const page = await store.history.messages({ sourceId, type, userId, messageId, fromMs, toMs }, pageRequest('messages', query))
+        const { sourceId, type, event, userId, messageId, from: fromMs, to: toMs } = query
+        const page = await store.history.messages(
+          { sourceId, type, event, userId, messageId, fromMs, toMs },
+          pageRequest('messages', query),
+        )
         return pageAnswer('messages', page, (stored) => ({
           ...messageView(stored),
           deliveries: stored.deliveries.map(({ id, destinationId }) => ({ id, destinationId })),

@@ -27,6 +27,10 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
     name: 'Messages',
     description: 'Accepted messages, with the destinations that they were sent to, and the reasons why they were not sent to others.',
   },
+  events: {
+    name: 'Event catalogue',
+    description: 'Which events each source sends: how often, with which properties, and which destinations receive them.',
+  },
   deliveries: { name: 'Deliveries', description: 'A delivery is one message for one destination. It has a state and a list of attempts.' },
   replays: { name: 'Replays', description: 'A replay job sends many deliveries again. It continues after a restart of the service.' },
   deletions: {
