@@ -100,6 +100,7 @@ export const HTTP_API: Section = {
     ['http/sources', 'Sources'],
     ['http/destinations', 'Destinations'],
     ['http/catalogue', 'Catalogue'],
+    ['http/tracking-plans', 'Tracking plans'],
     ['http/messages', 'Messages'],
     ['http/event-catalogue', 'Event catalogue'],
     ['http/deliveries', 'Deliveries'],

@@ -75,6 +75,12 @@ export interface Operations {
     body: { privacy?: Schemas['PrivacyRule'][] | undefined; message?: Record<string, unknown> | undefined; limit?: number | undefined }
     answer: { data: ({ messageId: string | null; before: Record<string, unknown>; after: Record<string, unknown> })[]; rules: ({ path: string; action: 'drop' | 'hash' | 'mask'; messages: number })[] }
   }
+  /** Learn a plan from the messages of a source */
+  'POST /api/plans/learn': {
+    query: Record<string, never>
+    body: { source: string; from?: string | undefined; name?: string | undefined }
+    answer: { plan: Record<string, unknown>; yaml: string; messages: number; complete: boolean; leftOut: { events: number; messages: number } }
+  }
   /** List destinations, oldest first */
   'GET /api/destinations': {
     query: { limit?: number | undefined; cursor?: string | undefined }

@@ -30,6 +30,7 @@ import { messageRoutes } from './history/messages.ts'
 import { statsRoutes } from './history/stats.ts'
 import { type StreamEvent, streamEvents } from './history/stream.ts'
 import { withDescription } from './openapi/openapi-route.ts'
+import { learnPlanRoutes } from './plans/learn-plan.ts'
 import { replayRoutes } from './replays/replays.ts'
 import { type ControlParts, type Route, roleOf } from './route.ts'
 import { privacyRoutes } from './sources/privacy.ts'
@@ -63,6 +64,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
       [
         sourceRoutes,
         privacyRoutes,
+        learnPlanRoutes,
         destinationRoutes,
         catalogRoutes,
         versionRoutes,

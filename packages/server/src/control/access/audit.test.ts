@@ -184,6 +184,7 @@ const NOT_NOTED = new Set([
   'DELETE /backups/:id',
   'POST /sources/:id/privacy/preview',
   'POST /destinations/:id/preview',
+  'POST /plans/learn',
 ])
 
 const BACKUP: Backup = { id: 'b-1', state: 'copying', doneBytes: 0, totalBytes: 1, error: null, createdAtMs: 0 }

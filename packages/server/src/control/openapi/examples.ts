@@ -10,6 +10,7 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'PATCH /sources/:id': { enabled: false },
   'POST /sources/:id/write-keys': {},
   'POST /sources/:id/privacy/preview': { privacy: [{ path: 'traits.email', action: 'hash' }], limit: 10 },
+  'POST /plans/learn': { source: 'SOURCE_ID', from: '2026-11-15T00:00:00.000Z' },
   'POST /destinations': {
     name: 'Warehouse',
     sourceIds: ['SOURCE_ID'],

@@ -23,6 +23,10 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
     name: 'Catalogue',
     description: 'The integrations that a destination can use: their settings, actions and presets.',
   },
+  plans: {
+    name: 'Tracking plans',
+    description: 'A tracking plan says which events a source sends, and what their properties look like.',
+  },
   messages: {
     name: 'Messages',
     description: 'Accepted messages, with the destinations that they were sent to, and the reasons why they were not sent to others.',
