@@ -36,7 +36,7 @@ const SHARED_FOLDERS = [
 ]
 const ADAPTERS = ['sqlite', 'postgres']
 /** Folders of the store that both adapters may import from: the port, the logic of each topic, how values are written in columns. */
-const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'replays']
+const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'quarantine', 'replays']
 
 const builtin = /^node:/
 /** What the server knows of the integrations package, which may not be installed. */

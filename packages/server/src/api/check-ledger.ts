@@ -1,16 +1,26 @@
-// Compares the stored ledger with a recount of the rows, and checks that the counts of each destination add up. Used by the diagnostics of
+// Compares the stored counts with a recount of the rows, and checks that the counts of each destination add up. Used by the diagnostics of
 // the service, and by the checks of a store file that is not in use.
 
-import type { LedgerRow } from '../store/store.ts'
+import type { LedgerRow, StoreInspection } from '../store/store.ts'
 
 const COUNTS = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 
-/** Returns the differences as sentences. `nameOf` returns the display name of a destination. */
-export function ledgerProblems(
-  kept: readonly LedgerRow[],
-  counted: readonly LedgerRow[],
-  nameOf: (id: string) => string = (id) => id,
-): string[] {
+type Books = Pick<StoreInspection, 'ledger' | 'recount' | 'quarantined' | 'quarantineRecount'>
+
+/** Returns the differences as sentences. `nameOf` returns the display name of a destination or a source. */
+export function bookProblems(books: Books, nameOf: (id: string) => string = (id) => id): string[] {
+  return [...ledgerProblems(books.ledger, books.recount, nameOf), ...quarantineProblems(books, nameOf)]
+}
+
+function quarantineProblems({ quarantined, quarantineRecount }: Books, nameOf: (id: string) => string): string[] {
+  const ids = new Set([...quarantined, ...quarantineRecount].map(({ sourceId }) => sourceId))
+  return [...ids].flatMap((id) => {
+    const [left, right] = [quarantined, quarantineRecount].map((rows) => rows.find(({ sourceId }) => sourceId === id)?.quarantined ?? 0)
+    return left === right ? [] : [`${nameOf(id)}: ${left} quarantined messages are counted, and ${right} are in the recount`]
+  })
+}
+
+function ledgerProblems(kept: readonly LedgerRow[], counted: readonly LedgerRow[], nameOf: (id: string) => string): string[] {
   const ids = new Set([...kept, ...counted].map(({ destinationId }) => destinationId))
   return [...ids].flatMap((id) => {
     const [left, right] = [kept, counted].map((rows) => rows.find(({ destinationId }) => destinationId === id))

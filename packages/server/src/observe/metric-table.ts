@@ -36,6 +36,15 @@ export const METRICS = {
     'store',
     'Messages dropped because their user is suppressed.',
   ),
+  quarantined: metric(
+    'switchyard_messages_quarantined',
+    'gauge',
+    SOURCE,
+    'store',
+    'Messages in quarantine, because they violate a tracking plan.',
+  ),
+  released: metric('switchyard_messages_released_total', 'counter', SOURCE, 'store', 'Messages released from quarantine.'),
+  deleted: metric('switchyard_messages_quarantine_deleted_total', 'counter', SOURCE, 'store', 'Messages deleted from quarantine.'),
   rejected: metric(
     'switchyard_messages_rejected_total',
     'counter',

@@ -51,7 +51,7 @@ test('counts from the store are served unchanged', async (t) => {
   const counts: StoreCounts = {
     ledger: [ledger('d')],
     oldest: [{ destinationId: 'd', atMs: AT_MS }],
-    sources: [{ sourceId: 's', accepted: 7, duplicates: 2, rejected: 5, suppressed: 1 }],
+    sources: [{ sourceId: 's', accepted: 7, duplicates: 2, rejected: 5, suppressed: 1, quarantined: 3, released: 4, deleted: 6 }],
     rejections: [
       { sourceId: 's', code: 'event_required', count: 5, lastAtMs: 0, lastSample: 'never shown' },
       { sourceId: null, code: 'invalid_write_key', count: 6, lastAtMs: 0, lastSample: 'never shown' },
@@ -63,6 +63,9 @@ test('counts from the store are served unchanged', async (t) => {
     ['switchyard_messages_accepted_total{source="s"}', 7],
     ['switchyard_messages_duplicate_total{source="s"}', 2],
     ['switchyard_messages_suppressed_total{source="s"}', 1],
+    ['switchyard_messages_quarantined{source="s"}', 3],
+    ['switchyard_messages_released_total{source="s"}', 4],
+    ['switchyard_messages_quarantine_deleted_total{source="s"}', 6],
     ['switchyard_messages_rejected_total{source="s",code="event_required"}', 5],
     ['switchyard_messages_rejected_total{source="unknown",code="invalid_write_key"}', 6],
     ['switchyard_deliveries_owed_total{destination="d"}', 10],
@@ -126,7 +129,7 @@ test('series of deleted destinations disappear, including those counted by this 
   const counts: StoreCounts = {
     ledger: [ledger('kept'), ledger('gone')],
     oldest: [],
-    sources: [{ sourceId: 'gone', accepted: 1, duplicates: 0, rejected: 0, suppressed: 0 }],
+    sources: [{ sourceId: 'gone', accepted: 1, duplicates: 0, rejected: 0, suppressed: 0, quarantined: 0, released: 0, deleted: 0 }],
     rejections: [{ sourceId: 'gone', code: 'event_required', count: 1, lastAtMs: 0, lastSample: '' }],
   }
   const text = await metrics.text(sourcesOf(counts, configuration([], ['kept'])))
@@ -175,7 +178,16 @@ test('the text stays under a megabyte with 10,000 destinations and sources that 
   const countsAt = (value: number): StoreCounts => ({
     ledger: ids.map((id) => ledger(id, { owed: 10 * value, delivered: 10 * value - 6 })),
     oldest: ids.map((destinationId) => ({ destinationId, atMs: AT_MS })),
-    sources: from.map((sourceId) => ({ sourceId, accepted: value, duplicates: value, rejected: value, suppressed: value })),
+    sources: from.map((sourceId) => ({
+      sourceId,
+      accepted: value,
+      duplicates: value,
+      rejected: value,
+      suppressed: value,
+      quarantined: value,
+      released: value,
+      deleted: value,
+    })),
     rejections: from.flatMap((sourceId) => codes.map((code) => ({ sourceId, code, count: value, lastAtMs: 0, lastSample: '' }))),
   })
   const counted = [10_000, 20_000].map(async (value) => {

@@ -186,7 +186,7 @@ export class Metrics implements Watcher {
         rows.map((row) => [row.destinationId, row[name]] as const),
         names.destinations,
       )
-    const ofSources = (name: 'accepted' | 'duplicates' | 'suppressed'): Sample[] =>
+    const ofSources = (name: 'accepted' | 'duplicates' | 'suppressed' | 'released' | 'deleted'): Sample[] =>
       this.#counter(name).samples(
         'source',
         sourceRows.map((row) => [row.sourceId, row[name]] as const),
@@ -204,6 +204,15 @@ export class Metrics implements Watcher {
       accepted: ofSources('accepted'),
       duplicates: ofSources('duplicates'),
       suppressed: ofSources('suppressed'),
+      quarantined: gauge(
+        sums(
+          sourceRows.map((row) => [row.sourceId, row.quarantined] as const),
+          names.sources,
+        ),
+        'source',
+      ),
+      released: ofSources('released'),
+      deleted: ofSources('deleted'),
       rejected: this.#rejected(rejections, known),
       owed: ofLedger('owed'),
       delivered: ofLedger('delivered'),
@@ -292,8 +301,8 @@ function sums(rows: Iterable<readonly [id: string, value: number]>, names: Pick<
   return found
 }
 
-function gauge(found: ReadonlyMap<string, number>): Sample[] {
-  return Array.from(found, ([destination, value]) => ({ labels: { destination }, value }))
+function gauge(found: ReadonlyMap<string, number>, label = 'destination'): Sample[] {
+  return Array.from(found, ([id, value]) => ({ labels: { [label]: id }, value }))
 }
 
 /** `other` also has an info series, so that a join with the names does not drop it. */

@@ -3,7 +3,7 @@
 
 import type { MigrationTarget } from '../store/postgres/schema/migration-target.ts'
 import { type MigrationSource, SQLITE_TABLES, type SqliteTable } from '../store/sqlite/schema/migration-source.ts'
-import type { LedgerRow } from '../store/store.ts'
+import type { LedgerRow, QuarantinedCount } from '../store/store.ts'
 
 const COUNTS = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 
@@ -28,6 +28,8 @@ export async function compareStores(source: MigrationSource, target: MigrationTa
   const ledger = source.ledger()
   problems.push(...differences('the ledger', ledger, await target.ledger()))
   problems.push(...differences('the recount', source.recount(), await target.recount()))
+  problems.push(...quarantineDifferences('the count', source.sourceCounts(), await target.sourceCounts()))
+  problems.push(...quarantineDifferences('the recount', source.recountQuarantined(), await target.recountQuarantined()))
   return { problems, counts, destinations: ledger.length }
 }
 
@@ -39,5 +41,13 @@ export function differences(what: string, inFile: readonly LedgerRow[], inPostgr
     return COUNTS.filter((name) => (left?.[name] ?? 0) !== (right?.[name] ?? 0)).map(
       (name) => `${what} of ${id}: ${name} is ${left?.[name] ?? 0} in the file and ${right?.[name] ?? 0} in PostgreSQL`,
     )
+  })
+}
+
+function quarantineDifferences(what: string, inFile: readonly QuarantinedCount[], inPostgres: readonly QuarantinedCount[]): string[] {
+  const ids = new Set([...inFile, ...inPostgres].map(({ sourceId }) => sourceId))
+  return [...ids].flatMap((id) => {
+    const [left, right] = [inFile, inPostgres].map((rows) => rows.find(({ sourceId }) => sourceId === id)?.quarantined ?? 0)
+    return left === right ? [] : [`${what} of quarantined messages of ${id} is ${left} in the file and ${right} in PostgreSQL`]
   })
 }

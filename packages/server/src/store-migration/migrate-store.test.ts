@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { createSecretBox } from '../secrets/secret-box.ts'
-import { accept, claimOne, newDestination, newSource, settle, tracks } from '../store/conformance/fixtures.ts'
+import { accept, claimOne, newDestination, newSource, planTo, quarantining, settle, tracks } from '../store/conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../store/postgres/fixtures/postgres-server.ts'
 import { openAt } from '../store/postgres/fixtures/temp-store.ts'
 import { SchemaProblem } from '../store/postgres/schema/migrate.ts'
@@ -41,6 +41,9 @@ before(async () => {
   for (let nth = 0; nth < 6; nth++) await accept(store, sourceId, tracks(3, `call ${nth}`), [destinationId])
   await accept(store, sourceId, [...tracks(2, 'call 0'), ...tracks(2, 'call 6')], [destinationId])
   for (let nth = 0; nth < 3; nth++) await settle(store, await claimOne(store, destinationId), 'delivered')
+  // One message is released, and one stays in quarantine.
+  const { segment } = await accept(store, sourceId, tracks(3, 'planned'), [], quarantining([0, 1], 'track a\0b'))
+  await store.quarantine.release([{ id: `${segment}-0`, plan: planTo([destinationId]) }])
   await store.secrets.getOrCreate('session_key', 'a kept secret')
   await store.close()
 })
@@ -80,9 +83,17 @@ async function assertComplete(database: TestDatabase): Promise<void> {
   const store = await openAt(database.url)
   try {
     const ledger = await store.books.ledger()
-    assert.deepEqual(ledger, [{ destinationId, owed: 20, delivered: 9, pending: 11, failed: 0, expired: 0, cancelled: 0 }])
+    assert.deepEqual(ledger, [{ destinationId, owed: 21, delivered: 9, pending: 12, failed: 0, expired: 0, cancelled: 0 }])
     assert.deepEqual(await store.books.recount(), ledger)
-    assert.deepEqual((await store.history.messages({}, { limit: 100, cursor: null })).data.length, 20)
+    assert.deepEqual((await store.history.messages({}, { limit: 100, cursor: null })).data.length, 23)
+    const [held, ...others] = (await store.quarantine.list({}, { limit: 9, cursor: null })).data
+    assert.deepEqual([held?.index, held?.rule, held?.content.violations?.[1]?.length, others], [1, 'track a\0b', 1, []])
+    const released = await store.history.message('planned-0')
+    assert.deepEqual([released?.quarantine?.state, released?.deliveries.length], ['released', 1])
+    assert.deepEqual((await store.history.delivery(released?.deliveries[0]?.id ?? ''))?.replay, false)
+    const [counted] = await store.books.sourceCounts()
+    assert.deepEqual([counted?.quarantined, counted?.released, counted?.deleted], [1, 1, 0])
+    assert.deepEqual(await store.books.recountQuarantined(), [{ sourceId, quarantined: 1 }])
     const { sharedSecret, signingSecrets } = store.configuration().destinations.get(destinationId) ?? {}
     assert.deepEqual([sharedSecret, signingSecrets], ['a secret', ['another']])
     assert.equal(await store.secrets.getOrCreate('session_key', 'another'), 'a kept secret')
@@ -151,7 +162,7 @@ test('a migration starts over if the file was used after --undo', async () => {
     const moved = await openAt(database.url)
     const [row] = await moved.books.ledger()
     await moved.close()
-    assert.deepEqual([row?.owed, row?.delivered, row?.pending], [20, 12, 8])
+    assert.deepEqual([row?.owed, row?.delivered, row?.pending], [21, 12, 9])
   } finally {
     await database.drop()
   }

@@ -80,6 +80,13 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
       absent: row['absent'] === null ? null : `{${(JSON.parse(row['absent'] as string) as number[]).join(',')}}`,
       routes: routes(row['routes'] as string),
     }),
+    quarantine: (row) => ({
+      ...row,
+      segment: rowId(row['segment']),
+      source: num(row['source']),
+      plan: text(row['plan']),
+      rule: text(row['rule']),
+    }),
     shipments: (row) => {
       const parts = JSON.parse(row['parts'] as string) as StoredPart[]
       const bytes = parts.reduce((sum, [, segment]) => sum + bodyBytes(segment), 0)
@@ -209,10 +216,11 @@ function part([origin, segment, indexes]: readonly [unknown, unknown, unknown]):
 }
 
 function routes(column: string): string {
-  const { s, k } = JSON.parse(column) as { s: [number, number, unknown, number][]; k?: [number, string, unknown][] }
+  const { s, k, ...rest } = JSON.parse(column) as { s: [number, number, unknown, number][]; k?: [number, string, unknown][] }
   return JSON.stringify({
     s: s.map(([destination, origin, indexes, count]) => [num(destination), rowId(origin), indexes, count]),
     ...(k && { k: k.map(([destination, reason, indexes]) => [num(destination), reason, indexes]) }),
+    ...rest,
   })
 }
 

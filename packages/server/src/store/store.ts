@@ -12,6 +12,7 @@ import type { HistoryStore } from './port/history.ts'
 import type { IngestStore } from './port/messages.ts'
 import type { Configuration } from './port/model.ts'
 import type { Channel, Nodes, ServerFacts } from './port/nodes.ts'
+import type { QuarantineStore } from './port/quarantine.ts'
 import type { ReplayStore } from './port/replays.ts'
 import type { OAuthStore, SecretStore } from './port/secrets.ts'
 
@@ -28,6 +29,7 @@ export * from './port/messages.ts'
 export * from './port/model.ts'
 export * from './port/nodes.ts'
 export * from './port/pages.ts'
+export type * from './port/quarantine.ts'
 export * from './port/replays.ts'
 export * from './port/secrets.ts'
 
@@ -42,6 +44,7 @@ export interface Store {
   settings: ConfigurationStore
   history: HistoryStore
   books: BooksStore
+  quarantine: QuarantineStore
   replays: ReplayStore
   deletions: DeletionStore
   documents: DocumentStore

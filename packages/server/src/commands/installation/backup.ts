@@ -4,7 +4,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { ledgerProblems } from '../../api/check-ledger.ts'
+import { bookProblems } from '../../api/check-ledger.ts'
 import type { StoreInspection } from '../../installation/maintenance.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { controlToken } from '../line/global-flags.ts'
@@ -119,8 +119,8 @@ async function inspect(path: string): Promise<StoreInspection> {
   return inspection
 }
 
-function problemsOf({ problems, ledger, recount }: StoreInspection): string[] {
-  return problems.length > 0 ? problems : ledgerProblems(ledger, recount)
+function problemsOf(inspection: StoreInspection): string[] {
+  return inspection.problems.length > 0 ? inspection.problems : bookProblems(inspection)
 }
 
 function putInPlace(draft: string, path: string): void {

@@ -4,7 +4,7 @@
 
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { ledgerProblems } from '../../api/check-ledger.ts'
+import { bookProblems } from '../../api/check-ledger.ts'
 import { type Config, readConfig } from '../../config.ts'
 import { VERSION } from '../../version.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
@@ -159,7 +159,7 @@ async function checkFile(config: Config): Promise<Check[]> {
           ms,
         },
       ]
-    const { problems, ledger, recount, secretKeyIds } = inspection
+    const { problems, recount, secretKeyIds } = inspection
     if (problems.length > 0)
       return [
         {
@@ -171,7 +171,7 @@ async function checkFile(config: Config): Promise<Check[]> {
         },
       ]
     checks.push({ name: 'store_integrity', state: 'good', message: `${path} is intact.`, advice: null, ms })
-    const unequal = ledgerProblems(ledger, recount)
+    const unequal = bookProblems(inspection)
     const advice = 'This is a bug. Keep a copy of the file, and report it.'
     checks.push(
       unequal.length === 0

@@ -1,7 +1,7 @@
 // Checks of the whole store: whether its files are intact, whether the ledger is correct, and whether retention keeps up.
 
 import { isoTime } from '@switchyard/protocol'
-import { ledgerProblems } from '../../api/check-ledger.ts'
+import { bookProblems } from '../../api/check-ledger.ts'
 import type { Destination, StoreInspection } from '../../store/store.ts'
 import type { Finding } from './finding.ts'
 
@@ -26,7 +26,7 @@ export function checkInspection(
       { name: 'ledger', ...unfinished, advice },
     ]
   }
-  const { problems, ledger, recount } = inspection
+  const { problems, recount } = inspection
   if (problems.length > 0) {
     const advice = isServer
       ? 'Make a copy of the database in its current state, and check the log of the server.'
@@ -34,7 +34,7 @@ export function checkInspection(
     return [{ name: 'store_integrity', state: 'bad', message: `The database reports: ${few(problems)}.`, advice }]
   }
   const names = new Map(destinations.map(({ id, name }) => [id, name]))
-  const differences = ledgerProblems(ledger, recount, (id) => names.get(id) ?? id)
+  const differences = bookProblems(inspection, (id) => names.get(id) ?? id)
   return [
     {
       name: 'store_integrity',

@@ -152,7 +152,8 @@ test('diagnostics are for admins, because they contain files and addresses of th
 // ── Single checks ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 const ROW = { destinationId: 'dst_1', owed: 3, delivered: 1, pending: 1, failed: 1, expired: 0, cancelled: 0 }
-const WHOLE = { problems: [], ledger: [ROW], recount: [ROW], oldestMessageAtMs: null, secretKeyIds: [], storedBytes: 1 }
+const NO_QUARANTINE = { quarantined: [], quarantineRecount: [] }
+const WHOLE = { problems: [], ledger: [ROW], recount: [ROW], ...NO_QUARANTINE, oldestMessageAtMs: null, secretKeyIds: [], storedBytes: 1 }
 
 test('a ledger that differs from its recount is bad, and so is one that does not add up', () => {
   const states = (inspection: Parameters<typeof checkInspection>[0]) =>
@@ -162,6 +163,7 @@ test('a ledger that differs from its recount is bad, and so is one that does not
   assert.deepEqual(states({ ...WHOLE, ledger: [] }), ['store_integrity good', 'ledger bad'])
   const odd = { ...ROW, owed: 4 }
   assert.deepEqual(states({ ...WHOLE, ledger: [odd], recount: [odd] }), ['store_integrity good', 'ledger bad'])
+  assert.deepEqual(states({ ...WHOLE, quarantined: [{ sourceId: 'src_1', quarantined: 2 }] }), ['store_integrity good', 'ledger bad'])
   assert.deepEqual(states({ ...WHOLE, problems: ['row 1 missing'] }), ['store_integrity bad'])
   assert.deepEqual(states(undefined), ['store_integrity unknown', 'ledger unknown'])
 })

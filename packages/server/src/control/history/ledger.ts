@@ -53,6 +53,9 @@ const COUNT_FIELDS = {
   duplicates: integer({ description: 'Messages that were dropped because their messageId had been accepted before.' }),
   rejected: integer({ description: 'Messages that were rejected with an error.' }),
   suppressed: integer({ description: 'Messages that were dropped because their user is suppressed.' }),
+  quarantined: integer({ description: 'Messages that are in quarantine now, because they violate a tracking plan.' }),
+  released: integer({ description: 'Messages that were released from quarantine.' }),
+  deleted: integer({ description: 'Messages that were deleted from quarantine.' }),
 }
 const TOTALS_ANSWER = object({ data: array(object({ sourceId: string(), ...COUNT_FIELDS })), next: NEXT })
 
@@ -119,11 +122,12 @@ function balances({ owed, delivered, pending, failed, expired, cancelled }: Ledg
   return owed === delivered + pending + failed + expired + cancelled
 }
 
-function countsView({ sourceId, accepted, duplicates, rejected, suppressed }: SourceCounts): SourceCounts {
-  return { sourceId, accepted, duplicates, rejected, suppressed }
+function countsView(counts: SourceCounts): SourceCounts {
+  const { sourceId, accepted, duplicates, rejected, suppressed, quarantined, released, deleted } = counts
+  return { sourceId, accepted, duplicates, rejected, suppressed, quarantined, released, deleted }
 }
 
 /** The counts of a source without messages. */
 function emptyCounts(sourceId: string): SourceCounts {
-  return { sourceId, accepted: 0, duplicates: 0, rejected: 0, suppressed: 0 }
+  return { sourceId, accepted: 0, duplicates: 0, rejected: 0, suppressed: 0, quarantined: 0, released: 0, deleted: 0 }
 }

@@ -2,7 +2,7 @@
 // unchanged. Pure functions. Text that a sender or receiver chose (event names, responses) is quoted with its control characters escaped,
 // because a sentence may be printed on a terminal.
 
-import { isoTime } from '@switchyard/protocol'
+import { isoTime, type Violation } from '@switchyard/protocol'
 import type { DestinationHealth } from '../../delivery/delivery.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import type { DeliveryDetail, FilterRule, MessageTrail, RequestRecord, SkipReason } from '../../store/store.ts'
@@ -12,6 +12,8 @@ export const TIMELINE_KINDS = [
   'duplicate',
   'owed',
   'skipped',
+  'quarantined',
+  'released',
   'attempted',
   'delivered',
   'failed',
@@ -56,6 +58,7 @@ const SKIPS: Record<Exclude<SkipReason, 'filtered'>, string> = {
   integrations_disabled: "The message's integrations object turns the destination off.",
   historical:
     'The timestamp of the message is more than 24 hours before it was received, and the destination does not accept historical messages.',
+  quarantined: 'The message violates a tracking plan and is in quarantine.',
 }
 
 const FILTERED: Record<Exclude<FilterRule, 'subscribe'>, (type: string, event: string) => string> = {
@@ -95,15 +98,18 @@ export function skipSentence(
 }
 
 export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDetail[], about: TimelineContext): TimelineEntry[] {
-  const { content, index, skips, repeats } = trail
+  const { content, index, skips, repeats, quarantine } = trail
   const item = content.items[index] ?? null
   const entries: Entry[] = [item?.['type'] === 'dead_letter' ? createdAsDeadLetter(trail, item) : received(trail, about)]
-  for (const skip of skips) {
+  if (quarantine !== undefined) entries.push(...quarantineEntries(trail, quarantine))
+  // A released message was routed when it was released.
+  const routedAtMs = quarantine?.atMs ?? content.receivedAtMs
+  for (const skip of skips.filter(({ reason }) => reason !== 'quarantined')) {
     const { destinationId } = skip
     const where = destinationId === null ? 'Not sent to any destination.' : `Not sent to ${nameOf(about, destinationId)}.`
     const expression = destinationId === null ? null : about.expression(destinationId)
     const sentence = `${where} ${skipSentence(skip, item, expression)}`
-    entries.push({ atMs: content.receivedAtMs, what: 'skipped', sentence, destinationId, deliveryId: null })
+    entries.push({ atMs: routedAtMs, what: 'skipped', sentence, destinationId, deliveryId: null })
   }
   for (const delivery of deliveries) entries.push(...deliveryEntries(delivery, item === null, about))
   if (repeats !== null) {
@@ -140,6 +146,30 @@ function received({ content, index }: MessageTrail, { sourceName }: TimelineCont
   const source = sourceName === null ? `${sourceId} (deleted)` : `${quoted(sourceName)} (${sourceId})`
   const sentence = `Received${from.join('')}, for the source ${source}.`
   return { atMs: receivedAtMs, what: 'received', sentence, destinationId: null, deliveryId: null }
+}
+
+function quarantineEntries({ content, index }: MessageTrail, { state, atMs }: NonNullable<MessageTrail['quarantine']>): Entry[] {
+  const entry = (at: number | null, what: TimelineKind, sentence: string): Entry => {
+    return { atMs: at, what, sentence, destinationId: null, deliveryId: null }
+  }
+  const [first, ...others] = content.violations?.[index] ?? []
+  const more = others.length === 0 ? '' : `, and ${others.length} more`
+  const why = first === undefined ? '' : ` by the rule ${quoted(first.rule)}: ${violationText(first)}${more}`
+  const entries = [
+    entry(
+      content.receivedAtMs,
+      'quarantined',
+      `Put in quarantine${why}.${state === 'held' ? ' It is not sent until it is released.' : ''}`,
+    ),
+  ]
+  if (state === 'released') entries.push(entry(atMs, 'released', 'Released from quarantine.'))
+  // Without a time, the message was purged, which has an entry of its own.
+  if (state === 'deleted' && atMs !== null) entries.push(entry(atMs, 'deleted', 'Deleted from quarantine. It is not sent.'))
+  return entries
+}
+
+function violationText({ path, expected, found }: Violation): string {
+  return `expected ${printable(truncated(expected, MAX_QUOTED))} at ${quoted(path)}, found ${printable(truncated(found, MAX_QUOTED))}`
 }
 
 function createdAsDeadLetter({ content }: MessageTrail, { destination, reason, message }: Readonly<Record<string, unknown>>): Entry {

@@ -13,7 +13,17 @@ const load: fc.Arbitrary<Load> = fc.record({
   key: natural,
   destination: natural,
   origin: fc.oneof(natural, fc.string()),
-  about: fc.record({ sourceId: fc.string(), receivedAtMs: natural, ip: nullable(fc.string()), browser: fc.boolean(), trace }),
+  about: fc.record(
+    {
+      sourceId: fc.string(),
+      receivedAtMs: natural,
+      ip: nullable(fc.string()),
+      browser: fc.boolean(),
+      trace,
+      violations: fc.constant({ 2: [{ rule: 'page', code: 'wrong_type' as const, path: 'p', expected: 'a number', found: 'a string' }] }),
+    },
+    { requiredKeys: ['sourceId', 'receivedAtMs', 'ip', 'browser', 'trace'] },
+  ),
   body: fc.uint8Array({ maxLength: 300 }),
   isText: fc.boolean(),
   parsed: fc.constant(null),

@@ -20,6 +20,9 @@ const PING = 6
 const RECALL = 7
 const RESUME = 8
 
+const IS_TEXT = 1
+const HAS_VIOLATIONS = 2
+
 const BATCH = 1
 const REPLAY = 2
 const KEEP_ANSWER = 4
@@ -61,13 +64,14 @@ export class CommandWriter implements Omit<SenderLink, 'drain'> {
     this.#begin(LOAD)
     to.number(key)
     to.number(destination)
-    to.number(isText ? 1 : 0)
+    to.number((isText ? IS_TEXT : 0) | (about.violations === undefined ? 0 : HAS_VIOLATIONS))
     to.number(about.receivedAtMs)
     to.number(about.browser ? 1 : 0)
     to.value(origin)
     to.value(about.sourceId)
     to.value(about.ip)
     to.value(about.trace)
+    if (about.violations !== undefined) to.value(about.violations)
     to.bytes(body)
     writeList(to, absent)
     writeList(to, indexes)
@@ -130,7 +134,7 @@ export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>
 function readLoad(from: PacketReader): Load {
   const key = from.number()
   const destination = from.number()
-  const isText = from.number() === 1
+  const flags = from.number()
   const receivedAtMs = from.number()
   const browser = from.number() === 1
   const origin = from.value() as RowId
@@ -138,6 +142,8 @@ function readLoad(from: PacketReader): Load {
   const ip = from.value() as string | null
   const trace = from.value() as TraceContext | null
   const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
+  if ((flags & HAS_VIOLATIONS) !== 0) about.violations = from.value() as SegmentAbout['violations']
+  const isText = (flags & IS_TEXT) !== 0
   return { key, destination, origin, about, isText, parsed: null, body: from.bytes(), absent: readList(from), indexes: readList(from) }
 }
 

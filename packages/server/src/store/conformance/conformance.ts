@@ -18,6 +18,7 @@ import { messageDetails } from './message-details.ts'
 import { partialSettlement } from './partial-settlement.ts'
 import { planning } from './planning.ts'
 import { purging } from './purging.ts'
+import { quarantine } from './quarantine.ts'
 import { reading } from './reading.ts'
 import { replaySequences } from './replay-sequences.ts'
 import { replaying } from './replaying.ts'
@@ -60,6 +61,7 @@ export function conformance(name: string, open: Open): void {
     suite('inspecting', () => inspecting(fixture))
     suite('replaying', () => replaying(fixture))
     suite('replaying in any sequence', () => replaySequences(fixture))
+    suite('quarantine', () => quarantine(fixture))
     suite('counting', () => counting(fixture))
   })
 }

@@ -18,6 +18,8 @@ import {
   newDestination,
   newSource,
   type OpenStore,
+  planTo,
+  quarantining,
   RecordingConsumer,
   type StoreFixture,
   settlementOf,
@@ -28,7 +30,9 @@ import {
 const DESTINATIONS = 3
 
 type Step =
-  | { kind: 'accept'; source: number; ids: number[]; to: number[]; own: boolean }
+  | { kind: 'accept'; source: number; ids: number[]; to: number[]; own: boolean; held: number[] }
+  | { kind: 'releaseQuarantined'; pick: number; count: number; to: number[] }
+  | { kind: 'deleteQuarantined'; pick: number; count: number }
   | { kind: 'claim'; destination: number; fresh: number; retries: number }
   | { kind: 'claimOverdue'; destination: number }
   | { kind: 'release'; pick: number }
@@ -42,6 +46,7 @@ type Step =
 
 const fate = fc.constantFrom<Fate>('delivered', 'failed', 'expired', 'cancelled', 'retry', 'retry', 'untouched', 'kept')
 const destination = fc.nat(DESTINATIONS - 1)
+const to = fc.uniqueArray(destination, { maxLength: DESTINATIONS })
 const pick = fc.nat(1_000)
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -51,10 +56,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant('accept' as const),
       source: fc.nat(1),
       ids: fc.array(fc.nat(40), { minLength: 1, maxLength: 6 }),
-      to: fc.uniqueArray(destination, { maxLength: DESTINATIONS }),
+      to,
       own: fc.boolean(),
+      // The indexes of quarantined messages. Often there are none.
+      held: fc.oneof(fc.constant<number[]>([]), fc.uniqueArray(fc.nat(5), { maxLength: 4 })),
     }),
   },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('releaseQuarantined' as const), pick, count: fc.nat(3), to }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('deleteQuarantined' as const), pick, count: fc.nat(2) }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('claim' as const), destination, fresh: fc.nat(3), retries: fc.nat(3) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('claimOverdue' as const), destination }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('release' as const), pick }) },
@@ -90,6 +99,11 @@ class Model {
   readonly #deleted = new Set<string>()
   readonly #seen = new Set<string>()
   readonly #deliveries = new Map<string, Known>()
+  /** The messages in quarantine, by id, and their sources. */
+  readonly #quarantine = new Map<string, string>()
+  readonly #ended: string[] = []
+  /** By source. */
+  readonly #left = new Map<string, { released: number; deleted: number }>()
   #held: ClaimedShipment[] = []
   #stale: ClaimedShipment[] = []
   #epoch = 0
@@ -146,6 +160,9 @@ class Model {
       }
       case 'replay':
         return this.#replay(one.pick)
+      case 'releaseQuarantined':
+      case 'deleteQuarantined':
+        return this.#endQuarantine(one)
       case 'deleteDestination': {
         const id = this.#destinations[one.destination] as string
         assert.equal(await this.#store.settings.deleteDestination(id), !this.#deleted.has(id))
@@ -189,6 +206,19 @@ class Model {
     )
     assert.deepEqual(ledger, rowsThatWere, 'the ledger and the model')
     assert.deepEqual(own(await this.#store.books.recount()), rowsThatWere, 'the recount and the model')
+    await this.#quarantineAgrees()
+  }
+
+  async #quarantineAgrees(): Promise<void> {
+    const sourceCounts = await this.#store.books.sourceCounts()
+    const recount = await this.#store.books.recountQuarantined()
+    for (const sourceId of this.#sources) {
+      const held = [...this.#quarantine.values()].filter((of) => of === sourceId).length
+      const counted = sourceCounts.find((row) => row.sourceId === sourceId)
+      const { released = 0, deleted = 0 } = this.#left.get(sourceId) ?? {}
+      assert.deepEqual([counted?.quarantined ?? 0, counted?.released ?? 0, counted?.deleted ?? 0], [held, released, deleted])
+      assert.equal(recount.find((row) => row.sourceId === sourceId)?.quarantined ?? 0, held, 'the recount of the quarantine')
+    }
   }
 
   /** Checks that each delivery is listed once, with the state that it has in the model. */
@@ -206,7 +236,7 @@ class Model {
     }
   }
 
-  async #accept({ source, ids, to, own }: Step & { kind: 'accept' }): Promise<void> {
+  async #accept({ source, ids, to, own, held }: Step & { kind: 'accept' }): Promise<void> {
     const sourceId = this.#sources[source] as string
     const messageIds = ids.map((id) => `${this.#epoch}-${id}`)
     const expected: number[] = []
@@ -218,7 +248,9 @@ class Model {
     this.#consumer.reserves = own
     const destinationIds = to.map((at) => this.#destinations[at] as string)
     const items = messageIds.map((messageId) => track(messageId))
-    const { segment, duplicates } = await accept(this.#store, sourceId, items, destinationIds)
+    const quarantined = held.filter((index) => index < items.length)
+    const plan = quarantined.length === 0 ? {} : quarantining(quarantined)
+    const { segment, duplicates } = await accept(this.#store, sourceId, items, destinationIds, plan)
     assert.deepEqual(duplicates, expected)
     assert.equal(segment === null, expected.length === ids.length)
     this.#hold(this.#consumer.received.splice(0))
@@ -229,7 +261,10 @@ class Model {
         assert.equal(message, undefined)
         continue
       }
-      const live = destinationIds.filter((id) => !this.#deleted.has(id))
+      const isHeld = quarantined.includes(index)
+      if (isHeld) this.#quarantine.set(`${segment}-${index}`, sourceId)
+      assert.equal(message?.quarantine?.state, isHeld ? 'held' : undefined)
+      const live = isHeld ? [] : destinationIds.filter((id) => !this.#deleted.has(id))
       assert.deepEqual(message?.deliveries.map(({ destinationId }) => destinationId).sort(), live.sort())
       for (const { id, destinationId } of message?.deliveries ?? []) {
         this.#deliveries.set(id, { destinationId, state: 'pending', old: false })
@@ -304,6 +339,32 @@ class Model {
       assert.ok(known.state !== 'pending' && !this.#deleted.has(known.destinationId))
       this.#deliveries.set(result.deliveryId, { destinationId: known.destinationId, state: 'pending', old: false })
     } else if (!known.old) assert.equal(result.reason, known.state === 'pending' ? 'still_pending' : 'destination_gone')
+  }
+
+  /** Messages that have left the quarantine already are picked too. */
+  async #endQuarantine(one: Step & { kind: 'releaseQuarantined' | 'deleteQuarantined' }): Promise<void> {
+    const all = [...this.#quarantine]
+    const picked = all.slice(one.pick % Math.max(1, all.length)).slice(0, one.count + 1)
+    const ids = [...picked.map(([id]) => id), ...this.#ended.slice(-1)]
+    const outcome = one.kind === 'releaseQuarantined' ? 'released' : 'deleted'
+    const to = one.kind === 'releaseQuarantined' ? one.to.map((at) => this.#destinations[at] as string) : []
+    const ended =
+      outcome === 'deleted'
+        ? await this.#store.quarantine.delete(ids)
+        : await this.#store.quarantine.release(ids.map((id) => ({ id, plan: planTo(to) })))
+    assert.deepEqual([...ended].sort(), picked.map(([id]) => id).sort())
+    for (const [id, sourceId] of picked) {
+      this.#quarantine.delete(id)
+      this.#ended.push(id)
+      const left = this.#left.get(sourceId) ?? { released: 0, deleted: 0 }
+      this.#left.set(sourceId, { ...left, [outcome]: left[outcome] + 1 })
+      const message = await this.#store.history.message(id)
+      assert.equal(message?.quarantine?.state, outcome)
+      const live = to.filter((destinationId) => !this.#deleted.has(destinationId))
+      assert.deepEqual(message?.deliveries.map(({ destinationId }) => destinationId).sort(), live.sort())
+      for (const delivery of message?.deliveries ?? [])
+        this.#deliveries.set(delivery.id, { destinationId: delivery.destinationId, state: 'pending', old: false })
+    }
   }
 
   #end(shipments: readonly ClaimedShipment[], state: DeliveryState): void {

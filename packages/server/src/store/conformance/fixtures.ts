@@ -3,9 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { JsonObject } from '@switchyard/protocol'
+import type { JsonObject, Violation } from '@switchyard/protocol'
 import { writeStoredBody } from '../port/stored-messages.ts'
 import type {
+  AcceptBatch,
   AcceptResult,
   AttemptRecord,
   Claim,
@@ -122,7 +123,7 @@ export async function accept(
   sourceId: string,
   items: readonly JsonObject[],
   plan: Partial<Plan> | readonly string[] = {},
-  more: Partial<SegmentContent> = {},
+  { quarantined, ...more }: Partial<SegmentContent> & Pick<AcceptBatch, 'quarantined'> = {},
 ): Promise<AcceptResult> {
   const content = contentOf(sourceId, items, more)
   const { sentAt, context, integrations } = content
@@ -133,7 +134,25 @@ export async function accept(
     body: writeStoredBody({ batch: items, sentAt, context, integrations }),
     messageIds: items.map((item) => String(item['messageId'])),
     plan: { shipments, skips },
+    ...(quarantined && { quarantined }),
   })
+}
+
+export const PLAN_ID = 'pln_1'
+
+/** What a tracking plan would add to a batch: some of its messages are in quarantine. */
+export function quarantining(indexes: readonly number[], rule = 'track tested') {
+  const violations: readonly Violation[] = [
+    { rule, code: 'missing_property', path: 'properties.price', expected: 'a number', found: 'nothing' },
+  ]
+  return {
+    violations: Object.fromEntries(indexes.map((index) => [index, violations])),
+    quarantined: indexes.map((index) => ({ index, planId: PLAN_ID, violations })),
+  }
+}
+
+export function planTo(destinationIds: readonly string[]): Plan {
+  return { shipments: destinationIds.map((destinationId) => ({ destinationId, indexes: null })), skips: [] }
 }
 
 function isList(plan: Partial<Plan> | readonly string[]): plan is readonly string[] {

@@ -1,6 +1,6 @@
 // After a batch is committed, passes the shipments for which delivery has reserved memory to delivery, without reading them from the store.
 
-import { SegmentBody } from '../port/stored-messages.ts'
+import { type SegmentAbout, SegmentBody } from '../port/stored-messages.ts'
 import type { AcceptBatch, AcceptResult, RowId, Shipment, ShipmentConsumer } from '../store.ts'
 
 /** A destination for which a shipment is planned, and whether delivery has reserved memory for the shipment. */
@@ -25,8 +25,9 @@ export function handToDelivery(
   if (consumer === null) return
   const { segment, duplicates, claimed, unclaimed } = accepted
   const bytes = body.length
-  const { sourceId, receivedAtMs, ip, browser, trace } = content
-  const about = { sourceId, receivedAtMs, ip, browser, trace }
+  const { sourceId, receivedAtMs, ip, browser, trace, violations } = content
+  const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
+  if (violations !== undefined) about.violations = violations
   for (const shipment of claimed) {
     const own = new SegmentBody(body, about, duplicates, duplicates.length === 0 ? content : null)
     consumer.deliver({ shipment, bodies: new Map([[segment as RowId, own]]), bytes })

@@ -1,7 +1,7 @@
 // The row port of the books.
 
 import type { Awaitable } from '../encoding/row-port.ts'
-import type { LedgerRow, OldestPending, RejectionRow, SourceCounts, StatQuery } from '../port/books.ts'
+import type { LedgerRow, OldestPending, QuarantinedCount, RejectionRow, SourceCounts, StatQuery } from '../port/books.ts'
 
 export interface BookRows {
   /** The ids of all destinations that are not deleted, oldest first. */
@@ -14,12 +14,15 @@ export interface BookRows {
   /** The most recent rejection first. */
   rejections(): Awaitable<RejectionRow[]>
   sourceCounts(): Awaitable<SourceCounts[]>
+  recountQuarantined(): Awaitable<QuarantinedCount[]>
   /** Counts per minute or per hour, ordered by time. */
   stats(query: StatQuery, step: number): Awaitable<readonly { at: number; doc: string }[]>
 }
 
 /** The rows that an inspection of the whole store reads, from one snapshot. */
-export interface InspectedRows extends Pick<BookRows, 'ledger' | 'recount'> {
+export interface InspectedRows extends Pick<BookRows, 'ledger' | 'recount' | 'sourceCounts' | 'recountQuarantined'> {
+  /** False if an earlier version of the service wrote the store. It is inspected as it is. */
+  hasQuarantine(): Awaitable<boolean>
   /** The problems that the database itself finds in its files or its schema. */
   problems(): Awaitable<string[]>
   oldestMessageAtMs(): Awaitable<number | null>

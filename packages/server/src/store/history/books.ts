@@ -1,7 +1,7 @@
 // The reads of the books: the ledger, rejections, counts over time, and the inspection of the store.
 
 import { encryptionKeyIds } from '../configuration/encryption-key-ids.ts'
-import type { BooksStore, LedgerRow, StoreInspection } from '../port/books.ts'
+import type { BooksStore, LedgerRow, QuarantinedCount, SourceCounts, StoreInspection } from '../port/books.ts'
 import type { BookRows, InspectedRows } from './book-rows.ts'
 import { seriesOf, storedStep } from './stats.ts'
 
@@ -24,6 +24,7 @@ export function booksOf(rows: BookRows): Omit<BooksStore, 'inspect' | 'addStats'
     },
     rejections: async () => rows.rejections(),
     sourceCounts: async () => rows.sourceCounts(),
+    recountQuarantined: async () => rows.recountQuarantined(),
     stats: async (query) => seriesOf(await rows.stats(query, storedStep(query)), query),
   }
 }
@@ -32,13 +33,23 @@ export async function inspectRows(rows: InspectedRows): Promise<StoreInspection>
   const problems = await rows.problems()
   const storedBytes = await rows.storedBytes()
   // The rows of a damaged database may not be readable, so only the problems are reported.
-  if (problems.length > 0) return { problems, ledger: [], recount: [], oldestMessageAtMs: null, secretKeyIds: [], storedBytes }
+  if (problems.length > 0) {
+    const none = { ledger: [], recount: [], quarantined: [], quarantineRecount: [], oldestMessageAtMs: null, secretKeyIds: [] }
+    return { problems, ...none, storedBytes }
+  }
+  const hasQuarantine = await rows.hasQuarantine()
   return {
     problems,
     ledger: [...(await rows.ledger())],
     recount: [...(await rows.recount())],
+    quarantined: hasQuarantine ? quarantinedOf(await rows.sourceCounts()) : [],
+    quarantineRecount: hasQuarantine ? await rows.recountQuarantined() : [],
     oldestMessageAtMs: await rows.oldestMessageAtMs(),
     secretKeyIds: encryptionKeyIds(await rows.textsWithSecrets()),
     storedBytes,
   }
+}
+
+function quarantinedOf(counts: readonly SourceCounts[]): QuarantinedCount[] {
+  return counts.filter(({ quarantined }) => quarantined !== 0).map(({ sourceId, quarantined }) => ({ sourceId, quarantined }))
 }

@@ -33,7 +33,17 @@ test('a search by event in a backlog of large segments reads only the segments t
     *segments(ids) {
       for (const seq of ids) {
         read.push(seq)
-        yield { ...head(seq), sourceId: 'src_1', ip: null, browser: false, trace: null, routes: '', keys: new Uint8Array(), body }
+        yield {
+          ...head(seq),
+          sourceId: 'src_1',
+          ip: null,
+          browser: false,
+          trace: null,
+          violations: null,
+          routes: '',
+          keys: new Uint8Array(),
+          body,
+        }
       }
     },
     destinationIds: () => (num) => `dst_${num}`,

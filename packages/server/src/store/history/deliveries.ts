@@ -135,9 +135,10 @@ function pending<Id extends RowId>(
         const about = facts.get(segment)
         // Without the segment, or if it is outside of the time range, the number of its messages is not known.
         if (!mayBeWithin(order, origin, filter) || (about === undefined && stored === 0)) return []
-        // A replay was created when it was requested, not when the message was received.
-        const acceptedMs = replay ? undefined : about?.receivedAtMs
-        if (!isWithin(order, acceptedMs ?? order.msOf(origin), filter)) return []
+        // A replay was created when it was requested, and the delivery of a released message when it was released, not when the message was received.
+        const createdMs = order.msOf(origin)
+        const isLater = replay || (about !== undefined && createdMs - about.receivedAtMs > order.skewMs)
+        if (!isWithin(order, isLater ? createdMs : (about?.receivedAtMs ?? createdMs), filter)) return []
         const atMs = attempts > 0 ? dueAtMs : null
         const delivery = { origin, segment, destination: to, state: 'pending', reason: null, attempts, replay, atMs } as const
         return owedIndexes(stored, about?.count ?? 0, about?.absent ?? null).map((index) => Object.assign({ index }, delivery))

@@ -6,7 +6,10 @@ import type { MessageFields, MessageFilter, SegmentContent } from '../store.ts'
 export function withOnly(content: SegmentContent, indexes: readonly number[]): SegmentContent {
   const items = Array.from<SegmentContent['items'][number]>({ length: Math.max(...indexes) + 1 }).fill(null)
   for (const index of indexes) items[index] = content.items[index] ?? null
-  return { ...content, items }
+  if (content.violations === undefined) return { ...content, items }
+  const { violations, ...rest } = content
+  const own = indexes.flatMap((index) => (violations[index] === undefined ? [] : [[index, violations[index]] as const]))
+  return { ...rest, items, ...(own.length === 0 ? {} : { violations: Object.fromEntries(own) }) }
 }
 
 export function messageFields(content: SegmentContent | null, index: number): MessageFields {

@@ -6,6 +6,7 @@ import type { Routes } from '../encoding/stored-parts.ts'
 import type { MessageFilter, MessageTrail, StoredMessage } from '../port/history.ts'
 import type { FilterRule, RowId, SkipReason } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
+import { quarantineOf } from '../quarantine/quarantine-routes.ts'
 import { groupBy } from './group-by.ts'
 import { matches, withOnly } from './message-content.ts'
 import type { FoundKey, MessageRows } from './message-rows.ts'
@@ -177,7 +178,10 @@ async function described<Id extends RowId>(rows: MessageRows<Id>, found: readonl
   )
   const idOf = await rows.destinationIds([...planned, ...replays.map(({ destination }) => destination)])
   return found.map(({ segment: { seq, content }, index }, at) => {
-    const { s, k = [] } = routesOf.get(seq) as Routes<Id>
+    const routing = routesOf.get(seq) as Routes<Id>
+    const { s, k = [] } = routing
+    const quarantine = quarantineOf(routing, index)
+    const isPurged = content.items[index] == null
     const has = ([, , indexes]: readonly [unknown, unknown, readonly number[] | 0, ...unknown[]]): boolean =>
       indexes === 0 || indexes.includes(index)
     const owed = [...s.filter(has).map(([destination, origin]) => ({ destination, origin })), ...(replaysOf.get(at) ?? [])]
@@ -192,6 +196,8 @@ async function described<Id extends RowId>(rows: MessageRows<Id>, found: readonl
         const destinationId = isNone(destination) ? null : idOf(destination)
         return rule === undefined ? { destinationId, reason } : { destinationId, reason, rule }
       }),
+      // A message that was purged is no longer in quarantine.
+      ...(quarantine && { quarantine: quarantine.state === 'held' && isPurged ? { state: 'deleted', atMs: null } : quarantine }),
     }
   })
 }

@@ -4,8 +4,9 @@ import { unpackBody } from '../encoding/body-bytes.ts'
 import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import { readTrace } from '../encoding/trace-column.ts'
+import { readViolations } from '../encoding/violations-column.ts'
 import type { RowId, SegmentContent } from '../port/model.ts'
-import { SegmentBody } from '../port/stored-messages.ts'
+import { type SegmentAbout, SegmentBody } from '../port/stored-messages.ts'
 import type { OriginRows } from './delivery-ids.ts'
 
 /** A segment without its body and its routes. */
@@ -26,6 +27,7 @@ export interface StoredContent<Id extends RowId> extends SegmentHead<Id> {
   ip: string | null
   browser: boolean
   trace: string | null
+  violations: string | null
   body: Uint8Array
 }
 
@@ -70,7 +72,9 @@ export async function* readSegments<Id extends RowId>(
 
 export function bodyOf<Id extends RowId>(row: StoredContent<Id>, body: Uint8Array): SegmentBody {
   const { sourceId, receivedAtMs, ip, browser, trace, absent } = row
-  return new SegmentBody(body, { sourceId, receivedAtMs, ip, browser, trace: readTrace(trace) }, absent)
+  const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace: readTrace(trace) }
+  if (row.violations !== null) about.violations = readViolations(row.violations)
+  return new SegmentBody(body, about, absent)
 }
 
 export async function readSegment<Id extends RowId>(

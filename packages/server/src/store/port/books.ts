@@ -25,7 +25,14 @@ export interface SourceCounts {
   duplicates: number
   rejected: number
   suppressed: number
+  /** Accepted messages that are in quarantine now, that were released from it, and that were deleted from it. */
+  quarantined: number
+  released: number
+  deleted: number
 }
+
+/** The number of messages of a source that are in quarantine. */
+export type QuarantinedCount = Pick<SourceCounts, 'sourceId' | 'quarantined'>
 
 export interface OldestPending {
   destinationId: string
@@ -67,6 +74,9 @@ export interface StoreInspection {
   ledger: LedgerRow[]
   /** The same counts, computed from the rows. Must be equal to `ledger`. */
   recount: LedgerRow[]
+  /** The number of messages in quarantine by the counts of the sources, and computed from the rows. Sources without any may be missing. */
+  quarantined: QuarantinedCount[]
+  quarantineRecount: QuarantinedCount[]
   oldestMessageAtMs: number | null
   /** The ids of the keys with which stored secrets are encrypted: see secret-box.ts. */
   secretKeyIds: string[]
@@ -84,6 +94,8 @@ export interface BooksStore {
   inspect(deadlineMs: number): Promise<StoreInspection | undefined>
   rejections(): Promise<RejectionRow[]>
   sourceCounts(): Promise<SourceCounts[]>
+  /** The messages that are in quarantine, computed from the rows. Sources without any are left out. */
+  recountQuarantined(): Promise<QuarantinedCount[]>
   /** Adds to the stored counts. Rejects with StoreUnavailable if nothing was added. */
   addStats(rows: readonly StatRow[]): Promise<void>
   /** The steps that have counts, ordered by time. */

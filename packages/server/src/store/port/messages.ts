@@ -1,6 +1,7 @@
 // The part of the port that ingest uses: accepts messages.
 
 import type { Plan, RowId, SegmentContent } from './model.ts'
+import type { NewQuarantined } from './quarantine.ts'
 
 export interface AcceptBatch {
   content: SegmentContent
@@ -9,6 +10,8 @@ export interface AcceptBatch {
   /** The messageId of each item, by which duplicates are found. */
   messageIds: readonly string[]
   plan: Plan
+  /** Messages that are stored but not sent, whatever the plan says. */
+  quarantined?: readonly NewQuarantined[] | undefined
 }
 
 export interface AcceptResult {

@@ -1,6 +1,6 @@
 // The data types of the store's port: the configuration, accepted messages, and outcomes of deliveries.
 
-import type { JsonObject, TrackingPlan } from '@switchyard/protocol'
+import type { JsonObject, TrackingPlan, Violation } from '@switchyard/protocol'
 
 /** The id of a row in an adapter. Opaque: it can be compared, printed and passed back to the adapter, but not computed with. */
 export type RowId = number | string
@@ -261,6 +261,8 @@ export interface SegmentContent {
   trace: TraceContext | null
   /** The messages, by index. Null if a message was a duplicate or was purged. */
   items: readonly (JsonObject | null)[]
+  /** How messages differ from the tracking plan of the source, by the index of the message. Found by the service, never read from the request's body. */
+  violations?: Readonly<Record<number, readonly Violation[]>> | undefined
   /** Set if the stored bytes are damaged. Then there are no items, and nothing else from the request's body. */
   isUnreadable?: true
 }
@@ -279,6 +281,7 @@ export type SkipReason =
   | 'integrations_disabled'
   | 'historical'
   | 'filtered'
+  | 'quarantined'
 
 /** The rule of a destination that excluded a message: a rule of its filter, its subscribe expression, or that no subscription of the integration matches. */
 export const FILTER_RULES = [

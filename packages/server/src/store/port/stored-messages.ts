@@ -20,7 +20,7 @@ export function writeStoredBody(body: StoredBody): Buffer {
 }
 
 /** What is known of a segment without reading its body. */
-export type SegmentAbout = Pick<SegmentContent, 'sourceId' | 'receivedAtMs' | 'ip' | 'browser' | 'trace'>
+export type SegmentAbout = Pick<SegmentContent, 'sourceId' | 'receivedAtMs' | 'ip' | 'browser' | 'trace' | 'violations'>
 
 /** The messages of a segment as they are stored. They are parsed only when they are needed, usually in a sender thread. */
 export class SegmentBody {

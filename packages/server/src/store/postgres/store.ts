@@ -28,6 +28,7 @@ import { bookRows } from './rows/book-rows.ts'
 import { createDocuments } from './rows/documents.ts'
 import { DeltaFolder } from './rows/fold-deltas.ts'
 import { createHistory } from './rows/history.ts'
+import { createQuarantine } from './rows/quarantine-rows.ts'
 import { createSettings } from './rows/settings.ts'
 import { Stats } from './rows/stats.ts'
 import { IdMap } from './schema/id-map.ts'
@@ -161,6 +162,7 @@ class Postgres implements PostgresStore {
   readonly documents: Store['documents']
   readonly deletions: Deleting
   readonly replays: ReplayStore
+  readonly quarantine: Store['quarantine']
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   readonly #background = new Set<Promise<unknown>>()
   #closed = false
@@ -208,6 +210,7 @@ class Postgres implements PostgresStore {
       ...context,
       wake: (destinationId) => this.delivery.consumer?.wake(destinationId),
     })
+    this.quarantine = createQuarantine(context)
     this.ingest = new Accepting(context, { claiming: this.#claiming, refresh: () => this.#shared.refresh(), onState, onCommit })
     this.#settling = new Settling(context, { claiming: this.#claiming, onCommit })
     this.#cancelling = new Cancelling(context)

@@ -23,6 +23,9 @@ export interface ReplayJobRow<Id extends RowId> extends Record<FinalStateName, n
 /** The same condition as in the index replays_that_stand, so that pending and delivered replays are found quickly among many that failed. */
 export const PENDING_OR_DELIVERED = "(state IS NULL OR state IN ('retrying', 'delivered'))"
 
+/** In the place of the state, for the first delivery of a message that was released from quarantine. It is no replay, and does not change. */
+export const RELEASED = 'released'
+
 export type ReplayDoc = Pick<NewReplayJob, 'selection' | 'createdBy'>
 
 export function replayDoc(row: { doc: string }): ReplayDoc {

@@ -120,7 +120,8 @@ export interface OwedAgain<Id extends RowId> {
   segment: Id
   /** The stored size of the segment. */
   bytes: number
-  entries: readonly { index: number; replayOf: string }[]
+  /** `replayOf` is null for a message that is released from quarantine: this is its first delivery, not a replay. Then it is null in all entries. */
+  entries: readonly { index: number; replayOf: string | null }[]
 }
 
 export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {

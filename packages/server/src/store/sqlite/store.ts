@@ -6,8 +6,10 @@ import type { Clock } from '../../timing/clock.ts'
 import { runInSteps } from '../../timing/run-in-steps.ts'
 import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
+import { readViolations } from '../encoding/violations-column.ts'
 import { RetentionRuns } from '../history/retention.ts'
-import { SegmentBody } from '../port/stored-messages.ts'
+import { type SegmentAbout, SegmentBody } from '../port/stored-messages.ts'
+import { commonQuarantineStore } from '../quarantine/common-quarantine-store.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import type { ClaimedShipment, Configuration, MessageFilter, NewAuditEntry, PageRequest, RowId, StatRow, Store } from '../store.ts'
 import { ConfigurationFile, createSettings } from './configuration-file.ts'
@@ -74,6 +76,7 @@ class Sqlite implements SqliteStore {
   readonly history: Store['history']
   readonly replays: Store['replays']
   readonly documents: Store['documents']
+  readonly quarantine: Store['quarantine']
   readonly deletions: SqliteDeletions
   readonly ingest: SqliteIngest
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
@@ -99,6 +102,15 @@ class Sqlite implements SqliteStore {
     this.replays = new CommonReplayStore(replayJobRows(writer, reader, nowMs), {
       nowMs,
       configuration: () => this.configuration(),
+      wake: (destinationId) => this.delivery.consumer?.wake(destinationId),
+    })
+    this.quarantine = commonQuarantineStore({
+      list: (filter, page) => reader.ask('quarantine', 'list', filter, page),
+      find: (ids) => reader.ask('quarantine', 'find', ids),
+      release: async (messages, atMs, audit) =>
+        (await writer.run('releaseQuarantined', { messages, atMs, ...auditNote(audit, atMs) })) || { ids: [], destinationIds: [] },
+      delete: async (ids, atMs, audit) => (await writer.run('deleteQuarantined', { ids, atMs, ...auditNote(audit, atMs) })) || [],
+      nowMs,
       wake: (destinationId) => this.delivery.consumer?.wake(destinationId),
     })
     this.deletions = new SqliteDeletions({
@@ -242,8 +254,10 @@ class Sqlite implements SqliteStore {
 
 function claimed({ shipments, segments }: ClaimReply): ClaimedShipment[] {
   const all = new Map<RowId, SegmentBody>()
-  for (const { seq, sourceId, receivedAtMs, ip, browser, trace, absent, body } of segments) {
-    all.set(seq, new SegmentBody(body, { sourceId, receivedAtMs, ip, browser, trace }, absent))
+  for (const { seq, sourceId, receivedAtMs, ip, browser, trace, absent, violations, body } of segments) {
+    const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
+    if (violations !== null) about.violations = readViolations(violations)
+    all.set(seq, new SegmentBody(body, about, absent))
   }
   return shipments.map(({ shipment, bytes }) => {
     const own = shipment.parts.map(({ segment }) => [segment, all.get(segment)] as const)

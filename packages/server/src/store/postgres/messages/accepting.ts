@@ -6,21 +6,28 @@
 // the same time, both insert the same key, and one of them waits for the other's commit. Around midnight they might insert it for
 // different days. So in the first minute of a day, each key is inserted for the previous day too.
 
-import { type Accepted, cancelReservations, handToDelivery, type PlannedHandOver } from '../../delivery/hand-to-delivery.ts'
-import { packBody } from '../../encoding/body-bytes.ts'
+import { type Accepted, cancelReservations, handToDelivery } from '../../delivery/hand-to-delivery.ts'
 import { FINGERPRINT_WORDS, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
-import { writeTrace } from '../../encoding/trace-column.ts'
 import { type CountBatch, DeferredCounts } from '../../history/deferred-counts.ts'
-import { type AcceptBatch, type AcceptResult, type Configuration, type IngestStore, type Skip, StoreUnavailable } from '../../store.ts'
+import { withoutQuarantined } from '../../quarantine/quarantine-routes.ts'
+import { type AcceptBatch, type AcceptResult, type IngestStore, type Skip, StoreUnavailable } from '../../store.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
-import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import type { MessageContext } from '../session/store-context.ts'
 import { writeText } from '../session/text-columns.ts'
+import {
+  ACCEPT,
+  ACCEPT_QUARANTINED,
+  DESTINATION_DELETED,
+  type Item,
+  type Planned,
+  type PlannedSegment,
+  type QuarantinedRow,
+} from './accept-statement.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
-import { addDelta, LEDGER, MARKER, SOURCE_COUNTS } from './ledger-deltas.ts'
+import { addDelta, MARKER, SOURCE_COUNTS } from './ledger-deltas.ts'
 import { keyBytes } from './message-keys.ts'
 import { recordDuplicates } from './repeats.ts'
 
@@ -32,38 +39,6 @@ interface Tools {
   onCommit: (commitMs: number, batches: number) => void
 }
 
-interface Item {
-  batch: AcceptBatch
-  keys: Uint32Array
-  wanted: PlannedHandOver[]
-  /** Whether `reserve` was called for each of its shipments. */
-  hasCalledReserve: boolean
-  /** The configuration by which the batch was planned and suppressed users were dropped. */
-  configuration: Configuration
-}
-
-interface PlannedSegment {
-  seq: string
-  /** The source's `num`. */
-  source: string
-  item: Item
-  routes: string
-}
-
-interface Planned {
-  id: string
-  item: Item
-  segment: string
-  destinationId: string
-  /** The destination's `num`. */
-  destination: string
-  indexes: readonly number[] | null
-  count: number
-  own: boolean
-  /** The holder id of the node that holds it from the start, or '0' for none. */
-  holder: string
-}
-
 const GROUP_BYTES = 4 * 1024 * 1024
 const GROUP_BATCHES = 500
 const WAITING_BYTES = 64 * 1024 * 1024
@@ -71,91 +46,6 @@ const DAY_MS = 86_400_000
 /** For this long after midnight, keys are inserted for the previous day too. */
 const AFTER_MIDNIGHT_MS = 60_000
 const TALLY_RETRY_MS = 1_000
-
-const KEYS = plainColumns({ key: 'uuid', segment: 'bigint', idx: 'integer' })
-
-const SEGMENTS = new Columns<PlannedSegment>({
-  seq: ['bigint', ({ seq }) => seq],
-  source: ['bigint', ({ source }) => source],
-  received_at: ['bigint', ({ item }) => Math.floor(item.batch.content.receivedAtMs)],
-  count: ['integer', ({ item }) => item.batch.messageIds.length],
-  browser: ['boolean', ({ item }) => item.batch.content.browser],
-  ip: ['text', ({ item }) => item.batch.content.ip],
-  trace: ['text', ({ item }) => writeTrace(item.batch.content.trace)],
-  routes: ['text', ({ routes }) => routes],
-  keys: ['bytea', ({ item: { keys } }) => new Uint8Array(keys.buffer, keys.byteOffset, keys.byteLength)],
-  body: ['bytea', ({ item }) => packBody(item.batch.body)],
-})
-
-const SHIPMENTS = new Columns<Planned>({
-  holder: ['bigint', ({ holder }) => holder],
-  id: ['bigint', ({ id }) => id],
-  segment: ['bigint', ({ segment }) => segment],
-  destination: ['bigint', ({ destination }) => destination],
-  count: ['integer', ({ count }) => count],
-  bytes: ['integer', ({ item }) => item.batch.body.length],
-  indexes: ['text', ({ indexes }) => (indexes === null ? null : `{${indexes.join(',')}}`)],
-  parts: ['text', ({ id, segment, indexes }) => `[["${id}","${segment}",${indexes === null ? 0 : `[${indexes.join(',')}]`}]]`],
-})
-
-const DELTAS = plainColumns({ id: 'bigint', subject: 'bigint' })
-
-/** Compared with the error that refuse() raises. */
-const DESTINATION_DELETED = 'a destination was deleted'
-
-const ACCEPT = statement({
-  name: 'accept',
-  parameters: {
-    holder: 'value',
-    day: 'value',
-    isAfterMidnight: 'value',
-    keys: KEYS,
-    segments: SEGMENTS,
-    shipments: SHIPMENTS,
-    destinations: DELTAS,
-    sources: DELTAS,
-  },
-  text: ({ holder, day, isAfterMidnight, keys, segments, shipments, destinations, sources }) => `
-WITH k AS MATERIALIZED (
-  SELECT * FROM ${keys.as('k')}
-), day_before AS (
-  INSERT INTO message_keys (day, key, segment) SELECT ${day}::integer - 1, k.key, k.segment FROM k WHERE ${isAfterMidnight} AND k.key IS NOT NULL
-  ORDER BY k.key ON CONFLICT DO NOTHING RETURNING key
-), new AS (
-  INSERT INTO message_keys (day, key, segment)
-  SELECT ${day}, k.key, k.segment FROM k
-  -- Not written as NOT EXISTS, for which the planner may scan all keys of a day.
-  WHERE k.key IS NOT NULL AND (SELECT y.segment FROM message_keys y WHERE y.key = k.key AND y.day = ${day} - 1 LIMIT 1) IS NULL
-    AND (NOT ${isAfterMidnight} OR EXISTS (SELECT FROM day_before t WHERE t.key = k.key))
-  -- All nodes use the same order, to avoid deadlocks.
-  ORDER BY k.key ON CONFLICT DO NOTHING RETURNING key
-), dup AS MATERIALIZED (
-  SELECT k.segment, array_agg(k.idx ORDER BY k.idx) AS absent FROM k LEFT JOIN new ON new.key = k.key WHERE new.key IS NULL GROUP BY k.segment
-), s AS MATERIALIZED (
-  SELECT s.*, d.absent, coalesce(cardinality(d.absent), 0) AS gone FROM ${segments.as('s')} LEFT JOIN dup d ON d.segment = s.seq
-), seg AS (
-  INSERT INTO segments (absent, ${segments.names}) SELECT absent, ${segments.names} FROM s WHERE count = 0 OR gone < count
-), p AS MATERIALIZED (
-  SELECT p.*, CASE WHEN d.absent IS NULL THEN 0 WHEN p.indexes IS NULL THEN cardinality(d.absent)
-    ELSE (SELECT count(*) FROM unnest(d.absent) a WHERE a = ANY (p.indexes::integer[])) END AS gone
-  FROM ${shipments.as('p')} LEFT JOIN dup d ON d.segment = p.segment
-), ship AS (
-  INSERT INTO shipments (holder, id, destination, claim, count, bytes, parts)
-  SELECT holder, id, destination, CASE WHEN holder = 0 THEN 0 ELSE 1 END, count - gone, bytes, parts FROM p WHERE count > gone
-), delta AS (
-  INSERT INTO deltas (id, kind, subject, counts)
-  SELECT b.id, ${LEDGER}, b.subject, ARRAY[o.owed, 0, o.owed, 0, 0, 0]
-  FROM ${destinations.as('b')}
-  JOIN (SELECT destination, sum(count - gone)::bigint AS owed FROM p GROUP BY destination) o ON o.destination = b.subject AND o.owed > 0
-  UNION ALL
-  SELECT b.id, ${SOURCE_COUNTS}, b.subject, ARRAY[c.accepted, c.duplicates, 0, 0]
-  FROM ${sources.as('b')}
-  JOIN (SELECT source, sum(count - gone)::bigint AS accepted, sum(gone)::bigint AS duplicates FROM s GROUP BY source) c ON c.source = b.subject
-)
-SELECT (SELECT json_agg(json_build_object('segment', segment::text, 'absent', absent)) FROM dup) AS dups,
-  CASE WHEN NOT EXISTS (SELECT FROM nodes WHERE holder = ${holder}) THEN refuse('this node was declared dead')
-       WHEN EXISTS (SELECT FROM destinations WHERE num = ANY (${destinations.array('subject')}) AND deleted) THEN refuse('${DESTINATION_DELETED}') END AS refused`,
-})
 
 export class Accepting implements IngestStore {
   readonly #context: MessageContext
@@ -186,7 +76,8 @@ export class Accepting implements IngestStore {
     this.#seed = await this.#context.seed()
   }
 
-  async accept(batch: AcceptBatch): Promise<AcceptResult> {
+  async accept(given: AcceptBatch): Promise<AcceptResult> {
+    const batch = given.quarantined === undefined ? given : withoutQuarantined(given)
     const { content, messageIds, plan } = batch
     const keys = new Uint32Array(messageIds.length * KEY_WORDS)
     writeKeys(messageIds, content.items, this.#seedOf(content.sourceId), keys, 0)
@@ -390,7 +281,8 @@ class Group {
     }
     const deltasOf = (nums: readonly string[]) => [...new Set(nums)].map((subject) => ({ id: ids.next(), subject }))
     const serverMs = membership.serverMs()
-    const values = ACCEPT.values({
+    const sources = this.#segments.map(({ source }) => source)
+    const values = {
       holder: membership.holder,
       day: Math.floor(serverMs / DAY_MS),
       isAfterMidnight: serverMs % DAY_MS < AFTER_MIDNIGHT_MS,
@@ -398,10 +290,27 @@ class Group {
       segments: this.#segments,
       shipments: this.#planned,
       destinations: deltasOf(this.#planned.map(({ destination }) => destination)),
-      sources: deltasOf(this.#segments.map(({ source }) => source)),
-    })
-    const { rows } = await fast.query<{ dups: { segment: string; absent: number[] }[] | null }>(ACCEPT, values)
+      sources: deltasOf(sources),
+    }
+    const quarantined = this.#quarantined()
+    const { rows } = await fast.query<{ dups: { segment: string; absent: number[] }[] | null }>(
+      ...(quarantined.length === 0
+        ? ([ACCEPT, ACCEPT.values(values)] as const)
+        : ([ACCEPT_QUARANTINED, ACCEPT_QUARANTINED.values({ ...values, quarantined, holding: deltasOf(sources) })] as const)),
+    )
     return new Map((rows[0]?.dups ?? []).map(({ segment, absent }) => [segment, absent]))
+  }
+
+  #quarantined(): QuarantinedRow[] {
+    return this.#segments.flatMap(({ seq, source, item: { batch } }) =>
+      (batch.quarantined ?? []).map(({ index, planId, violations }) => ({
+        segment: seq,
+        idx: index,
+        source,
+        plan: writeText(planId),
+        rule: writeText(violations[0]?.rule ?? ''),
+      })),
+    )
   }
 
   replies(absent: ReadonlyMap<string, readonly number[]>): Accepted[] {

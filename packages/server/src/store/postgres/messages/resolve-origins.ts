@@ -1,9 +1,10 @@
 // Resolves origins, the row ids in ids of deliveries, to the segment and the destination. This takes two queries, however many origins there
-// are. A replay has its own row. Any other delivery got its origin from the node that accepted its segment, right after the segment's
+// are. A replay has its own row, and so has the delivery of a message that was released from quarantine. Any other delivery got its origin from the node that accepted its segment, right after the segment's
 // row id. So its segment is among the last ones of the same node before the origin, and no index by delivery is needed.
 
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import type { Origin, ResolvedDelivery } from '../../history/delivery-ids.ts'
+import { RELEASED } from '../../replays/replay-job-row.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns } from '../session/row-parameters.ts'
 
@@ -23,12 +24,12 @@ export const DELIVERIES = new Columns<ResolvedDelivery<string>>({
 export async function resolveOrigins(ask: Ask, origins: readonly string[]): Promise<Map<string, Origin<string>>> {
   const found = new Map<string, Origin<string>>()
   if (origins.length === 0) return found
-  const { rows: replays } = await ask<{ origin: string; destination: string; segment: string; indexes: number[] }>(
-    `SELECT r.origin, r.destination, r.segment, array_agg(r.idx) AS indexes FROM unnest($1::bigint[]) AS n (origin)
+  const { rows: replays } = await ask<{ origin: string; destination: string; segment: string; indexes: number[]; replay: boolean }>(
+    `SELECT r.origin, r.destination, r.segment, array_agg(r.idx) AS indexes, bool_and(r.state IS DISTINCT FROM '${RELEASED}') AS replay FROM unnest($1::bigint[]) AS n (origin)
      JOIN replays r ON r.origin = n.origin GROUP BY r.origin, r.destination, r.segment`,
     [origins],
   )
-  for (const { origin, ...of } of replays) found.set(origin, { ...of, replay: true })
+  for (const { origin, ...of } of replays) found.set(origin, of)
   const others = origins.filter((origin) => !found.has(origin))
   if (others.length === 0) return found
   const { rows: segments } = await ask<{ origin: string; seq: string; routes: string; count: number; absent: number[] | null }>(

@@ -1,14 +1,22 @@
-// Inserts replays, inside the transaction that has checked that the deliveries can be replayed: the replays, their shipments and the deltas of
+// Inserts replays, and deliveries of messages that are released from quarantine, inside the transaction that has checked that the deliveries can be replayed: the replays, their shipments and the deltas of
 // the ledger, each in one statement however many there are. Replaying a delete message reopens its deletion request.
 
 import { storedParts } from '../../encoding/stored-parts.ts'
+import { RELEASED } from '../../replays/replay-job-row.ts'
 import type { OwedAgain } from '../../replays/replay-rows.ts'
 import { LEDGER } from '../messages/ledger-deltas.ts'
 import { type RowIds, SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 import { plainColumns, type RowOf, statement } from '../session/row-parameters.ts'
 
-const REPLAYS = plainColumns({ origin: 'bigint', idx: 'integer', destination: 'bigint', segment: 'bigint', replay_of: 'text' })
+const REPLAYS = plainColumns({
+  origin: 'bigint',
+  idx: 'integer',
+  destination: 'bigint',
+  segment: 'bigint',
+  replay_of: 'text',
+  state: 'text',
+})
 
 type NewReplay = RowOf<typeof REPLAYS>
 
@@ -19,13 +27,14 @@ export async function insertReplays(
   { job, atMs }: { job: string | null; atMs: number },
 ): Promise<string[]> {
   const replays: NewReplay[] = []
-  const shipments: { id: string; destination: string; bytes: number; count: number; parts: string }[] = []
+  const shipments: { id: string; destination: string; bytes: number; count: number; parts: string; replay: boolean }[] = []
   const owed = new Map<string, number>()
   for (const { destination, segment, bytes, entries } of all) {
     const origin = ids.next()
-    for (const { index, replayOf } of entries) replays.push({ origin, idx: index, destination, segment, replay_of: replayOf })
+    for (const { index, replayOf } of entries)
+      replays.push({ origin, idx: index, destination, segment, replay_of: replayOf ?? '', state: replayOf === null ? RELEASED : null })
     const parts = storedParts([{ origin, segment, indexes: entries.map(({ index }) => index) }])
-    shipments.push({ id: origin, destination, bytes, count: entries.length, parts })
+    shipments.push({ id: origin, destination, bytes, count: entries.length, parts, replay: entries[0]?.replayOf !== null })
     owed.set(destination, (owed.get(destination) ?? 0) + entries.length)
   }
   await ask(INSERT_REPLAYS, INSERT_REPLAYS.values({ replays, atMs, job }))
@@ -39,7 +48,7 @@ export async function insertReplays(
 /** Points the target of a delete message to its newest replay, whichever delivery that repeats, unless an earlier one was delivered. */
 async function followDeletions(ask: Ask, replays: readonly NewReplay[]): Promise<void> {
   // A delete message is alone in its segment.
-  const first = replays.filter(({ idx }) => idx === 0)
+  const first = replays.filter(({ idx, state }) => idx === 0 && state !== RELEASED)
   if (first.length === 0 || (await ask('SELECT 1 FROM deletion_targets LIMIT 1')).rows.length === 0) return
   const { rows } = await ask<{ deletion: string }>(FOLLOW, FOLLOW.values({ first }))
   if (rows.length === 0) return
@@ -71,8 +80,10 @@ const INSERT_REPLAYS = statement({
 
 const INSERT_SHIPMENTS = statement({
   name: 'replay_insert_shipments',
-  parameters: { shipments: plainColumns({ id: 'bigint', destination: 'bigint', bytes: 'integer', count: 'integer', parts: 'text' }) },
-  text: ({ shipments }) => `INSERT INTO shipments (${shipments.names}, replay) SELECT n.*, true FROM ${shipments.as('n')}`,
+  parameters: {
+    shipments: plainColumns({ id: 'bigint', destination: 'bigint', bytes: 'integer', count: 'integer', parts: 'text', replay: 'boolean' }),
+  },
+  text: ({ shipments }) => `INSERT INTO shipments (${shipments.names}) SELECT * FROM ${shipments.as('n')}`,
 })
 
 const INSERT_DELTAS = statement({

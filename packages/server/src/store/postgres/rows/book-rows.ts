@@ -4,14 +4,13 @@
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { BookRows } from '../../history/book-rows.ts'
-import type { RejectionRow, SourceCounts } from '../../store.ts'
-import { SOURCE_COUNTS } from '../messages/ledger-deltas.ts'
+import type { RejectionRow } from '../../store.ts'
 import { holders } from '../messages/shipment-holders.ts'
 import { msOfRowId } from '../schema/ids.ts'
 import { type Ask, rowsOf, withIndexScansOnly } from '../session/database.ts'
 import type { StoreContext } from '../session/store-context.ts'
 import { readText, writeText } from '../session/text-columns.ts'
-import { readLedger, recount } from './recount.ts'
+import { readLedger, readSourceCounts, recount, recountQuarantined } from './recount.ts'
 
 const RECOUNT_MS = 10 * 60_000
 
@@ -51,15 +50,8 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
            FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC, source, code`,
         )
       ).map((row) => Object.assign(row, { lastSample: readText(row.lastSample) })),
-    sourceCounts: () =>
-      all<SourceCounts>(
-        `SELECT s.id AS "sourceId", sum(accepted)::bigint AS accepted, sum(duplicates)::bigint AS duplicates,
-                sum(rejected)::bigint AS rejected, sum(suppressed)::bigint AS suppressed
-         FROM (
-           SELECT source, accepted, duplicates, rejected, suppressed FROM source_counts
-           UNION ALL SELECT subject, counts[1], counts[2], counts[3], counts[4] FROM deltas WHERE kind = ${SOURCE_COUNTS}
-         ) c JOIN sources s ON s.num = c.source GROUP BY s.num, s.id ORDER BY s.num`,
-      ),
+    sourceCounts: () => readSourceCounts(database.ask),
+    recountQuarantined: () => recountQuarantined(database.ask),
     stats: ({ kind, subject, fromMs, toMs }, step) =>
       all('SELECT at, doc FROM stats WHERE kind = $1 AND subject = $2 AND step = $3 AND at >= $4 AND at < $5 ORDER BY at', [
         kind,

@@ -74,7 +74,7 @@ export function deliveryRows(ask: Ask, idMap: IdMap, seed: Seed): DeliveryRows<s
 // A replay is always newer than its message, so older partitions are not read.
 const REPLAY_LINKS = statement({
   parameters: { deliveries: DELIVERIES, oldest: 'value' },
-  text: ({ deliveries, oldest }) => `SELECT own.replay_of AS "replayOf", j.id AS "replayJobId", own.at AS "replayedAtMs",
+  text: ({ deliveries, oldest }) => `SELECT nullif(own.replay_of, '') AS "replayOf", j.id AS "replayJobId", own.at AS "replayedAtMs",
       CASE WHEN newest.origin > d.origin THEN newest.origin || '-' || d.idx END AS "replayedBy"
     FROM ${deliveries.inOrder('d')}
     LEFT JOIN LATERAL (

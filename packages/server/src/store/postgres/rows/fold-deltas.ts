@@ -2,7 +2,7 @@
 // messages/ledger-deltas.ts), so that nodes do not wait for each other's lock on one row. Once a second one of the nodes folds some of them.
 // Invariant: in every snapshot, folded counts plus deltas give the right sum, because a delta is deleted in the transaction that adds it.
 
-import { LEDGER, MARKER, SOURCE_COUNTS } from '../messages/ledger-deltas.ts'
+import { COUNT_NAMES, countsOfDeltas, LEDGER, MARKER } from '../messages/ledger-deltas.ts'
 import { msOfRowId, OLDEST, rowIdAt, SKEW } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { StoreContext } from '../session/store-context.ts'
@@ -48,7 +48,7 @@ export class DeltaFolder {
     const { rows } = await this.#context.database.query<{ got: boolean; count: number; last: string | null }>(
       `WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.books}) AS got),
        next AS MATERIALIZED (
-         SELECT ctid AS tid FROM deltas WHERE (SELECT got FROM turn) AND id >= $1 AND kind < ${MARKER}
+         SELECT ctid AS tid FROM deltas WHERE (SELECT got FROM turn) AND id >= $1 AND kind <> ${MARKER}
          ORDER BY id LIMIT ${FOLDED_PER_STEP} FOR UPDATE SKIP LOCKED
        ),
        taken AS (DELETE FROM deltas WHERE ctid = ANY (ARRAY(SELECT tid FROM next)) RETURNING id, kind, subject, counts),
@@ -61,12 +61,9 @@ export class DeltaFolder {
            failed = l.failed + excluded.failed, expired = l.expired + excluded.expired, cancelled = l.cancelled + excluded.cancelled
        ),
        counted AS (
-         INSERT INTO source_counts AS c (source, accepted, duplicates, rejected, suppressed)
-         SELECT subject, sum(counts[1]), sum(counts[2]), sum(counts[3]), sum(counts[4])
-         FROM taken WHERE kind = ${SOURCE_COUNTS} GROUP BY subject ORDER BY subject
-         ON CONFLICT (source) DO UPDATE SET
-           accepted = c.accepted + excluded.accepted, duplicates = c.duplicates + excluded.duplicates,
-           rejected = c.rejected + excluded.rejected, suppressed = c.suppressed + excluded.suppressed
+         INSERT INTO source_counts AS c (source, ${COUNT_NAMES.join(', ')})
+         ${countsOfDeltas('taken')} ORDER BY subject
+         ON CONFLICT (source) DO UPDATE SET ${COUNT_NAMES.map((name) => `${name} = c.${name} + excluded.${name}`).join(', ')}
        )
        SELECT (SELECT got FROM turn) AS got, count(*)::integer AS count, max(id) AS last FROM taken`,
       [from],

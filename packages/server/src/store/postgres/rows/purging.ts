@@ -14,11 +14,13 @@
 import { type PurgedContent, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
+import { withoutViolations } from '../../encoding/violations-column.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
 import type { StoreContext } from '../session/store-context.ts'
 import { readText, writeText } from '../session/text-columns.ts'
+import { dropPurged } from './quarantine-rows.ts'
 
 /** Longer than a node can take to learn of a new configuration, plus the time to commit messages that it accepted by the old one. */
 const TAIL_MS = 5_000
@@ -67,6 +69,12 @@ interface Found {
   seq: string
   source: string
   bytes: number
+}
+
+interface Rewritten extends PurgedContent {
+  seq: string
+  source: string
+  violations: string | null
 }
 
 export class Purging {
@@ -203,21 +211,30 @@ export class Purging {
       }
       const [first, last] = [(chunk[0] as Found).seq, (chunk.at(-1) as Found).seq]
       // Locks the rows, because the purge of another request may be rewriting them.
-      const { rows } = await ask<{ seq: string; source: string; absent: number[] | null; keys: Buffer; body: Buffer }>(
-        `SELECT seq, source, absent, keys, body FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq FOR UPDATE`,
+      const { rows } = await ask<{
+        seq: string
+        source: string
+        absent: number[] | null
+        keys: Buffer
+        body: Buffer
+        violations: string | null
+      }>(
+        `SELECT seq, source, absent, keys, body, violations FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq FOR UPDATE`,
         [int8s(chunk.map(({ seq }) => seq)), first, last],
       )
-      const rewritten: (PurgedContent & { seq: string })[] = []
+      const rewritten: Rewritten[] = []
       for (const row of rows) {
         const users = row.seq < purge.mark ? all : late?.get(row.source)
         if (users === undefined) continue
         const possible = candidates(row.keys, await this.#hashesOf(purge, row.source))
         const left = withoutUsers({ ...row, absent: row.absent ?? [] }, possible, users)
         if (left === undefined) continue
-        rewritten.push({ ...left, seq: row.seq })
+        rewritten.push({ ...left, seq: row.seq, source: row.source, violations: withoutViolations(row.violations, left.indexes) })
         purged += left.indexes.length
       }
-      if (rewritten.length > 0) await ask(REWRITE, REWRITE.values({ segments: rewritten, first, last }))
+      if (rewritten.length === 0) continue
+      await ask(REWRITE, REWRITE.values({ segments: rewritten, first, last }))
+      await dropPurged(ask, this.#context.ids, rewritten)
     }
     return purged
   }
@@ -236,17 +253,18 @@ export class Purging {
 /** The old row versions stay in the server's files until it vacuums them. */
 const REWRITE = statement({
   parameters: {
-    segments: new Columns<PurgedContent & { seq: string }>({
+    segments: new Columns<Rewritten>({
       seq: ['bigint', ({ seq }) => seq],
       keys: ['bytea', ({ keys }) => keys],
       body: ['bytea', ({ body }) => body],
+      violations: ['text', ({ violations }) => violations],
       is_empty: ['boolean', ({ isEmpty }) => isEmpty],
     }),
     first: 'value',
     last: 'value',
   },
   text: ({ segments, first, last }) => `
-    UPDATE segments s SET keys = u.keys, body = u.body, ip = CASE WHEN u.is_empty THEN NULL ELSE s.ip END,
+    UPDATE segments s SET keys = u.keys, body = u.body, violations = u.violations, ip = CASE WHEN u.is_empty THEN NULL ELSE s.ip END,
       trace = CASE WHEN u.is_empty THEN NULL ELSE s.trace END
     FROM ${segments.as('u')} WHERE s.seq = u.seq AND s.seq BETWEEN ${first} AND ${last}`,
 })

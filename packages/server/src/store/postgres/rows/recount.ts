@@ -2,9 +2,10 @@
 // deliveries, and the counts of rows that retention has dropped. Each is one statement, so one snapshot; in the same transaction both
 // must agree. Destinations whose counts are all zero are left out of both.
 
-import type { LedgerRow } from '../../store.ts'
-import { LEDGER } from '../messages/ledger-deltas.ts'
+import type { LedgerRow, QuarantinedCount, SourceCounts } from '../../store.ts'
+import { COUNT_NAMES, countsOfDeltas, LEDGER } from '../messages/ledger-deltas.ts'
 import type { Rows } from '../session/connection.ts'
+import type { Ask } from '../session/database.ts'
 
 type AskRows = (text: string) => Promise<Rows<LedgerRow>>
 
@@ -52,6 +53,25 @@ export async function recount(ask: AskRows): Promise<LedgerRow[]> {
     SELECT destination, 0, 0, sum(count), 0, 0, 0 FROM shipments GROUP BY 1
     UNION ALL SELECT destination, owed, delivered, 0, failed, expired, cancelled FROM ledger_archive`
   return (await ask(summed([...counted, rest].join(' UNION ALL ')))).rows
+}
+
+export async function readSourceCounts(ask: Ask): Promise<SourceCounts[]> {
+  const { rows } = await ask<SourceCounts>(
+    `SELECT s.id AS "sourceId", ${COUNT_NAMES.map((name) => `sum(c.${name})::bigint AS ${name}`).join(', ')}
+     FROM (
+       SELECT source, ${COUNT_NAMES.join(', ')} FROM source_counts
+       UNION ALL ${countsOfDeltas('deltas')}
+     ) c JOIN sources s ON s.num = c.source GROUP BY s.num, s.id ORDER BY s.num`,
+  )
+  return rows
+}
+
+/** Counts the messages in quarantine. */
+export async function recountQuarantined(ask: Ask): Promise<QuarantinedCount[]> {
+  const { rows } = await ask<QuarantinedCount>(
+    `SELECT s.id AS "sourceId", count(*) AS quarantined FROM quarantine q JOIN sources s ON s.num = q.source GROUP BY s.num, s.id ORDER BY s.num`,
+  )
+  return rows
 }
 
 function summed(rows: string): string {

@@ -59,7 +59,7 @@ export function headColumns(withKeys: boolean): string {
 }
 
 /** The columns of StoredContent, from SEGMENT_TABLES. */
-export const CONTENT_COLUMNS = `${headColumns(false)}, s.id AS "sourceId", g.ip, g.browser, g.trace, g.body`
+export const CONTENT_COLUMNS = `${headColumns(false)}, s.id AS "sourceId", g.ip, g.browser, g.trace, g.violations, g.body`
 export const SEGMENT_TABLES = 'segments g JOIN sources s ON s.num = g.source'
 
 /** The oldest segment; null if there are no rows. */

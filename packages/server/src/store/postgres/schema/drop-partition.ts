@@ -177,7 +177,8 @@ export class PartitionDropper {
       `${WITH_HOLDERS}
        INSERT INTO pinned SELECT DISTINCT (part->>1)::bigint
          FROM (SELECT holder FROM holders UNION ALL SELECT 0) h JOIN shipments s ON s.holder = h.holder AND s.id > $1
-         CROSS JOIN jsonb_array_elements(s.parts::jsonb) AS part WHERE (part->>1)::bigint < $2 ON CONFLICT DO NOTHING`,
+         CROSS JOIN jsonb_array_elements(s.parts::jsonb) AS part WHERE (part->>1)::bigint < $2
+       UNION SELECT segment FROM quarantine WHERE segment > $1 AND segment < $2 ON CONFLICT DO NOTHING`,
       [this.#since, this.#cutoff],
     )
     return count

@@ -4,7 +4,7 @@
 
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
-import { readLedger, recount } from '../rows/recount.ts'
+import { readLedger, readSourceCounts, recount, recountQuarantined } from '../rows/recount.ts'
 import { type Ask, type Database, rowsOf } from '../session/database.ts'
 import { msOfRowId } from './ids.ts'
 import { MIGRATIONS, PARTITIONED } from './migrations.ts'
@@ -21,21 +21,26 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
   try {
     const ask: Ask = (text, values) => connection.query(text, values)
     const all = rowsOf(ask)
+    /** A database that an earlier version of the service wrote lacks some tables. */
+    const hasTable = async (name: string): Promise<boolean> =>
+      (await all<{ found: boolean }>('SELECT to_regclass($1) IS NOT NULL AS found', [name]))[0]?.found ?? false
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     await ask(KEEP_PARTITIONS)
     return await inspectRows({
       problems: () => problemsOf(ask),
       ledger: () => readLedger(ask),
       recount: () => recount(ask),
+      hasQuarantine: () => hasTable('quarantine'),
+      sourceCounts: () => readSourceCounts(ask),
+      recountQuarantined: () => recountQuarantined(ask),
       async oldestMessageAtMs() {
         const [row] = await all<{ seq: string | null }>('SELECT min(seq) AS seq FROM segments')
         return row?.seq ? msOfRowId(row.seq) : null
       },
       async textsWithSecrets() {
-        // A database that an earlier version of the service wrote has no such table.
-        const [has] = await all<{ versions: boolean }>("SELECT to_regclass('destination_versions') IS NOT NULL AS versions")
+        const hasVersions = await hasTable('destination_versions')
         const sql = `SELECT doc AS text FROM destinations WHERE NOT deleted UNION ALL SELECT value FROM settings
-          ${has?.versions ? 'UNION ALL SELECT left(content, 100) FROM destination_versions' : ''}`
+          ${hasVersions ? 'UNION ALL SELECT left(content, 100) FROM destination_versions' : ''}`
         return (await all<{ text: string }>(sql)).map(({ text }) => text)
       },
       async storedBytes() {

@@ -3,9 +3,9 @@
 // meanwhile: see migration-state.ts. The rows are passed in their PostgreSQL form: see store-migration.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
-import type { LedgerRow } from '../../store.ts'
+import type { LedgerRow, QuarantinedCount, SourceCounts } from '../../store.ts'
 import { writeAudit } from '../rows/audit-rows.ts'
-import { readLedger, recount } from '../rows/recount.ts'
+import { readLedger, readSourceCounts, recount, recountQuarantined } from '../rows/recount.ts'
 import { describeAddress, parsePostgresAddress } from '../session/address.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Connection } from '../session/connection.ts'
@@ -158,6 +158,14 @@ export class MigrationTarget {
 
   recount(): Promise<LedgerRow[]> {
     return recount(this.#database.ask)
+  }
+
+  sourceCounts(): Promise<SourceCounts[]> {
+    return readSourceCounts(this.#database.ask)
+  }
+
+  recountQuarantined(): Promise<QuarantinedCount[]> {
+    return recountQuarantined(this.#database.ask)
   }
 
   /** Marks the migration as complete. From now on nodes may start, with the key of this id. */

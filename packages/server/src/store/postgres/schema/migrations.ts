@@ -404,7 +404,8 @@ export const MIGRATIONS: readonly Migration[] = [
   `,
   },
   {
-    // Nodes of the previous version do not know tracking plans, and let all messages pass.
+    // Nodes of the previous version do not know tracking plans, and let all messages pass. They leave
+    // deltas of kind 3 to others.
     worksFrom: 2,
     sql: `
   CREATE TABLE plans (num bigint PRIMARY KEY, id text NOT NULL UNIQUE, deleted boolean NOT NULL DEFAULT false, doc text NOT NULL, version bigint NOT NULL DEFAULT 1);
@@ -418,6 +419,23 @@ export const MIGRATIONS: readonly Migration[] = [
     PRIMARY KEY (kind, key)
   );
   CREATE INDEX documents_by_time ON documents (kind, at, key);
+
+  -- How messages differ from the tracking plan: see violations-column.ts.
+  ALTER TABLE segments ADD COLUMN violations text;
+  -- Messages that are sent nowhere until they are released. The rule is the key of a rule of the plan. Plan and rule are encoded as in
+  -- session/text-columns.ts.
+  CREATE TABLE quarantine (
+    segment bigint NOT NULL,
+    idx integer NOT NULL,
+    source bigint NOT NULL,
+    plan text NOT NULL,
+    rule text NOT NULL,
+    PRIMARY KEY (segment, idx)
+  );
+  CREATE INDEX quarantine_by_source ON quarantine (source, segment, idx);
+  -- Changed by deltas of kind 3 (quarantined, released, deleted).
+  ALTER TABLE source_counts
+    ADD COLUMN quarantined bigint NOT NULL DEFAULT 0, ADD COLUMN released bigint NOT NULL DEFAULT 0, ADD COLUMN deleted bigint NOT NULL DEFAULT 0;
   `,
   },
 ]

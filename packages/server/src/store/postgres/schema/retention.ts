@@ -1,5 +1,5 @@
 // Drops data that is older than a cutoff: whole partitions, and single rows only where a day has no partition. Pending
-// messages are never dropped, however old: the segments that pending shipments refer to are pinned, and kept with all rows that record
+// messages and messages in quarantine are never dropped, however old: their segments are pinned, and kept with all rows that record
 // the outcomes of their other messages. Segments are dropped first: once they are gone, no old message can be replayed, and the other
 // tables can be scanned without a lock. One node does this at a time. drop-partition.ts drops a single partition.
 
@@ -93,12 +93,13 @@ async function isAnyBefore(ask: Ask, cutoff: string): Promise<boolean> {
   return false
 }
 
-/** Pins the segments before the cutoff that pending shipments refer to. Segments that are replayed while segments are dropped are added under the lock. */
+/** Pins the segments before the cutoff that pending shipments refer to or that have messages in quarantine. Segments that are replayed while segments are dropped are added under the lock. */
 async function pin(ask: Ask, cutoff: string): Promise<void> {
   await ask('DELETE FROM pinned')
   await ask(
     `INSERT INTO pinned SELECT DISTINCT (part->>1)::bigint FROM shipments, jsonb_array_elements(parts::jsonb) AS part
-     WHERE (part->>1)::bigint < $1`,
+     WHERE (part->>1)::bigint < $1
+     UNION SELECT segment FROM quarantine WHERE segment < $1`,
     [cutoff],
   )
 }

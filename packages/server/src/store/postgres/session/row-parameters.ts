@@ -65,7 +65,7 @@ class RowsText {
 }
 
 type ParameterTable = Record<string, 'value' | Columns<never>>
-type Texts<P extends ParameterTable> = { [K in keyof P]: P[K] extends 'value' ? string : RowsText }
+export type Texts<P extends ParameterTable> = { [K in keyof P]: P[K] extends 'value' ? string : RowsText }
 type Given<P extends ParameterTable> = { [K in keyof P]: P[K] extends Columns<infer Row> ? readonly Row[] : Value }
 
 /** A statement with named parameters, each of which is a single value or rows. */

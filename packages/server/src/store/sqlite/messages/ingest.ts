@@ -5,7 +5,9 @@ import { cancelReservations, handToDelivery } from '../../delivery/hand-to-deliv
 import { type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import { writeKeys } from '../../encoding/segment-keys.ts'
 import { writeTrace } from '../../encoding/trace-column.ts'
+import { writeViolations } from '../../encoding/violations-column.ts'
 import { DeferredCounts } from '../../history/deferred-counts.ts'
+import { withoutQuarantined } from '../../quarantine/quarantine-routes.ts'
 import type { AcceptBatch, AcceptResult, IngestStore, ShipmentConsumer } from '../../store.ts'
 import type { GroupCommit } from '../threads/group-commit.ts'
 
@@ -23,7 +25,9 @@ export class SqliteIngest implements IngestStore {
     this.#counts = new DeferredCounts((counts) => writer.run('addCounts', counts, { retry: true }))
   }
 
-  async accept({ content, body, messageIds, plan }: AcceptBatch): Promise<AcceptResult> {
+  async accept(batch: AcceptBatch): Promise<AcceptResult> {
+    const { quarantined } = batch
+    const { content, body, messageIds, plan } = quarantined === undefined ? batch : withoutQuarantined(batch)
     const consumer = this.#consumer()
     const shipments = plan.shipments.map((shipment) => ({ ...shipment, isReserved: false }))
     const bytes = body.length
@@ -42,6 +46,8 @@ export class SqliteIngest implements IngestStore {
         bodyBytes: bytes,
         shipments,
         skips: plan.skips,
+        violations: writeViolations(content.violations),
+        quarantined,
       },
       {
         body,

@@ -31,6 +31,8 @@ export interface RawSegment {
   browser: boolean
   trace: TraceContext | null
   absent: number[]
+  /** In the format of the violations column. */
+  violations: string | null
   body: Uint8Array
 }
 
@@ -51,6 +53,7 @@ interface SegmentRow {
   absent: string | null
   body: Uint8Array
   trace: string | null
+  violations: string | null
 }
 
 export class ClaimReader {
@@ -70,7 +73,9 @@ export class ClaimReader {
     this.#overdue = database.prepare(
       'SELECT * FROM shipments WHERE destination = ? AND class = 1 AND first_attempt <= ? ORDER BY first_attempt',
     )
-    this.#segment = database.prepare('SELECT seq, source, received_at, ip, browser, count, absent, body, trace FROM segments WHERE seq = ?')
+    this.#segment = database.prepare(
+      'SELECT seq, source, received_at, ip, browser, count, absent, body, trace, violations FROM segments WHERE seq = ?',
+    )
   }
 
   claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }: ClaimRequest): ClaimReply {
@@ -154,6 +159,7 @@ export class ClaimReader {
       trace: readTrace(row.trace),
       count: row.count,
       absent: absentIndexes(row.absent),
+      violations: row.violations,
       body: unpackBody(row.body),
     }
   }

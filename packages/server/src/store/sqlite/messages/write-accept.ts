@@ -6,7 +6,8 @@ import type { Accepted } from '../../delivery/hand-to-delivery.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
 import type { Routes } from '../../encoding/stored-parts.ts'
-import type { PlannedShipment, Shipment, Skip } from '../../store.ts'
+import type { NewQuarantined, PlannedShipment, Shipment, Skip } from '../../store.ts'
+import { insertQuarantined } from '../rows/quarantine-rows.ts'
 import type { WriterContext } from '../threads/writer-context.ts'
 import { countRepeats } from './repeats.ts'
 
@@ -25,6 +26,9 @@ export interface AcceptCommand {
   bodyBytes: number
   shipments: readonly (PlannedShipment & { isReserved: boolean })[]
   skips: readonly Skip[]
+  /** In the format of the violations column. */
+  violations: string | null
+  quarantined: readonly NewQuarantined[] | undefined
 }
 
 export class AcceptWriter {
@@ -37,7 +41,7 @@ export class AcceptWriter {
     this.#context = context
     const { database } = context
     this.#insertSegment = database.prepare(
-      'INSERT INTO segments (seq, source, received_at, ip, browser, count, absent, routes, keys, body, trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO segments (seq, source, received_at, ip, browser, count, absent, routes, keys, body, trace, violations) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
     this.#insertShipment = database.prepare(
       'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, ?, 0, 0, 0, ?)',
@@ -73,7 +77,12 @@ export class AcceptWriter {
       storedKeys(keys, repeated),
       packBody(new Uint8Array(buffer, command.bodyAt, command.bodyBytes)),
       command.trace,
+      command.violations,
     )
+    if (command.quarantined !== undefined) {
+      const quarantined = command.quarantined.filter(({ index }) => !repeated.includes(index))
+      insertQuarantined(this.#context, { source, segment: seq, quarantined })
+    }
     return reply
   }
 

@@ -2,7 +2,7 @@
 
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { BookRows } from '../../history/book-rows.ts'
-import type { LedgerRow, RejectionRow, SourceCounts } from '../../store.ts'
+import type { LedgerRow, QuarantinedCount, RejectionRow, SourceCounts } from '../../store.ts'
 import { msOfRowId } from '../schema/row-ids.ts'
 import type { Rows } from './rows.ts'
 
@@ -25,10 +25,8 @@ export function bookRows(rows: Rows): BookRows {
       rows.all<RejectionRow>(`
         SELECT s.id AS sourceId, code, count, last_at AS lastAtMs, last_sample AS lastSample
         FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC`),
-    sourceCounts: () =>
-      rows.all<SourceCounts>(`
-        SELECT s.id AS sourceId, accepted, duplicates, rejected, suppressed
-        FROM source_counts JOIN sources s ON s.num = source ORDER BY source`),
+    sourceCounts: () => readSourceCounts(rows),
+    recountQuarantined: () => recountQuarantined(rows),
     stats: ({ kind, subject, fromMs, toMs }, step) =>
       rows.all(
         'SELECT at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at',
@@ -61,6 +59,19 @@ export function recount(rows: Rows): LedgerRow[] {
        UNION ALL SELECT destination, owed, delivered, 0, failed, expired, cancelled FROM ledger_archive
      )
      GROUP BY destination`,
+  )
+}
+
+export function readSourceCounts(rows: Rows): SourceCounts[] {
+  return rows.all(`
+    SELECT s.id AS sourceId, accepted, duplicates, rejected, suppressed, quarantined, released, source_counts.deleted
+    FROM source_counts JOIN sources s ON s.num = source ORDER BY source`)
+}
+
+/** Counts the messages in quarantine. */
+export function recountQuarantined(rows: Rows): QuarantinedCount[] {
+  return rows.all(
+    'SELECT s.id AS sourceId, count(*) AS quarantined FROM quarantine JOIN sources s ON s.num = source GROUP BY source ORDER BY source',
   )
 }
 

@@ -66,7 +66,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
     replayLinks: (deliveries) =>
       rows.all<ReplayLinks>(
         // Most deliveries have no replay, which one index lookup shows.
-        `SELECT r.replay_of AS replayOf, j.id AS replayJobId, r.at AS replayedAtMs, 
+        `SELECT nullif(r.replay_of, '') AS replayOf, j.id AS replayJobId, r.at AS replayedAtMs, 
                 CASE WHEN d.newest > d.origin THEN d.newest || '-' || d.idx END AS replayedBy
          FROM (
            SELECT key AS place, value->>'origin' AS origin, value->>'index' AS idx, (

@@ -1,7 +1,7 @@
 // The row port of replays, in the writing thread. Nobody else writes during its transaction, so no locks are needed.
 
-import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
-import type { PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
+import { PENDING_OR_DELIVERED, RELEASED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
+import type { OwedAgain, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
 import { LEAD_MS } from '../../replays/replay-states.ts'
 import { resolveOrigins } from '../messages/origins.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
@@ -13,7 +13,8 @@ type Answer<Name extends keyof ReplayRows<number>> = ReplayRows<number>[Name] ex
 
 const SAME = 'FROM replays WHERE segment = ?1 AND idx = ?2 AND destination = ?3'
 
-export function replayRows({ rows, database, ids, destinations, ledger, settler, retention }: WriterContext): ReplayRows<number> {
+export function replayRows(context: WriterContext): ReplayRows<number> {
+  const { rows, database, retention } = context
   /** The runner that leads each job, and until when. In memory, because there is no other process. */
   const leaders = new Map<string, { runner: string; untilMs: number }>()
   const jobById = database.prepare('SELECT * FROM replay_jobs WHERE id = ?')
@@ -49,9 +50,6 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
   )
   const segment = database.prepare('SELECT seq, octet_length(body) AS bytes FROM segments WHERE seq = ?')
   const body = database.prepare('SELECT absent, body FROM segments WHERE seq = ?')
-  const insert = database.prepare(
-    'INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  )
   return {
     order: SQLITE_ROW_ORDER,
 
@@ -120,28 +118,45 @@ export function replayRows({ rows, database, ids, destinations, ledger, settler,
 
     hasDeletions: () => rows.all('SELECT 1 FROM deletions LIMIT 1').length > 0,
 
-    owe: (shipments, job, atMs) =>
-      shipments.map(({ destination: to, segment: seq, entries }) => {
-        const origin = ids.next()
-        for (const { index, replayOf } of entries) {
-          insert.run(origin, index, to, seq, replayOf, atMs, job)
-          // A delete message is alone in its segment.
-          if (index === 0) moveDeletionTarget(rows, Number.parseInt(replayOf, 10), origin, seq, to)
-        }
-        settler.insertShipment(to, {
-          destinationId: destinations.id(to),
-          attempt: 0,
-          firstAttemptAtMs: null,
-          dueAtMs: 0,
-          unit: false,
-          urls: null,
-          replay: true,
-          parts: [{ origin, segment: seq, indexes: entries.map(({ index }) => index) }],
-        })
-        ledger.owe(to, entries.length)
-        return origin
-      }),
+    owe: (shipments, job, atMs) => shipments.map((shipment) => owe(context, shipment, job, atMs)),
   }
+}
+
+/** Stores a shipment that is created after its messages were accepted, and returns its row id. */
+export function owe(
+  { rows, ids, destinations, ledger, settler }: WriterContext,
+  { destination: to, segment: seq, entries }: OwedAgain<number>,
+  job: number | null,
+  atMs: number,
+): number {
+  const origin = ids.next()
+  for (const { index, replayOf } of entries) {
+    rows.run(
+      'INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      origin,
+      index,
+      to,
+      seq,
+      replayOf ?? '',
+      atMs,
+      job,
+      replayOf === null ? RELEASED : null,
+    )
+    // A delete message is alone in its segment.
+    if (index === 0 && replayOf !== null) moveDeletionTarget(rows, Number.parseInt(replayOf, 10), origin, seq, to)
+  }
+  settler.insertShipment(to, {
+    destinationId: destinations.id(to),
+    attempt: 0,
+    firstAttemptAtMs: null,
+    dueAtMs: 0,
+    unit: false,
+    urls: null,
+    replay: entries[0]?.replayOf !== null,
+    parts: [{ origin, segment: seq, indexes: entries.map(({ index }) => index) }],
+  })
+  ledger.owe(to, entries.length)
+  return origin
 }
 
 /**

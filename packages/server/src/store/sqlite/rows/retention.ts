@@ -1,5 +1,5 @@
-// Drops rows whose row ids are below a cutoff, a few hundred rows per commit. Messages with pending deliveries are never dropped, however old:
-// segments that pending shipments refer to are pinned, and are kept together with all rows about their messages. The counts of dropped rows
+// Drops rows whose row ids are below a cutoff, a few hundred rows per commit. Messages with pending deliveries and messages in quarantine are never dropped,
+// however old: their segments are pinned, and are kept together with all rows about their messages. The counts of dropped rows
 // are added to the ledger's archive in the same transaction, so that the ledger can still be recounted from rows.
 
 import type { Routes, StoredPart } from '../../encoding/stored-parts.ts'
@@ -66,7 +66,7 @@ export class Retention {
     return this.#cutoff
   }
 
-  /** The segments before the cutoff that have pending deliveries. They must be read after `begin`, because from then on no older segment can get new deliveries. */
+  /** The segments before the cutoff that have pending deliveries or messages in quarantine. They must be read after `begin`, because from then on no older segment can get new deliveries. */
   pin(segments: Float64Array): void {
     this.#pinned = new Set(segments)
     this.#isPinned = true
@@ -125,7 +125,7 @@ export class Retention {
   }
 }
 
-/** The segments before a cutoff that have pending deliveries. Runs in the reading thread. */
+/** The segments before a cutoff that have pending deliveries or messages in quarantine. Runs in the reading thread. */
 export function pinnedSegments({ database }: Rows, cutoff: number): Float64Array {
   const pinned = new Set<number>()
   // Usually nothing that old is stored. Then there is no need to read the shipments, of which there may be a million.
@@ -133,5 +133,7 @@ export function pinnedSegments({ database }: Rows, cutoff: number): Float64Array
   const rows = database.prepare('SELECT parts FROM shipments').iterate() as unknown as Iterable<{ parts: string }>
   for (const { parts } of rows)
     for (const [, segment] of JSON.parse(parts) as StoredPart<number>[]) if (segment < cutoff) pinned.add(segment)
+  const held = database.prepare('SELECT DISTINCT segment FROM quarantine WHERE segment < ?').all(cutoff) as { segment: number }[]
+  for (const { segment } of held) pinned.add(segment)
   return Float64Array.from(pinned)
 }

@@ -30,7 +30,7 @@ export function segmentRows(rows: Rows): SegmentRows<number> {
         .all<StoredHead>(`SELECT ${headColumns(withKeys)} FROM segments WHERE seq IN (SELECT value FROM json_each(?))`, JSON.stringify(ids))
         .map(headOf),
     *segments(ids) {
-      const sql = `SELECT ${headColumns(true)}, ip, browser, routes, body, trace FROM segments WHERE seq = ?`
+      const sql = `SELECT ${headColumns(true)}, ip, browser, routes, body, trace, violations FROM segments WHERE seq = ?`
       for (const id of ids) {
         for (const row of rows.all<StoredSegment>(sql, id))
           yield Object.assign(headOf(row), { sourceId: rows.sources.id(row.source), browser: row.browser === 1 })

@@ -9,9 +9,11 @@ import type { DeletionDraft } from '../../deletions/deletions.ts'
 import { withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
+import { withoutViolations } from '../../encoding/violations-column.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import { overwriting } from '../schema/database.ts'
 import type { WriterContext } from '../threads/writer-context.ts'
+import { dropPurged } from './quarantine-rows.ts'
 
 const SEGMENTS_PER_STEP = 500
 
@@ -105,13 +107,20 @@ export class Purges {
 
   #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number {
     const { database } = this.#context
-    const row = database.prepare('SELECT absent, body FROM segments WHERE seq = ?').get(seq) as { absent: string | null; body: Uint8Array }
+    const row = database.prepare('SELECT absent, body, violations FROM segments WHERE seq = ?').get(seq) as {
+      absent: string | null
+      body: Uint8Array
+      violations: string | null
+    }
     const left = withoutUsers({ body: row.body, keys, absent: absentIndexes(row.absent) }, possible, userIds)
     if (left === undefined) return 0
     overwriting(database, () => {
       database.prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?').run(left.keys, left.body, seq)
+      if (row.violations !== null)
+        database.prepare('UPDATE segments SET violations = ? WHERE seq = ?').run(withoutViolations(row.violations, left.indexes), seq)
       if (left.isEmpty) database.prepare('UPDATE segments SET ip = NULL, trace = NULL WHERE seq = ?').run(seq)
     })
+    dropPurged(this.#context, seq, left.indexes)
     return left.indexes.length
   }
 

@@ -2,8 +2,8 @@
 // it, and nothing in it changes except the migration mark. Rows are returned as stored; store-migration translates them.
 
 import type { SQLInputValue } from 'node:sqlite'
-import type { LedgerRow } from '../../store.ts'
-import { readLedger, recount } from '../rows/book-rows.ts'
+import type { LedgerRow, QuarantinedCount, SourceCounts } from '../../store.ts'
+import { readLedger, readSourceCounts, recount, recountQuarantined } from '../rows/book-rows.ts'
 import { Rows } from '../rows/rows.ts'
 import { lockStore, openProblem, openWriter } from './database.ts'
 import { type MigrationMark, readMigrationMark, writeMigrationMark } from './migration-mark.ts'
@@ -23,6 +23,7 @@ const KEYS = {
   suppressions: ['source', 'user_id'],
   oauth_assertions: ['app', 'jti'],
   segments: ['seq'],
+  quarantine: ['segment', 'idx'],
   shipments: ['destination', 'class', 'due', 'id'],
   attempts: ['id'],
   failures: ['id'],
@@ -140,6 +141,14 @@ export class MigrationSource {
 
   ledger(): LedgerRow[] {
     return readLedger(this.#rows)
+  }
+
+  sourceCounts(): SourceCounts[] {
+    return readSourceCounts(this.#rows)
+  }
+
+  recountQuarantined(): QuarantinedCount[] {
+    return recountQuarantined(this.#rows)
   }
 
   recount(): LedgerRow[] {

@@ -303,5 +303,21 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (kind, key)
   ) WITHOUT ROWID, STRICT;
   CREATE INDEX documents_by_time ON documents (kind, at, key);
+
+  -- How messages differ from the tracking plan: see violations-column.ts.
+  ALTER TABLE segments ADD COLUMN violations TEXT;
+  -- Messages that are sent nowhere until they are released. The rule is the key of a rule of the plan.
+  CREATE TABLE quarantine (
+    segment INTEGER NOT NULL,
+    idx INTEGER NOT NULL,
+    source INTEGER NOT NULL,
+    plan TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    PRIMARY KEY (segment, idx)
+  ) WITHOUT ROWID, STRICT;
+  CREATE INDEX quarantine_by_source ON quarantine (source, segment, idx);
+  ALTER TABLE source_counts ADD COLUMN quarantined INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE source_counts ADD COLUMN released INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE source_counts ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0;
   `,
 ]

@@ -6,6 +6,7 @@ import { bookCommands } from '../rows/book-commands.ts'
 import { configurationCommands } from '../rows/configuration-commands.ts'
 import { deletionCommands } from '../rows/deletion-commands.ts'
 import { documentCommands } from '../rows/document-rows.ts'
+import { quarantineCommands } from '../rows/quarantine-commands.ts'
 import { replayCommands } from '../rows/replay-commands.ts'
 import type { Noted, WriterCommand } from './protocol.ts'
 import type { WriterContext } from './writer-context.ts'
@@ -16,6 +17,7 @@ export function createCommands(context: WriterContext) {
     ...configurationCommands(context),
     ...deletionCommands(context),
     ...replayCommands(context),
+    ...quarantineCommands(context),
     ...bookCommands(context),
     ...documentCommands(context),
   }

@@ -6,7 +6,7 @@ import { fork } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
-import { readLedger, recount } from '../rows/book-rows.ts'
+import { readLedger, readSourceCounts, recount, recountQuarantined } from '../rows/book-rows.ts'
 import { Rows } from '../rows/rows.ts'
 import { openReader } from '../schema/database.ts'
 import { msOfRowId } from '../schema/row-ids.ts'
@@ -26,13 +26,16 @@ export async function inspectFile(path: string): Promise<StoreInspection> {
           .filter((text) => text !== 'ok'),
       ledger: () => readLedger(rows),
       recount: () => recount(rows),
+      hasQuarantine: () => hasTable(rows, 'quarantine'),
+      sourceCounts: () => readSourceCounts(rows),
+      recountQuarantined: () => recountQuarantined(rows),
       oldestMessageAtMs: () =>
         rows.all<{ seq: number }>('SELECT seq FROM segments ORDER BY seq LIMIT 1').map(({ seq }) => msOfRowId(seq))[0] ?? null,
       textsWithSecrets: () =>
         rows
           .all<{ text: string }>(
             `SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings
-             ${hasVersions(rows) ? 'UNION ALL SELECT substr(content, 1, 100) FROM destination_versions' : ''}`,
+             ${hasTable(rows, 'destination_versions') ? 'UNION ALL SELECT substr(content, 1, 100) FROM destination_versions' : ''}`,
           )
           .map(({ text }) => text),
       storedBytes: () => bytesOf(path) + bytesOf(`${path}-wal`),
@@ -42,9 +45,9 @@ export async function inspectFile(path: string): Promise<StoreInspection> {
   }
 }
 
-/** A file that an earlier version of the service wrote has no such table. It is inspected as it is. */
-function hasVersions(rows: Pick<Rows, 'all'>): boolean {
-  return rows.all("SELECT 1 FROM sqlite_schema WHERE name = 'destination_versions'").length > 0
+/** A file that an earlier version of the service wrote lacks some tables. It is inspected as it is. */
+function hasTable(rows: Pick<Rows, 'all'>, name: string): boolean {
+  return rows.all('SELECT 1 FROM sqlite_schema WHERE name = ?', name).length > 0
 }
 
 function bytesOf(path: string): number {

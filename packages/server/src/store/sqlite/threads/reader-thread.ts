@@ -7,6 +7,7 @@ import { DeletionReads } from '../../deletions/deletion-reads.ts'
 import { booksOf } from '../../history/books.ts'
 import { type HistoryReads, historyReads } from '../../history/history.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
+import { quarantineReads } from '../../quarantine/list-quarantine.ts'
 import { InvalidCursor, type MessageFilter, type PageRequest } from '../../store.ts'
 import { auditRows } from '../rows/audit-rows.ts'
 import { bookRows } from '../rows/book-rows.ts'
@@ -14,6 +15,7 @@ import { deletionRows } from '../rows/deletion-rows.ts'
 import { deliveryRows } from '../rows/delivery-rows.ts'
 import { documentReads } from '../rows/document-rows.ts'
 import { messageRows } from '../rows/message-rows.ts'
+import { quarantineReadRows } from '../rows/quarantine-rows.ts'
 import { configurationReads } from '../rows/read-configuration.ts'
 import { replayReads } from '../rows/read-replays.ts'
 import { pinnedSegments } from '../rows/retention.ts'
@@ -40,6 +42,7 @@ function createReads(rows: Rows) {
     retention: { pinned: (cutoff: number) => pinnedSegments(rows, cutoff) },
     replays: replayReads(rows),
     documents: documentReads(rows),
+    quarantine: quarantineReads<number>((work) => work(quarantineReadRows(rows))),
   }
 }
 
