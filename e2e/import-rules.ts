@@ -18,7 +18,7 @@ interface Rule {
   mayTypes?: RegExp[]
 }
 
-const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'oauth', 'observe', 'docs', 'dashboard']
+const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'alerts', 'oauth', 'observe', 'docs', 'dashboard']
 /** Folders that every stage may import from. */
 const SHARED_FOLDERS = [
   'api',
@@ -52,13 +52,14 @@ const server = [builtin, protocol, webhook, serverRoot]
 const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ingest: [/^fastify$/],
   delivery: [/^undici$/, /^ipaddr\.js$/, /^@jitl\/quickjs-wasmfile-release-sync\//],
-  // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules, and observe/ writes the
-  // documents of the event catalogue.
+  // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules, observe/ writes the
+  // documents of the event catalogue, and alerts/ has the table of its rules.
   control: [
     /^fastify$/,
     /^server\/oauth\/keys\.ts$/,
     /^server\/ingest\/privacy\/[^/]+\.ts$/,
     /^server\/observe\/event-catalog\/event-(documents|properties)\.ts$/,
+    /^server\/alerts\/(alert-settings|rules\/rules)\.ts$/,
   ],
   oauth: [/^fastify$/, /^jose$/],
   observe: [/^fastify$/, /^prom-client$/],
@@ -73,7 +74,13 @@ const STAGE_PACKAGES: Record<string, RegExp[]> = {
 const STAGE_TYPES: Record<string, RegExp[]> = {
   // The code is loaded by a host process, from where the package is installed.
   delivery: [/^@switchyard\/integrations\/runner$/],
-  control: [catalog, /^server\/delivery\/(delivery|sending\/dial-check|transforming\/transformer)\.ts$/, /^server\/observe\/live\.ts$/],
+  control: [
+    catalog,
+    /^server\/delivery\/(delivery|sending\/dial-check|transforming\/transformer)\.ts$/,
+    /^server\/observe\/live\.ts$/,
+    /^server\/alerts\/(alerts|incidents|rules\/rule)\.ts$/,
+  ],
+  alerts: [/^server\/ingest\/events\.ts$/],
   observe: [/^server\/(delivery|ingest)\/events\.ts$/],
 }
 

@@ -6,6 +6,8 @@ import { readFileSync } from 'node:fs'
 import type { AddressInfo, Socket } from 'node:net'
 import { join, resolve } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
+import { createAlerts } from './alerts/alerts.ts'
+import { VERSION } from './api/version.ts'
 import { type Config, isLoopback } from './config.ts'
 import { generateToken, loadAdminToken } from './control/access/admin-token.ts'
 import { type AttemptListener, createAccess, type TrustedProxies } from './control/access/authorize.ts'
@@ -46,7 +48,6 @@ import { SecretBoxError } from './secrets/secret-box.ts'
 import { type Source, type Store, StoreUnavailable, WriteKeyTaken } from './store/store.ts'
 import { type Clock, createClock } from './timing/clock.ts'
 import { IngestPacing } from './timing/ingest-pacing.ts'
-import { VERSION } from './version.ts'
 
 export { StartProblem, StoreProblem } from './installation/open-store.ts'
 
@@ -244,6 +245,20 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
       if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed and will be retried')
     },
   })
+  let url = ''
+  const alerts = createAlerts({
+    store,
+    clock,
+    plan: planRoutes,
+    failureOf: (destinationId) => delivery.health(destinationId)?.failure?.reason ?? null,
+    violations: async () => new Map(),
+    storePath: path,
+    baseUrl: () => config.publicUrl ?? url,
+    version: VERSION,
+    onAccepted: (event) => observer.ingest.onAccepted(event),
+    flushStats,
+    onError: (err) => log.error({ err }, 'the rules for alerts could not be evaluated'),
+  })
   // For the control API. Senders have their own, so that nobody who saves code can delay deliveries.
   const transformer = new ThreadTransformer()
   const checkCode = (code: string) => transformer.check(code)
@@ -261,6 +276,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     flushStats,
     flushEvents: () => observer.flushEvents(),
     replays,
+    alerts,
     access,
     privacy,
   })
@@ -283,6 +299,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     observer.live.close()
     const requests = closeServer(app, silent)
     await replays.stop()
+    await alerts.stop()
     await delivery.stop(ATTEMPTS_GRACE_MS)
     await tokens.close()
     await requests
@@ -299,11 +316,13 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     await stop()
     throw listenProblem(error as NodeJS.ErrnoException, config)
   }
+  url = urlOf(app.server.address() as AddressInfo)
   replays.start()
+  alerts.start()
   void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
   let closing: Promise<void> | undefined
   return {
-    url: urlOf(app.server.address() as AddressInfo),
+    url,
     firstSource: first,
     generatedToken: admin.generated,
     hasDashboard,

@@ -74,6 +74,11 @@ export const API_ERRORS = {
   delivery_not_found: [404, 'No delivery with this id is stored. It may be older than the retention period.'],
   replay_not_found: [404, 'There is no replay job with this id. GET /api/replays lists all jobs.'],
   deletion_not_found: [404, 'There is no deletion request with this id. GET /api/deletions lists all requests.'],
+  incident_not_found: [
+    404,
+    'There is no incident with this id. Closed incidents are kept for 90 days. GET /api/incidents lists all incidents.',
+  ],
+  mute_not_found: [404, 'There is no mute with this id, or it has ended. GET /api/alerts/mutes lists all mutes.'],
   oauth_app_not_found: [404, 'There is no OAuth application with this id. GET /api/oauth-apps lists all applications.'],
   oauth_key_not_found: [404, 'The OAuth application has no key with this id. GET /api/oauth-apps/{id} lists its keys.'],
   oauth_key_taken: [409, 'The OAuth application already has a key with this id. Choose another id, or leave it out to get a new one.'],

@@ -1,6 +1,8 @@
 // Written by scripts/reference.ts from the routes of the service. Change it there, then run: node scripts/run.mjs scripts/reference.ts
 
 export interface Schemas {
+  AlertRule: { rule: 'destination_failing' | 'deliveries_expired' | 'backlog_growing' | 'source_silent' | 'source_volume_unusual' | 'messages_rejected' | 'plan_violated' | 'disk_almost_full' | 'node_lost'; event: string; closedEvent: string; subject: 'source' | 'destination' | 'node' | 'service'; description: string; enabled: boolean; settings: Record<string, number>; options: Record<string, { default: number; min: number; max: number; description: string }>; exceptions: ({ subjectId: string; subjectName: string | null; enabled: boolean; settings: Record<string, number> })[] }
+  Alerts: { rules: Schemas['AlertRule'][]; destinationIds: string[]; openIncidents: number; mutes: number }
   Attempt: { url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null; version: number; logs: string | null; subscription: string | null; method: string | null; request?: { headers: Record<string, string>; body: string } | undefined }
   AuditEntry: { id: string; at: string; actor: { id: string; name: string }; action: string; subject: string | null; before: Record<string, unknown> | null; after: Record<string, unknown> | null }
   Backup: { id: string; state: 'copying' | 'ready' | 'failed'; doneBytes: number; totalBytes: number; error: string | null; createdAt: string }
@@ -12,7 +14,10 @@ export interface Schemas {
   Destination: ({ type: 'webhook'; id: string; name: string; enabled: boolean; paused: boolean; sourceIds: string[]; batch: { size: number; bytes: number; lingerMs: number }; timeoutMs: number; retry: { windowMs: number; initialMs: number; maxMs: number; factor: number; retryStatuses: number[]; failStatuses: number[] }; retryWindowMs: number; deadLetter: string | null; maxInFlight: number; historical: boolean; filter: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined }; subscribe: string | null; version: number; createdAt: string; urls: string[]; headers: Record<string, string>; hasSharedSecret: boolean; hasSigningSecrets: boolean; signingSecretCount: number; request: ({ method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined; path?: string | undefined; headers: Record<string, string>; body?: Record<string, unknown> | unknown[] | null | undefined; format?: ('json' | 'form' | 'text' | 'ndjson') | { wrap: string } | undefined }) | null; transformation: { code: string; timeoutMs: number; memoryMb: number } | null; auth: { type: 'basic'; username: string; hasPassword: boolean } | { type: 'bearer'; hasToken: boolean } | ({ type: 'oauth2'; tokenUrl: string; clientId: string; hasClientSecret: boolean; scope: string | null; audience: string | null; credentials: 'basic' | 'body' }) | null; tls: ({ certificate: string | null; subject: string | null; expiresAt: string | null; hasPrivateKey: boolean; ca: string | null }) | null }) | ({ type: 'integration'; id: string; name: string; enabled: boolean; paused: boolean; sourceIds: string[]; batch: { size: number; bytes: number; lingerMs: number }; timeoutMs: number; retry: { windowMs: number; initialMs: number; maxMs: number; factor: number; retryStatuses: number[]; failStatuses: number[] }; retryWindowMs: number; deadLetter: string | null; maxInFlight: number; historical: boolean; filter: { types?: { allow?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined; deny?: ('identify' | 'track' | 'page' | 'screen' | 'group' | 'alias')[] | undefined } | undefined; events?: { allow?: string[] | undefined; deny?: string[] | undefined } | undefined }; subscribe: string | null; version: number; createdAt: string; integration: string; integrationName: string; settings: Record<string, unknown>; secretSettings: string[]; subscriptions: Schemas['Subscription'][] })
   DestinationVersion: { version: number; current: boolean; createdAt: string; actor: { id: string; name: string } | null; changed: string[]; restoredFrom: number | null; request: ({ method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined; path?: string | undefined; headers: Record<string, string>; body?: Record<string, unknown> | unknown[] | null | undefined; format?: ('json' | 'form' | 'text' | 'ndjson') | { wrap: string } | undefined }) | null; transformation: { code: string; timeoutMs: number; memoryMb: number } | null; subscriptions: Schemas['Subscription'][] | null }
   FailureCause: { destinationId: string; state: 'failed' | 'expired' | 'cancelled'; reason: string | null; status: number | null; sentence: string; count: number; firstAt: string; lastAt: string; deliveryId: string; partial: boolean }
+  Incident: { id: string; rule: 'destination_failing' | 'deliveries_expired' | 'backlog_growing' | 'source_silent' | 'source_volume_unusual' | 'messages_rejected' | 'plan_violated' | 'disk_almost_full' | 'node_lost'; event: string; state: 'open' | 'closed'; subject: { kind: 'source' | 'destination' | 'node' | 'service'; id: string; name: string }; since: string; openedAt: string; closedAt: string | null; message: string; closedMessage: string | null; link: string; details: Record<string, unknown>; muted: boolean; openedMessageId: string | null; closedMessageId: string | null }
+  IncidentDetail: { id: string; rule: 'destination_failing' | 'deliveries_expired' | 'backlog_growing' | 'source_silent' | 'source_volume_unusual' | 'messages_rejected' | 'plan_violated' | 'disk_almost_full' | 'node_lost'; event: string; state: 'open' | 'closed'; subject: { kind: 'source' | 'destination' | 'node' | 'service'; id: string; name: string }; since: string; openedAt: string; closedAt: string | null; message: string; closedMessage: string | null; link: string; details: Record<string, unknown>; muted: boolean; openedMessageId: string | null; closedMessageId: string | null; timeline: ({ at: string; what: 'began' | 'opened' | 'told' | 'closed'; sentence: string; messageId: string | null })[] }
   Installation: { version: string | null; startedAt: string | null; now: string; storeKind: 'sqlite' | 'postgresql' | null; store: string | null; retentionDays: number | null; backups: boolean }
+  Mute: { id: string; rule: 'destination_failing' | 'deliveries_expired' | 'backlog_growing' | 'source_silent' | 'source_volume_unusual' | 'messages_rejected' | 'plan_violated' | 'disk_almost_full' | 'node_lost' | null; sourceId: string | null; destinationId: string | null; until: string; note: string | null; createdAt: string; createdBy: { id: string; name: string } }
   Node: { name: string; version: string; startedAt: string | null; seenAt: string; current: boolean }
   OAuthApp: { id: string; name: string; sourceIds: string[]; keys: Schemas['OAuthKey'][]; tokensRevokedBefore: string | null; createdAt: string }
   OAuthKey: { id: string; publicKeyPem: string; createdAt: string }
@@ -284,6 +289,54 @@ export interface Operations {
     query: { userId: string; sourceId?: string | undefined }
     body: undefined
     answer: { removed: number }
+  }
+  /** List incidents: the open ones, and then the closed ones, newest first */
+  'GET /api/incidents': {
+    query: { state?: 'open' | 'closed' | undefined; rule?: 'destination_failing' | 'deliveries_expired' | 'backlog_growing' | 'source_silent' | 'source_volume_unusual' | 'messages_rejected' | 'plan_violated' | 'disk_almost_full' | 'node_lost' | undefined; sourceId?: string | undefined; destinationId?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
+    body: undefined
+    answer: { data: Schemas['Incident'][]; next: string | null }
+  }
+  /** Retrieve an incident, with its timeline */
+  'GET /api/incidents/{id}': {
+    query: Record<string, never>
+    body: undefined
+    answer: Schemas['IncidentDetail']
+  }
+  /** Retrieve the rules for alerts, with their settings */
+  'GET /api/alerts': {
+    query: Record<string, never>
+    body: undefined
+    answer: Schemas['Alerts']
+  }
+  /** Change the settings of rules */
+  'PATCH /api/alerts': {
+    query: Record<string, never>
+    body: { rules?: { destination_failing?: ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined; closeAfterMinutes?: number | null | undefined; failurePercent?: number | null | undefined }) | null | undefined; deliveries_expired?: ({ enabled?: boolean | null | undefined; openAfterCount?: number | null | undefined; closeAfterMinutes?: number | null | undefined }) | null | undefined; backlog_growing?: ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined; closeAfterMinutes?: number | null | undefined; leastPending?: number | null | undefined }) | null | undefined; source_silent?: ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined; closeAfterMinutes?: number | null | undefined }) | null | undefined; source_volume_unusual?: ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined; closeAfterMinutes?: number | null | undefined; factor?: number | null | undefined; leastMessages?: number | null | undefined }) | null | undefined; messages_rejected?: ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined; closeAfterMinutes?: number | null | undefined; rejectedPercent?: number | null | undefined; leastRejected?: number | null | undefined }) | null | undefined; plan_violated?: ({ enabled?: boolean | null | undefined; leastViolations?: number | null | undefined }) | null | undefined; disk_almost_full?: ({ enabled?: boolean | null | undefined; closeAfterMinutes?: number | null | undefined; freePercent?: number | null | undefined }) | null | undefined; node_lost?: ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined }) | null | undefined } | undefined; exceptions?: { destination_failing?: Record<string, ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined; closeAfterMinutes?: number | null | undefined; failurePercent?: number | null | undefined }) | null> | undefined; deliveries_expired?: Record<string, ({ enabled?: boolean | null | undefined; openAfterCount?: number | null | undefined; closeAfterMinutes?: number | null | undefined }) | null> | undefined; backlog_growing?: Record<string, ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined; closeAfterMinutes?: number | null | undefined; leastPending?: number | null | undefined }) | null> | undefined; source_silent?: Record<string, ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined; closeAfterMinutes?: number | null | undefined }) | null> | undefined; source_volume_unusual?: Record<string, ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined; closeAfterMinutes?: number | null | undefined; factor?: number | null | undefined; leastMessages?: number | null | undefined }) | null> | undefined; messages_rejected?: Record<string, ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined; closeAfterMinutes?: number | null | undefined; rejectedPercent?: number | null | undefined; leastRejected?: number | null | undefined }) | null> | undefined; plan_violated?: Record<string, ({ enabled?: boolean | null | undefined; leastViolations?: number | null | undefined }) | null> | undefined; disk_almost_full?: Record<string, ({ enabled?: boolean | null | undefined; closeAfterMinutes?: number | null | undefined; freePercent?: number | null | undefined }) | null> | undefined; node_lost?: Record<string, ({ enabled?: boolean | null | undefined; openAfterMinutes?: number | null | undefined }) | null> | undefined } | undefined }
+    answer: Schemas['Alerts']
+  }
+  /** List the mutes that have not ended */
+  'GET /api/alerts/mutes': {
+    query: Record<string, never>
+    body: undefined
+    answer: { data: Schemas['Mute'][]; next: string | null }
+  }
+  /** Mute alerts of a rule, of a source, of a destination, or all of them, for some time */
+  'POST /api/alerts/mutes': {
+    query: Record<string, never>
+    body: { rule?: 'destination_failing' | 'deliveries_expired' | 'backlog_growing' | 'source_silent' | 'source_volume_unusual' | 'messages_rejected' | 'plan_violated' | 'disk_almost_full' | 'node_lost' | null | undefined; sourceId?: string | null | undefined; destinationId?: string | null | undefined; until?: string | undefined; minutes?: number | undefined; note?: string | null | undefined }
+    answer: Schemas['Mute']
+  }
+  /** End a mute */
+  'DELETE /api/alerts/mutes/{id}': {
+    query: Record<string, never>
+    body: undefined
+    answer: undefined
+  }
+  /** Send a test alert to all destinations of the source system */
+  'POST /api/alerts/test': {
+    query: Record<string, never>
+    body: undefined
+    answer: { messageId: string; destinationIds: string[] }
   }
   /** List OAuth applications, oldest first */
   'GET /api/oauth-apps': {

@@ -55,6 +55,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
     'Deliveries are kept for the number of days in SWITCHYARD_RETENTION_DAYS. GET /api/deliveries lists deliveries with their ids.',
   replay_not_found: 'The id may belong to another kind of resource.',
   deletion_not_found: 'The id may belong to another kind of resource.',
+  incident_not_found: 'Check the id. GET /api/incidents lists the incidents of the last 90 days.',
+  mute_not_found: 'Nothing to do: the mute has ended. GET /api/alerts/mutes lists those that have not.',
   oauth_app_not_found: WRONG_ID,
   oauth_key_not_found: 'The key may have been removed already.',
   oauth_key_taken: 'To replace a key, remove the old one first.',

@@ -1,8 +1,8 @@
 // Runs one command line: parses it, runs the command, and exits with the command's exit code. A CommandProblem is printed on stderr
 // without a stack trace; any other error is a bug and is printed with one.
 
+import { VERSION } from '../api/version.ts'
 import { harmless } from '../logging/terminal-text.ts'
-import { VERSION } from '../version.ts'
 import { COMMANDS, SECTIONS } from './commands.ts'
 import { type Call, CommandProblem, EXIT, type ExitCode } from './line/command.ts'
 import { controlToken, serviceUrl } from './line/global-flags.ts'

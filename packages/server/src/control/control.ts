@@ -12,6 +12,7 @@ import { type Access, type Caller, TooManyAttempts } from './access/authorize.ts
 import { loginRoutes } from './access/login.ts'
 import { oauthAppRoutes } from './access/oauth-apps.ts'
 import { tokenRoutes } from './access/tokens.ts'
+import { alertRoutes } from './alerts/alerts.ts'
 import { catalogInstallRoutes } from './catalog/install.ts'
 import { withConfiguration } from './configuration.ts'
 import { deletionRoutes } from './deletions/deletions.ts'
@@ -75,6 +76,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         deliveryRoutes,
         replayRoutes,
         deletionRoutes,
+        alertRoutes,
         oauthAppRoutes,
         diagnosticRoutes,
         nodeRoutes,

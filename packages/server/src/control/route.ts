@@ -2,6 +2,7 @@
 // nothing has to be kept in step by hand.
 
 import type { IncomingMessage } from 'node:http'
+import type { Alerts } from '../alerts/alerts.ts'
 import { entityTag, isNamedIn } from '../api/entity-tag.ts'
 import type { Schema } from '../api/schema.ts'
 import type { Delivery } from '../delivery/delivery.ts'
@@ -82,6 +83,9 @@ export function roleOf({ role, method }: Route): Role {
 /** The functions of delivery that the control API calls. */
 export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'preview' | 'describeRequest'>
 
+/** The functions of alerts that the control API calls. */
+export type ControlAlerts = Pick<Alerts, 'settings' | 'incidents' | 'incident' | 'openCount' | 'test'>
+
 /** What the routes need from the rest of the service. */
 export interface ControlParts {
   store: Store
@@ -106,4 +110,5 @@ export interface ControlParts {
   flushEvents?: (() => Promise<void>) | undefined
   /** The runner of replay jobs. It is woken when a job was created or changed. */
   replays?: { wake(): void } | undefined
+  alerts?: ControlAlerts | undefined
 }

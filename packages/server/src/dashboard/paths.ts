@@ -11,8 +11,6 @@ export const PAGE_PATHS: readonly string[] = [
   '/destinations/:id',
   '/catalog',
   '/catalog/:slug',
-  '/events',
-  '/events/:id',
   '/messages',
   '/messages/:id',
   '/deliveries',

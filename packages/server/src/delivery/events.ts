@@ -2,7 +2,7 @@
 // fact; a listener cannot change anything.
 
 import { traceIdOf } from '../outbound/trace-context.ts'
-import type { Destination, Settlement } from '../store/store.ts'
+import type { Destination, Part, RowId, Settlement } from '../store/store.ts'
 import type { BreakerState } from './lanes/breaker.ts'
 import type { Unsent } from './senders/protocol.ts'
 import type { Flight } from './sending/flights.ts'
@@ -50,6 +50,8 @@ export interface SettledEvent {
   cancelled: number
   /** Deliveries that were attempted and will be retried. */
   retried: number
+  /** How many of the deliveries that failed, expired or will be retried are messages of the source `system`. */
+  system?: { failed: number; expired: number }
 }
 
 /** A request that at least one URL answered with success. */
@@ -123,13 +125,30 @@ export function emitRejections(events: DeliveryEvents, destination: Destination,
   }
 }
 
-export function settledEvent(destination: Destination, { done, kept, remaining, records }: Settlement): SettledEvent {
+export function settledEvent(destination: Destination, { done, kept, remaining, records, system }: Settlement): SettledEvent {
   const event: SettledEvent = { destination, delivered: 0, failed: 0, expired: 0, cancelled: 0, retried: 0 }
   for (const { finals } of records) for (const { state, indexes } of finals) event[state] += indexes.length
   // Deliveries that were not started keep their attempt number and are not retries.
   const attempt = (done[0] ?? kept[0]?.shipment)?.attempt ?? 0
-  for (const left of remaining) {
-    if (left.attempt > attempt) for (const { indexes } of left.parts) event.retried += indexes.length
-  }
+  const retried = remaining.filter((left) => left.attempt > attempt).flatMap(({ parts }) => parts)
+  for (const { indexes } of retried) event.retried += indexes.length
+  if (system !== undefined) event.system = failuresOf(system, records, retried)
   return event
+}
+
+function failuresOf(
+  origins: ReadonlySet<RowId>,
+  records: Settlement['records'],
+  retried: readonly Part[],
+): { failed: number; expired: number } {
+  const counts = { failed: 0, expired: 0 }
+  for (const { origin, finals } of records) {
+    if (!origins.has(origin)) continue
+    for (const { state, indexes } of finals) {
+      if (state === 'failed' || state === 'expired') counts.failed += indexes.length
+      if (state === 'expired') counts.expired += indexes.length
+    }
+  }
+  for (const { origin, indexes } of retried) if (origins.has(origin)) counts.failed += indexes.length
+  return counts
 }

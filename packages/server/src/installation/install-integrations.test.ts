@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpath
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { VERSION } from '../version.ts'
+import { VERSION } from '../api/version.ts'
 import {
   type InstallOptions,
   InstallProblem,

@@ -4,8 +4,8 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { VERSION } from '../api/version.ts'
 import type { Config } from '../config.ts'
-import { VERSION } from '../version.ts'
 
 const NAME = '@switchyard/integrations'
 /** The dependency that is large. If it is there, all are, because an installation is moved into place when it is complete. */

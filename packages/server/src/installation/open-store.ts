@@ -3,6 +3,7 @@
 
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { VERSION } from '../api/version.ts'
 import type { Config } from '../config.ts'
 import type { Log } from '../logging/log.ts'
 import { createSecretBox, SecretBoxError } from '../secrets/secret-box.ts'
@@ -13,7 +14,6 @@ import { createSqliteStore, type SqliteStore } from '../store/sqlite/store.ts'
 import { createBackups } from '../store/sqlite/threads/backups.ts'
 import { type Backups, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
-import { VERSION } from '../version.ts'
 
 /** The service cannot start, for a reason that a person can fix. */
 export class StartProblem extends Error {

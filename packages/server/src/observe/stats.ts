@@ -44,6 +44,8 @@ class DestinationMinute {
   expired = 0
   cancelled = 0
   retried = 0
+  systemFailed = 0
+  systemExpired = 0
   readonly latency = new Uint32Array(LATENCY_BUCKETS)
 
   counts(): StatCounts {
@@ -54,6 +56,8 @@ class DestinationMinute {
     put(counts, 'expired', this.expired)
     put(counts, 'cancelled', this.cancelled)
     put(counts, 'retried', this.retried)
+    put(counts, 'systemFailed', this.systemFailed)
+    put(counts, 'systemExpired', this.systemExpired)
     for (const [bucket, count] of this.latency.entries()) put(counts, latencyName(bucket), count)
     return counts
   }
@@ -98,13 +102,16 @@ export class Stats implements Watcher {
     own.latency[bucket] = (own.latency[bucket] as number) + 1
   }
 
-  settled({ destination, delivered, failed, expired, cancelled, retried }: SettledEvent): void {
+  settled({ destination, delivered, failed, expired, cancelled, retried, system }: SettledEvent): void {
     const own = this.#destination(destination.id)
     own.delivered += delivered
     own.failed += failed
     own.expired += expired
     own.cancelled += cancelled
     own.retried += retried
+    if (system === undefined) return
+    own.systemFailed += system.failed
+    own.systemExpired += system.expired
   }
 
   /** Resolves when everything counted so far is stored, or when storing it has failed for now. */

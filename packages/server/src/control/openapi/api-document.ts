@@ -1,6 +1,6 @@
 // The OpenAPI document of the whole service: both APIs, access tokens, health checks and metrics.
 
-import { VERSION } from '../../version.ts'
+import { VERSION } from '../../api/version.ts'
 import type { Route } from '../route.ts'
 import { controlOperations } from './control-operations.ts'
 import { type OpenApiDocument, openApiDocument } from './document.ts'

@@ -24,6 +24,8 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'PATCH /replays/:id': { state: 'paused' },
   'POST /deletions': { userIds: ['u-1'], suppress: true },
   'POST /suppressions': { userIds: ['u-1'] },
+  'PATCH /alerts': { rules: { destination_failing: { openAfterMinutes: 10 } } },
+  'POST /alerts/mutes': { destinationId: 'DESTINATION_ID', minutes: 60, note: 'The receiver is being upgraded.' },
   'POST /oauth-apps': { name: 'Backend', sourceIds: ['SOURCE_ID'], keys: [{ id: 'key-1', publicKeyPem: PUBLIC_KEY }] },
   'PATCH /oauth-apps/:id': { sourceIds: ['SOURCE_ID'] },
   'POST /oauth-apps/:id/keys': { id: 'key-2', publicKeyPem: PUBLIC_KEY },

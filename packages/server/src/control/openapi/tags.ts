@@ -42,6 +42,11 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
     description: 'A deletion request deletes the stored messages of users and sends a `delete` message to the destinations.',
   },
   suppressions: { name: 'Suppressions', description: 'If a user is suppressed, new messages of this user are dropped.' },
+  alerts: {
+    name: 'Alerts',
+    description:
+      'What the service notices becomes incidents, and messages of the source `system`. These operations list incidents, change the rules, mute them and send a test.',
+  },
   'oauth-apps': {
     name: 'OAuth applications',
     description: 'An OAuth application can request access tokens for its sources. It authenticates with its public keys.',
@@ -62,6 +67,7 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
 }
 
 const ALIASES: Readonly<Record<string, string>> = {
+  incidents: 'alerts',
   rejections: 'ledger',
   stats: 'ledger',
   nodes: 'diagnostics',

@@ -5,22 +5,23 @@
 
 import { kindOf } from '../../destinations/kinds.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
-import type {
-  AttemptRecord,
-  BatchSettings,
-  ClaimedShipment,
-  Destination,
-  FinalState,
-  Gathered,
-  IsDeleted,
-  KeptShipment,
-  Part,
-  RequestRecord,
-  RowId,
-  Settlement,
-  Shipment,
-  ShipmentDraft,
-  TraceContext,
+import {
+  type AttemptRecord,
+  type BatchSettings,
+  type ClaimedShipment,
+  type Destination,
+  type FinalState,
+  type Gathered,
+  type IsDeleted,
+  type KeptShipment,
+  type Part,
+  type RequestRecord,
+  type RowId,
+  type Settlement,
+  type Shipment,
+  type ShipmentDraft,
+  SYSTEM_SOURCE,
+  type TraceContext,
 } from '../../store/store.ts'
 import type { Unsent } from '../senders/protocol.ts'
 import { type Ran, rejectionOutcome } from '../sending/outcome.ts'
@@ -84,6 +85,7 @@ export class Task {
   /** The deletions since the task began. Messages in flight are not stopped, but they do not become dead letters. */
   readonly #deletions: IsDeleted[] = []
   readonly #hasSteps: boolean
+  #system: Set<RowId> | undefined
 
   constructor(shipments: readonly ClaimedShipment[], { batch, type }: Pick<Destination, 'batch'> & Partial<Pick<Destination, 'type'>>) {
     this.#hasSteps = type === 'integration'
@@ -285,7 +287,7 @@ export class Task {
     this.#retries = []
     this.#hasChanges = false
     this.#unrecorded = 0
-    return { destinationId: destination.id, done, kept, remaining, records, letters: letters?.letters }
+    return { destinationId: destination.id, done, kept, remaining, records, letters: letters?.letters, system: this.#system }
   }
 
   #record(unit: Unit, results: readonly UnitOutcome[], combined: Combined | null): void {
@@ -336,6 +338,7 @@ export class Task {
     for (const { origin, segment, indexes } of shipment.parts) {
       const body = bodies.get(segment)
       const ended: PartRecord['ended'] = new Map()
+      if (body?.about.sourceId === SYSTEM_SOURCE) this.#system = (this.#system ?? new Set()).add(origin)
       const record: PartRecord = { shipment, body, origin, segment, requests: [], delivered: [], ended, purged: [], unreadable: [] }
       const part = this.#records.push(record) - 1
       const known = reads ? body?.content : body?.parsed
@@ -376,14 +379,24 @@ export class Task {
 export function expiry(destination: DeadLetterSettings, shipments: readonly ClaimedShipment[], wallMs: number): Settlement {
   const letters = DeadLetterBuilder.of(destination)
   const done = shipments.map(({ shipment }) => shipment)
+  const system = new Set<RowId>()
   const records = shipments.flatMap(({ shipment: { parts, attempt, replay }, bodies }) =>
     parts.map(({ origin, segment, indexes }): AttemptRecord => {
+      if (bodies.get(segment)?.about.sourceId === SYSTEM_SOURCE) system.add(origin)
       const finals: FinalState[] = [{ state: 'expired', reason: 'retry_window_over', indexes }]
       const record: AttemptRecord = { origin, segment, attempt, replay, atMs: wallMs, requests: [], finals }
       return letters?.add(record, bodies.get(segment)) ?? record
     }),
   )
-  return { destinationId: destination.id, done, kept: [], remaining: [], records, letters: letters?.letters }
+  return {
+    destinationId: destination.id,
+    done,
+    kept: [],
+    remaining: [],
+    records,
+    letters: letters?.letters,
+    system: system.size > 0 ? system : undefined,
+  }
 }
 
 function byPart(members: readonly Member[]): [part: number, indexes: number[]][] {

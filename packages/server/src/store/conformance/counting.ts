@@ -70,6 +70,21 @@ export function counting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await series(store(), randomUUID()), [])
   })
 
+  test('counts of several subjects are read at once', async () => {
+    const subjects = [randomUUID(), randomUUID(), randomUUID()] as const
+    await store().books.addStats([
+      row(subjects[0], AT_MS, { accepted: 1 }),
+      row(subjects[2], AT_MS + MINUTE_MS, { accepted: 2 }),
+      row(subjects[2], AT_MS + 2 * MINUTE_MS, { accepted: 3 }),
+    ])
+    const query = { kind: 'source', fromMs: AT_MS, toMs: AT_MS + 2 * MINUTE_MS, stepMs: MINUTE_MS } as const
+    assert.deepEqual(await store().books.statsOf({ ...query, subjects }), [
+      { subject: subjects[0], points: [{ atMs: AT_MS, counts: { accepted: 1 } }] },
+      { subject: subjects[2], points: [{ atMs: AT_MS + MINUTE_MS, counts: { accepted: 2 } }] },
+    ])
+    assert.deepEqual(await store().books.statsOf({ ...query, subjects: [] }), [])
+  })
+
   test('counts are kept when the store is reopened, and new ones are added to them', async () => {
     const subject = randomUUID()
     await store().books.addStats([row(subject, AT_MS, { delivered: 5 })])

@@ -15,8 +15,12 @@ export interface BookRows {
   rejections(): Awaitable<RejectionRow[]>
   sourceCounts(): Awaitable<SourceCounts[]>
   recountQuarantined(): Awaitable<QuarantinedCount[]>
-  /** Counts per minute or per hour, ordered by time. */
-  stats(query: StatQuery, step: number): Awaitable<readonly { at: number; doc: string }[]>
+  /** Counts per minute or per hour, ordered by subject and time. */
+  stats(
+    query: Omit<StatQuery, 'subject'>,
+    subjects: readonly string[],
+    step: number,
+  ): Awaitable<readonly { subject: string; at: number; doc: string }[]>
 }
 
 /** The rows that an inspection of the whole store reads, from one snapshot. */

@@ -25,7 +25,17 @@ export function booksOf(rows: BookRows): Omit<BooksStore, 'inspect' | 'addStats'
     rejections: async () => rows.rejections(),
     sourceCounts: async () => rows.sourceCounts(),
     recountQuarantined: async () => rows.recountQuarantined(),
-    stats: async (query) => seriesOf(await rows.stats(query, storedStep(query)), query),
+    stats: async (query) => seriesOf(await rows.stats(query, [query.subject], storedStep(query)), query),
+    statsOf: async ({ subjects, ...query }) => {
+      const found = await rows.stats(query, subjects, storedStep(query))
+      const bySubject = new Map<string, (typeof found)[number][]>()
+      for (const row of found) {
+        const own = bySubject.get(row.subject)
+        if (own === undefined) bySubject.set(row.subject, [row])
+        else own.push(row)
+      }
+      return [...bySubject].map(([subject, own]) => ({ subject, points: seriesOf(own, query) }))
+    },
   }
 }
 

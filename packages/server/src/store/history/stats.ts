@@ -61,12 +61,12 @@ function idOf({ kind, subject, step, at }: StatKey): string {
 }
 
 /** The step of the rows that answer a query: hours for whole hours, because they are kept for longer. */
-export function storedStep({ stepMs }: StatQuery): number {
+export function storedStep({ stepMs }: Pick<StatQuery, 'stepMs'>): number {
   return stepMs % HOUR_MS === 0 ? HOUR_MS : MINUTE_MS
 }
 
 /** Adds rows, which are ordered by time, up to the step of the query. */
-export function seriesOf(rows: readonly { at: number; doc: string }[], { stepMs }: StatQuery): StatPoint[] {
+export function seriesOf(rows: readonly { at: number; doc: string }[], { stepMs }: Pick<StatQuery, 'stepMs'>): StatPoint[] {
   const points: StatPoint[] = []
   for (const { at, doc } of rows) {
     const atMs = Math.floor(at / stepMs) * stepMs

@@ -100,4 +100,6 @@ export interface BooksStore {
   addStats(rows: readonly StatRow[]): Promise<void>
   /** The steps that have counts, ordered by time. */
   stats(query: StatQuery): Promise<StatPoint[]>
+  /** The same for several subjects, in one query. Subjects without counts are left out. */
+  statsOf(query: Omit<StatQuery, 'subject'> & { subjects: readonly string[] }): Promise<{ subject: string; points: StatPoint[] }[]>
 }

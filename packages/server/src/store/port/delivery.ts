@@ -96,6 +96,8 @@ export interface Settlement {
   remaining: readonly ShipmentDraft[]
   records: readonly AttemptRecord[]
   letters?: readonly DeadLetters[] | undefined
+  /** The origins of parts that are messages of the source `system`, if there are any. Their failures cause no alerts. */
+  system?: ReadonlySet<RowId> | undefined
 }
 
 export interface ClaimRequest {

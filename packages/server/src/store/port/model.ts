@@ -282,6 +282,7 @@ export type SkipReason =
   | 'historical'
   | 'filtered'
   | 'quarantined'
+  | 'about_destination'
 
 /** The rule of a destination that excluded a message: a rule of its filter, its subscribe expression, or that no subscription of the integration matches. */
 export const FILTER_RULES = [

@@ -4,7 +4,19 @@
 
 export type StatCounts = Record<string, number>
 
-type StatName = 'accepted' | 'duplicates' | 'suppressed' | 'attempts' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'retried'
+type StatName =
+  | 'accepted'
+  | 'duplicates'
+  | 'suppressed'
+  | 'attempts'
+  | 'delivered'
+  | 'failed'
+  | 'expired'
+  | 'cancelled'
+  | 'retried'
+  // Of those that failed, expired or are retried: messages of the source `system`.
+  | 'systemFailed'
+  | 'systemExpired'
 
 const REJECTED = 'rejected.'
 const LATENCY = 'latency.'

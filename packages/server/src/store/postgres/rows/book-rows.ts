@@ -52,14 +52,15 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
       ).map((row) => Object.assign(row, { lastSample: readText(row.lastSample) })),
     sourceCounts: () => readSourceCounts(database.ask),
     recountQuarantined: () => recountQuarantined(database.ask),
-    stats: ({ kind, subject, fromMs, toMs }, step) =>
-      all('SELECT at, doc FROM stats WHERE kind = $1 AND subject = $2 AND step = $3 AND at >= $4 AND at < $5 ORDER BY at', [
-        kind,
-        writeText(subject),
-        step,
-        fromMs,
-        toMs,
-      ]),
+    stats: async ({ kind, fromMs, toMs }, subjects, step) => {
+      const found = await all<{ nth: number; at: number; doc: string }>(
+        `SELECT nth::integer, at, doc FROM unnest($2::text[]) WITH ORDINALITY AS s(name, nth)
+         CROSS JOIN LATERAL (SELECT at, doc FROM stats WHERE kind = $1 AND subject = s.name AND step = $3 AND at >= $4 AND at < $5) counts
+         ORDER BY nth, at`,
+        [kind, subjects.map(writeText), step, fromMs, toMs],
+      )
+      return found.map(({ nth, at, doc }) => ({ subject: subjects[nth - 1] as string, at, doc }))
+    },
   }
 }
 

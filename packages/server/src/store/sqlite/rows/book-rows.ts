@@ -27,14 +27,16 @@ export function bookRows(rows: Rows): BookRows {
         FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC`),
     sourceCounts: () => readSourceCounts(rows),
     recountQuarantined: () => recountQuarantined(rows),
-    stats: ({ kind, subject, fromMs, toMs }, step) =>
-      rows.all(
-        'SELECT at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at',
-        kind,
-        subject,
-        step,
-        fromMs,
-        toMs,
+    stats: ({ kind, fromMs, toMs }, subjects, step) =>
+      subjects.flatMap((subject) =>
+        rows.all(
+          'SELECT subject, at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at',
+          kind,
+          subject,
+          step,
+          fromMs,
+          toMs,
+        ),
       ),
   }
 }

@@ -1,0 +1,213 @@
+// The alerts stage: notices what is wrong with sources, destinations and nodes, records it as incidents, and tells it by messages of the source
+// `system`, which are routed and delivered like all others. Every node has a timer, and one node at a time evaluates the rules. Incidents are
+// opened under a lock and told from what is stored, so each is told once, and a node that dies in between loses nothing.
+
+import { randomUUID } from 'node:crypto'
+import type { AcceptedEvent } from '../ingest/events.ts'
+import { type AcceptBatch, type Actor, type Page, type PageRequest, type Store, StoreUnavailable } from '../store/store.ts'
+import type { Clock } from '../timing/clock.ts'
+import { incidentMessage, type MessageContext, testMessage } from './alert-message.ts'
+import { AlertSettings, isMuted, settingsFor } from './alert-settings.ts'
+import { type Incident, Incidents, keyOf } from './incidents.ts'
+import { type ObservationParts, Observations, type Observed } from './observations.ts'
+import type { Rule, Verdict } from './rules/rule.ts'
+import { RULES } from './rules/rules.ts'
+
+export interface AlertParts extends Pick<ObservationParts, 'failureOf' | 'violations' | 'storePath'> {
+  store: Store
+  clock: Pick<Clock, 'wallMs'>
+  plan: MessageContext['plan']
+  /** The address of the dashboard, without a slash at the end. */
+  baseUrl: () => string
+  version: string
+  onAccepted?: ((event: AcceptedEvent) => void) | undefined
+  /** Writes counts that are still in memory to the store. */
+  flushStats?: (() => Promise<void>) | undefined
+  onError?: ((error: unknown) => void) | undefined
+}
+
+export interface Alerts {
+  readonly settings: AlertSettings
+  start(): void
+  /** Evaluates the rules and tells what is untold, if this is the node that does so. Called by the timer, or by a test. */
+  evaluate(): Promise<void>
+  /** Incidents, newest first: the open ones, and then the past ones. */
+  incidents(isWanted: (incident: Incident) => boolean, page: PageRequest): Promise<Page<Incident>>
+  incident(id: string): Promise<Incident | undefined>
+  openCount(): Promise<number>
+  /** Sends a test message to all destinations of the source `system`. */
+  test(actor: Actor): Promise<{ messageId: string; destinationIds: string[] }>
+  stop(): Promise<void>
+}
+
+const EVALUATE_EVERY_MS = 15_000
+const DROP_EVERY_MS = 3_600_000
+const LEAVE_TIMEOUT_MS = 2_000
+const OPEN_CURSOR = 'open'
+
+export function createAlerts(parts: AlertParts): Alerts {
+  return new Evaluator(parts)
+}
+
+class Evaluator implements Alerts {
+  readonly settings: AlertSettings
+  readonly #parts: AlertParts
+  readonly #incidents: Incidents
+  readonly #observations: Observations
+  #timer: NodeJS.Timeout | undefined
+  #working: Promise<void> = Promise.resolve()
+  #droppedAtMs = 0
+
+  constructor(parts: AlertParts) {
+    const { store, clock } = parts
+    this.#parts = parts
+    this.settings = new AlertSettings(store.documents)
+    this.#incidents = new Incidents(store.documents)
+    this.#observations = new Observations({ ...parts, startedAtMs: clock.wallMs() })
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.evaluate(), EVALUATE_EVERY_MS).unref()
+  }
+
+  evaluate(): Promise<void> {
+    this.#working = this.#working
+      .then(() => this.#evaluate())
+      .catch((error: unknown) => {
+        this.#observations.interrupted(this.#parts.clock.wallMs())
+        // The store reports by itself that it is unavailable.
+        if (!(error instanceof StoreUnavailable)) this.#parts.onError?.(error)
+      })
+    return this.#working
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#working
+    // Without it, the other nodes take this node for lost. They wait a minute before they say so.
+    const left = this.#observations.leave(this.#parts.clock.wallMs()).catch(() => {})
+    await Promise.race([left, new Promise((resolve) => setTimeout(resolve, LEAVE_TIMEOUT_MS).unref())])
+  }
+
+  async #evaluate(): Promise<void> {
+    const { store, clock, flushStats } = this.#parts
+    const nowMs = clock.wallMs()
+    this.#observations.seeNodes(nowMs)
+    // Two nodes that both think they are the first only do the same work twice.
+    if (store.nodes !== undefined && store.nodes.rank !== 0) return
+    await flushStats?.()
+    const choices = await this.settings.choices()
+    const current = await this.#incidents.current()
+    for (const { subject, sinceMs, details } of current.values()) {
+      // This node may not have seen a node that another one missed.
+      if (subject.kind === 'node')
+        this.#observations.rememberNode(subject.name, { seenAtMs: sinceMs, nodes: Number(details['nodesBefore']) })
+    }
+    const observed = await this.#observations.read(nowMs)
+    const judged = new Set<string>()
+    for (const { subject, about } of observed) {
+      for (const rule of RULES as readonly Rule<unknown>[]) {
+        if (rule.subject !== subject.kind) continue
+        const { enabled, values } = settingsFor(choices, rule, subject.id)
+        if (!enabled) continue
+        const key = keyOf(rule.id, subject)
+        judged.add(key)
+        await this.#follow(rule, { subject, about }, rule.judge(about, values), current.get(key), nowMs)
+      }
+    }
+    // The subject was deleted, or the rule was turned off.
+    for (const [key, incident] of current) {
+      if (incident.state === 'open' && !judged.has(key)) {
+        const message = `This is no longer watched: ${incident.subject.name} was deleted or turned off, or the rule was turned off.`
+        await this.#incidents.close(incident, message, nowMs)
+      }
+    }
+    await this.#tell()
+    if (nowMs - this.#droppedAtMs < DROP_EVERY_MS) return
+    this.#droppedAtMs = nowMs
+    await this.#incidents.dropOld(nowMs)
+  }
+
+  async #follow(rule: Rule<unknown>, { subject }: Observed, judged: Verdict, incident: Incident | undefined, nowMs: number): Promise<void> {
+    const { verdict, sinceMs, details } = judged
+    if (verdict === 'open' && incident === undefined) {
+      const message = rule.opened(subject.name, { ...details, forMs: nowMs - sinceMs })
+      const link = rule.link(subject.id, details)
+      await this.#incidents.open({ rule: rule.id, subject, sinceMs, openedAtMs: nowMs, details, message, link })
+    } else if (verdict === 'close' && incident?.state === 'open') {
+      await this.#incidents.close(incident, rule.closed(subject.name, { ...details, forMs: nowMs - incident.sinceMs }), nowMs)
+    }
+  }
+
+  /** Tells what is stored and was not told, whoever noticed it. */
+  async #tell(): Promise<void> {
+    const { clock } = this.#parts
+    const current = await this.#incidents.current()
+    if (![...current.values()].some(({ state, openingToldAtMs }) => state === 'closed' || openingToldAtMs === null)) return
+    const mutes = await this.settings.mutes(clock.wallMs())
+    for (const incident of current.values()) {
+      const nowMs = clock.wallMs()
+      const rule = RULES.find(({ id }) => id === incident.rule)
+      const isQuiet = rule === undefined || isMuted(mutes, incident.rule, incident.subject, nowMs)
+      let { openingToldAtMs } = incident
+      if (openingToldAtMs === null && !isQuiet) {
+        await this.#send(incidentMessage(incident, rule, 'open', this.#context(nowMs)))
+        openingToldAtMs = nowMs
+        await this.#incidents.openingTold(incident, nowMs)
+      }
+      if (incident.state !== 'closed') continue
+      // Whoever was told that it began is told that it is over, unless that was muted meanwhile.
+      const isTold = openingToldAtMs !== null && !isQuiet
+      if (isTold) await this.#send(incidentMessage(incident, rule, 'closed', this.#context(nowMs)))
+      await this.#incidents.end(incident, isTold ? nowMs : null)
+    }
+  }
+
+  async #send(batch: AcceptBatch): Promise<void> {
+    const { store, onAccepted } = this.#parts
+    const { segment, duplicates } = await store.ingest.accept(batch)
+    if (segment === null) return
+    const { content, body } = batch
+    onAccepted?.({
+      sourceId: content.sourceId,
+      messages: 1,
+      duplicates: duplicates.length,
+      bytes: body.length,
+      content,
+      repeated: duplicates,
+    })
+  }
+
+  #context(nowMs: number): MessageContext {
+    const { store, plan, baseUrl, version } = this.#parts
+    return { configuration: store.configuration(), plan, baseUrl: baseUrl(), version, nowMs }
+  }
+
+  async test(actor: Actor): Promise<{ messageId: string; destinationIds: string[] }> {
+    const messageId = `alert-test-${randomUUID()}`
+    const batch = testMessage(messageId, actor.name, this.#context(this.#parts.clock.wallMs()))
+    await this.#send(batch)
+    return { messageId, destinationIds: batch.plan.shipments.map(({ destinationId }) => destinationId) }
+  }
+
+  async incidents(isWanted: (incident: Incident) => boolean, page: PageRequest): Promise<Page<Incident>> {
+    const past = page.cursor === null || page.cursor.startsWith(OPEN_CURSOR) ? null : page.cursor
+    if (past !== null) return this.#incidents.past(isWanted, page)
+    const from = Number(page.cursor?.slice(OPEN_CURSOR.length) ?? 0)
+    const current = [...(await this.#incidents.current()).values()].filter(isWanted)
+    const open = current.sort((a, b) => b.openedAtMs - a.openedAtMs || (a.id < b.id ? -1 : 1)).slice(from)
+    if (open.length > page.limit) return { data: open.slice(0, page.limit), next: `${OPEN_CURSOR}${from + page.limit}` }
+    const room = page.limit - open.length
+    const rest = await this.#incidents.past(isWanted, { limit: Math.max(1, room), cursor: null })
+    if (room === 0) return { data: open, next: rest.data.length === 0 ? null : `${OPEN_CURSOR}${from + open.length}` }
+    return { data: [...open, ...rest.data], next: rest.next }
+  }
+
+  incident(id: string): Promise<Incident | undefined> {
+    return this.#incidents.one(id)
+  }
+
+  async openCount(): Promise<number> {
+    return [...(await this.#incidents.current()).values()].filter(({ state }) => state === 'open').length
+  }
+}

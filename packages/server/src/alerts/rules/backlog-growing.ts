@@ -1,0 +1,53 @@
+// Backlog Growing: deliveries wait for long, and their number does not go down, although the destination answers. While a destination
+// fails, its backlog grows too; that is the same cause, which destination-failing.ts reports.
+
+import { grouped, KEEP, MINUTE_MS, minutesSetting, rule, span } from './rule.ts'
+
+export interface Backlog {
+  nowMs: number
+  isActive: boolean
+  isFailing: boolean
+  oldestPendingAtMs: number | null
+  /** The number of pending deliveries at some times, oldest first. The last one is now. */
+  pending: readonly { atMs: number; count: number }[]
+}
+
+export const backlogGrowing = rule({
+  id: 'backlog_growing',
+  event: 'Backlog Growing',
+  closedEvent: 'Backlog Growing',
+  subject: 'destination',
+  sentence: 'A destination that answers is slower than its messages arrive: deliveries wait, and there are more and more of them.',
+  settings: {
+    openAfterMinutes: minutesSetting(
+      10,
+      'How long the oldest delivery must have waited, and for how long the backlog must not have become smaller.',
+      60,
+    ),
+    closeAfterMinutes: minutesSetting(5, 'For how long the backlog must have become smaller.', 60),
+    leastPending: { usual: 1_000, min: 1, max: 1_000_000_000, sentence: 'The least number of pending deliveries.' },
+  },
+  judge({ nowMs, isActive, isFailing, oldestPendingAtMs, pending }: Backlog, { openAfterMinutes, closeAfterMinutes, leastPending }) {
+    const count = pending.at(-1)?.count ?? 0
+    const waitMs = oldestPendingAtMs === null ? 0 : Math.max(0, nowMs - oldestPendingAtMs)
+    const at = (ms: number): number | undefined => {
+      let count: number | undefined
+      for (const reading of pending) if (reading.atMs <= ms) count = reading.count
+      return count
+    }
+    const before = at(nowMs - openAfterMinutes * MINUTE_MS)
+    const details = { pending: count, pendingBefore: before ?? null, oldestMs: waitMs }
+    const sinceMs = oldestPendingAtMs ?? nowMs
+    if (!isActive || count < leastPending / 2) return { verdict: 'close', sinceMs, details }
+    if (isFailing) return KEEP
+    if (count >= leastPending && waitMs >= openAfterMinutes * MINUTE_MS && before !== undefined && count >= before)
+      return { verdict: 'open', sinceMs, details }
+    const lately = at(nowMs - closeAfterMinutes * MINUTE_MS)
+    return { verdict: lately !== undefined && count < lately * 0.9 ? 'close' : 'keep', sinceMs, details }
+  },
+  opened: (name, { pending, oldestMs, pendingBefore }) =>
+    `The backlog of the destination "${name}" is growing: ${grouped(pending)} deliveries are pending${pendingBefore == null ? '' : ` (${grouped(pendingBefore)} before)`}, and the oldest has waited for ${span(oldestMs)}. ` +
+    'Raise its limit of requests in flight, send batches, or ask its operator for more capacity.',
+  closed: (name, { pending }) => `The backlog of the destination "${name}" is getting smaller: ${grouped(pending)} deliveries are pending.`,
+  link: (id) => `/destinations/${id}`,
+})

@@ -1,0 +1,36 @@
+// Deliveries Expired: deliveries were given up, because they could not be made within the retry window.
+
+import { type DestinationMinute, MINUTE_MS, type Minutes, many, minuteOf, minutesSetting, rule } from './rule.ts'
+
+export interface Expiries {
+  nowMs: number
+  minutes: Minutes<DestinationMinute>
+}
+
+export const deliveriesExpired = rule({
+  id: 'deliveries_expired',
+  event: 'Deliveries Expired',
+  closedEvent: 'Deliveries Expired',
+  subject: 'destination',
+  sentence: 'Deliveries were given up at the end of the retry window. They can be replayed.',
+  settings: {
+    openAfterCount: { usual: 1, min: 1, max: 1_000_000_000, sentence: 'How many deliveries must have expired within the hour.' },
+    closeAfterMinutes: minutesSetting(30, 'How long no delivery must have expired.', 180),
+  },
+  judge({ nowMs, minutes }: Expiries, { openAfterCount, closeAfterMinutes }) {
+    const now = minuteOf(nowMs)
+    let [expired, first, last] = [0, now, Number.NEGATIVE_INFINITY]
+    for (const [minute, counts] of minutes) {
+      if (counts.expired === 0 || minute <= now - 60) continue
+      expired += counts.expired
+      first = Math.min(first, minute)
+      last = Math.max(last, minute)
+    }
+    const verdict = now - last > closeAfterMinutes ? 'close' : expired >= openAfterCount ? 'open' : 'keep'
+    return { verdict, sinceMs: first * MINUTE_MS, details: { expired } }
+  },
+  opened: (name, { expired }) =>
+    `${many(expired, 'delivery').replace('deliverys', 'deliveries')} to the destination "${name}" expired within the last hour and will not be retried. Replay them once the destination works.`,
+  closed: (name) => `No more deliveries to the destination "${name}" expire.`,
+  link: (id) => `/deliveries?destinationId=${id}&state=expired`,
+})

@@ -1,0 +1,74 @@
+// Destination Failing, and Destination Recovered: for some minutes, most attempts to deliver failed.
+
+import { type DestinationMinute, grouped, KEEP, MINUTE_MS, type Minutes, minuteOf, minutesSetting, rule, span } from './rule.ts'
+
+export interface DestinationOutcomes {
+  nowMs: number
+  minutes: Minutes<DestinationMinute>
+  /** Whether attempts are made: the destination is enabled and not paused. */
+  isActive: boolean
+  pendingNow: number
+  /** Why the last attempt failed, if this node made it. */
+  reason: string | null
+}
+
+/** Fewer failures than this may be one message with a problem of its own. */
+const LEAST_FAILURES = 3
+
+export const destinationFailing = rule({
+  id: 'destination_failing',
+  event: 'Destination Failing',
+  closedEvent: 'Destination Recovered',
+  subject: 'destination',
+  sentence: 'Most attempts to deliver to a destination fail, for several minutes.',
+  settings: {
+    openAfterMinutes: minutesSetting(5, 'How long most attempts must have failed.', 60),
+    closeAfterMinutes: minutesSetting(2, 'How long most attempts must have succeeded until the destination has recovered.', 60),
+    failurePercent: {
+      usual: 50,
+      min: 1,
+      max: 100,
+      sentence: 'A minute counts as failing if at least this share of its outcomes are failures.',
+    },
+  },
+  judge(
+    { nowMs, minutes, isActive, pendingNow: pending, reason }: DestinationOutcomes,
+    { openAfterMinutes, closeAfterMinutes, failurePercent },
+  ) {
+    if (!isActive) return { verdict: 'close', sinceMs: nowMs, details: { failed: 0, delivered: 0, pending, reason: 'not_active' } }
+    const isFailing = ({ delivered, failed }: DestinationMinute): boolean =>
+      failed > 0 && failed * 100 >= failurePercent * (failed + delivered)
+    const counted = [...minutes].filter(([, { delivered, failed }]) => delivered + failed > 0).sort(([a], [b]) => b - a)
+    const [latest] = counted
+    // Without an attempt there is nothing to judge by: a retry may be minutes away.
+    if (latest === undefined)
+      return pending === 0
+        ? { verdict: 'close', sinceMs: nowMs, details: { failed: 0, delivered: 0, pending, reason: 'nothing_pending' } }
+        : KEEP
+    const state = isFailing(latest[1])
+    const end = counted.findIndex(([, minute]) => isFailing(minute) !== state)
+    const run = end === -1 ? counted : counted.slice(0, end)
+    const sum = { failed: 0, delivered: 0 }
+    for (const [, { failed, delivered }] of run) {
+      sum.failed += failed
+      sum.delivered += delivered
+    }
+    const first = (run.at(-1) as (typeof run)[number])[0]
+    const ageMinutes = minuteOf(nowMs) - first
+    const details = { ...sum, pending, reason: state ? reason : null }
+    const sinceMs = first * MINUTE_MS
+    if (state) return { verdict: ageMinutes >= openAfterMinutes && sum.failed >= LEAST_FAILURES ? 'open' : 'keep', sinceMs, details }
+    return { verdict: ageMinutes >= closeAfterMinutes ? 'close' : 'keep', sinceMs, details }
+  },
+  opened: (name, { failed, delivered, pending, reason, forMs }) =>
+    `The destination "${name}" has been failing for ${span(forMs)}: ${grouped(failed)} of ${grouped(Number(failed) + Number(delivered))} attempts to deliver failed` +
+    `${reason == null ? '' : `, the last one with ${String(reason)}`}. ${grouped(pending)} deliveries are pending and are retried.`,
+  closed: (name, { forMs, pending, reason }) => {
+    const before = `It had been failing for ${span(forMs)}.`
+    if (reason === 'not_active')
+      return `The destination "${name}" was paused or disabled. ${before} ${grouped(pending)} deliveries are pending.`
+    if (reason === 'nothing_pending') return `Nothing is pending for the destination "${name}" any more. ${before}`
+    return `The destination "${name}" has recovered. ${before} ${grouped(pending)} deliveries are pending.`
+  },
+  link: (id) => `/destinations/${id}`,
+})

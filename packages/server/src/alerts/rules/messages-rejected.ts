@@ -1,0 +1,49 @@
+// Messages Rejected: a noticeable share of the messages of a source is rejected.
+
+import { grouped, MINUTE_MS, type Minutes, minuteOf, minutesSetting, rule, type SourceMinute, span } from './rule.ts'
+
+export interface Rejections {
+  nowMs: number
+  minutes: Minutes<SourceMinute>
+}
+
+export const messagesRejected = rule({
+  id: 'messages_rejected',
+  event: 'Messages Rejected',
+  closedEvent: 'Messages Rejected',
+  subject: 'source',
+  sentence: 'A noticeable share of the messages of a source is rejected, so the sender has to correct them.',
+  settings: {
+    openAfterMinutes: { usual: 5, min: 1, max: 60, sentence: 'The period in which rejected messages are counted.' },
+    closeAfterMinutes: minutesSetting(10, 'How long the share must have been lower.', 120),
+    rejectedPercent: { usual: 5, min: 1, max: 100, sentence: 'The least share of rejected messages.' },
+    leastRejected: { usual: 10, min: 1, max: 1_000_000_000, sentence: 'The least number of rejected messages.' },
+  },
+  judge({ nowMs, minutes }: Rejections, { openAfterMinutes, closeAfterMinutes, rejectedPercent, leastRejected }) {
+    const now = minuteOf(nowMs)
+    let [rejected, accepted, first, rejecting] = [0, 0, now, 0]
+    let code: string | null = null
+    for (let minute = now - openAfterMinutes; minute <= now; minute++) {
+      const counts = minutes.get(minute)
+      if (counts === undefined) continue
+      accepted += counts.accepted
+      rejected += counts.rejected
+      if (counts.rejected === 0) continue
+      rejecting++
+      code = counts.code ?? code
+      first = Math.min(first, minute)
+    }
+    const isShare = (of: Pick<SourceMinute, 'accepted' | 'rejected'>): boolean =>
+      of.rejected > 0 && of.rejected * 100 >= rejectedPercent * (of.rejected + of.accepted)
+    const last = Math.max(Number.NEGATIVE_INFINITY, ...[...minutes].filter(([, counts]) => isShare(counts)).map(([minute]) => minute))
+    const details = { rejected, accepted, code, minutes: openAfterMinutes }
+    // One bad batch is over before anybody could react: the rejections must go on.
+    const isMet = rejected >= leastRejected && isShare({ rejected, accepted }) && rejecting >= Math.min(3, openAfterMinutes)
+    return { verdict: isMet ? 'open' : now - last > closeAfterMinutes ? 'close' : 'keep', sinceMs: first * MINUTE_MS, details }
+  },
+  opened: (name, { rejected, accepted, code, minutes }) =>
+    `${grouped(rejected)} of ${grouped(Number(rejected) + Number(accepted))} messages of the source "${name}" were rejected in the last ${span(Number(minutes) * MINUTE_MS)}` +
+    `${code == null ? '' : `, most of them with ${String(code)}`}. The sender has to correct them.`,
+  closed: (name) => `Messages of the source "${name}" are no longer rejected in large numbers.`,
+  link: (id) => `/sources/${id}`,
+})

@@ -1,0 +1,37 @@
+// Node Lost: a node has ended without being stopped. It is closed when it is back, or another node runs in its place.
+
+import { HOUR_MS, MINUTE_MS, minutesSetting, rule, span } from './rule.ts'
+
+export interface NodePresence {
+  nowMs: number
+  /** When it was last alive, as far as this node knows; null if it is alive. */
+  lastSeenAtMs: number | null
+  /** Whether it said that it stops. */
+  hasLeft: boolean
+  /** How many nodes are alive, and how many were while this one was. */
+  nodes: number
+  nodesBefore: number
+}
+
+/** A smaller number of nodes is then what the operator wants. */
+const GIVE_UP_MS = 24 * HOUR_MS
+
+export const nodeLost = rule({
+  id: 'node_lost',
+  event: 'Node Lost',
+  closedEvent: 'Node Lost',
+  subject: 'node',
+  sentence: 'A node has ended without being stopped, and none runs in its place. Only with PostgreSQL.',
+  settings: { openAfterMinutes: minutesSetting(1, 'How long the node must be away.', 60) },
+  judge({ nowMs, lastSeenAtMs, hasLeft, nodes, nodesBefore }: NodePresence, { openAfterMinutes }) {
+    const awayMs = lastSeenAtMs === null ? 0 : nowMs - lastSeenAtMs
+    const isOver = lastSeenAtMs === null || hasLeft || nodes >= nodesBefore || awayMs >= GIVE_UP_MS
+    const verdict = isOver ? 'close' : awayMs >= openAfterMinutes * MINUTE_MS ? 'open' : 'keep'
+    return { verdict, sinceMs: lastSeenAtMs ?? nowMs, details: { nodes, nodesBefore, isBack: lastSeenAtMs === null ? 'yes' : 'no' } }
+  },
+  opened: (name, { nodes, nodesBefore, forMs }) =>
+    `The node ${name} has ended without being stopped, ${span(forMs)} ago. ${String(nodes)} of ${String(nodesBefore)} nodes are running; they have taken over its work.`,
+  closed: (name, { isBack, nodes }) =>
+    isBack === 'yes' ? `The node ${name} is back.` : `The node ${name} is no longer missed: ${String(nodes)} nodes are running.`,
+  link: () => '/settings/nodes',
+})

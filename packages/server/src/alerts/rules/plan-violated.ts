@@ -1,0 +1,31 @@
+// Plan Violated: messages of a source do not match its tracking plan.
+
+import { grouped, HOUR_MS, rule } from './rule.ts'
+
+export interface PlanViolations {
+  nowMs: number
+  planId: string
+  /** How many violations were found in this hour and the one before. */
+  violations: number
+  /** The rule of the plan that was violated most often; null if there was no violation. */
+  planRule: string | null
+}
+
+export const planViolated = rule({
+  id: 'plan_violated',
+  event: 'Plan Violated',
+  closedEvent: 'Plan Violated',
+  subject: 'source',
+  sentence: 'Messages of a source do not match its tracking plan. It is closed after an hour without violations.',
+  settings: {
+    leastViolations: { usual: 10, min: 1, max: 1_000_000_000, sentence: 'The least number of violations in this hour and the one before.' },
+  },
+  judge({ nowMs, planId, violations, planRule }: PlanViolations, { leastViolations }) {
+    const verdict = violations === 0 ? 'close' : violations >= leastViolations ? 'open' : 'keep'
+    return { verdict, sinceMs: Math.floor(nowMs / HOUR_MS - 1) * HOUR_MS, details: { violations, planRule, planId } }
+  },
+  opened: (name, { violations, planRule }) =>
+    `Messages of the source "${name}" do not match its tracking plan: ${grouped(violations)} violations in the last two hours${planRule == null ? '' : `, most of them of the rule ${String(planRule)}`}.`,
+  closed: (name) => `The messages of the source "${name}" match its tracking plan again.`,
+  link: (_id, { planId }) => `/plans/${String(planId)}`,
+})

@@ -1,0 +1,131 @@
+// What a rule is: a pure function of what was observed over time, which says whether an incident about its subject should be opened or closed.
+// A rule keeps nothing between two calls, so a node that starts or takes over notices what the node before it would have noticed.
+
+import { countOf, rejectedByCode, type StatCounts } from '../../store/port/stat-counts.ts'
+
+export const MINUTE_MS = 60_000
+export const HOUR_MS = 3_600_000
+export const DAY_MS = 86_400_000
+
+export type SubjectKind = 'source' | 'destination' | 'node' | 'service'
+
+/** What an incident is about. */
+export interface Subject {
+  kind: SubjectKind
+  id: string
+  name: string
+}
+
+export type Details = Readonly<Record<string, number | string | null>>
+
+export interface Verdict {
+  /** `keep`: an open incident stays open, and a closed one stays closed, for example because there is too little to judge by. */
+  verdict: 'open' | 'close' | 'keep'
+  /** When that which the incident is about began. */
+  sinceMs: number
+  /** Facts for the message, under fixed names. */
+  details: Details
+}
+
+export interface NumberSetting {
+  usual: number
+  min: number
+  max: number
+  /** For the reference. */
+  sentence: string
+}
+
+export type Settings = Readonly<Record<string, NumberSetting>>
+export type Values<S extends Settings = Settings> = Readonly<Record<keyof S, number>>
+
+export interface Rule<Observed, S extends Settings = Settings> {
+  id: string
+  /** The event of the message that is sent when an incident is opened. */
+  event: string
+  /** The event of the message that is sent when it is closed. */
+  closedEvent: string
+  subject: SubjectKind
+  /** For the reference: what the rule notices. */
+  sentence: string
+  settings: S
+  judge(observed: Observed, values: Values<S>): Verdict
+  /** Sentences for people. The name is that of the subject. */
+  opened(name: string, details: Details): string
+  closed(name: string, details: Details): string
+  /** The path of the dashboard's page that shows the cause. */
+  link(subjectId: string, details: Details): string
+}
+
+export const KEEP: Verdict = { verdict: 'keep', sinceMs: 0, details: {} }
+
+/** Infers the names of the settings. */
+export function rule<Observed, S extends Settings>(made: Rule<Observed, S>): Rule<Observed> {
+  return made
+}
+
+export function minutesSetting(usual: number, sentence: string, max = 1_440): NumberSetting {
+  return { usual, min: 0, max, sentence }
+}
+
+// ── What is observed ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Counts by minute: the number of the minute since 1970, and its counts. Minutes without counts are missing. */
+export type Minutes<Counts> = ReadonlyMap<number, Counts>
+
+export interface SourceMinute {
+  accepted: number
+  rejected: number
+  /** The most frequent error code of the rejected messages. */
+  code: string | null
+}
+
+export interface DestinationMinute {
+  delivered: number
+  /** Attempts after which a delivery failed, expired or is retried. Messages of the source `system` are not counted. */
+  failed: number
+  /** Without messages of the source `system`. */
+  expired: number
+}
+
+export function minuteOf(ms: number): number {
+  return Math.floor(ms / MINUTE_MS)
+}
+
+export function sourceMinute(counts: StatCounts): SourceMinute {
+  const rejected = Object.entries(rejectedByCode(counts)).sort(([, a], [, b]) => b - a)
+  return {
+    // A duplicate is a sign of life too.
+    accepted: countOf(counts, 'accepted') + countOf(counts, 'duplicates'),
+    rejected: rejected.reduce((sum, [, count]) => sum + count, 0),
+    code: rejected[0]?.[0] ?? null,
+  }
+}
+
+export function destinationMinute(counts: StatCounts): DestinationMinute {
+  const ended = countOf(counts, 'failed') + countOf(counts, 'expired') + countOf(counts, 'retried')
+  return {
+    delivered: countOf(counts, 'delivered'),
+    failed: Math.max(0, ended - countOf(counts, 'systemFailed')),
+    expired: Math.max(0, countOf(counts, 'expired') - countOf(counts, 'systemExpired')),
+  }
+}
+
+// ── Text ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** `12,000 messages`, `1 message`. */
+export function many(count: unknown, noun: string): string {
+  const number = Number(count)
+  return `${grouped(number)} ${noun}${number === 1 ? '' : 's'}`
+}
+
+export function grouped(count: unknown): string {
+  return Number(count).toLocaleString('en-US')
+}
+
+/** A duration in words: `4 minutes`, `3 hours`, `2 days`. */
+export function span(ms: unknown): string {
+  const minutes = Math.max(1, Math.round(Number(ms) / MINUTE_MS))
+  if (minutes < 120) return many(minutes, 'minute')
+  const hours = Math.round(minutes / 60)
+  return hours < 48 ? many(hours, 'hour') : many(Math.round(hours / 24), 'day')
+}

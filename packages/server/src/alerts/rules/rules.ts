@@ -1,0 +1,27 @@
+// All rules, in the order in which they are listed.
+
+import { backlogGrowing } from './backlog-growing.ts'
+import { deliveriesExpired } from './deliveries-expired.ts'
+import { destinationFailing } from './destination-failing.ts'
+import { diskAlmostFull } from './disk-almost-full.ts'
+import { messagesRejected } from './messages-rejected.ts'
+import { nodeLost } from './node-lost.ts'
+import { planViolated } from './plan-violated.ts'
+import type { Rule } from './rule.ts'
+import { sourceSilent } from './source-silent.ts'
+import { sourceVolumeUnusual } from './source-volume-unusual.ts'
+
+export const RULES = [
+  destinationFailing,
+  deliveriesExpired,
+  backlogGrowing,
+  sourceSilent,
+  sourceVolumeUnusual,
+  messagesRejected,
+  planViolated,
+  diskAlmostFull,
+  nodeLost,
+  // A rule is given only what is observed about subjects of its kind.
+] as readonly Rule<never>[]
+
+export const RULE_IDS: readonly string[] = RULES.map(({ id }) => id)

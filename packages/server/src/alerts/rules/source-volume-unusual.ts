@@ -1,0 +1,65 @@
+// Source Volume Unusual: a source sends several times as many messages as at the same hours of all past weeks, or only a fraction of them.
+
+import { grouped, KEEP, MINUTE_MS, minuteOf, rule } from './rule.ts'
+import type { SourceTraffic } from './source-silent.ts'
+import { pastWeeks } from './usual-traffic.ts'
+
+/** In steps of this many minutes, it is looked for when the volume became unusual. */
+const STEP_MINUTES = 5
+const LEAST_WEEKS = 2
+/** If nothing came in this many minutes, the source is silent, which is another rule. */
+const SILENT_MINUTES = 10
+
+export const sourceVolumeUnusual = rule({
+  id: 'source_volume_unusual',
+  event: 'Source Volume Unusual',
+  closedEvent: 'Source Volume Unusual',
+  subject: 'source',
+  sentence: 'A source sends many more or far fewer messages than at the same hours of the past four weeks. It needs two weeks of history.',
+  settings: {
+    openAfterMinutes: { usual: 30, min: 0, max: 120, sentence: 'How long the number of messages in the last hour must have been unusual.' },
+    closeAfterMinutes: { usual: 15, min: 0, max: 120, sentence: 'How long it must have been usual again.' },
+    factor: {
+      usual: 3,
+      min: 2,
+      max: 1_000,
+      sentence: 'How many times more than the most, or fewer than the least of past weeks is unusual.',
+    },
+    leastMessages: {
+      usual: 100,
+      min: 1,
+      max: 1_000_000_000,
+      sentence: 'Hours with fewer messages than this in past weeks are not compared.',
+    },
+  },
+  judge({ nowMs, minutes, usual, upSinceMs }: SourceTraffic, { openAfterMinutes, closeAfterMinutes, factor, leastMessages }) {
+    const weeks = pastWeeks(usual, nowMs)
+    // After an interruption, messages are missing, and then clients send again what they could not send.
+    if (weeks.length < LEAST_WEEKS || nowMs - upSinceMs < (60 + openAfterMinutes) * MINUTE_MS) return KEEP
+    const now = minuteOf(nowMs)
+    const sumTo = (end: number, length: number): number => {
+      let sum = 0
+      for (let minute = end - length; minute < end; minute++) sum += minutes.get(minute)?.accepted ?? 0
+      return sum
+    }
+    const [least, most] = [Math.min(...weeks.flat()), Math.max(...weeks.flat())]
+    const isHigh = (count: number): boolean => count >= leastMessages && count > Math.max(most, leastMessages) * factor
+    const isLow = (count: number): boolean => least >= leastMessages && count * factor < least
+    const messages = sumTo(now, 60)
+    const [high, low] = [isHigh(messages), isLow(messages)]
+    if (low && sumTo(now, SILENT_MINUTES) === 0) return KEEP
+    const isSame = (count: number): boolean => isHigh(count) === high && isLow(count) === low
+    const longest = Math.max(openAfterMinutes, closeAfterMinutes)
+    let ago = 0
+    while (ago < longest && isSame(sumTo(now - ago - STEP_MINUTES, 60))) ago += STEP_MINUTES
+    const sinceMs = (now - ago) * MINUTE_MS
+    const details = { messages, usualLeast: least, usualMost: most, comparedWeeks: weeks.length }
+    if (high || low) return { verdict: ago >= openAfterMinutes ? 'open' : 'keep', sinceMs, details }
+    return { verdict: ago >= closeAfterMinutes ? 'close' : 'keep', sinceMs, details }
+  },
+  opened: (name, { messages, usualLeast, usualMost, comparedWeeks }) =>
+    `The source "${name}" sent ${grouped(messages)} messages in the last hour. At the same hours of the past ${String(comparedWeeks)} weeks it sent between ${grouped(usualLeast)} and ${grouped(usualMost)}.`,
+  closed: (name, { messages }) =>
+    `The source "${name}" sends about as many messages as usual again: ${grouped(messages)} in the last hour.`,
+  link: (id) => `/sources/${id}`,
+})

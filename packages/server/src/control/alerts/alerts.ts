@@ -1,0 +1,413 @@
+// Routes for alerts: incidents, the settings of rules, mutes, and a test message.
+
+import { isoTime, parseTime } from '@switchyard/protocol'
+import { type Choice, type ChoiceChange, type Choices, isMuted, type Mute, settingsFor, TooMany } from '../../alerts/alert-settings.ts'
+import type { Incident } from '../../alerts/incidents.ts'
+import type { Rule } from '../../alerts/rules/rule.ts'
+import { RULE_IDS, RULES } from '../../alerts/rules/rules.ts'
+import {
+  anyObject,
+  array,
+  boolean,
+  integer,
+  invalidField,
+  nullable,
+  number,
+  object,
+  oneOf,
+  optional,
+  record,
+  type Schema,
+  string,
+  time,
+} from '../../api/schema.ts'
+import { ApiError } from '../../errors.ts'
+import { type Configuration, SYSTEM_SOURCE } from '../../store/store.ts'
+import { recordAction } from '../access/audit.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
+import { type ControlAlerts, type ControlParts, type Route, route } from '../route.ts'
+
+const MINUTE_MS = 60_000
+const MAX_MUTE_MINUTES = 366 * 24 * 60
+
+const RULE = oneOf(RULE_IDS, { description: 'The id of a rule, such as `destination_failing`.' })
+
+const INCIDENT_FIELDS = {
+  id: string(),
+  rule: RULE,
+  event: string({ description: 'The event of the message about it, such as `Destination Failing`.' }),
+  state: oneOf(['open', 'closed']),
+  subject: object(
+    {
+      kind: oneOf(['source', 'destination', 'node', 'service']),
+      id: string(),
+      name: string({ description: 'The name when it was opened.' }),
+    },
+    { description: 'What the incident is about.' },
+  ),
+  since: time({ description: 'When that which the incident is about began.' }),
+  openedAt: time({ description: 'When the service noticed it.' }),
+  closedAt: nullable(time()),
+  message: string({ description: 'What is wrong, in a sentence.' }),
+  closedMessage: nullable(string({ description: 'How it ended; null while it is open.' })),
+  link: string({ description: 'The path of the page of the dashboard that shows the cause.' }),
+  details: anyObject({ description: 'Numbers and names, which depend on the rule.' }),
+  muted: boolean({ description: 'Whether a mute applies to it now.' }),
+  openedMessageId: nullable(string({ description: 'The messageId of the message that it was opened; null if none was sent.' })),
+  closedMessageId: nullable(string({ description: 'The messageId of the message that it was closed; null if none was sent.' })),
+}
+const INCIDENT = object(INCIDENT_FIELDS, { title: 'Incident', description: 'Something that the service noticed.' })
+const INCIDENT_DETAIL = object(
+  {
+    ...INCIDENT_FIELDS,
+    timeline: array(
+      object({
+        at: time(),
+        what: oneOf(['began', 'opened', 'told', 'closed']),
+        sentence: string(),
+        messageId: nullable(string({ description: 'The message that was sent.' })),
+      }),
+    ),
+  },
+  { title: 'IncidentDetail' },
+)
+
+const FILTERS = {
+  state: optional(oneOf(['open', 'closed'], { description: 'Only incidents in this state.' })),
+  rule: optional(RULE),
+  sourceId: optional(string({ min: 1, max: 100, description: 'Only incidents about this source.' })),
+  destinationId: optional(string({ min: 1, max: 100, description: 'Only incidents about this destination.' })),
+}
+
+const RULE_VIEW = object(
+  {
+    rule: RULE,
+    event: string({ description: 'The event of the message when an incident is opened.' }),
+    closedEvent: string({ description: 'The event of the message when it is closed.' }),
+    subject: oneOf(['source', 'destination', 'node', 'service'], { description: 'What the incidents of the rule are about.' }),
+    description: string(),
+    enabled: boolean(),
+    settings: record(number(), { description: 'The settings that apply, by name.' }),
+    options: record(object({ default: number(), min: number(), max: number(), description: string() }), {
+      description: 'The settings of the rule, by name.',
+    }),
+    exceptions: array(
+      object({
+        subjectId: string({ description: 'The id of a source or destination.' }),
+        subjectName: nullable(string({ description: 'Null if it was deleted.' })),
+        enabled: boolean(),
+        settings: record(number()),
+      }),
+      { description: 'Sources and destinations for which the rule has other settings.' },
+    ),
+  },
+  { title: 'AlertRule', description: 'What is noticed, and when.' },
+)
+const ALERTS = object(
+  {
+    rules: array(RULE_VIEW),
+    destinationIds: array(string(), { description: 'The destinations that are attached to the source `system`, which receive alerts.' }),
+    openIncidents: integer(),
+    mutes: integer({ description: 'The number of mutes that have not ended.' }),
+  },
+  { title: 'Alerts' },
+)
+
+/** The settings of a rule, as they are changed. Null: the default applies again. */
+function choiceSchema({ settings }: Rule<never>): Schema<Readonly<Record<string, boolean | number | null>>> {
+  const numbers = Object.entries(settings).map(
+    ([name, { usual, min, max, sentence }]) =>
+      [name, optional(nullable(integer({ min, max, description: `${sentence} Default: ${usual}.` })))] as const,
+  )
+  return object({ enabled: optional(nullable(boolean())), ...Object.fromEntries(numbers) })
+}
+
+const ALERTS_PATCH = object({
+  rules: optional(
+    object(Object.fromEntries(RULES.map((rule) => [rule.id, optional(nullable(choiceSchema(rule)))])), {
+      description: 'The settings to change, by rule. Null, for a setting or a rule, means the defaults.',
+    }),
+  ),
+  exceptions: optional(
+    object(Object.fromEntries(RULES.map((rule) => [rule.id, optional(record(nullable(choiceSchema(rule))))])), {
+      description: 'The settings for single sources and destinations, by rule and by their id. Null removes an exception.',
+    }),
+  ),
+})
+
+const MUTE = object(
+  {
+    id: string(),
+    rule: nullable(RULE),
+    sourceId: nullable(string()),
+    destinationId: nullable(string()),
+    until: time(),
+    note: nullable(string()),
+    createdAt: time(),
+    createdBy: object({ id: string(), name: string() }),
+  },
+  { title: 'Mute', description: 'Incidents that match a mute are recorded, but no message is sent about them until it ends.' },
+)
+const NEW_MUTE = object({
+  rule: optional(nullable(RULE)),
+  sourceId: optional(nullable(string({ min: 1, max: 100, description: 'Only incidents about this source.' }))),
+  destinationId: optional(nullable(string({ min: 1, max: 100, description: 'Only incidents about this destination.' }))),
+  until: optional(time({ description: 'When the mute ends, at most a year from now. Send either this or `minutes`.' })),
+  minutes: optional(integer({ min: 1, max: MAX_MUTE_MINUTES, description: 'For how long.' })),
+  note: optional(nullable(string({ max: 500, description: 'Why, for other people.' }))),
+})
+
+const TEST_ANSWER = object({
+  messageId: string({ description: 'GET /api/messages/{messageId} shows what happened to it.' }),
+  destinationIds: array(string(), { description: 'The destinations that it is sent to.' }),
+})
+
+export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
+  const running = (): ControlAlerts => {
+    if (alerts === undefined) throw new Error('alerts are not running')
+    return alerts
+  }
+  const viewer = async () => {
+    const nowMs = clock.wallMs()
+    const mutes = await running().settings.mutes(nowMs)
+    return (incident: Incident) => incidentView(incident, mutes, nowMs)
+  }
+  async function alertsView() {
+    const { settings } = running()
+    const choices = await settings.choices()
+    return {
+      rules: RULES.map((rule) => ruleView(rule, choices, store.configuration())),
+      destinationIds: [...store.configuration().destinations.values()]
+        .filter(({ sourceIds }) => sourceIds.includes(SYSTEM_SOURCE))
+        .map(({ id }) => id),
+      openIncidents: await running().openCount(),
+      mutes: (await settings.mutes(clock.wallMs())).length,
+    }
+  }
+  return [
+    route({
+      method: 'GET',
+      path: '/incidents',
+      summary: 'List incidents: the open ones, and then the closed ones, newest first',
+      description: 'Closed incidents are kept for 90 days.',
+      query: listQuery(FILTERS),
+      status: 200,
+      answer: listAnswer(INCIDENT),
+      errors: ['invalid_cursor'],
+      async handle({ query }) {
+        const subjectId = query.sourceId ?? query.destinationId
+        const isWanted = ({ state, rule, subject }: Incident): boolean =>
+          (query.state ?? state) === state && (query.rule ?? rule) === rule && (subjectId ?? subject.id) === subject.id
+        return pageAnswer('incidents', await running().incidents(isWanted, pageRequest('incidents', query)), await viewer())
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/incidents/:id',
+      summary: 'Retrieve an incident, with its timeline',
+      status: 200,
+      answer: INCIDENT_DETAIL,
+      errors: ['incident_not_found'],
+      async handle({ params }) {
+        const incident = await running().incident(params['id'] ?? '')
+        if (incident === undefined) throw new ApiError('incident_not_found')
+        return { ...(await viewer())(incident), timeline: timelineOf(incident) }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/alerts',
+      summary: 'Retrieve the rules for alerts, with their settings',
+      status: 200,
+      answer: ALERTS,
+      tagged: true,
+      handle: alertsView,
+    }),
+    route({
+      method: 'PATCH',
+      path: '/alerts',
+      summary: 'Change the settings of rules',
+      body: ALERTS_PATCH,
+      status: 200,
+      answer: ALERTS,
+      async handle({ body, actor }) {
+        const { sources, destinations } = store.configuration()
+        for (const [rule, own] of Object.entries(body.exceptions ?? {})) {
+          const kind = RULES.find(({ id }) => id === rule)?.subject
+          for (const [id, choice] of Object.entries(own ?? {})) {
+            const isKnown = kind === 'source' ? sources.has(id) : kind === 'destination' && destinations.has(id)
+            // An exception of something that was deleted can still be removed.
+            if (!isKnown && choice !== null)
+              throw invalidField(
+                `exceptions.${rule}`,
+                kind === 'source' || kind === 'destination' ? `has no ${kind} with the id ${id}` : 'cannot have exceptions',
+              )
+          }
+        }
+        const { before, after } = await running()
+          .settings.change(body as ChoiceChange, clock.wallMs())
+          .catch(asApiError)
+        await store.history.noteAudit({ actor, action: 'alerts.update', subject: null, before: { ...before }, after: { ...after } })
+        return alertsView()
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/alerts/mutes',
+      summary: 'List the mutes that have not ended',
+      status: 200,
+      answer: listAnswer(MUTE),
+      async handle() {
+        const mutes = await running().settings.mutes(clock.wallMs())
+        return { data: mutes.map((mute) => muteView(mute, store.configuration())), next: null }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/alerts/mutes',
+      summary: 'Mute alerts of a rule, of a source, of a destination, or all of them, for some time',
+      description: 'Incidents are still recorded. If an incident is still open when the mute ends, the message about it is sent then.',
+      body: NEW_MUTE,
+      status: 201,
+      answer: MUTE,
+      errors: ['source_not_found', 'destination_not_found'],
+      async handle({ body, actor }) {
+        const { rule = null, sourceId = null, destinationId = null, note = null } = body
+        const { sources, destinations } = store.configuration()
+        if (sourceId !== null && destinationId !== null)
+          throw invalidField('destinationId', 'cannot be combined with sourceId. Send only one of them')
+        if (sourceId !== null && !sources.has(sourceId)) throw new ApiError('source_not_found')
+        if (destinationId !== null && !destinations.has(destinationId)) throw new ApiError('destination_not_found')
+        const nowMs = clock.wallMs()
+        const untilMs = endOf(body, nowMs)
+        const made = {
+          rule,
+          subjectId: sourceId ?? destinationId,
+          untilMs,
+          note,
+          createdAtMs: nowMs,
+          createdBy: { id: actor.id, name: actor.name },
+        }
+        const view = muteView(await running().settings.mute(made).catch(asApiError), store.configuration())
+        await recordAction(store.history, { actor, action: 'mute.create', subject: view.id, after: view })
+        return view
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/alerts/mutes/:id',
+      summary: 'End a mute',
+      status: 204,
+      errors: ['mute_not_found'],
+      async handle({ params, actor }) {
+        const ended = await running().settings.unmute(params['id'] ?? '')
+        if (ended === undefined) throw new ApiError('mute_not_found')
+        await store.history.noteAudit({
+          actor,
+          action: 'mute.delete',
+          subject: ended.id,
+          before: muteView(ended, store.configuration()),
+          after: null,
+        })
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/alerts/test',
+      summary: 'Send a test alert to all destinations of the source system',
+      description: 'The message has the event `Alert Test`. It is routed and delivered like an alert.',
+      status: 200,
+      answer: TEST_ANSWER,
+      async handle({ actor }) {
+        const sent = await running().test(actor)
+        await recordAction(store.history, { actor, action: 'alerts.test', subject: null, after: sent })
+        return sent
+      },
+    }),
+  ]
+}
+
+function endOf({ until, minutes }: { until?: string | undefined; minutes?: number | undefined }, nowMs: number): number {
+  if ((until === undefined) === (minutes === undefined))
+    throw invalidField('until', 'or minutes is required, and not both: a mute has an end')
+  const untilMs = minutes === undefined ? (parseTime(until) ?? 0) : nowMs + minutes * MINUTE_MS
+  if (untilMs <= nowMs) throw invalidField('until', 'must be in the future')
+  if (untilMs > nowMs + MAX_MUTE_MINUTES * MINUTE_MS) throw invalidField('until', 'must be at most a year from now')
+  return untilMs
+}
+
+function asApiError(error: unknown): never {
+  if (error instanceof TooMany)
+    throw new ApiError('invalid_request', { message: `The change was not made: ${error.message}. Remove some first.` })
+  throw error
+}
+
+function incidentView(incident: Incident, mutes: readonly Mute[], nowMs: number) {
+  const { id, rule, state, subject, sinceMs, openedAtMs, closedAtMs, message, closedMessage, link, details } = incident
+  return {
+    id,
+    rule,
+    event: RULES.find((known) => known.id === rule)?.event ?? rule,
+    state,
+    subject: { kind: subject.kind, id: subject.id, name: subject.name },
+    since: isoTime(sinceMs),
+    openedAt: isoTime(openedAtMs),
+    closedAt: closedAtMs === null ? null : isoTime(closedAtMs),
+    message,
+    closedMessage,
+    link,
+    details: { ...details },
+    muted: isMuted(mutes, rule, subject, nowMs),
+    openedMessageId: incident.openingToldAtMs === null ? null : `${id}-opened`,
+    closedMessageId: incident.closingToldAtMs === null ? null : `${id}-closed`,
+  }
+}
+
+function timelineOf({ id, sinceMs, openedAtMs, closedAtMs, message, closedMessage, openingToldAtMs, closingToldAtMs }: Incident) {
+  const entry = (atMs: number | null, what: 'began' | 'opened' | 'told' | 'closed', sentence: string, messageId: string | null = null) =>
+    atMs === null ? [] : [{ at: isoTime(atMs), what, sentence, messageId }]
+  return [
+    ...entry(sinceMs, 'began', 'This is when it began.'),
+    ...entry(openedAtMs, 'opened', message),
+    ...entry(openingToldAtMs, 'told', 'A message about it was sent to the destinations of the source system.', `${id}-opened`),
+    ...entry(closedAtMs, 'closed', closedMessage ?? 'It is over.'),
+    ...entry(closingToldAtMs, 'told', 'A message that it is over was sent to the destinations of the source system.', `${id}-closed`),
+  ]
+}
+
+function ruleView(rule: Rule<never>, choices: Choices, { sources, destinations }: Configuration) {
+  const { id, event, closedEvent, subject, sentence, settings } = rule
+  const { enabled, values } = settingsFor(choices, rule, null)
+  const exceptions: Readonly<Record<string, Choice>> = choices.exceptions[id] ?? {}
+  return {
+    rule: id,
+    event,
+    closedEvent,
+    subject,
+    description: sentence,
+    enabled,
+    settings: { ...values },
+    options: Object.fromEntries(
+      Object.entries(settings).map(([name, { usual, min, max, sentence }]) => [name, { default: usual, min, max, description: sentence }]),
+    ),
+    exceptions: Object.keys(exceptions).map((subjectId) => {
+      const own = settingsFor(choices, rule, subjectId)
+      const subjectName = (sources.get(subjectId) ?? destinations.get(subjectId))?.name ?? null
+      return { subjectId, subjectName, enabled: own.enabled, settings: { ...own.values } }
+    }),
+  }
+}
+
+function muteView({ id, rule, subjectId, untilMs, note, createdAtMs, createdBy }: Mute, { sources }: Configuration) {
+  const isSource = subjectId !== null && sources.has(subjectId)
+  return {
+    id,
+    rule,
+    sourceId: isSource ? subjectId : null,
+    destinationId: isSource ? null : subjectId,
+    until: isoTime(untilMs),
+    note,
+    createdAt: isoTime(createdAtMs),
+    createdBy: { id: createdBy.id, name: createdBy.name },
+  }
+}
