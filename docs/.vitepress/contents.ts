@@ -39,6 +39,7 @@ export const SECTIONS: readonly Section[] = [
       ['oauth', 'OAuth 2.0'],
       ['privacy', 'Privacy rules'],
       ['events', 'Event catalogue'],
+      ['typed-calls', 'Typed calls'],
       ['examples', 'Examples'],
       ['compatibility', 'Client compatibility'],
       ['move-a-segment-workspace', 'Move a Segment workspace'],

@@ -14,6 +14,7 @@ export { Context, ContextCancelation, type LogLevel, type LogMessage, type Seria
 export type { AnalyticsEvent } from './call/event.ts'
 export type {
   AliasParams,
+  CallOptions,
   CloseAndFlushParams,
   EventCatalog,
   EventProperties,
@@ -22,6 +23,7 @@ export type {
   FlushResult,
   GroupParams,
   IdentifyParams,
+  Identity,
   PageParams,
   RawMessage,
   ScreenParams,

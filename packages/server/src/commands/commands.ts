@@ -18,6 +18,7 @@ import type { Command } from './line/command.ts'
 import { completionCommand } from './line/completion.ts'
 import type { Section } from './line/help.ts'
 import { listen } from './listen/listen.ts'
+import { planTypes } from './plans/plan-types.ts'
 import { CATALOG_COMMANDS } from './resources/catalog.ts'
 import { DELETION_COMMANDS, SUPPRESSION_COMMANDS } from './resources/deletions.ts'
 import { DESTINATION_COMMANDS } from './resources/destinations.ts'
@@ -53,6 +54,7 @@ export const SECTIONS: readonly Section[] = [
       ...SOURCE_COMMANDS,
       ...DESTINATION_COMMANDS,
       ...CATALOG_COMMANDS,
+      planTypes,
       ...OAUTH_APP_COMMANDS,
       ...TOKEN_COMMANDS,
       exportCommand,

@@ -8,6 +8,7 @@ const KINDS = {
   source: { path: '/api/sources', prefix: 'src_', list: 'switchyard sources' },
   destination: { path: '/api/destinations', prefix: 'dst_', list: 'switchyard destinations' },
   'OAuth application': { path: '/api/oauth-apps', prefix: 'app_', list: 'switchyard oauth-apps' },
+  plan: { path: '/api/plans', prefix: 'pln_', list: 'switchyard plan list' },
   token: { path: '/api/tokens', prefix: 'tok_', list: 'switchyard tokens' },
 } as const
 
