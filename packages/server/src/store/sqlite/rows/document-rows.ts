@@ -11,13 +11,13 @@ export interface DocumentRow {
   doc: string
 }
 
-interface Put {
+export interface Put {
   kind: string
   /** The doc is null if the document is deleted. */
   documents: readonly { key: string; atMs: number; doc: string | null }[]
 }
 
-interface Drop {
+export interface Drop {
   kind: string
   prefix: string
   beforeMs: number
