@@ -432,7 +432,7 @@ suite('export and apply', { concurrency: 2 }, () => {
     const wrong = await run(service, ['apply', file])
     assert.equal(wrong.code, 2)
     assert.match(wrong.stderr, /destination new: urls\[0\].*\n.*destination other: urls/)
-    assert.equal((await service.api<{ data: unknown[] }>('/sources')).data.length, 1)
+    assert.equal((await service.api<{ data: unknown[] }>('/sources')).data.length, 2, 'default and system')
     write(
       'version: 1\nsources:\n  - name: default\n  - name: new\ndestinations:\n  - name: new\n    sources: [new]\n    urls: [http://127.0.0.1:1/]\n',
     )

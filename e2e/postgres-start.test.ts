@@ -34,7 +34,7 @@ test('three nodes that start at once on an empty database have one source and on
     const { data }: { data: { name: string }[] } = await callControl(url, token, '/sources')
     assert.deepEqual(
       data.map(({ name }) => name),
-      ['default'],
+      ['default', 'system'],
     )
   }
 })

@@ -127,5 +127,9 @@ test('a node whose first statements lose their responses repeats them, and print
   assert.ok(app.generatedToken !== null)
   const answer = await fetch(`${app.url}/api/sources`, { headers: { authorization: `Bearer ${app.generatedToken}` } })
   assert.equal(answer.status, 200)
-  assert.equal(((await answer.json()) as { data: unknown[] }).data.length, 1)
+  const { data } = (await answer.json()) as { data: { name: string }[] }
+  assert.deepEqual(
+    data.map(({ name }) => name),
+    ['default', 'system'],
+  )
 })

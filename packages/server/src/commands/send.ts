@@ -133,7 +133,7 @@ async function writeKeyOf(call: Call): Promise<string> {
   if (reference !== undefined) return firstKey(await api.get(at`/api/sources/${await idOf(api, 'source', reference)}`))
   const sources: JsonObject[] = []
   try {
-    for await (const source of api.all('/api/sources')) sources.push(source)
+    for await (const source of api.all('/api/sources')) if (source['builtIn'] !== true) sources.push(source)
   } catch (error) {
     if (!(error instanceof CommandProblem) || call.env['SWITCHYARD_TOKEN'] || call.env['SWITCHYARD_ADMIN_TOKEN'] || call.has('token'))
       throw error

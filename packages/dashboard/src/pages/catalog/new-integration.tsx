@@ -12,7 +12,7 @@ import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-state
 import { useSession } from '../../session.tsx'
 import { shortName } from '../../text/integration-tile.ts'
 import { usePathPart } from '../../url-state.ts'
-import { createBodyOf, type Draft, type IntegrationForm, messageAtField, newDraft } from '../destinations/draft.ts'
+import { createBodyOf, type Draft, type IntegrationForm, messageAtField, newDraft, onlySource } from '../destinations/draft.ts'
 import { DestinationForm } from '../destinations/form/destination-form.tsx'
 import { type Definition, definitionOf } from '../destinations/integration/definition.ts'
 import {
@@ -69,14 +69,7 @@ export default function NewIntegrationPage() {
         </Empty>
       ) : (
         <Loaded query={sources} lines={8}>
-          {({ data: [first, ...others] }) => (
-            // If there is only one source, it is preselected.
-            <NewIntegration
-              key={slug}
-              definition={definitionOf(data)}
-              sourceIds={first === undefined || others.length > 0 ? [] : [first.id]}
-            />
-          )}
+          {({ data: first }) => <NewIntegration key={slug} definition={definitionOf(data)} sourceIds={onlySource(first)} />}
         </Loaded>
       )}
     </Page>

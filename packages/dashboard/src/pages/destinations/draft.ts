@@ -90,6 +90,12 @@ export interface Draft {
   settings: SettingsDraft | null
 }
 
+/** The sources of a new destination: the only one if there is only one besides the built-in source, otherwise none. */
+export function onlySource(sources: readonly { id: string; builtIn: boolean }[]): string[] {
+  const ids = sources.filter(({ builtIn }) => !builtIn).map(({ id }) => id)
+  return ids.length === 1 ? ids : []
+}
+
 /** An integration has no URLs, and more time for its requests. */
 export function newDraft(form: IntegrationForm | null = null): Draft {
   return {

@@ -6,7 +6,7 @@ import { useApi, useChange } from '../../api/queries.ts'
 import { Page } from '../../components/page.tsx'
 import { Empty, Loaded } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
-import { createBodyOf, newDraft } from './draft.ts'
+import { createBodyOf, newDraft, onlySource } from './draft.ts'
 import { DestinationForm } from './form/destination-form.tsx'
 
 export function NewDestination() {
@@ -29,8 +29,7 @@ export function NewDestination() {
         <Loaded query={sources} lines={8}>
           {({ data }) => (
             <DestinationForm
-              // If there is only one source, it is preselected.
-              initial={{ ...newDraft(), sourceIds: data.length === 1 ? data.map(({ id }) => id) : [] }}
+              initial={{ ...newDraft(), sourceIds: onlySource(data) }}
               id={null}
               isNew
               hasSharedSecret={false}

@@ -61,7 +61,8 @@ export default function StartPage() {
       </Page>
     )
 
-  const all = sources.data.data
+  // Nobody can send to the source of the service's own messages.
+  const all = sources.data.data.filter(({ builtIn }) => !builtIn)
   const source =
     all.find(({ id }) => id === params.get('source')) ?? all.find(({ enabled, requireOAuth }) => enabled && !requireOAuth) ?? all[0]
   const hooks = destinations.data.data

@@ -201,7 +201,7 @@ function failed({ request, attempts }: JsonObject): string {
 
 async function onlySource({ api }: Call): Promise<string> {
   const ids: string[] = []
-  for await (const { id } of api.all('/api/sources')) ids.push(String(id))
+  for await (const { id, builtIn } of api.all('/api/sources')) if (builtIn !== true) ids.push(String(id))
   if (ids.length === 1) return ids[0] as string
   throw new CommandProblem(
     ids.length === 0
