@@ -19,6 +19,7 @@ import {
   type StoredProperty,
   sourceOfKey,
   sum,
+  sumUntil,
 } from '../../observe/event-catalog/event-documents.ts'
 import { eachProperty, VALUE_TYPES } from '../../observe/event-catalog/event-properties.ts'
 import { type Configuration, FILTER_RULES, type StoredDocument, type StoredMessage } from '../../store/store.ts'
@@ -132,25 +133,21 @@ const EVENT_DETAIL = object({
 const EVENT_ID = /^[\w-]+\.[\w-]+$/
 const ORDERS = ['count', 'lastSeen'] as const
 
-/** The path of the event in the API is its key. */
-interface Found {
+interface Ranked {
   key: string
-  atMs: number
   counts: EventCounts
+  /** What the list is ordered by, the greatest first. */
+  rank: number
 }
 
 export function eventRoutes({ store, clock, plan, flushEvents }: ControlParts): Route[] {
-  /** Newest first. */
-  async function* stored(prefix: string | undefined): AsyncGenerator<Found> {
+  /** Those that were seen last come first. */
+  async function* pages(prefix: string | undefined): AsyncGenerator<StoredDocument[]> {
     let after: StoredDocument | undefined
     for (let read = 0; read < MAX_READ; read += READ_AT_ONCE) {
-      const page = await store.documents.list(EVENT_COUNTS, {
-        ...(prefix === undefined ? {} : { prefix }),
-        order: 'newest',
-        after,
-        limit: READ_AT_ONCE,
-      })
-      for (const { key, atMs, doc } of page) yield { key, atMs, counts: doc as EventCounts }
+      const scope = prefix === undefined ? {} : { prefix }
+      const page = await store.documents.list(EVENT_COUNTS, { ...scope, order: 'newest', after, limit: READ_AT_ONCE })
+      yield page
       after = page.at(-1)
       if (page.length < READ_AT_ONCE) return
     }
@@ -189,26 +186,30 @@ export function eventRoutes({ store, clock, plan, flushEvents }: ControlParts): 
         await flushEvents?.()
         const nowHour = Math.floor(clock.wallMs() / HOUR_MS)
         const text = q?.toLowerCase()
-        const ranked: { found: Found; rank: number }[] = []
-        for await (const found of stored(sourceId === undefined ? undefined : eventKeyPrefix(sourceId))) {
-          const { counts } = found
-          if (!sources.has(sourceOfKey(found.key)) || counts.total === 0) continue
-          if (type !== undefined && counts.type !== type) continue
-          if (text !== undefined && !(counts.event ?? counts.type ?? '').toLowerCase().includes(text)) continue
-          ranked.push({ found, rank: order === 'count' ? sum(countsUntil(counts.hours, nowHour, HOURS_KEPT)) : counts.lastMs })
+        const isWanted = ({ event: own, type: ownType, total }: EventCounts): boolean =>
+          total > 0 &&
+          (type === undefined || ownType === type) &&
+          (text === undefined || (own ?? ownType ?? '').toLowerCase().includes(text))
+        const ranked: Ranked[] = []
+        for await (const page of pages(sourceId === undefined ? undefined : eventKeyPrefix(sourceId))) {
+          for (const { key, doc } of page) {
+            const counts = doc as EventCounts
+            if (!isWanted(counts) || !sources.has(sourceOfKey(key))) continue
+            ranked.push({ key, counts, rank: order === 'count' ? sumUntil(counts.hours, nowHour, HOURS_KEPT) : counts.lastMs })
+          }
         }
-        ranked.sort((a, b) => b.rank - a.rank || (a.found.key < b.found.key ? -1 : 1))
+        ranked.sort((a, b) => b.rank - a.rank || (a.key < b.key ? -1 : 1))
         const name = `events ${order}`
         const { limit, cursor } = pageRequest(name, query)
         const [, afterRank, afterKey = ''] = /^(\d+) (.*)$/.exec(cursor ?? '') ?? []
         const rest =
           afterRank === undefined
             ? ranked
-            : ranked.filter(({ found, rank }) => rank < Number(afterRank) || (rank === Number(afterRank) && found.key > afterKey))
+            : ranked.filter(({ key, rank }) => rank < Number(afterRank) || (rank === Number(afterRank) && key > afterKey))
         const data = rest.slice(0, limit)
         const last = data.at(-1)
-        const next = rest.length > limit && last !== undefined ? `${last.rank} ${last.found.key}` : null
-        return pageAnswer(name, { data, next }, ({ found: { key, counts } }) => ({
+        const next = rest.length > limit && last !== undefined ? `${last.rank} ${last.key}` : null
+        return pageAnswer(name, { data, next }, ({ key, counts }) => ({
           ...countsView(store.configuration(), key, counts, nowHour),
           hours: countsUntil(counts.hours, nowHour, SPARKLINE_HOURS),
         }))
@@ -266,8 +267,8 @@ function countsView({ sources }: Configuration, key: string, { type, event, firs
     firstSeen: isoTime(firstMs),
     lastSeen: isoTime(lastMs),
     total,
-    lastDay: sum(countsUntil(hours, nowHour, SPARKLINE_HOURS)),
-    lastWeek: sum(countsUntil(hours, nowHour, HOURS_KEPT)),
+    lastDay: sumUntil(hours, nowHour, SPARKLINE_HOURS),
+    lastWeek: sumUntil(hours, nowHour, HOURS_KEPT),
   }
 }
 

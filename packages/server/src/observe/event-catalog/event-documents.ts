@@ -146,6 +146,13 @@ export function countsUntil(window: CountWindow, last: number, size: number): nu
   return Array.from({ length: size }, (_, at) => window.counts[window.last - (last - size + 1 + at)] ?? 0)
 }
 
+/** The sum of these counts, without making a list of them: lists of events are ordered by it. */
+export function sumUntil({ last: newest, counts }: CountWindow, last: number, size: number): number {
+  let total = 0
+  for (let at = Math.max(0, newest - last); at < counts.length && newest - at > last - size; at++) total += counts[at] as number
+  return total
+}
+
 export function newTypeCounts(): number[] {
   return VALUE_TYPES.map(() => 0)
 }

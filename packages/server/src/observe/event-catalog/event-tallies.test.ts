@@ -16,6 +16,7 @@ import {
   MAX_EVENT_NAME,
   MAX_PROPERTIES_PER_EVENT,
   sum,
+  sumUntil,
 } from './event-documents.ts'
 import { EventTallies } from './event-tallies.ts'
 
@@ -70,6 +71,7 @@ test('counts of several nodes, written at any time and put back after failed wri
           const expected = own.filter(({ hour }) => Math.floor(AT_MS / HOUR_MS) + hour === last - back).length
           assert.equal(byHour[HOURS_KEPT - 1 - back], expected)
         }
+        assert.equal(sumUntil(hours, last - 3, 24), sum(countsUntil(hours, last - 3, 24)))
         assert.equal(sum(countsUntil(days, Math.floor(last / 24), DAYS_KEPT)), own.length)
       }
       assert.equal(counts.get('page null')?.total ?? 0, messages.length)
