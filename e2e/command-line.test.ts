@@ -56,6 +56,8 @@ suite('A new user', { concurrency: 2 }, () => {
     })
     assert.match(await says(own, 'trace', 'm-1'), /type +track Order Completed\n[^]*Delivered to "my webhook" on the first attempt/)
     assert.match(await says(own, 'messages', '--from', '1h'), /m-1 .*track +Order Completed +user-1 +1\n/)
+    assert.match(await says(own, 'events', '--search', 'order'), /Order Completed +track +default +·+█ +1 +1 +1 /)
+    assert.match(await says(own, 'events', 'Order Completed'), /total +100 % +number .* 42\n[^]*my webhook +1 of the last 1/)
     assert.match(await says(own, 'deliveries', '--destination', 'my webhook'), / delivered .* m-1 /)
     assert.match(await says(own, 'ledger', '--recount'), /my webhook \(dst_\w+\) +1 +1 +0 +0 +0 +0\n/)
     assert.match(await says(own, 'stats', '--source', 'default'), /ACCEPTED[^]* 1 /)
@@ -262,6 +264,8 @@ suite('Messages', { concurrency: 2 }, () => {
     for (const args of [
       ['messages', '--source', 'hostile'],
       ['trace', 'hostile-1'],
+      ['events', '--source', 'hostile'],
+      ['events', event, '--source', 'hostile'],
       ['messages', '--source', 'hostile', '--json'],
     ])
       assert.doesNotMatch((await says(service, ...args)).replaceAll('\n', ''), /[\p{Cc}\u202e]/u, args.join(' '))
@@ -294,6 +298,7 @@ suite('The process', { concurrency: 2 }, () => {
       ['no service to tail', 3, { url: `http://127.0.0.1:${port}`, token: 't' }, ['tail'], /^Cannot reach a service/],
       ['no token', 3, { url: service.url, token: '' }, ['sources'], /requires a control token/],
       ['a wrong token', 3, { url: service.url, token: 'wrong' }, ['tail'], /rejected this control token/],
+      ['a missing event', 4, service, ['events', 'Nothing Like It'], /^The event catalogue has no event with the name Nothing Like It/],
       ['a missing message', 4, service, ['trace', 'nowhere/at?all#'], /\(message_not_found\)/],
       ['a bad value', 2, service, ['sources', 'create', ' '], /name.*\(invalid_field\)/],
       ['a bad url', 2, { url: 'nonsense', token: '' }, ['sources'], /^SWITCHYARD_URL must be the http:/],
@@ -314,6 +319,7 @@ suite('The process', { concurrency: 2 }, () => {
       'sources',
       'destinations',
       'messages',
+      'events',
       'deliveries',
       'deletions',
       'suppressions',

@@ -154,10 +154,12 @@ test('a value that a privacy rule matches is not stored, logged, shown or sent',
     { what: 'the rejections are stored' },
   )
   const read = async (path: string): Promise<string> => JSON.stringify(await service.api(path))
+  const { data: events } = await service.api<{ data: { id: string }[] }>('/events')
   const whileRunning = await service.stored()
   const places: [place: string, bytes: Buffer][] = [
     ['rejections', Buffer.from(JSON.stringify(rejections))],
     ['messages', Buffer.from(await read('/messages?limit=100'))],
+    ['event catalogue', Buffer.from(JSON.stringify(await Promise.all(events.map(({ id }) => read(`/events/${id}`)))))],
     ['live view', Buffer.from(live())],
     [
       'webhooks',
@@ -166,7 +168,7 @@ test('a value that a privacy rule matches is not stored, logged, shown or sent',
     ...whileRunning.map(([place, bytes]): [string, Buffer] => [`${place}, while it ran`, bytes]),
   ]
   for (const [place, bytes] of places) assert.ok(!contains(bytes, RAW), `the value is in ${place}`)
-  for (const place of ['rejections', 'messages', 'live view', 'webhooks'])
+  for (const place of ['rejections', 'messages', 'event catalogue', 'live view', 'webhooks'])
     assert.ok(contains(places.find(([name]) => name === place)?.[1] ?? Buffer.alloc(0), SENTINEL), `the sentinel is in ${place}`)
   assert.ok(whileRunning.some(([, bytes]) => contains(bytes, SENTINEL)))
   const files = ON_POSTGRES ? await serverFiles(service) : []

@@ -123,14 +123,15 @@ test('types are counted for each path; only the first element of an array is exa
 })
 
 test('of a frequent event a sample is examined, and every kind of message is in it', () => {
-  const tallies = new EventTallies()
+  let seed = 1
+  const tallies = new EventTallies({ random: () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647 })
   // Two kinds of messages take turns: a sample at regular intervals would see only one of them.
   const items = Array.from({ length: 320 }, (_, at) => track('A', at % 2 === 0 ? { even: 1 } : { odd: 1 }))
   for (let batch = 0; batch < 100; batch++) tallies.add(received(AT_MS, items))
   const { counts, properties } = stored(tallies.take())
   assert.equal(counts.get('track A')?.total, 32_000)
   const { examined, properties: seen } = properties.get('track A') as EventProperties
-  assert.ok(examined > 800 && examined < 1_300, `${examined} examined`)
+  assert.ok(examined > 200 && examined < 350, `${examined} examined`)
   for (const [path, , , own] of seen) assert.ok(Math.abs(sum(own) / examined - 0.5) < 0.1, `${path}: ${sum(own)} of ${examined}`)
 })
 
