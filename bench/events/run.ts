@@ -24,7 +24,14 @@ function bodies(events: number): Buffer[] {
       event: `Order Completed ${(body * BATCH + at) % Math.max(1, events)}`,
       userId: `u-${at}`,
       messageId: `m-${at}`,
-      properties: { orderId: 'order_1', total: 12.5, currency: 'EUR', coupon: null, products: [{ sku: 'a', price: 1 }], note: 'x'.repeat(150) },
+      properties: {
+        orderId: 'order_1',
+        total: 12.5,
+        currency: 'EUR',
+        coupon: null,
+        products: [{ sku: 'a', price: 1 }],
+        note: 'x'.repeat(150),
+      },
       context: { library: { name: 'x', version: '1.0.0' }, page: { url: 'https://shop.example/orders', title: 'A page with a title' } },
       timestamp: '2026-11-14T09:00:00.000Z',
     }))
