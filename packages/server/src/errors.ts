@@ -69,6 +69,8 @@ export const API_ERRORS = {
   built_in_source: [409, 'The source system is part of the service. It cannot be changed or deleted.'],
   destination_not_found: [404, 'There is no destination with this id. GET /api/destinations lists all destinations.'],
   integration_not_found: [404, 'The catalogue has no integration with this slug. GET /api/catalog lists all integrations.'],
+  plan_not_found: [404, 'There is no tracking plan with this id. GET /api/plans lists all plans.'],
+  source_has_plan: [409, 'One of the sources already has another tracking plan. A source has at most one plan.'],
   event_not_found: [404, 'The event catalogue has no event with this id. GET /api/events lists all events.'],
   message_not_found: [404, 'No message with this id or messageId is stored. It may be older than the retention period.'],
   delivery_not_found: [404, 'No delivery with this id is stored. It may be older than the retention period.'],

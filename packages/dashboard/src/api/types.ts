@@ -21,6 +21,7 @@ export interface Schemas {
   Node: { name: string; version: string; startedAt: string | null; seenAt: string; current: boolean }
   OAuthApp: { id: string; name: string; sourceIds: string[]; keys: Schemas['OAuthKey'][]; tokensRevokedBefore: string | null; createdAt: string }
   OAuthKey: { id: string; publicKeyPem: string; createdAt: string }
+  PlanRule: { type: 'track' | 'identify' | 'page' | 'screen' | 'group'; event?: string | undefined; description?: string | undefined; owner?: string | undefined; mode?: 'observe' | 'quarantine' | 'strip' | undefined; schema: Record<string, unknown> }
   PreviewCounts: { messages: number; sent: number; skipped: number; dropped: number; failed: number; notRun: number }
   PrivacyRule: { path: string; action: 'drop' | 'hash' | 'mask' }
   Session: { actor: { id: string; name: string }; role: 'admin' | 'viewer'; expiresAt: string | null }
@@ -28,6 +29,7 @@ export interface Schemas {
   Subscription: { id: string; name: string; action: string; subscribe: string; enabled: boolean; mapping: Record<string, unknown> }
   Suppression: { userId: string; sourceId: string; since: string }
   Token: { id: string; name: string; role: 'admin' | 'viewer'; createdAt: string | null; lastUsedAt: string | null }
+  TrackingPlan: { id: string; name: string; unplanned?: 'allow' | 'observe' | 'quarantine' | undefined; rules: Schemas['PlanRule'][]; description: string | null; sourceIds: string[]; version: number; createdAt: string }
 }
 
 /** Requests and responses, by method and path. */
@@ -133,6 +135,36 @@ export interface Operations {
     query: Record<string, never>
     body: undefined
     answer: { breaker: 'closed' | 'open' | 'probing'; openSince: string | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null; failure: { reason: string; error: string } | null; ledger: { owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }; content: { version: number; failing: ({ reason: 'transformation_failed' | 'mapping_failed'; error: string; sinceVersion: number; lastAt: string }) | null }; urls: ({ url: string; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null })[] }
+  }
+  /** List tracking plans, oldest first */
+  'GET /api/plans': {
+    query: { limit?: number | undefined; cursor?: string | undefined }
+    body: undefined
+    answer: { data: Schemas['TrackingPlan'][]; next: string | null }
+  }
+  /** Create a tracking plan */
+  'POST /api/plans': {
+    query: { uniqueName?: boolean | undefined }
+    body: { name: string; unplanned?: 'allow' | 'observe' | 'quarantine' | undefined; rules: Schemas['PlanRule'][]; description?: string | null | undefined; sourceIds?: string[] | undefined }
+    answer: Schemas['TrackingPlan']
+  }
+  /** Retrieve a tracking plan */
+  'GET /api/plans/{id}': {
+    query: Record<string, never>
+    body: undefined
+    answer: Schemas['TrackingPlan']
+  }
+  /** Update a tracking plan */
+  'PATCH /api/plans/{id}': {
+    query: Record<string, never>
+    body: { name?: string | undefined; unplanned?: 'allow' | 'observe' | 'quarantine' | undefined; rules?: Schemas['PlanRule'][] | undefined; description?: string | null | undefined; sourceIds?: string[] | undefined }
+    answer: Schemas['TrackingPlan']
+  }
+  /** Delete a tracking plan */
+  'DELETE /api/plans/{id}': {
+    query: Record<string, never>
+    body: undefined
+    answer: undefined
   }
   /** List the integrations of the catalogue */
   'GET /api/catalog': {
@@ -497,8 +529,8 @@ export interface Operations {
   /** Validate a configuration */
   'POST /api/configuration/check': {
     query: Record<string, never>
-    body: { sources?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; destinations?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; oauthApps?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined }
-    answer: { problems: ({ kind: 'sources' | 'destinations' | 'oauthApps'; index: number; field: string | null; code: string; message: string })[]; changedSecrets: ({ kind: 'sources' | 'destinations' | 'oauthApps'; index: number; fields: string[] })[] }
+    body: { sources?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; destinations?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; oauthApps?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined; plans?: ({ id?: string | null | undefined; settings: Record<string, unknown> })[] | undefined }
+    answer: { problems: ({ kind: 'sources' | 'destinations' | 'oauthApps' | 'plans'; index: number; field: string | null; code: string; message: string })[]; changedSecrets: ({ kind: 'sources' | 'destinations' | 'oauthApps' | 'plans'; index: number; fields: string[] })[] }
   }
   /** Export the configuration */
   'GET /api/configuration': {

@@ -6,9 +6,14 @@ import type { JsonObject } from '@switchyard/protocol'
 import { hiddenSettings, replacedTexts } from '../destinations/integration/hidden-values.ts'
 import { escapeReferences, VariableNames } from './environment-references.ts'
 
-export const KINDS = ['sources', 'destinations', 'oauthApps'] as const
+export const KINDS = ['sources', 'destinations', 'oauthApps', 'plans'] as const
 export type Kind = (typeof KINDS)[number]
-export const NOUNS: Record<Kind, string> = { sources: 'source', destinations: 'destination', oauthApps: 'OAuth application' }
+export const NOUNS: Record<Kind, string> = {
+  sources: 'source',
+  destinations: 'destination',
+  oauthApps: 'OAuth application',
+  plans: 'tracking plan',
+}
 
 /** The parts of a JSON Schema that are used here. */
 export interface FieldSchema {
@@ -66,7 +71,7 @@ export function configurationOf(installed: Installed, { withKeys }: { withKeys: 
     given.push(name)
     return `\${${name}}`
   }
-  const file: ConfigurationFile = { version: 1, sources: [], destinations: [], oauthApps: [] }
+  const file: ConfigurationFile = { version: 1, sources: [], destinations: [], oauthApps: [], plans: [] }
   for (const kind of KINDS) {
     const sorted = installed.entries[kind].filter(isManaged).sort((left, right) => (String(left['name']) < String(right['name']) ? -1 : 1))
     for (const stored of sorted) {

@@ -48,6 +48,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   destination_not_found: WRONG_ID,
   integration_not_found:
     'Check the spelling of the slug. If GET /api/catalog returns an empty list, the integrations package is not installed: run `switchyard catalog install`.',
+  plan_not_found: WRONG_ID,
+  source_has_plan: 'Detach the source from its other plan first, or add the rules to that plan.',
   event_not_found: 'Events are dropped from the event catalogue if they were not seen for 90 days, and when their source is deleted.',
   message_not_found:
     'Messages are kept for the number of days in SWITCHYARD_RETENTION_DAYS. GET /api/rejections shows messages that were rejected.',

@@ -12,9 +12,22 @@ import {
   same,
   sameNames,
 } from '../api/configuration-export.ts'
-import { anyObject, array, integer, type JsonSchema, nullable, object, oneOf, type Schema, string, withDefault } from '../api/schema.ts'
+import {
+  anyObject,
+  array,
+  type Infer,
+  integer,
+  type JsonSchema,
+  nullable,
+  object,
+  oneOf,
+  type Schema,
+  string,
+  withDefault,
+} from '../api/schema.ts'
 import { KINDS as DESTINATION_KINDS } from '../destinations/kinds.ts'
 import { ApiError } from '../errors.ts'
+import { checkRules } from '../plans/check-rules.ts'
 import type { Destination } from '../store/store.ts'
 import { oauthAppView } from './access/oauth-apps.ts'
 import { codeProblem } from './destinations/code-check.ts'
@@ -23,11 +36,12 @@ import { destinationView } from './destinations/destinations.ts'
 import { definitionToUse } from './destinations/integration-definition.ts'
 import { checkedSettings } from './destinations/patched-settings.ts'
 import { retryOf } from './destinations/retry-settings.ts'
+import { type NEW_PLAN, planView } from './plans/plans.ts'
 import { queryBoolean } from './query.ts'
 import { type ControlParts, type Route, route } from './route.ts'
 import { sourceView } from './sources/sources.ts'
 
-const PATHS: Record<Kind, string> = { sources: '/sources', destinations: '/destinations', oauthApps: '/oauth-apps' }
+const PATHS: Record<Kind, string> = { sources: '/sources', destinations: '/destinations', oauthApps: '/oauth-apps', plans: '/plans' }
 
 const MAX_ENTRIES = 10_000
 const ENTRIES = withDefault(
@@ -43,7 +57,7 @@ const ENTRIES = withDefault(
   ),
   [],
 )
-const CHECK = object({ sources: ENTRIES, destinations: ENTRIES, oauthApps: ENTRIES })
+const CHECK = object({ sources: ENTRIES, destinations: ENTRIES, oauthApps: ENTRIES, plans: ENTRIES })
 
 const WHERE_FIELDS = { kind: oneOf(KINDS), index: integer({ description: 'The index of the entry in the list of the request.' }) }
 const CHECK_ANSWER = object({
@@ -62,12 +76,15 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
   const schemaOf = (kind: Kind): Schema<unknown> | undefined =>
     routes.find(({ method, path }) => method === 'POST' && path === PATHS[kind])?.body
 
-  async function problemOf(kind: Kind, settings: Record<string, unknown>, before: Destination | undefined): Promise<ApiError | null> {
+  async function problemOf(kind: Kind, settings: Record<string, unknown>, id: string | null): Promise<ApiError | null> {
+    const { destinations, plans } = store.configuration()
+    const before = destinations.get(id ?? '')
     const schema = schemaOf(kind)
     if (schema === undefined)
       return new ApiError('unknown_field', { field: kind, message: `This version does not support ${kind}. Remove them from the request.` })
     try {
       const parsed = schema.parse(settings, '')
+      if (kind === 'plans') await checkRules((parsed as Infer<typeof NEW_PLAN>).rules, plans.get(id ?? '')?.rules)
       if (kind !== 'destinations') return null
       const given = parsed as NewDestinationInput
       if (before !== undefined) assertFits(before.type, given)
@@ -93,15 +110,16 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
 
   /** The same data as `switchyard export` reads from the lists of the API. */
   function installed(): Installed {
-    const { sources, destinations, oauthApps } = store.configuration()
+    const { sources, destinations, oauthApps, plans } = store.configuration()
     const lists = fileSchema(schemaOf)['properties'] as Record<string, FieldSchema | undefined>
     const fields = (kind: Kind): Record<string, FieldSchema> => lists[kind]?.items?.properties ?? {}
     return {
-      schema: { sources: fields('sources'), destinations: fields('destinations'), oauthApps: fields('oauthApps') },
+      schema: { sources: fields('sources'), destinations: fields('destinations'), oauthApps: fields('oauthApps'), plans: fields('plans') },
       entries: {
         sources: [...sources.values()].map(sourceView),
         destinations: [...destinations.values()].map(destinationView),
         oauthApps: [...oauthApps.values()].map(oauthAppView),
+        plans: [...plans.values()].map(planView),
       },
     }
   }
@@ -119,7 +137,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
       async handle({ body }) {
         const { destinations } = store.configuration()
         const entries = KINDS.flatMap((kind) => body[kind].map((entry, index) => ({ kind, index, ...entry })))
-        const problems = await Promise.all(entries.map(({ kind, id, settings }) => problemOf(kind, settings, destinations.get(id ?? ''))))
+        const problems = await Promise.all(entries.map(({ kind, id, settings }) => problemOf(kind, settings, id)))
         return {
           problems: entries.flatMap(({ kind, index }, at) => {
             const problem = problems[at] ?? null

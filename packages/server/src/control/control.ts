@@ -6,7 +6,7 @@ import { entityTag } from '../api/entity-tag.ts'
 import { invalidField, object } from '../api/schema.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep } from '../store/port/scan-json.ts'
-import { InvalidCursor, StoreUnavailable, UnknownVersion, WriteKeyTaken } from '../store/store.ts'
+import { InvalidCursor, SourceHasPlan, StoreUnavailable, UnknownVersion, WriteKeyTaken } from '../store/store.ts'
 import { auditRoutes } from './access/audit.ts'
 import { type Access, type Caller, TooManyAttempts } from './access/authorize.ts'
 import { loginRoutes } from './access/login.ts'
@@ -32,6 +32,7 @@ import { statsRoutes } from './history/stats.ts'
 import { type StreamEvent, streamEvents } from './history/stream.ts'
 import { withDescription } from './openapi/openapi-route.ts'
 import { learnPlanRoutes } from './plans/learn-plan.ts'
+import { planRoutes } from './plans/plans.ts'
 import { replayRoutes } from './replays/replays.ts'
 import { type ControlParts, type Route, roleOf } from './route.ts'
 import { privacyRoutes } from './sources/privacy.ts'
@@ -67,6 +68,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         privacyRoutes,
         learnPlanRoutes,
         destinationRoutes,
+        planRoutes,
         catalogRoutes,
         versionRoutes,
         previewRoutes,
@@ -237,6 +239,11 @@ function parseBody(body: Buffer): unknown {
 function toApiError(error: unknown, bodyLimit: number | undefined): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof WriteKeyTaken) return new ApiError('write_key_taken')
+  if (error instanceof SourceHasPlan)
+    return new ApiError('source_has_plan', {
+      field: 'sourceIds',
+      message: `The source ${error.sourceId} already has another tracking plan. Detach it from that plan first.`,
+    })
   // It was dropped while it was being restored.
   if (error instanceof UnknownVersion) return invalidField('version', 'is no longer kept; choose a newer one')
   if (error instanceof InvalidCursor) return new ApiError('invalid_cursor', { field: 'cursor' })

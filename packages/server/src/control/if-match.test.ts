@@ -9,6 +9,7 @@ const publicKeyPem = generateKeyPairSync('ed25519').publicKey.export({ type: 'sp
 const KINDS: [path: string, made: object, change: object][] = [
   ['/api/sources', { name: 'one' }, { enabled: false }],
   ['/api/destinations', { name: 'one', urls: ['https://example.com/'], headers: { 'X-Own': 'v' } }, { headers: {} }],
+  ['/api/plans', { name: 'one', rules: [{ type: 'page', schema: { type: 'object' } }] }, { rules: [] }],
   ['/api/oauth-apps', { name: 'one', keys: [{ id: 'k', publicKeyPem }] }, { keys: [] }],
 ]
 

@@ -19,7 +19,7 @@ export const apply: Command = {
   arguments: [{ name: 'FILE', sentence: 'The configuration file, or - for stdin.' }],
   flags: {
     'dry-run': { placeholder: null, sentence: 'Show the differences without changing anything.' },
-    prune: { placeholder: null, sentence: 'Delete sources, destinations and OAuth applications that are not in the file.' },
+    prune: { placeholder: null, sentence: 'Delete sources, destinations, OAuth applications and tracking plans that are not in the file.' },
   },
   examples: ['switchyard apply switchyard.yaml --dry-run', 'switchyard apply switchyard.yaml'],
   async run(call) {
@@ -79,6 +79,10 @@ const ORDER: readonly (readonly [Change['action'], Kind])[] = [
   ['create', 'sources'],
   ['create', 'oauthApps'],
   ['update', 'oauthApps'],
+  // A plan that loses a source comes before one that gets it.
+  ['delete', 'plans'],
+  ['update', 'plans'],
+  ['create', 'plans'],
   ['create', 'destinations'],
   ['update', 'destinations'],
   ['delete', 'destinations'],
@@ -129,7 +133,8 @@ async function applyChanges(call: Call, plan: Plan, installed: Installed): Promi
       if (call.signal.aborted) throw new CommandProblem('Interrupted.', EXIT.interrupted)
       const read = installed.entries[change.kind].find(({ id }) => id === change.id)
       const answer = await applyChange(call, change, ids, read)
-      if (change.kind !== 'oauthApps' && change.action === 'create') ids[change.kind].set(change.name, String(answer?.['id']))
+      if ((change.kind === 'sources' || change.kind === 'destinations') && change.action === 'create')
+        ids[change.kind].set(change.name, String(answer?.['id']))
       done.push(change)
     }
   } catch (error) {

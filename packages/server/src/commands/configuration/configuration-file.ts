@@ -14,7 +14,12 @@ import {
 import { CommandProblem, EXIT } from '../line/problem.ts'
 import type { Api } from '../service/api.ts'
 
-export const PATHS: Record<Kind, string> = { sources: '/api/sources', destinations: '/api/destinations', oauthApps: '/api/oauth-apps' }
+export const PATHS: Record<Kind, string> = {
+  sources: '/api/sources',
+  destinations: '/api/destinations',
+  oauthApps: '/api/oauth-apps',
+  plans: '/api/plans',
+}
 
 /** The secrets of a destination. The file contains references to them; a secret that is left out stays unchanged. */
 export const SECRETS = ['sharedSecret', 'signingSecrets'] as const
@@ -36,12 +41,12 @@ export async function readInstalled(api: Api): Promise<Installed & { document: J
 /** Validates the structure of a parsed YAML file. Throws a CommandProblem if it is invalid. */
 export function parseConfigurationFile(value: unknown, path: string): ConfigurationFile {
   const invalid = (sentence: string): CommandProblem => new CommandProblem(`${path}: ${sentence}`, EXIT.usage)
-  if (!isObject(value)) throw invalid('the file must be a YAML mapping with the keys version, sources, destinations and oauthApps.')
+  if (!isObject(value)) throw invalid('the file must be a YAML mapping with the keys version, sources, destinations, oauthApps and plans.')
   if (value['version'] !== 1) throw invalid('version must be 1.')
   for (const key of Object.keys(value))
     if (key !== 'version' && !KINDS.some((kind) => kind === key))
       throw invalid(`unknown key ${key}. The known keys are version, ${KINDS.join(', ')}.`)
-  const file: ConfigurationFile = { version: 1, sources: [], destinations: [], oauthApps: [] }
+  const file: ConfigurationFile = { version: 1, sources: [], destinations: [], oauthApps: [], plans: [] }
   for (const kind of KINDS) {
     const list = value[kind] ?? []
     if (!Array.isArray(list)) throw invalid(`${kind} must be a list.`)
@@ -69,6 +74,7 @@ function withoutAlias({ retryWindowMs, ...entry }: Entry): Entry {
 /** Fills in the default of every field that is missing, also in nested objects. */
 export function withDefaults(value: unknown, schema: FieldSchema): unknown {
   if (value === undefined) return structuredClone(schema.default)
+  if (Array.isArray(value) && schema.items !== undefined) return value.map((entry) => withDefaults(entry, schema.items as FieldSchema))
   if (!isObject(value)) return value
   const { properties } = schema.oneOf?.find((variant) => variant.properties?.['type']?.enum?.includes(value['type'])) ?? schema
   if (properties === undefined) return value

@@ -20,6 +20,7 @@ const schema: Installed['schema'] = {
     batch: { default: BATCH, properties: { size: { default: 1 }, bytes: { default: 512_000 }, lingerMs: { default: 1_000 } } },
   },
   oauthApps: { name: {}, sources: { default: [] }, keys: { default: [] } },
+  plans: { name: {}, sources: { default: [] }, rules: { items: { properties: { mode: { default: 'observe' } } } } },
 }
 const SOURCE = { id: 'src_1', name: 'web', enabled: true, requireOAuth: false, writeKeys: ['k1'], createdAt: 't' }
 const DESTINATION = {
@@ -43,7 +44,7 @@ const APP = { id: 'app_1', name: 'app', sourceIds: ['src_1'], keys: [{ id: 'k', 
 function installed(change: Partial<Installed['entries']> = {}): Installed {
   return {
     schema,
-    entries: { sources: [SOURCE], destinations: [DESTINATION], oauthApps: [APP], ...change },
+    entries: { sources: [SOURCE], destinations: [DESTINATION], oauthApps: [APP], plans: [], ...change },
   }
 }
 
@@ -288,7 +289,7 @@ function withSettings(...destinations: Record<string, unknown>[]): Installed {
   const entries = destinations.map((settings, index) => Object.assign({}, DESTINATION, { id: `dst_${index + 1}`, headers: {} }, settings))
   return {
     schema: { ...schema, destinations: { ...schema.destinations, ...AUTH_SCHEMA } },
-    entries: { sources: [SOURCE], destinations: entries, oauthApps: [] },
+    entries: { sources: [SOURCE], destinations: entries, oauthApps: [], plans: [] },
   }
 }
 
@@ -381,4 +382,19 @@ test('the destination for dead letters is given by its name, must exist, and mus
     'destination A: deadLetter must not lead back to the same destination (A → B → A).',
     'destination B: deadLetter must not lead back to the same destination (B → A → B).',
   ])
+})
+
+test('a tracking plan is compared rule by rule, with the default mode', () => {
+  const rule = { type: 'page', schema: { type: 'object' } }
+  const stored = { id: 'pln_1', name: 'Shop', sourceIds: ['src_1'], rules: [{ ...rule, mode: 'observe' }] }
+  const plan = (rules: object[]) => {
+    const file = configurationOf(installed({ plans: [stored] }), { withKeys: true }).file
+    file.plans = [{ name: 'Shop', sources: ['web'], rules }]
+    return planChanges(file, installed({ plans: [stored] }), {}, false)
+  }
+  assert.deepEqual(plan([rule]).changes, [])
+  assert.deepEqual(
+    plan([{ ...rule, mode: 'strip' }]).changes.map(({ action, kind, settings }) => [action, kind, Object.keys(settings)]),
+    [['update', 'plans', ['rules']]],
+  )
 })

@@ -53,7 +53,13 @@ export interface Plan {
 const HIDDEN = '•••'
 
 export function planChanges(file: ConfigurationFile, installed: Installed, env: Environment, prune: boolean): Plan {
-  const plan: Plan = { changes: [], unmanaged: [], problems: [], remarks: [], wanted: { sources: [], destinations: [], oauthApps: [] } }
+  const plan: Plan = {
+    changes: [],
+    unmanaged: [],
+    problems: [],
+    remarks: [],
+    wanted: { sources: [], destinations: [], oauthApps: [], plans: [] },
+  }
   const names = namesIn(installed)
   const known = (kind: keyof Names): Set<string> => {
     const kept = installed.entries[kind].filter((stored) => !prune || !isManaged(stored))

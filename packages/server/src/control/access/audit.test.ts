@@ -17,6 +17,8 @@ const DESTINATION = {
 }
 const PEM = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
 
+const PLAN = { name: 'Plan', rules: [] }
+
 /** The audit entry that each route writes, and a call that makes it write the entry. */
 interface Recipe {
   action: string
@@ -137,6 +139,15 @@ const RECIPES: Record<string, Recipe> = {
       const headers = { cookie: await session(fixture), 'sec-fetch-site': 'same-origin' }
       return fixture.call('POST', '/api/logout', undefined, { token: null, headers })
     },
+  },
+  'POST /plans': { action: 'plan.create', run: ({ call }) => call('POST', '/api/plans', PLAN) },
+  'PATCH /plans/:id': {
+    action: 'plan.update',
+    run: async (fixture) => fixture.call('PATCH', `/api/plans/${(await made(fixture, '/plans', PLAN)).id}`, { unplanned: 'observe' }),
+  },
+  'DELETE /plans/:id': {
+    action: 'plan.delete',
+    run: async (fixture) => fixture.call('DELETE', `/api/plans/${(await made(fixture, '/plans', PLAN)).id}`),
   },
   'POST /oauth-apps': { action: 'oauth-app.create', run: ({ call }) => call('POST', '/api/oauth-apps', { name: 'App' }) },
   'PATCH /oauth-apps/:id': {

@@ -29,6 +29,19 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'POST /oauth-apps': { name: 'Backend', sourceIds: ['SOURCE_ID'], keys: [{ id: 'key-1', publicKeyPem: PUBLIC_KEY }] },
   'PATCH /oauth-apps/:id': { sourceIds: ['SOURCE_ID'] },
   'POST /oauth-apps/:id/keys': { id: 'key-2', publicKeyPem: PUBLIC_KEY },
+  'POST /plans': {
+    name: 'Shop',
+    sourceIds: ['SOURCE_ID'],
+    rules: [
+      {
+        type: 'track',
+        event: 'Order Completed',
+        description: 'An order was paid.',
+        schema: { type: 'object', properties: { total: { type: 'number', minimum: 0 } }, required: ['total'] },
+      },
+    ],
+  },
+  'PATCH /plans/:id': { unplanned: 'observe' },
   'POST /tokens': { name: 'Grafana', role: 'viewer' },
   'POST /configuration/check': { sources: [{ settings: { name: 'Website' } }] },
 }

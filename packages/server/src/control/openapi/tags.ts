@@ -25,7 +25,8 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
   },
   plans: {
     name: 'Tracking plans',
-    description: 'A tracking plan says which events a source sends, and what their properties look like.',
+    description:
+      'A tracking plan says which events a source sends, and what their properties look like. New messages are judged by the plan of their source.',
   },
   messages: {
     name: 'Messages',
@@ -68,6 +69,7 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
 
 const ALIASES: Readonly<Record<string, string>> = {
   incidents: 'alerts',
+  violations: 'plans',
   rejections: 'ledger',
   stats: 'ledger',
   nodes: 'diagnostics',
