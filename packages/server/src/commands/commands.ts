@@ -18,7 +18,7 @@ import type { Command } from './line/command.ts'
 import { completionCommand } from './line/completion.ts'
 import type { Section } from './line/help.ts'
 import { listen } from './listen/listen.ts'
-import { planTypes } from './plans/plan-types.ts'
+import { PLAN_COMMANDS } from './plans/plans.ts'
 import { CATALOG_COMMANDS } from './resources/catalog.ts'
 import { DELETION_COMMANDS, SUPPRESSION_COMMANDS } from './resources/deletions.ts'
 import { DESTINATION_COMMANDS } from './resources/destinations.ts'
@@ -54,7 +54,7 @@ export const SECTIONS: readonly Section[] = [
       ...SOURCE_COMMANDS,
       ...DESTINATION_COMMANDS,
       ...CATALOG_COMMANDS,
-      planTypes,
+      ...PLAN_COMMANDS,
       ...OAUTH_APP_COMMANDS,
       ...TOKEN_COMMANDS,
       exportCommand,

@@ -22,7 +22,7 @@ export interface PlanFile {
   /** Names or ids; undefined if the file does not say to which sources the plan is attached. */
   sources: string[] | undefined
   /** Returns the problem with its place in the file. `field` is as in an error of the API, such as `rules[3].schema.type`. */
-  problem(field: string, message: string): PlanFileProblem
+  problem: (field: string, message: string) => PlanFileProblem
 }
 
 /** What is wrong with a file, as `plan.yaml:12: …`. */

@@ -19,7 +19,7 @@ export const EXIT_SENTENCES: Record<keyof typeof EXIT, string> = {
   usage: 'The command line, a setting, or a file that it names is invalid.',
   unreachable: 'The service cannot be reached, or it rejected the token.',
   notFound: 'The requested resource does not exist.',
-  differs: '`apply --dry-run` or `import-workspace --dry-run` found changes to make.',
+  differs: '`apply --dry-run`, `import-workspace --dry-run` or `plan diff` found differences.',
   interrupted: 'The command was interrupted.',
 }
 

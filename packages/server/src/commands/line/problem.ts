@@ -10,7 +10,7 @@ export const EXIT = {
   unreachable: 3,
   /** The requested resource does not exist. */
   notFound: 4,
-  /** `apply --dry-run` or `import-workspace --dry-run` found changes to make. */
+  /** `apply --dry-run`, `import-workspace --dry-run` or `plan diff` found differences. */
   differs: 5,
   interrupted: 130,
 } as const

@@ -3,8 +3,8 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { JsonObject, TrackingPlan } from '@switchyard/protocol'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
-import { readFileText } from '../line/input.ts'
 import { at, idOf } from '../line/references.ts'
+import { readPlan } from './plan-input.ts'
 import { TARGETS, type Target, typedModule } from './typed-module.ts'
 
 export const planTypes: Command = {
@@ -35,7 +35,7 @@ export const planTypes: Command = {
     const [file, named] = [call.arguments[0], call.flag('plan')]
     if (file !== undefined && named !== undefined) throw new CommandProblem('Give either FILE or --plan, not both.', EXIT.usage)
     if (call.has('check') && path === undefined) throw new CommandProblem('--check needs --out: the file to check.', EXIT.usage)
-    const plan = file === undefined ? await planOfService(call, named) : await planOfFile(file)
+    const plan = file === undefined ? await planOfService(call, named) : (await readPlan(file)).plan
     const text = typedModule(plan, (call.flag('for') ?? 'node') as Target)
     if (path === undefined) {
       call.out.text(text.trimEnd())
@@ -64,15 +64,6 @@ export const planTypes: Command = {
       )
     return EXIT.ok
   },
-}
-
-async function planOfFile(path: string): Promise<TrackingPlan> {
-  const { PlanFileProblem, readPlanFile } = await import('../../plans/plan-file.ts')
-  try {
-    return (await readPlanFile(await readFileText('FILE', path), path)).plan
-  } catch (error) {
-    throw error instanceof PlanFileProblem ? new CommandProblem(error.message, EXIT.usage, { cause: error }) : error
-  }
 }
 
 async function planOfService({ api }: Call, named: string | undefined): Promise<TrackingPlan> {

@@ -41,11 +41,14 @@ export class ApiProblem extends CommandProblem {
   override name = 'ApiProblem'
   readonly status: number
   readonly code: string
+  /** The field of the request that is wrong, if the service named one. */
+  readonly field: string | undefined
 
-  constructor(message: string, exit: ExitCode, status: number, code: string) {
+  constructor(message: string, exit: ExitCode, status: number, code: string, field?: string) {
     super(message, exit)
     this.status = status
     this.code = code
+    this.field = field
   }
 }
 
@@ -138,7 +141,8 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
       )
     const exit =
       status === 401 || status === 403 ? EXIT.unreachable : status === 404 ? EXIT.notFound : status === 400 ? EXIT.usage : EXIT.failed
-    return new ApiProblem(`${text} (${code})`, exit, status, code)
+    const field: unknown = body?.['field']
+    return new ApiProblem(`${text} (${code})`, exit, status, code, typeof field === 'string' ? field : undefined)
   }
 
   async function answered(method: Method, path: string, query?: Query, body?: object, read?: JsonObject): Promise<JsonObject | undefined> {

@@ -1,0 +1,69 @@
+// `switchyard plan learn`: writes a tracking plan from the messages that a source really sent.
+
+import { writeFileSync } from 'node:fs'
+import { type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { limitRemark, messageFlags, readMessages, thousands } from './plan-input.ts'
+
+const USUAL_PERIOD = '7d'
+
+export const planLearn: Command = {
+  name: 'plan learn',
+  summary: 'Write a tracking plan from the messages that a source sent',
+  details:
+    'The plan has a rule for each event: the types of its properties, which of them every message has, formats, and small sets of values. All rules have the mode observe. Review the plan before you apply it.\n\nA set of values is only listed if each was sent at least three times, and by several users if there are several. Values and names that look personal, such as email addresses, ids and names, are left out. The exit code is 4 if the source sent no messages in the period.',
+  flags: {
+    source: { placeholder: 'SOURCE', sentence: 'The source, by id or name.' },
+    ...messageFlags(USUAL_PERIOD),
+    name: { placeholder: 'NAME', sentence: 'The name of the plan.', usual: 'the name of the source' },
+    out: { placeholder: 'FILE', sentence: 'The file to write. Without it, the plan is written to stdout.' },
+    force: { placeholder: null, sentence: 'Overwrite the file if it exists.' },
+  },
+  examples: ['switchyard plan learn --source shop --from 7d --out plan.yaml'],
+  async run(call) {
+    const { flag, out, json } = call
+    const source = flag('source')
+    if (source === undefined) throw new CommandProblem('--source is required: the source whose messages to read.', EXIT.usage)
+    const [{ PlanLearner }, { planText }] = await Promise.all([import('../../plans/learn-plan.ts'), import('../../plans/plan-file.ts')])
+    const learner = new PlanLearner()
+    const { isMore } = await readMessages(call, { sources: [source], usualPeriod: USUAL_PERIOD, what: 'Reading messages' }, (message) =>
+      learner.add(message),
+    )
+    const { plan, messages, leftOut } = learner.learned(flag('name') ?? source)
+    if (messages === 0)
+      throw new CommandProblem(
+        `The source ${source} sent no messages in this period that a plan can describe. Use a longer --from.`,
+        EXIT.notFound,
+      )
+    limitRemark(call, isMore)
+    if (leftOut.events > 0)
+      out.remark(
+        `${thousands(leftOut.events)} events have no rule, because their names look generated or because there are too many. They have ${thousands(leftOut.messages)} messages. The plan allows events without a rule.`,
+      )
+    const path = flag('out')
+    const text = await planText(plan, [source])
+    if (path !== undefined && path !== '-') write(path, text, call.has('force'))
+    const summary = { messages, rules: plan.rules.length, leftOut, complete: !isMore }
+    if (json) out.json({ ...summary, plan, ...(path === undefined ? {} : { file: path }) })
+    else if (path === undefined || path === '-') out.text(text.trimEnd())
+    else
+      out.line(
+        `Wrote ${path}: ${thousands(plan.rules.length)} rule${plan.rules.length === 1 ? '' : 's'}, learned from ${thousands(messages)} messages. Review it, then run \`switchyard plan apply ${path}\`.`,
+      )
+    return EXIT.ok
+  },
+}
+
+function write(path: string, text: string, force: boolean): void {
+  try {
+    writeFileSync(path, text, { flag: force ? 'w' : 'wx' })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new CommandProblem(
+      code === 'EEXIST'
+        ? `${path} exists. Use --force to overwrite it, or compare it with \`switchyard plan diff ${path} --source SOURCE\`.`
+        : `Cannot write ${path}: ${message}.`,
+      EXIT.usage,
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,103 @@
+// `switchyard plan`: lists, shows and deletes tracking plans, and lists the violations that the service recorded.
+
+import { type Argument, type Call, type Command, EXIT } from '../line/command.ts'
+import { type Column, LIMIT_FLAG, showAll, showNewest, time } from '../line/listing.ts'
+import { at, idOf, namesOf, optionalId } from '../line/references.ts'
+import { planCheck } from './plan-check.ts'
+import { planApply, planDiff } from './plan-diff.ts'
+import { planOf } from './plan-input.ts'
+import { planLearn } from './plan-learn.ts'
+import { planTypes } from './plan-types.ts'
+
+const PLAN: Argument = { name: 'PLAN', sentence: 'The plan, by id or name.' }
+
+async function columns({ api }: Call): Promise<readonly Column[]> {
+  const sources = await namesOf(api, 'source')
+  return [
+    ['id', ({ id }) => id],
+    ['name', ({ name }) => name],
+    ['version', ({ version }) => version],
+    ['rules', ({ rules }) => (rules as unknown[]).length],
+    ['sources', ({ sourceIds }) => (sourceIds as string[]).map((id) => sources.get(id) ?? id)],
+    ['created', ({ createdAt }) => time(createdAt)],
+  ]
+}
+
+const VIOLATION_COLUMNS: readonly Column[] = [
+  ['rule', ({ rule }) => rule],
+  ['path', ({ path }) => path],
+  ['code', ({ code }) => code],
+  ['expected', ({ expected }) => expected],
+  ['found', ({ found }) => found],
+  ['count', ({ count }) => count],
+  ['last', ({ lastAt }) => time(lastAt)],
+  ['sample message id', ({ messageIds }) => (messageIds as string[] | undefined)?.[0]],
+]
+
+export const PLAN_COMMANDS: readonly Command[] = [
+  {
+    name: 'plan list',
+    summary: 'List tracking plans and their sources',
+    examples: ['switchyard plan list'],
+    async run(call) {
+      const none = 'There are no tracking plans. Write one with `switchyard plan learn --source SOURCE --out plan.yaml`.'
+      await showAll(call, '/api/plans', {}, await columns(call), none)
+      return EXIT.ok
+    },
+  },
+  {
+    name: 'plan show',
+    summary: 'Show a tracking plan as a YAML file',
+    details: 'The output can be edited and applied with `switchyard plan apply`.',
+    arguments: [PLAN],
+    examples: ['switchyard plan show shop > plan.yaml'],
+    async run(call) {
+      const plan = await call.api.get(await pathOf(call))
+      if (call.json) call.out.json(plan)
+      else {
+        const { planText } = await import('../../plans/plan-file.ts')
+        const sources = await namesOf(call.api, 'source')
+        const attached = (plan['sourceIds'] as string[]).map((id) => sources.get(id) ?? id)
+        call.out.text((await planText(planOf(plan), attached)).trimEnd())
+      }
+      return EXIT.ok
+    },
+  },
+  planLearn,
+  planDiff,
+  planCheck,
+  planApply,
+  planTypes,
+  {
+    name: 'plan delete',
+    summary: 'Delete a tracking plan (its sources are no longer checked)',
+    arguments: [PLAN],
+    async run(call) {
+      const id = await idOf(call.api, 'plan', call.arguments[0] as string)
+      await call.api.delete(at`/api/plans/${id}`)
+      if (call.json) call.out.json({ id, deleted: true })
+      else call.out.line(`Deleted plan ${id}.`)
+      return EXIT.ok
+    },
+  },
+  {
+    name: 'plan violations',
+    summary: 'List how messages differed from their tracking plans',
+    flags: {
+      source: { placeholder: 'SOURCE', sentence: 'Only violations of this source, by id or name.' },
+      plan: { placeholder: 'PLAN', sentence: 'Only violations of this plan, by id or name.' },
+      ...LIMIT_FLAG,
+    },
+    examples: ['switchyard plan violations --source shop'],
+    async run(call) {
+      const { api, flag } = call
+      const query = { source: await optionalId(api, 'source', flag('source')), plan: await optionalId(api, 'plan', flag('plan')) }
+      await showNewest(call, '/api/violations', query, VIOLATION_COLUMNS, 'No violations were recorded.')
+      return EXIT.ok
+    },
+  },
+]
+
+async function pathOf({ api, arguments: [reference = ''] }: Call): Promise<string> {
+  return at`/api/plans/${await idOf(api, 'plan', reference)}`
+}
