@@ -47,9 +47,9 @@ type Listed<Op extends Getting> = Answer<Op> extends { data: (infer Row)[]; next
 /** All pages that are loaded so far, as one list. */
 export function useList<Op extends Getting>(
   operation: Op,
-  options: { params?: Record<string, string>; query?: Omit<Query<Op>, 'cursor'>; everyMs?: number; enabled?: boolean },
+  options: { params?: Record<string, string>; query?: Omit<Query<Op>, 'cursor'>; everyMs?: number; enabled?: boolean; keep?: boolean },
 ) {
-  const { params, query, everyMs, enabled = true } = options
+  const { params, query, everyMs, enabled = true, keep = false } = options
   const result = useInfiniteQuery({
     queryKey: [operation, 'list', params, query],
     queryFn: ({ pageParam, signal }) =>
@@ -64,6 +64,7 @@ export function useList<Op extends Getting>(
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
     enabled,
+    ...(keep ? { placeholderData: keepPreviousData } : {}),
     ...(everyMs === undefined ? {} : { refetchInterval: everyMs }),
   })
   const rows = result.data?.pages.flatMap(({ data }) => data) ?? []

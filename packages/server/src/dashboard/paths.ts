@@ -11,6 +11,8 @@ export const PAGE_PATHS: readonly string[] = [
   '/destinations/:id',
   '/catalog',
   '/catalog/:slug',
+  '/events',
+  '/events/:id',
   '/messages',
   '/messages/:id',
   '/deliveries',

@@ -8,17 +8,19 @@ import { fromLocalInput, localInput, PERIODS, periodChoice } from './period.ts'
 
 export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete', 'dead_letter'] as const
 
-export const FILTERS = ['messageId', 'userId', 'sourceId', 'type', 'period', 'from', 'to'] as const
+export const FILTERS = ['messageId', 'userId', 'sourceId', 'type', 'event', 'period', 'from', 'to'] as const
 
 export function Filters({ params, sources }: { params: URLSearchParams; sources: ReadonlyMap<string, string> }) {
   const messageId = useDraft(params.get('messageId') ?? '')
   const userId = useDraft(params.get('userId') ?? '')
+  const event = useDraft(params.get('event') ?? '')
   const sourceId = params.get('sourceId') ?? ''
   const choice = periodChoice(params)
-  const apply = (): void => changeSearch({ messageId: messageId.text.trim(), userId: userId.text.trim() })
+  // The name of an event is not trimmed: it must match exactly, and it may begin or end with a space.
+  const typed = { messageId: messageId.text.trim(), userId: userId.text.trim(), event: event.text }
+  const apply = (): void => changeSearch(typed)
   const applyIfChanged = (): void => {
-    const isChanged = messageId.text.trim() !== (params.get('messageId') ?? '') || userId.text.trim() !== (params.get('userId') ?? '')
-    if (isChanged) apply()
+    if (Object.entries(typed).some(([name, text]) => text !== (params.get(name) ?? ''))) apply()
   }
   const submit = (event: FormEvent): void => {
     event.preventDefault()
@@ -28,7 +30,7 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
   return (
     <form onSubmit={submit} role="search" aria-label="Search messages">
       <Grid gap="sm" align="flex-end">
-        <Grid.Col span={{ base: 12, sm: 6, lg: 3 }}>
+        <Grid.Col span={{ base: 12, sm: 4 }}>
           <TextInput
             label="messageId"
             placeholder="Full messageId"
@@ -40,7 +42,7 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
             leftSection={<SearchIcon size={15} />}
           />
         </Grid.Col>
-        <Grid.Col span={{ base: 12, sm: 6, lg: 3 }}>
+        <Grid.Col span={{ base: 12, sm: 4 }}>
           <TextInput
             label="User"
             placeholder="Full userId"
@@ -51,7 +53,18 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
             spellCheck={false}
           />
         </Grid.Col>
-        <Grid.Col span={{ base: 6, sm: 4, lg: 2 }}>
+        <Grid.Col span={{ base: 12, sm: 4 }}>
+          <TextInput
+            label="Event"
+            placeholder="Exact name of a track event"
+            value={event.text}
+            onChange={({ currentTarget }) => event.setText(currentTarget.value)}
+            onBlur={applyIfChanged}
+            autoComplete="off"
+            spellCheck={false}
+          />
+        </Grid.Col>
+        <Grid.Col span={{ base: 6, sm: 4, lg: 3 }}>
           <NativeSelect
             label="Source"
             value={sourceId}
@@ -64,7 +77,7 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
             ]}
           />
         </Grid.Col>
-        <Grid.Col span={{ base: 6, sm: 4, lg: 2 }}>
+        <Grid.Col span={{ base: 6, sm: 4, lg: 3 }}>
           <NativeSelect
             label="Type"
             value={params.get('type') ?? ''}
@@ -72,7 +85,7 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
             data={[{ value: '', label: 'All' }, ...TYPES]}
           />
         </Grid.Col>
-        <Grid.Col span={{ base: 12, sm: 4, lg: 2 }}>
+        <Grid.Col span={{ base: 12, sm: 4, lg: 3 }}>
           <NativeSelect
             label="Received"
             value={choice}

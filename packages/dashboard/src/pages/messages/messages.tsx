@@ -45,6 +45,7 @@ function Results({ params, names }: { params: URLSearchParams; names: Names }) {
       userId: params.get('userId') ?? undefined,
       sourceId: params.get('sourceId') ?? undefined,
       type,
+      event: params.get('event') ?? undefined,
       ...periodOf(params, searchedMs),
     },
     ...(isFirstPage ? { everyMs: REFRESH_MS } : {}),

@@ -1,8 +1,8 @@
 // The page of one source: message counts, write keys, code snippets, destinations, OAuth, and rejected calls.
 
-import { Alert, Anchor, Badge, Button, Code, Group, Paper, SimpleGrid, Skeleton, Stack, Switch, Text, Title } from '@mantine/core'
+import { Alert, Anchor, Badge, Button, Code, Group, SimpleGrid, Skeleton, Stack, Switch, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { type ReactNode, useId, useState } from 'react'
+import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
@@ -12,6 +12,7 @@ import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
+import { Section } from '../../components/section.tsx'
 import { Snippets } from '../../components/snippets.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
 import { Time } from '../../components/time.tsx'
@@ -126,27 +127,6 @@ function SourceDetails({ source }: { source: Source }) {
       </Section>
       <Rejected source={source} />
     </Page>
-  )
-}
-
-function Section({ title, about, children }: { title: string; about?: string; children: ReactNode }) {
-  const titleId = useId()
-  return (
-    <Paper withBorder p="md" component="section" aria-labelledby={titleId} miw={0}>
-      <Stack gap="sm">
-        <Stack gap={2}>
-          <Title order={2} size="h4" id={titleId}>
-            {title}
-          </Title>
-          {about !== undefined && (
-            <Text size="sm" c="dimmed">
-              {about}
-            </Text>
-          )}
-        </Stack>
-        {children}
-      </Stack>
-    </Paper>
   )
 }
 

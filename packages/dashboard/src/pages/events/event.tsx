@@ -1,0 +1,283 @@
+// The page of one event of the event catalogue: counts over time, properties, the destinations that receive it, its rule in the tracking
+// plan, and the last messages.
+
+import { Badge, Button, Card, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
+import { lazy, type ReactNode, Suspense } from 'react'
+import { Link } from 'wouter'
+import type { Answer } from '../../api/client.ts'
+import { useApi, usePersistentProblem } from '../../api/queries.ts'
+import { Facts } from '../../components/facts.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Section } from '../../components/section.tsx'
+import { Time } from '../../components/time.tsx'
+import { count, exactCount } from '../../text/format.ts'
+import { usePathPart, useSearchState } from '../../url-state.ts'
+import { eventTitle, messagesAddress, receiverSummary, shareText, typesText } from './event-text.ts'
+
+const EventChart = lazy(() => import('./event-chart.tsx'))
+
+type EventDetail = Answer<'GET /api/events/{id}'>
+type Property = EventDetail['properties'][number]
+
+const LAST_MESSAGES = 10
+
+export default function EventPage() {
+  const id = usePathPart(1)
+  const query = useApi('GET /api/events/{id}', { params: { id }, everyMs: 15_000 })
+  const problem = usePersistentProblem(query, id)
+  if (problem?.code === 'event_not_found')
+    return (
+      <Page title="Event">
+        <Empty
+          title="Event not found"
+          action={
+            <Button component={Link} href="/events">
+              All events
+            </Button>
+          }
+        >
+          It was not seen for 90 days, its source was deleted, or the URL is incomplete.
+        </Empty>
+      </Page>
+    )
+  const { data } = query
+  if (data === undefined)
+    return (
+      <Page title="Event">
+        {problem === null ? (
+          <Loading lines={8} label="Loading event" />
+        ) : (
+          <ErrorAlert problem={problem} onRetry={() => void query.refetch()} />
+        )}
+      </Page>
+    )
+  return (
+    <Page
+      title={eventTitle(data)}
+      about={
+        data.type === null
+          ? 'Messages whose event is beyond the limit of 10,000 events per source, or has a name of more than 200 characters.'
+          : undefined
+      }
+      actions={
+        <Button component={Link} href="/events" variant="default" size="xs">
+          All events
+        </Button>
+      }
+    >
+      <EventDetails key={id} event={data} />
+    </Page>
+  )
+}
+
+function EventDetails({ event }: { event: EventDetail }) {
+  const { sourceId, sourceName, type, firstSeen, lastSeen, lastDay, lastWeek, total, hours, days } = event
+  const number = (value: number): ReactNode => <span title={exactCount(value)}>{count(value)}</span>
+  return (
+    <Stack gap="lg">
+      <Card withBorder>
+        <Facts
+          cols={4}
+          facts={[
+            ['Source', <ViewLink to={`/sources/${encodeURIComponent(sourceId)}`}>{sourceName}</ViewLink>],
+            ['Type', type],
+            ['First seen', <Time at={firstSeen} />],
+            ['Last seen', <Time at={lastSeen} relative />],
+            ['Last 24 hours', number(lastDay)],
+            ['Last 7 days', number(lastWeek)],
+            ['Since first seen', number(total)],
+          ]}
+        />
+      </Card>
+      <Suspense fallback={<Loading lines={6} label="Loading chart" />}>
+        <EventChart hours={hours} days={days} />
+      </Suspense>
+      {type !== null && (
+        <>
+          <Properties event={event} />
+          <SimpleGrid cols={{ base: 1, lg: 2 }} spacing="lg">
+            <Receivers event={event} />
+            <PlanSection event={event} />
+          </SimpleGrid>
+          <LastMessages event={event} />
+        </>
+      )}
+    </Stack>
+  )
+}
+
+const PROPERTY_COLUMNS: readonly Column<Property>[] = [
+  { label: 'Property', cell: ({ path }) => <Code style={{ overflowWrap: 'anywhere' }}>{path}</Code> },
+  { label: 'Types', cell: ({ types }) => typesText(types) },
+  { label: 'Present in', isNumber: true, cell: ({ presence }) => shareText(presence) },
+  { label: 'Sample values', cell: ({ samples }) => <Samples samples={samples} /> },
+  { label: 'Last seen', isShort: true, cell: ({ lastSeen }) => <Time at={lastSeen} relative /> },
+]
+
+function Samples({ samples }: { samples: readonly string[] }) {
+  if (samples.length === 0)
+    return (
+      <Text span size="sm" c="dimmed">
+        –
+      </Text>
+    )
+  return (
+    <Group gap={4}>
+      {samples.map((sample) => (
+        <Code key={sample} style={{ overflowWrap: 'anywhere' }}>
+          {sample}
+        </Code>
+      ))}
+    </Group>
+  )
+}
+
+function Properties({ event: { type, properties, examined, otherProperties, recentMessages } }: { event: EventDetail }) {
+  const field = type === 'identify' || type === 'group' ? 'traits' : 'properties'
+  return (
+    <Section
+      title={field === 'traits' ? 'Traits' : 'Properties'}
+      about={
+        examined === 0
+          ? undefined
+          : `Types and presence are from a sample of ${exactCount(examined)} ${examined === 1 ? 'message' : 'messages'}. Sample values are from the ${recentMessages === 1 ? 'last message' : `last ${exactCount(recentMessages)} messages`} that ${recentMessages === 1 ? 'is' : 'are'} retained, after the privacy rules of the source.`
+      }
+    >
+      {properties.length === 0 ? (
+        <Text size="sm">{examined === 0 ? 'No message was examined yet.' : `The examined messages have no ${field}.`}</Text>
+      ) : (
+        <ResponsiveTable
+          rows={properties}
+          columns={PROPERTY_COLUMNS}
+          keyOf={({ path }) => path}
+          label={field === 'traits' ? 'Traits of the event' : 'Properties of the event'}
+        />
+      )}
+      {otherProperties > 0 && (
+        <Text size="sm" c="dimmed">
+          {exactCount(otherProperties)} more values are not listed, because the event has more than 200 {field} or their names are too long.
+        </Text>
+      )}
+    </Section>
+  )
+}
+
+function Receivers({ event: { destinations, recentMessages } }: { event: EventDetail }) {
+  return (
+    <Section title="Destinations" about="Who receives this event by the current settings, judged by the last retained messages.">
+      {recentMessages === 0 ? (
+        <Text size="sm">No message of this event is retained any more, so it is not known who would receive it.</Text>
+      ) : destinations.length === 0 ? (
+        <Text size="sm">
+          No destination is attached to the source. <ViewLink to="/destinations">View destinations</ViewLink>
+        </Text>
+      ) : (
+        <Stack component="ul" gap="sm" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Destinations of this event">
+          {destinations.map((receiver) => (
+            <Stack key={receiver.destinationId} component="li" gap={2}>
+              <Group gap="xs">
+                <ViewLink to={`/destinations/${encodeURIComponent(receiver.destinationId)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
+                  {receiver.destinationName}
+                </ViewLink>
+                <Badge color={receiver.sent === 0 ? 'gray' : 'teal'} variant="light" size="sm" tt="none">
+                  {receiver.sent === 0 ? 'skipped' : receiver.skips.length === 0 ? 'receives it' : 'receives some'}
+                </Badge>
+              </Group>
+              <Text size="sm" c="dimmed">
+                {receiverSummary(receiver, recentMessages)}.
+              </Text>
+              {receiver.skips.map(({ message, count: skipped }) => (
+                <Text key={message} size="sm" style={{ overflowWrap: 'anywhere' }}>
+                  {receiver.sent === 0 && receiver.skips.length === 1 ? message : `${exactCount(skipped)} skipped: ${message}`}
+                </Text>
+              ))}
+            </Stack>
+          ))}
+        </Stack>
+      )}
+    </Section>
+  )
+}
+
+function PlanSection({ event: { plan, event, type } }: { event: EventDetail }) {
+  return (
+    <Section title="Tracking plan">
+      {plan === null ? (
+        <Text size="sm">The source has no tracking plan.</Text>
+      ) : plan.rule === null ? (
+        <Text size="sm">
+          The plan {plan.name} has no rule for {event ?? type}.
+        </Text>
+      ) : (
+        <Facts
+          cols={2}
+          facts={[
+            ['Plan', plan.name],
+            ['Mode', plan.rule.mode],
+            ['Owner', plan.rule.owner],
+            ['Description', plan.rule.description],
+          ]}
+        />
+      )}
+    </Section>
+  )
+}
+
+function LastMessages({ event }: { event: EventDetail }) {
+  const [params, change] = useSearchState()
+  const isShown = params.get('messages') === 'yes'
+  const { sourceId, type, event: name } = event
+  const messages = useApi('GET /api/messages', {
+    query: { sourceId, type: type ?? undefined, event: name ?? undefined, limit: LAST_MESSAGES },
+    enabled: isShown,
+    everyMs: 5_000,
+  })
+  return (
+    <Section title="Last messages" actions={<ViewLink to={messagesAddress(event)}>View all messages</ViewLink>}>
+      {!isShown ? (
+        <Group>
+          <Button variant="default" onClick={() => change({ messages: 'yes' }, { replace: true })}>
+            Show the last ten
+          </Button>
+        </Group>
+      ) : (
+        <Loaded query={messages} lines={5}>
+          {({ data }) =>
+            data.length === 0 ? (
+              <Text size="sm">No message of this event is retained any more.</Text>
+            ) : (
+              <ResponsiveTable rows={data} columns={MESSAGE_COLUMNS} keyOf={({ id }) => id} label="The last ten messages, newest first" />
+            )
+          }
+        </Loaded>
+      )}
+    </Section>
+  )
+}
+
+type MessageRow = Answer<'GET /api/messages'>['data'][number]
+
+const MESSAGE_COLUMNS: readonly Column<MessageRow>[] = [
+  {
+    label: 'Message',
+    cell: ({ id, messageId }) => <ViewLink to={`/messages/${encodeURIComponent(id)}`}>{messageId ?? id}</ViewLink>,
+  },
+  { label: 'Received', isShort: true, cell: ({ receivedAt }) => <Time at={receivedAt} precise /> },
+  { label: 'User', cell: ({ userId, anonymousId }) => userId ?? (anonymousId === null ? 'no user' : `anonymous ${anonymousId}`) },
+  {
+    label: 'Content',
+    cell: ({ message }) => (
+      <Code style={{ overflowWrap: 'anywhere' }}>{contentStart(message?.['properties'] ?? message?.['traits'] ?? null)}</Code>
+    ),
+  },
+]
+
+const CONTENT_CHARACTERS = 160
+
+function contentStart(content: unknown): string {
+  const json = JSON.stringify(content)
+  return json.length > CONTENT_CHARACTERS ? `${json.slice(0, CONTENT_CHARACTERS)}…` : json
+}

@@ -1,0 +1,170 @@
+// The event catalogue: the events of all sources with their counts. The search, the filters and the order are in the page's address.
+
+import { Anchor, Badge, Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { Link } from 'wouter'
+import type { Answer } from '../../api/client.ts'
+import { useList } from '../../api/queries.ts'
+import { useNames } from '../../api/use-names.ts'
+import { SearchIcon } from '../../components/icons.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Sparkline } from '../../components/sparkline.tsx'
+import { Time } from '../../components/time.tsx'
+import { count, exactCount } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
+import { eventTitle } from './event-text.ts'
+
+type EventRow = Answer<'GET /api/events'>['data'][number]
+
+const TYPES = ['track', 'identify', 'page', 'screen', 'group', 'alias'] as const
+const FILTERS = ['q', 'sourceId', 'type'] as const
+const TYPING_MS = 200
+
+export default function EventsPage() {
+  const [params, change] = useSearchState()
+  const { sources } = useNames()
+  const text = params.get('q') ?? ''
+  const [q] = useDebouncedValue(text.trim(), TYPING_MS)
+  const sourceId = params.get('sourceId') ?? ''
+  const isByTime = params.get('order') === 'lastSeen'
+  const list = useList('GET /api/events', {
+    query: {
+      limit: 50,
+      q,
+      sourceId,
+      type: TYPES.find((type) => type === params.get('type')),
+      order: isByTime ? 'lastSeen' : 'count',
+    },
+    everyMs: 15_000,
+    keep: true,
+  })
+  const isFiltered = FILTERS.some((name) => params.has(name))
+  const isEmpty = !isFiltered && list.data !== undefined && list.rows.length === 0
+  return (
+    <Page
+      title="Events"
+      about="The event catalogue: which events each source sends, how often, and with which properties. Filled from accepted messages."
+    >
+      {isEmpty ? (
+        <Empty
+          title="No events yet"
+          action={
+            <Button component={Link} href="/start">
+              Send a message
+            </Button>
+          }
+        >
+          Events appear here a few seconds after the first message is accepted. There is nothing to set up.
+        </Empty>
+      ) : (
+        <Stack>
+          <Group gap="sm" align="flex-end" role="search" aria-label="Search events">
+            <TextInput
+              label="Event"
+              placeholder="Part of a name or type"
+              leftSection={<SearchIcon size={15} />}
+              value={text}
+              onChange={({ currentTarget }) => change({ q: currentTarget.value }, { replace: true })}
+              autoComplete="off"
+              spellCheck={false}
+              style={{ flex: '1 1 220px' }}
+              maw={420}
+            />
+            <NativeSelect
+              label="Source"
+              value={sourceId}
+              onChange={({ currentTarget }) => change({ sourceId: currentTarget.value })}
+              data={[{ value: '', label: 'All' }, ...[...sources].map(([value, label]) => ({ value, label }))]}
+              style={{ flex: '1 1 130px' }}
+              maw={240}
+            />
+            <NativeSelect
+              label="Type"
+              value={params.get('type') ?? ''}
+              onChange={({ currentTarget }) => change({ type: currentTarget.value })}
+              data={[{ value: '', label: 'All' }, ...TYPES]}
+              style={{ flex: '1 1 100px' }}
+              maw={140}
+            />
+            <NativeSelect
+              label="Order"
+              value={isByTime ? 'lastSeen' : 'count'}
+              onChange={({ currentTarget }) => change({ order: currentTarget.value === 'count' ? null : currentTarget.value })}
+              data={[
+                { value: 'count', label: 'Most frequent first' },
+                { value: 'lastSeen', label: 'Last seen first' },
+              ]}
+              style={{ flex: '1 1 150px' }}
+              maw={200}
+            />
+          </Group>
+          {list.problem !== null && list.rows.length === 0 ? (
+            <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
+          ) : list.isPending ? (
+            <Loading lines={6} label="Loading events" />
+          ) : list.rows.length === 0 ? (
+            <Empty
+              title="No events match the filters"
+              action={
+                <Button variant="default" onClick={() => change({ q: null, sourceId: null, type: null })}>
+                  Show all
+                </Button>
+              }
+            >
+              The search finds text in the names of track events and in types. Events that were not seen for 90 days are not listed.
+            </Empty>
+          ) : (
+            <>
+              <Text size="sm" c="dimmed" role="status">
+                {list.hasNextPage
+                  ? `The first ${exactCount(list.rows.length)} events`
+                  : `${exactCount(list.rows.length)} ${list.rows.length === 1 ? 'event' : 'events'}`}
+              </Text>
+              <ResponsiveTable rows={list.rows} columns={COLUMNS} keyOf={({ id }) => id} label="Events of the event catalogue" />
+              <LoadMore list={list} />
+            </>
+          )}
+        </Stack>
+      )}
+    </Page>
+  )
+}
+
+const COLUMNS: readonly Column<EventRow>[] = [
+  {
+    label: 'Event',
+    cell: (row) => (
+      <Anchor component={Link} href={`/events/${encodeURIComponent(row.id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
+        {eventTitle(row)}
+      </Anchor>
+    ),
+  },
+  {
+    label: 'Type',
+    isShort: true,
+    cell: ({ type }) => (
+      <Badge variant="light" color="gray" size="sm" tt="none">
+        {type ?? 'several'}
+      </Badge>
+    ),
+  },
+  {
+    label: 'Source',
+    cell: ({ sourceId, sourceName }) => <ViewLink to={`/sources/${encodeURIComponent(sourceId)}`}>{sourceName}</ViewLink>,
+  },
+  {
+    label: 'Last 24 hours',
+    isShort: true,
+    cell: ({ hours, lastDay }) => (
+      <Group gap="sm" wrap="nowrap">
+        <Sparkline values={hours} width={96} height={22} />
+        <span title={exactCount(lastDay)}>{count(lastDay)}</span>
+      </Group>
+    ),
+  },
+  { label: 'Last 7 days', isNumber: true, cell: ({ lastWeek }) => <span title={exactCount(lastWeek)}>{count(lastWeek)}</span> },
+  { label: 'Last seen', isShort: true, cell: ({ lastSeen }) => <Time at={lastSeen} relative /> },
+]
