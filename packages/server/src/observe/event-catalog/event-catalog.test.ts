@@ -150,6 +150,14 @@ test('counts that could not be written are written later', async (t) => {
   )
 })
 
+test('closing does not wait until thousands of events are written', async (t) => {
+  const { node, all, send } = await setUp(t)
+  const catalog = node(store, { closeWithinMs: 0 })
+  send(catalog, ...Array.from({ length: 1_000 }, (_, at) => track(`E${at}`)))
+  await catalog.close()
+  assert.ok((await all(EVENT_COUNTS)).length < 1_000)
+})
+
 test('deleting a source deletes its events, and what is counted afterwards is not written', async (t) => {
   const { node, source, all, send } = await setUp(t)
   const catalog = node(store)

@@ -28,6 +28,7 @@ export interface EventCatalogOptions extends TallyOptions {
   wallMs: () => number
   flushEveryMs?: number
   maxEventsPerSource?: number
+  closeWithinMs?: number
 }
 
 const FLUSH_EVERY_MS = 10_000
@@ -37,6 +38,8 @@ const DOCUMENTS_AT_ONCE = 100
 const RECOUNT_PAGE = 500
 /** When somebody asks for the event catalogue, up to this many documents are written before the answer. */
 const MAX_REFRESHED = 500
+/** Closing the service has its own limit. With thousands of new events and a slow store, the rest is not written. */
+const CLOSE_WITHIN_MS = 2_000
 
 type Change = Pick<StoredDocument, 'atMs' | 'doc'>
 
@@ -50,7 +53,11 @@ export class EventCatalog implements Watcher {
   #forgottenAtMs = Number.NEGATIVE_INFINITY
   /** When the events of a full source were last counted, by source. */
   readonly #recountedAtMs = new Map<string, number>()
+  /** How many events the write in progress has. */
+  #writing = 0
   #closed = false
+  /** By performance.now(). */
+  #endAtMs = Number.POSITIVE_INFINITY
 
   constructor(options: EventCatalogOptions) {
     this.#options = options
@@ -79,11 +86,12 @@ export class EventCatalog implements Watcher {
 
   /** Like flush, but does nothing if there is so much to write that it should wait for its time. */
   async refresh(): Promise<void> {
-    if (this.#tallies.size <= MAX_REFRESHED) await this.flush()
+    if (this.#tallies.size + this.#writing <= MAX_REFRESHED) await this.flush()
   }
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#endAtMs = performance.now() + (this.#options.closeWithinMs ?? CLOSE_WITHIN_MS)
     clearTimeout(this.#timer)
     await this.flush()
   }
@@ -101,7 +109,14 @@ export class EventCatalog implements Watcher {
   #count(): void {
     const events = this.#waiting
     this.#waiting = []
-    for (const event of events) this.#tallies.add(event)
+    for (const event of events) {
+      try {
+        this.#tallies.add(event)
+      } catch (error) {
+        // Nothing else would catch it here, and a bug in counting must not end the process.
+        this.#options.onError(error)
+      }
+    }
   }
 
   /** Does not reject: its errors are reported. */
@@ -110,15 +125,17 @@ export class EventCatalog implements Watcher {
     const { store, onError, wallMs } = this.#options
     const { sources } = store.configuration()
     const deltas = this.#tallies.take().filter(({ sourceId }) => sources.has(sourceId))
+    this.#writing = deltas.length
     let written = 0
     try {
-      for (; written < deltas.length; written += DOCUMENTS_AT_ONCE)
+      for (; written < deltas.length && performance.now() < this.#endAtMs; written += DOCUMENTS_AT_ONCE)
         await this.#writeSome(deltas.slice(written, written + DOCUMENTS_AT_ONCE))
       if (!this.#closed && wallMs() - this.#forgottenAtMs >= HOUR_MS) await this.#forget()
     } catch (error) {
       this.#tallies.putBack(deltas.slice(written))
       onError(error)
     }
+    this.#writing = 0
     return deltas.length
   }
 
@@ -156,7 +173,9 @@ export class EventCatalog implements Watcher {
       for (const [id, doc] of others) if (doc !== undefined) changes.set(otherEventsKey(id), { doc, atMs: wallMs() })
       return changes
     })
+    for (const sourceId of full) await this.#recount(sourceId).catch(this.#options.onError)
     const examined = [...byKey].filter(([key, { examined }]) => kept.has(key) && examined > 0)
+    if (examined.length === 0) return
     // A failure here only loses part of a sample.
     await store.documents
       .update(
@@ -171,7 +190,6 @@ export class EventCatalog implements Watcher {
           ),
       )
       .catch(this.#options.onError)
-    for (const sourceId of full) await this.#recount(sourceId).catch(this.#options.onError)
   }
 
   /** Events that were dropped make room for new ones. At most once an hour for each full source. */
