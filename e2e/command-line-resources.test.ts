@@ -197,6 +197,21 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.doesNotMatch(unknown.stderr, new RegExp(token))
   })
 
+  test('alerts are tested, their rules are changed, and they are muted', async () => {
+    const nobody = await switchyard(service, 'alerts', 'test')
+    assert.deepEqual([nobody.code, /No destination receives alerts/.test(nobody.stdout)], [1, true])
+    assert.match(await says(service, 'alerts', 'rules'), /destination_failing +Destination Failing +yes +openAfterMinutes=5/)
+    await says(service, 'alerts', 'rules', 'source_silent', '--set', 'openAfterMinutes=30')
+    assert.match(await says(service, 'alerts', 'rules', 'source_silent'), /openAfterMinutes +30\n/)
+    assert.match(await says(service, 'alerts', 'rules', 'source_silent', '--reset'), /openAfterMinutes +3\n/)
+    const { id } = await asJson<Named>(service, 'alerts', 'mute', '--for', '2h', '--rule', 'source_silent', '--source', 'default')
+    assert.match(await says(service, 'alerts', 'mutes'), new RegExp(`${id} +source_silent +default `))
+    assert.match(await says(service, 'alerts', 'unmute', id), /^Ended mute/)
+    assert.equal((await switchyard(service, 'alerts', 'mute')).code, 2)
+    assert.equal((await switchyard(service, 'alerts', 'show', 'inc_x')).code, 4)
+    assert.deepEqual(await asJson(service, 'alerts'), [])
+  })
+
   test('an OAuth application accepts a public key and rejects a private one', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const [open, secret] = [join(folder, 'public.pem'), join(folder, 'private.pem')]

@@ -34,7 +34,11 @@ test('no source has more than 500 lines, and no test more than 600', () => {
   })
   assert.ok(files.length > 500, `only ${files.length} files found`)
   const isTest = (file: string): boolean => /\.test\.|conformance|fixtures|^e2e/.test(file)
-  const lines = (file: string): number => readFileSync(join(packages, '..', file), 'utf8').split('\n').length - 1
+  const lines = (file: string): number => {
+    const text = readFileSync(join(packages, '..', file), 'utf8')
+    // It grows with the API, and nobody edits it.
+    return text.startsWith('// Written by scripts/') ? 0 : text.split('\n').length - 1
+  }
   assert.deepEqual(
     files.map((file) => ({ file, lines: lines(file) })).filter((each) => each.lines > (isTest(each.file) ? 600 : 500)),
     [],

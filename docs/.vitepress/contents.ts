@@ -40,6 +40,7 @@ export const SECTIONS: readonly Section[] = [
       ['privacy', 'Privacy rules'],
       ['events', 'Event catalogue'],
       ['typed-calls', 'Typed calls'],
+      ['alerts', 'Alerts'],
       ['examples', 'Examples'],
       ['compatibility', 'Client compatibility'],
       ['move-a-segment-workspace', 'Move a Segment workspace'],
@@ -73,7 +74,7 @@ export const SECTIONS: readonly Section[] = [
       ['postgresql', 'PostgreSQL and several nodes'],
       ['backup', 'Backup and restore'],
       ['upgrade', 'Upgrade'],
-      ['alerts', 'Alerts'],
+      ['alerts', 'Alerts with Prometheus'],
     ],
   },
   {

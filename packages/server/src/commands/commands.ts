@@ -19,6 +19,7 @@ import { completionCommand } from './line/completion.ts'
 import type { Section } from './line/help.ts'
 import { listen } from './listen/listen.ts'
 import { PLAN_COMMANDS } from './plans/plans.ts'
+import { ALERT_COMMANDS } from './resources/alerts.ts'
 import { CATALOG_COMMANDS } from './resources/catalog.ts'
 import { DELETION_COMMANDS, SUPPRESSION_COMMANDS } from './resources/deletions.ts'
 import { DESTINATION_COMMANDS } from './resources/destinations.ts'
@@ -61,6 +62,10 @@ export const SECTIONS: readonly Section[] = [
       apply,
       importWorkspace,
     ],
+  },
+  {
+    title: 'Alerts',
+    commands: [...ALERT_COMMANDS],
   },
   {
     title: 'Users',

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { accept, tracks } from '../store/conformance/fixtures.ts'
+import { SYSTEM_SOURCE } from '../store/store.ts'
 import { type Rig, startRig } from './fixtures/rig.ts'
 
 const NOTHING = { delivered: 0, failed: 0, expired: 0, cancelled: 0, retried: 0 }
@@ -23,6 +25,24 @@ test('delivered, failed and retried deliveries are reported once they are record
   assert.deepEqual(sum(rig.settled), { ...NOTHING, delivered: 1, failed: 1, retried: 1 })
   const { delivered, failed, pending } = await rig.ledger(destination)
   assert.deepEqual([delivered, failed, pending], [1, 1, 1])
+  await rig.stop()
+})
+
+test('failures of messages about the service are counted on their own', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = (_, nth) => [400, 500][nth % 2] ?? 200
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
+  await rig.store.settings.ensureSystemSource()
+  await rig.until(() => rig.claims.length === 1)
+  await accept(rig.store, SYSTEM_SOURCE, tracks(2), [destination.id])
+  await rig.until(() => sum(rig.settled).retried === 1 && sum(rig.settled).failed === 1)
+  await rig.accept([destination], 2)
+  await rig.until(() => sum(rig.settled).retried === 2 && sum(rig.settled).failed === 2)
+  assert.deepEqual(
+    rig.settled.reduce((all, { system }) => all + (system?.failed ?? 0), 0),
+    2,
+  )
   await rig.stop()
 })
 

@@ -1,6 +1,7 @@
 // What a rule is: a pure function of what was observed over time, which says whether an incident about its subject should be opened or closed.
 // A rule keeps nothing between two calls, so a node that starts or takes over notices what the node before it would have noticed.
 
+import type { RuleId } from '../../api/alert-rule-ids.ts'
 import { countOf, rejectedByCode, type StatCounts } from '../../store/port/stat-counts.ts'
 
 export const MINUTE_MS = 60_000
@@ -39,7 +40,7 @@ export type Settings = Readonly<Record<string, NumberSetting>>
 export type Values<S extends Settings = Settings> = Readonly<Record<keyof S, number>>
 
 export interface Rule<Observed, S extends Settings = Settings> {
-  id: string
+  id: RuleId
   /** The event of the message that is sent when an incident is opened. */
   event: string
   /** The event of the message that is sent when it is closed. */

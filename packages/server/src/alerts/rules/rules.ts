@@ -23,5 +23,3 @@ export const RULES = [
   nodeLost,
   // A rule is given only what is observed about subjects of its kind.
 ] as readonly Rule<never>[]
-
-export const RULE_IDS: readonly string[] = RULES.map(({ id }) => id)

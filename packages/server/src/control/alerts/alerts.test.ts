@@ -1,6 +1,8 @@
 // The routes for alerts.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import test from 'node:test'
 import { alertsOn, count, newInstallation, START_MS, toldEvents } from '../../alerts/fixtures/rig.ts'
 import { MINUTE_MS } from '../../alerts/rules/rule.ts'
@@ -116,4 +118,13 @@ test('a test alert is a message like any other', async (t) => {
   assert.equal(body.destinationIds.length, 2)
   assert.deepEqual(await toldEvents(store), [['Alert Test', 'open']])
   assert.equal((await call('GET', `/api/messages/${body.messageId}`)).body.sourceId, 'system')
+})
+
+test('the destinations in the guide can be created', async (t) => {
+  const { call } = await startAlerts(t)
+  const guide = readFileSync(join(import.meta.dirname, '../../../../../docs/guide/alerts.md'), 'utf8')
+  const examples = [...guide.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text as string) as { urls?: string[] })
+  const destinations = examples.filter(({ urls }) => urls !== undefined)
+  assert.equal(destinations.length, 3)
+  for (const body of destinations) assert.equal((await call('POST', '/api/destinations', body)).status, 201)
 })

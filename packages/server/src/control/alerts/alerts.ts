@@ -4,7 +4,8 @@ import { isoTime, parseTime } from '@switchyard/protocol'
 import { type Choice, type ChoiceChange, type Choices, isMuted, type Mute, settingsFor, TooMany } from '../../alerts/alert-settings.ts'
 import type { Incident } from '../../alerts/incidents.ts'
 import type { Rule } from '../../alerts/rules/rule.ts'
-import { RULE_IDS, RULES } from '../../alerts/rules/rules.ts'
+import { RULES } from '../../alerts/rules/rules.ts'
+import { RULE_IDS } from '../../api/alert-rule-ids.ts'
 import {
   anyObject,
   array,

@@ -1,0 +1,125 @@
+// The rules about destinations, rejections, plans and disks, each as a table of observations. Those about silence and volume are in false-alarms.test.ts.
+
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { RULE_IDS } from '../../api/alert-rule-ids.ts'
+import { type Backlog, backlogGrowing } from './backlog-growing.ts'
+import { deliveriesExpired } from './deliveries-expired.ts'
+import { destinationFailing } from './destination-failing.ts'
+import { diskAlmostFull } from './disk-almost-full.ts'
+import { messagesRejected } from './messages-rejected.ts'
+import { type NodePresence, nodeLost } from './node-lost.ts'
+import { planViolated } from './plan-violated.ts'
+import { type DestinationMinute, HOUR_MS, MINUTE_MS, type Rule, type SourceMinute } from './rule.ts'
+import { RULES } from './rules.ts'
+
+const NOW_MS = 30_000_000 * MINUTE_MS
+const NOW = 30_000_000
+
+function verdictOf<Observed>(rule: Rule<Observed>, observed: Observed): string {
+  const values = Object.fromEntries(Object.entries(rule.settings).map(([name, { usual }]) => [name, usual]))
+  return rule.judge(observed, values).verdict
+}
+
+/** Minutes from the oldest to the current one. */
+function minutesOf<Counts>(...counts: (Counts | null)[]): Map<number, Counts> {
+  return new Map(counts.flatMap((one, at) => (one === null ? [] : [[NOW - counts.length + 1 + at, one] as const])))
+}
+const repeated = <T>(times: number, value: T): T[] => Array.from({ length: times }, () => value)
+
+test('the ids of the rules are those of the API', () => {
+  assert.deepEqual(
+    RULES.map(({ id }) => id),
+    RULE_IDS,
+  )
+})
+
+suite('destination failing', () => {
+  const bad: DestinationMinute = { delivered: 0, failed: 3, expired: 0 }
+  const good: DestinationMinute = { delivered: 3, failed: 0, expired: 0 }
+  const judged = (minutes: (DestinationMinute | null)[], change = {}) =>
+    verdictOf(destinationFailing, { nowMs: NOW_MS, minutes: minutesOf(...minutes), isActive: true, pendingNow: 5, reason: null, ...change })
+  for (const [name, expected, minutes, change] of [
+    ['five minutes of failures open it', 'open', repeated(6, bad), {}],
+    ['four do not', 'keep', repeated(5, bad), {}],
+    ['a single minute of success between them does', 'keep', [bad, bad, bad, good, bad, bad], {}],
+    ['failures among more successes do not', 'close', repeated(6, { delivered: 30, failed: 3, expired: 0 }), {}],
+    ['one message that is retried again and again opens it', 'open', [bad, null, null, null, null, null, null], {}],
+    ['until the next retry it stays as it is', 'keep', [], {}],
+    ['success for two minutes closes it', 'close', [bad, bad, bad, good, good, good], {}],
+    ['success for one minute does not', 'keep', [bad, bad, bad, bad, good, good], {}],
+    ['a paused destination does not fail', 'close', repeated(6, bad), { isActive: false }],
+    ['nothing to deliver closes it', 'close', [], { pendingNow: 0 }],
+  ] as const)
+    test(name, () => assert.equal(judged([...minutes], change), expected))
+})
+
+test('deliveries expired: at once, until none has expired for half an hour', () => {
+  const judged = (...minutes: (DestinationMinute | null)[]) =>
+    verdictOf(deliveriesExpired, { nowMs: NOW_MS, minutes: minutesOf(...minutes) })
+  const expired: DestinationMinute = { delivered: 0, failed: 0, expired: 1 }
+  assert.equal(judged(expired), 'open')
+  assert.equal(judged(expired, ...repeated(30, null)), 'open')
+  assert.equal(judged(expired, ...repeated(31, null)), 'close')
+  assert.equal(judged(), 'close')
+})
+
+test('backlog growing: old and many deliveries that do not get fewer, while the destination answers', () => {
+  const grown = [12, 10, 8, 6, 4, 2, 0].map((ago) => ({ atMs: NOW_MS - ago * MINUTE_MS, count: 5_000 - ago * 100 }))
+  const judged = (change: Partial<Backlog>) =>
+    verdictOf(backlogGrowing, {
+      nowMs: NOW_MS,
+      isActive: true,
+      isFailing: false,
+      oldestPendingAtMs: NOW_MS - 11 * MINUTE_MS,
+      pending: grown,
+      ...change,
+    })
+  assert.equal(judged({}), 'open')
+  assert.equal(judged({ isFailing: true }), 'keep')
+  assert.equal(judged({ isActive: false }), 'close')
+  assert.equal(judged({ oldestPendingAtMs: NOW_MS - MINUTE_MS }), 'keep')
+  assert.equal(judged({ pending: grown.slice(-3) }), 'keep', 'nothing is known of ten minutes ago')
+  const shrinking = [12, 10, 8, 6, 4, 2, 0].map((ago) => ({ atMs: NOW_MS - ago * MINUTE_MS, count: 3_000 + ago * 500 }))
+  assert.equal(judged({ pending: shrinking }), 'close')
+  assert.equal(judged({ pending: [{ atMs: NOW_MS, count: 10 }] }), 'close')
+})
+
+test('messages rejected: a noticeable share, for several minutes', () => {
+  const judged = (...minutes: (SourceMinute | null)[]) => verdictOf(messagesRejected, { nowMs: NOW_MS, minutes: minutesOf(...minutes) })
+  const bad: SourceMinute = { accepted: 50, rejected: 5, code: 'event_required' }
+  const good: SourceMinute = { accepted: 500, rejected: 5, code: 'event_required' }
+  assert.equal(judged(...repeated(5, bad)), 'open')
+  assert.equal(judged(...repeated(5, good)), 'close', 'one percent is usual')
+  assert.equal(judged({ ...bad, rejected: 500 }, null, null), 'keep', 'one bad batch')
+  assert.equal(judged(...repeated(5, { ...bad, accepted: 2, rejected: 1 })), 'keep', 'very few')
+  assert.equal(judged(bad, ...repeated(11, good)), 'close')
+})
+
+test('plan violated: from ten violations in two hours to none', () => {
+  const judged = (violations: number) =>
+    verdictOf(planViolated, { nowMs: NOW_MS, planId: 'pln_1', violations, planRule: 'track Order Completed' })
+  assert.deepEqual([judged(10), judged(9), judged(0)], ['open', 'keep', 'close'])
+})
+
+test('disk almost full: at once, until there has been space for five minutes', () => {
+  const reading = (agoMinutes: number, freeBytes: number) => ({ atMs: NOW_MS - agoMinutes * MINUTE_MS, freeBytes, totalBytes: 100e9 })
+  const judged = (...readings: ReturnType<typeof reading>[]) => verdictOf(diskAlmostFull, { nowMs: NOW_MS, readings })
+  assert.equal(judged(reading(0, 4e9)), 'open')
+  assert.equal(judged(reading(0, 6e9)), 'close')
+  assert.equal(judged(reading(4, 4e9), reading(0, 6e9)), 'keep')
+  assert.equal(judged(reading(5, 4e9), reading(0, 6e9)), 'close')
+  assert.equal(judged({ ...reading(0, 2e8), totalBytes: 1e9 }), 'open', 'a small disk')
+  assert.equal(judged(), 'keep')
+})
+
+test('node lost: away for a minute without having been stopped, until it is back or replaced', () => {
+  const judged = (change: Partial<NodePresence>) =>
+    verdictOf(nodeLost, { nowMs: NOW_MS, lastSeenAtMs: NOW_MS - 2 * MINUTE_MS, hasLeft: false, nodes: 1, nodesBefore: 2, ...change })
+  assert.equal(judged({}), 'open')
+  assert.equal(judged({ lastSeenAtMs: NOW_MS - 30_000 }), 'keep')
+  assert.equal(judged({ lastSeenAtMs: null }), 'close')
+  assert.equal(judged({ hasLeft: true }), 'close')
+  assert.equal(judged({ nodes: 2 }), 'close')
+  assert.equal(judged({ lastSeenAtMs: NOW_MS - 24 * HOUR_MS }), 'close')
+})

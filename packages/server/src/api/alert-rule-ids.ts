@@ -1,0 +1,14 @@
+// The ids of the rules for alerts, in the order in which they are listed. What each rule does is in alerts/rules.
+
+export const RULE_IDS = [
+  'destination_failing',
+  'deliveries_expired',
+  'backlog_growing',
+  'source_silent',
+  'source_volume_unusual',
+  'messages_rejected',
+  'plan_violated',
+  'disk_almost_full',
+  'node_lost',
+] as const
+export type RuleId = (typeof RULE_IDS)[number]

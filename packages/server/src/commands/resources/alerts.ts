@@ -1,0 +1,246 @@
+// `switchyard alerts`: lists incidents, changes the rules, mutes alerts, and sends a test.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { RULE_IDS } from '../../api/alert-rule-ids.ts'
+import { type Call, type Command, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { type Column, cell, LIMIT_FLAG, showEntries, showFacts, showNewest, state, time } from '../line/listing.ts'
+import { at, namesOf, optionalId } from '../line/references.ts'
+import { parseDuration, parseTimeFlag } from '../line/times.ts'
+
+const MINUTE_MS = 60_000
+
+const RULE_FLAG: Flag = { placeholder: 'RULE', sentence: 'Only this rule.', values: RULE_IDS }
+const SUBJECT_FLAGS: Readonly<Record<string, Flag>> = {
+  source: { placeholder: 'SOURCE', sentence: 'Only for this source, by id or name.' },
+  destination: { placeholder: 'DESTINATION', sentence: 'Only for this destination, by id or name.' },
+}
+
+const COLUMNS: readonly Column[] = [
+  ['id', ({ id }) => id],
+  ['state', ({ state }) => state],
+  ['alert', ({ event }) => event],
+  ['about', ({ subject }) => (subject as JsonObject)['name']],
+  ['opened', ({ openedAt }) => time(openedAt)],
+  ['closed', ({ closedAt }) => (closedAt === null ? null : time(closedAt))],
+]
+
+const RULE_COLUMNS: readonly Column[] = [
+  ['rule', ({ rule }) => rule],
+  ['alert', ({ event }) => event],
+  ['enabled', ({ enabled }) => enabled],
+  ['settings', ({ settings }) => settingsText(settings)],
+  ['exceptions', ({ exceptions }) => (exceptions as unknown[]).length],
+]
+
+export const ALERT_COMMANDS: readonly Command[] = [
+  {
+    name: 'alerts list',
+    summary: 'List incidents: the open ones first, then the closed ones',
+    details: 'The exit code is 0 whether or not there are open incidents.',
+    flags: {
+      state: { placeholder: 'STATE', sentence: 'Only incidents in this state.', values: ['open', 'closed'] },
+      rule: RULE_FLAG,
+      ...SUBJECT_FLAGS,
+      ...LIMIT_FLAG,
+    },
+    examples: ['switchyard alerts', 'switchyard alerts --state open --json'],
+    async run(call) {
+      const query = { state: call.flag('state'), rule: call.flag('rule'), ...(await subjectOf(call)) }
+      await showNewest(call, '/api/incidents', query, COLUMNS, 'There are no incidents.')
+      return EXIT.ok
+    },
+  },
+  {
+    name: 'alerts show',
+    summary: 'Show an incident with its timeline',
+    arguments: [{ name: 'INCIDENT_ID', sentence: 'The id, as listed by `switchyard alerts`.' }],
+    async run(call) {
+      const { json, out } = call
+      const incident = await call.api.get(at`/api/incidents/${call.arguments[0] as string}`)
+      if (json) {
+        out.json(incident)
+        return EXIT.ok
+      }
+      const { id, event, subject, link, muted, timeline } = incident
+      const { kind, name } = subject as JsonObject
+      showFacts(out, [
+        ['id', id],
+        ['state', state(call, incident['state'])],
+        ['alert', event],
+        ['about', `${cell(kind)} ${cell(name)}`],
+        ['page', link],
+        ['muted', muted === true ? true : undefined],
+      ])
+      out.line('')
+      for (const { at: when, what, sentence, messageId } of timeline as JsonObject[]) {
+        out.line(`${time(when)}  ${cell(what).padEnd(7)} ${cell(sentence)}${messageId === null ? '' : ` (${cell(messageId)})`}`)
+      }
+      return EXIT.ok
+    },
+  },
+  {
+    name: 'alerts rules',
+    summary: 'Show the rules with their settings, or change one',
+    details:
+      'Without RULE, all rules are listed. With RULE and no flag, the settings of the rule are explained. ' +
+      'A change applies to all sources or destinations, or to the one given with --source or --destination.',
+    arguments: [{ name: 'RULE', sentence: 'The rule, such as destination_failing.', optional: true }],
+    flags: {
+      set: { placeholder: 'NAME=NUMBER', sentence: 'Change a setting of the rule.', many: true },
+      enable: { placeholder: null, sentence: 'Turn the rule on.' },
+      disable: { placeholder: null, sentence: 'Turn the rule off.' },
+      reset: { placeholder: null, sentence: 'Return to the defaults.' },
+      ...SUBJECT_FLAGS,
+    },
+    examples: [
+      'switchyard alerts rules',
+      'switchyard alerts rules destination_failing --set openAfterMinutes=15',
+      "switchyard alerts rules source_silent --disable --source 'batch import'",
+    ],
+    async run(call) {
+      const { api, has, json, out } = call
+      const [rule] = call.arguments
+      const isChange = ['set', 'enable', 'disable', 'reset'].some((name) => has(name))
+      if (rule === undefined && isChange)
+        throw new CommandProblem('Give the RULE to change. Run `switchyard alerts rules` for a list.', EXIT.usage)
+      const subject = await subjectOf(call)
+      const subjectId = subject.sourceId ?? subject.destinationId
+      const alerts = isChange
+        ? await api.patch('/api/alerts', changeOf(rule as string, subjectId, choiceOf(call)))
+        : await api.get('/api/alerts')
+      const rules = alerts['rules'] as JsonObject[]
+      if (rule === undefined) {
+        showEntries(call, rules, RULE_COLUMNS, 'There are no rules.')
+        return EXIT.ok
+      }
+      const one = rules.find((each) => each['rule'] === rule)
+      if (one === undefined)
+        throw new CommandProblem(`There is no rule ${rule}. Run \`switchyard alerts rules\` for a list.`, EXIT.notFound)
+      if (json) out.json(one)
+      else showRule(call, one)
+      return EXIT.ok
+
+      function choiceOf({ flags }: Pick<Call, 'flags'>): JsonObject | null {
+        if (has('reset')) return null
+        const choice: JsonObject = has('enable') ? { enabled: true } : has('disable') ? { enabled: false } : {}
+        for (const given of flags('set')) {
+          const [, name, number] = /^(\w+)=(\d+)$/.exec(given) ?? []
+          if (name === undefined)
+            throw new CommandProblem(`--set ${given} is not valid. Write NAME=NUMBER, such as openAfterMinutes=15.`, EXIT.usage)
+          choice[name] = Number(number)
+        }
+        return choice
+      }
+    },
+  },
+  {
+    name: 'alerts mute',
+    summary: 'Mute alerts for some time (incidents are still recorded)',
+    details:
+      'Without --rule, --source or --destination, all alerts are muted. If an incident is still open when the mute ends, it is told then.',
+    flags: {
+      for: { placeholder: 'DURATION', sentence: 'For how long, such as 2h.' },
+      until: { placeholder: 'TIME', sentence: 'Until when, such as 2026-11-20T08:00:00Z.' },
+      rule: RULE_FLAG,
+      ...SUBJECT_FLAGS,
+      note: { placeholder: 'TEXT', sentence: 'Why, for other people.' },
+    },
+    examples: ["switchyard alerts mute --destination warehouse --for 2h --note 'migration'"],
+    async run(call) {
+      const { api, flag, json, out } = call
+      const duration = flag('for')
+      const until = flag('until')
+      if ((duration === undefined) === (until === undefined))
+        throw new CommandProblem('Give either --for or --until: a mute has an end.', EXIT.usage)
+      const mute = await api.post('/api/alerts/mutes', {
+        rule: flag('rule'),
+        ...(await subjectOf(call)),
+        note: flag('note'),
+        ...(duration === undefined
+          ? { until: parseTimeFlag('until', until as string) }
+          : { minutes: Math.max(1, Math.ceil(parseDuration('for', duration) / MINUTE_MS)) }),
+      })
+      if (json) out.json(mute)
+      else out.line(`Muted until ${time(mute['until'])}. To end it earlier: switchyard alerts unmute ${cell(mute['id'])}`)
+      return EXIT.ok
+    },
+  },
+  {
+    name: 'alerts mutes',
+    summary: 'List the mutes that have not ended',
+    async run(call) {
+      const { data } = await call.api.get('/api/alerts/mutes')
+      const names = call.json ? new Map() : new Map([...(await namesOf(call.api, 'source')), ...(await namesOf(call.api, 'destination'))])
+      const columns: readonly Column[] = [
+        ['id', ({ id }) => id],
+        ['rule', ({ rule }) => rule ?? 'all'],
+        ['about', ({ sourceId, destinationId }) => names.get(sourceId ?? destinationId) ?? sourceId ?? destinationId ?? 'all'],
+        ['until', ({ until }) => time(until)],
+        ['note', ({ note }) => note],
+        ['by', ({ createdBy }) => (createdBy as JsonObject)['name']],
+      ]
+      showEntries(call, data as JsonObject[], columns, 'Nothing is muted.')
+      return EXIT.ok
+    },
+  },
+  {
+    name: 'alerts unmute',
+    summary: 'End a mute',
+    arguments: [{ name: 'MUTE_ID', sentence: 'The id, as listed by `switchyard alerts mutes`.' }],
+    async run({ api, arguments: [id = ''], json, out }) {
+      await api.delete(at`/api/alerts/mutes/${id}`)
+      if (json) out.json({ id, ended: true })
+      else out.line(`Ended mute ${id}.`)
+      return EXIT.ok
+    },
+  },
+  {
+    name: 'alerts test',
+    summary: 'Send a test alert to all destinations of the source system',
+    details: 'The exit code is 1 if no destination is attached to the source system.',
+    async run({ api, json, out }) {
+      const sent = await api.post('/api/alerts/test', {})
+      const count = (sent['destinationIds'] as unknown[]).length
+      if (json) out.json(sent)
+      else if (count === 0)
+        out.line('No destination receives alerts. Create one: switchyard destinations create alerts --source system --url URL')
+      else
+        out.line(
+          `Sent to ${count === 1 ? '1 destination' : `${count} destinations`}. To see what happened: switchyard trace ${cell(sent['messageId'])}`,
+        )
+      return count === 0 ? EXIT.failed : EXIT.ok
+    },
+  },
+]
+
+async function subjectOf({ api, flag }: Call): Promise<{ sourceId: string | undefined; destinationId: string | undefined }> {
+  if (flag('source') !== undefined && flag('destination') !== undefined)
+    throw new CommandProblem('--source cannot be combined with --destination. Use one of them.', EXIT.usage)
+  return {
+    sourceId: await optionalId(api, 'source', flag('source')),
+    destinationId: await optionalId(api, 'destination', flag('destination')),
+  }
+}
+
+function changeOf(rule: string, subjectId: string | undefined, choice: JsonObject | null): JsonObject {
+  return subjectId === undefined ? { rules: { [rule]: choice } } : { exceptions: { [rule]: { [subjectId]: choice } } }
+}
+
+function showRule({ out }: Call, { event, description, enabled, settings, options, exceptions }: JsonObject): void {
+  out.line(`${cell(event)}: ${cell(description)}`)
+  out.line('')
+  showFacts(out, [['enabled', enabled], ...Object.entries(settings as JsonObject)])
+  out.line('')
+  for (const [name, option] of Object.entries(options as Record<string, JsonObject>)) {
+    out.line(`${name}: ${cell(option['description'])} Default: ${cell(option['default'])}.`)
+  }
+  for (const { subjectId, subjectName, enabled: isOn, settings: own } of exceptions as JsonObject[]) {
+    out.line(`Exception for ${cell(subjectName ?? subjectId)}: ${isOn === true ? settingsText(own) : 'off'}`)
+  }
+}
+
+function settingsText(settings: unknown): string {
+  return Object.entries(settings as JsonObject)
+    .map(([name, value]) => `${name}=${cell(value)}`)
+    .join(' ')
+}
