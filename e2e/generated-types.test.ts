@@ -140,6 +140,7 @@ test('generated modules compile, calls that fit the plan compile, and wrong call
   assert.ok(counts.right > 10 && counts.wrong > 10)
   write('by-hand.ts', BY_HAND)
   write('by-hand.gen.ts', typedModule(SHOP, 'node'))
+  write('plan.gen.ts', typedModule(SHOP, 'testing'))
   await compile(project, files, {
     ...BUNDLER,
     lib: ['es2022', 'dom'],
@@ -153,6 +154,7 @@ test('generated modules compile, calls that fit the plan compile, and wrong call
     verbatimModuleSyntax: true,
     paths: {
       '@switchyard/node': [join(repository, 'packages', 'node', 'src', 'index.ts')],
+      '@switchyard/node/testing': [join(repository, 'packages', 'node', 'src', 'testing', 'test-client.ts')],
       '@segment/analytics-next': [dirname(findPackageJSON('@segment/analytics-next', import.meta.url) as string)],
     },
   })
@@ -279,6 +281,8 @@ const SHOP: TrackingPlan = {
 
 const BY_HAND = `
 import { Analytics } from '@switchyard/node'
+import { createTestClient } from '@switchyard/node/testing'
+import { plan } from './plan.gen.ts'
 import { type Events, identify, page, trackOrderCompleted, trackSignedUp, type TrackOrderCompletedProperties } from './by-hand.gen.ts'
 
 const analytics = new Analytics({ writeKey: 'wk' })
@@ -289,6 +293,7 @@ trackOrderCompleted(typed, { userId: 'u', properties: { total: 1, coupon: null, 
 trackOrderCompleted({ track: () => sent }, { userId: 'u', properties: order })
 typed.track({ userId: 'u', event: 'Signed Up', properties: { plan: 'pro' } })
 trackSignedUp(analytics, { userId: 'u' })
+trackSignedUp(createTestClient({ plan }), { userId: 'u' })
 trackSignedUp(analytics, { anonymousId: 'a', properties: {} })
 identify(analytics, { userId: 'u', traits: { email: 1 } })
 page(analytics, { userId: 'u', name: 'Home', category: 'Shop' })

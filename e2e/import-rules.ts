@@ -90,6 +90,8 @@ const RULES: Rule[] = [
   { files: /^webhook\//, may: [/^webhook\//, builtin] },
   // The only package that contains Segment's integrations.
   { files: /^integrations\//, may: [/^integrations\//, protocol, builtin, /^@segment\/(action-destinations|actions-core)(\/|$)/] },
+  // The build includes them in the published package.
+  { files: /^node\/testing\/schema-compiler\.ts$/, may: [protocol, /^ajv\//, /^ajv-formats$/] },
   { files: /^node\/platform\//, may: [/^node\//, protocol, builtin] },
   { files: /^node\//, may: [/^node\/(?!platform\/)/, /^node\/platform\/platform\.ts$/, /^#platform$/, protocol] },
   { files: /^server\/(app\.ts$|installation\/)/, may: [...server, /^server\//, /^fastify$/] },

@@ -1,9 +1,9 @@
 // Builds the three published packages into packages/*/dist, each a complete package: ESM and CommonJS
 // bundles, types, a package.json without dependencies. In the repository the packages run from src/ and are never built.
 
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, posix, relative } from 'node:path'
-import { build, type Format } from 'esbuild'
+import { build, type Format, type Plugin } from 'esbuild'
 import { declarations } from './compile-sources.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -12,6 +12,10 @@ interface Published {
   name: string
   /** Files that are separate modules in the bundle, besides index. */
   entries: string[]
+  /** Entries that can be imported by name, besides index. They import the package's index instead of containing a copy of it. */
+  exports: Record<string, string>
+  /** A file that contains third-party code, if the package has one. Both module systems share one copy of it, in CommonJS. */
+  thirdParty?: string
   /** Workspace packages whose code and types are included, so that the published package has no dependencies. */
   carries: string[]
   /** `#name` imports and the entries that they resolve to, by condition. */
@@ -21,11 +25,13 @@ interface Published {
 }
 
 const published: Published[] = [
-  { name: 'protocol', entries: ['index'], carries: [], imports: {}, files: [] },
-  { name: 'webhook', entries: ['index'], carries: [], imports: {}, files: ['vectors.json', 'vectors-extra.json'] },
+  { name: 'protocol', entries: ['index'], exports: {}, carries: [], imports: {}, files: [] },
+  { name: 'webhook', entries: ['index'], exports: {}, carries: [], imports: {}, files: ['vectors.json', 'vectors-extra.json'] },
   {
     name: 'node',
     entries: ['index', 'platform/node', 'platform/web'],
+    exports: { testing: 'testing/test-client' },
+    thirdParty: 'testing/schema-compiler',
     carries: ['protocol'],
     imports: { '#platform': { node: 'platform/node', default: 'platform/web' } },
     files: [],
@@ -42,15 +48,18 @@ const types = declarations()
 for (const item of published) await buildPackage(item)
 rmSync(types, { recursive: true })
 
-async function buildPackage({ name, entries, carries, imports, files }: Published): Promise<void> {
+async function buildPackage({ name, entries, exports, thirdParty, carries, imports, files }: Published): Promise<void> {
   const home = join(root, 'packages', name)
   const dist = join(home, 'dist')
   rmSync(dist, { recursive: true, force: true })
   for (const { format, folder, script, declaration } of FORMS) {
-    await bundle(home, entries, format, join(dist, folder), script)
-    copyTypes(join(types, name, 'src'), join(dist, folder), carries, [script, declaration])
-    for (const carried of carries) copyTypes(join(types, carried, 'src'), join(dist, folder, carried), [], [script, declaration])
+    await bundle(home, entries, format, join(dist, folder), script, thirdParty)
+    // Separately, so that the client contains nothing of them.
+    await bundle(home, Object.values(exports), format, join(dist, folder), script, thirdParty)
+    copyTypes(join(types, name, 'src'), join(dist, folder), ['index', ...Object.values(exports)], carries, [script, declaration])
+    for (const carried of carries) copyTypes(join(types, carried, 'src'), join(dist, folder, carried), ['index'], [], [script, declaration])
   }
+  if (thirdParty !== undefined) await bundleThirdParty(join(home, 'src', `${thirdParty}.ts`), join(dist, 'cjs', `${thirdParty}.cjs`))
   const own = readJson(join(home, 'package.json'))
   const { version, repository } = readJson(join(root, 'package.json'))
   const fields = {
@@ -66,11 +75,13 @@ async function buildPackage({ name, entries, carries, imports, files }: Publishe
     main: './cjs/index.cjs',
     module: './esm/index.js',
     types: './esm/index.d.ts',
+    // For compilers that do not read `exports`.
+    ...(Object.keys(exports).length > 0
+      ? { typesVersions: { '*': Object.fromEntries(Object.entries(exports).map(([path, entry]) => [path, [`./esm/${entry}.d.ts`]])) } }
+      : {}),
     exports: {
-      '.': {
-        import: { types: './esm/index.d.ts', default: './esm/index.js' },
-        require: { types: './cjs/index.d.cts', default: './cjs/index.cjs' },
-      },
+      '.': exported('index'),
+      ...Object.fromEntries(Object.entries(exports).map(([path, entry]) => [`./${path}`, exported(entry)])),
       './package.json': './package.json',
       ...Object.fromEntries(files.map((file) => [`./${file}`, `./${file}`])),
     },
@@ -82,7 +93,13 @@ async function buildPackage({ name, entries, carries, imports, files }: Publishe
   console.log(`built ${relative(root, dist)}`)
 }
 
-/** Bundles each entry in the given module format. */
+function exported(entry: string): object {
+  return {
+    import: { types: `./esm/${entry}.d.ts`, default: `./esm/${entry}.js` },
+    require: { types: `./cjs/${entry}.d.cts`, default: `./cjs/${entry}.cjs` },
+  }
+}
+
 function inBothForms(imports: Published['imports']): Record<string, unknown> {
   const both = (entry: string): object => ({ import: `./esm/${entry}.js`, require: `./cjs/${entry}.cjs` })
   const conditions = (by: Record<string, string>): object =>
@@ -90,7 +107,15 @@ function inBothForms(imports: Published['imports']): Record<string, unknown> {
   return Object.fromEntries(Object.entries(imports).map(([name, by]) => [name, conditions(by)]))
 }
 
-async function bundle(home: string, entries: string[], format: Format, outdir: string, script: string): Promise<void> {
+/** Bundles each entry in the given module format. */
+async function bundle(
+  home: string,
+  entries: string[],
+  format: Format,
+  outdir: string,
+  script: string,
+  thirdParty: string | undefined,
+): Promise<void> {
   await build({
     entryPoints: entries.map((entry) => join(home, 'src', `${entry}.ts`)),
     outdir,
@@ -105,18 +130,56 @@ async function bundle(home: string, entries: string[], format: Format, outdir: s
     // In CommonJS a kept import() fails where scripts run in a vm context, as under Jest; require works there.
     ...(format === 'cjs' ? { supported: { 'dynamic-import': false } } : {}),
     external: ['#*', 'node:*'],
+    plugins: [separateFiles(join(home, 'src'), script, thirdParty)],
     legalComments: 'none',
     logLevel: 'warning',
   })
 }
 
+/** Imports of the package's index and of the file with third-party code stay imports. */
+function separateFiles(source: string, script: string, thirdParty: string | undefined): Plugin {
+  return {
+    name: 'separate files',
+    setup(building) {
+      building.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ path, resolveDir }) => {
+        const file = relative(source, join(resolveDir, path)).replaceAll('\\', '/')
+        const up = '../'.repeat(relative(source, resolveDir).split(/[\\/]/).filter(Boolean).length) || './'
+        if (file === 'index.ts') return { path: `${up}index${script}`, external: true }
+        return file === `${thirdParty}.ts`
+          ? { path: `${up}${script === '.js' ? '../cjs/' : ''}${thirdParty}.cjs`, external: true }
+          : undefined
+      })
+    },
+  }
+}
+
+/** Bundles a file with the packages that it imports, and puts their licences in front. */
+async function bundleThirdParty(file: string, outfile: string): Promise<void> {
+  const options = { bundle: true, minify: true, format: 'cjs', platform: 'node', target: 'node18', legalComments: 'none' } as const
+  const { metafile, outputFiles } = await build({ ...options, entryPoints: [file], metafile: true, write: false, logLevel: 'warning' })
+  const packages = new Set(Object.keys(metafile.inputs).flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []))
+  const licences = [...packages].sort().map((folder) => {
+    const [name, licence] = [readJson(join(folder, 'package.json'))['name'], globSync('LICEN[CS]E*', { cwd: folder })[0]]
+    if (licence === undefined) throw new Error(`${folder} has no licence file`)
+    return `${String(name)}\n\n${readFileSync(join(folder, licence), 'utf8').trim()}`
+  })
+  const text = outputFiles[0]?.text ?? ''
+  writeFileSync(outfile, `/*\nThis file contains the following packages.\n\n${licences.join('\n\n').replaceAll('*/', '* /')}\n*/\n${text}`)
+}
+
 /**
- * Copies the type files that index imports, directly or indirectly, for one module system. Imports of included packages are rewritten to
- * their path inside the package.
+ * Copies the type files of the entries and those that they import, directly or indirectly, for one module system. Imports of included packages are
+ * rewritten to their path inside the package.
  */
-function copyTypes(from: string, to: string, carries: string[], [script, declaration]: readonly [string, string]): void {
+function copyTypes(
+  from: string,
+  to: string,
+  entries: readonly string[],
+  carries: string[],
+  [script, declaration]: readonly [string, string],
+): void {
   const copied = new Set<string>()
-  const waiting = ['index.d.ts']
+  const waiting = entries.map((entry) => `${entry}.d.ts`)
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (copied.has(path)) continue
     copied.add(path)

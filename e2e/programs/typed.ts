@@ -14,6 +14,7 @@ import Analytics, {
   type Plugin,
   type TrackParams,
 } from '@switchyard/node'
+import { createTestClient, type TrackingPlan } from '@switchyard/node/testing'
 import { isMessageType, type Message, parseMessage } from '@switchyard/protocol'
 import { signBody, type VerifiedWebhook, type VerifyOptions, verify, verifySignature } from '@switchyard/webhook'
 
@@ -106,3 +107,11 @@ export async function receive(request: Request): Promise<VerifiedWebhook | numbe
   return verdict.ok ? verdict : verdict.status
 }
 export const signed: boolean = verifySignature('{}', signBody('{}', 'shared'), 'shared')
+
+// The client for tests takes the place of the client, also with a catalog.
+const plan: TrackingPlan = { name: 'Shop', unplanned: 'allow', rules: [{ type: 'identify', mode: 'observe', schema: {} }] }
+const fake: Analytics = createTestClient({ plan })
+fake.identify({ userId: 'u' })
+const typedFake: Analytics<Catalog> = createTestClient<Catalog>()
+// @ts-expect-error -- not in the catalog
+typedFake.track({ userId: 'u', event: 'Order Complete' })

@@ -91,7 +91,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   ready: Promise<void> = Promise.resolve()
   readonly #settings: CheckedSettings
   readonly #outbox: Outbox
-  readonly #pipeline: Pipeline<this>
+  readonly #pipeline: Pipeline<Analytics<Events>>
   readonly #warned = new Set<string>()
   #isFailing = false
 
