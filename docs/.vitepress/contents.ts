@@ -105,6 +105,7 @@ export const HTTP_API: Section = {
     ['http/tracking-plans', 'Tracking plans'],
     ['http/messages', 'Messages'],
     ['http/event-catalogue', 'Event catalogue'],
+    ['http/quarantine', 'Quarantine'],
     ['http/deliveries', 'Deliveries'],
     ['http/replays', 'Replays'],
     ['http/deletions', 'Deletions'],

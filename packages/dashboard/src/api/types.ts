@@ -212,13 +212,13 @@ export interface Operations {
   'GET /api/messages': {
     query: { sourceId?: string | undefined; type?: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias' | 'delete' | 'dead_letter' | undefined; event?: string | undefined; userId?: string | undefined; messageId?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
-    answer: { data: ({ id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; skips: ({ destinationId: string | null; reason: string; rule: 'type_denied' | 'type_not_allowed' | 'event_denied' | 'event_not_allowed' | 'subscribe' | 'no_subscription' | null; message: string })[]; deliveries: { id: string; destinationId: string }[] })[]; next: string | null }
+    answer: { data: ({ id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; quarantine: ({ state: 'held' | 'released' | 'deleted'; at: string | null }) | null; skips: ({ destinationId: string | null; reason: string; rule: 'type_denied' | 'type_not_allowed' | 'event_denied' | 'event_not_allowed' | 'subscribe' | 'no_subscription' | null; message: string })[]; deliveries: { id: string; destinationId: string }[] })[]; next: string | null }
   }
   /** Retrieve a message by its id or messageId */
   'GET /api/messages/{id}': {
     query: Record<string, never>
     body: undefined
-    answer: { id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; skips: ({ destinationId: string | null; reason: string; rule: 'type_denied' | 'type_not_allowed' | 'event_denied' | 'event_not_allowed' | 'subscribe' | 'no_subscription' | null; message: string })[]; sourceName: string | null; purged: boolean; duplicates: { count: number; lastAt: string } | null; deliveries: ({ id: string; messageId: string | null; storedMessageId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; destinationId: string; state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'; reason: string | null; attemptCount: number; replay: boolean; replayOf: string | null; replayJobId: string | null; replayedBy: string | null; nextAttemptAt: string | null; settledAt: string | null; destinationName: string | null; attempts: ({ attempt: number; url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null; version: number; logs: string | null; subscription: string | null; method: string | null })[] })[]; story: ({ at: string | null; what: 'received' | 'duplicate' | 'owed' | 'skipped' | 'quarantined' | 'released' | 'attempted' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'deleted' | 'waiting'; sentence: string; destinationId: string | null; deliveryId: string | null })[]; others: ({ id: string; sourceId: string; sourceName: string | null; receivedAt: string; duplicates: { count: number; lastAt: string } | null; story: ({ at: string | null; what: 'received' | 'duplicate' | 'owed' | 'skipped' | 'quarantined' | 'released' | 'attempted' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'deleted' | 'waiting'; sentence: string; destinationId: string | null; deliveryId: string | null })[] })[] }
+    answer: { id: string; messageId: string | null; sourceId: string; type: string | null; userId: string | null; anonymousId: string | null; event: string | null; receivedAt: string; timestamp: string | null; ip: string | null; browser: boolean; traceId: string | null; message: Record<string, unknown> | null; quarantine: ({ state: 'held' | 'released' | 'deleted'; at: string | null }) | null; skips: ({ destinationId: string | null; reason: string; rule: 'type_denied' | 'type_not_allowed' | 'event_denied' | 'event_not_allowed' | 'subscribe' | 'no_subscription' | null; message: string })[]; sourceName: string | null; purged: boolean; duplicates: { count: number; lastAt: string } | null; deliveries: ({ id: string; messageId: string | null; storedMessageId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; destinationId: string; state: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled'; reason: string | null; attemptCount: number; replay: boolean; replayOf: string | null; replayJobId: string | null; replayedBy: string | null; nextAttemptAt: string | null; settledAt: string | null; destinationName: string | null; attempts: ({ attempt: number; url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null; version: number; logs: string | null; subscription: string | null; method: string | null })[] })[]; story: ({ at: string | null; what: 'received' | 'duplicate' | 'owed' | 'skipped' | 'quarantined' | 'released' | 'attempted' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'deleted' | 'waiting'; sentence: string; destinationId: string | null; deliveryId: string | null })[]; others: ({ id: string; sourceId: string; sourceName: string | null; receivedAt: string; duplicates: { count: number; lastAt: string } | null; story: ({ at: string | null; what: 'received' | 'duplicate' | 'owed' | 'skipped' | 'quarantined' | 'released' | 'attempted' | 'delivered' | 'failed' | 'expired' | 'cancelled' | 'deleted' | 'waiting'; sentence: string; destinationId: string | null; deliveryId: string | null })[] })[] }
   }
   /** List the events of the event catalogue */
   'GET /api/events': {
@@ -255,6 +255,24 @@ export interface Operations {
     query: Record<string, never>
     body: undefined
     answer: { id: string; replayOf: string }
+  }
+  /** List messages in quarantine, newest first */
+  'GET /api/quarantine': {
+    query: { source?: string | undefined; plan?: string | undefined; rule?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
+    body: undefined
+    answer: { data: ({ id: string; messageId: string | null; sourceId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; receivedAt: string; planId: string; rule: string; violations: ({ rule: string; code: 'unplanned_event' | 'missing_property' | 'unplanned_property' | 'wrong_type' | 'wrong_value' | 'wrong_format' | 'out_of_range' | 'other'; path: string; expected: string; found: string })[] })[]; next: string | null }
+  }
+  /** Release messages from quarantine */
+  'POST /api/quarantine/release': {
+    query: Record<string, never>
+    body: { ids?: string[] | undefined; source?: string | undefined; rule?: string | undefined }
+    answer: { released: number; more: boolean }
+  }
+  /** Delete messages from quarantine */
+  'POST /api/quarantine/delete': {
+    query: Record<string, never>
+    body: { ids?: string[] | undefined; source?: string | undefined; rule?: string | undefined }
+    answer: { deleted: number; more: boolean }
   }
   /** List replay jobs, newest first */
   'GET /api/replays': {

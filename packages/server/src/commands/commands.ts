@@ -5,6 +5,7 @@ import { exportCommand } from './configuration/export.ts'
 import { DELIVERY_COMMANDS } from './history/deliveries.ts'
 import { events } from './history/events.ts'
 import { MESSAGE_COMMANDS } from './history/messages.ts'
+import { QUARANTINE_COMMANDS } from './history/quarantine.ts'
 import { REPLAY_COMMANDS } from './history/replay.ts'
 import { REPORT_COMMANDS } from './history/reports.ts'
 import { tail } from './history/tail.ts'
@@ -44,6 +45,7 @@ export const SECTIONS: readonly Section[] = [
       tail,
       ...MESSAGE_COMMANDS,
       events,
+      ...QUARANTINE_COMMANDS,
       ...DELIVERY_COMMANDS,
       ...REPLAY_COMMANDS,
       ...REPORT_COMMANDS,

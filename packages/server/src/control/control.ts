@@ -33,6 +33,7 @@ import { type StreamEvent, streamEvents } from './history/stream.ts'
 import { withDescription } from './openapi/openapi-route.ts'
 import { learnPlanRoutes } from './plans/learn-plan.ts'
 import { planRoutes } from './plans/plans.ts'
+import { quarantineRoutes } from './quarantine/quarantine.ts'
 import { replayRoutes } from './replays/replays.ts'
 import { type ControlParts, type Route, roleOf } from './route.ts'
 import { privacyRoutes } from './sources/privacy.ts'
@@ -76,6 +77,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         messageRoutes,
         eventRoutes,
         deliveryRoutes,
+        quarantineRoutes,
         replayRoutes,
         deletionRoutes,
         alertRoutes,

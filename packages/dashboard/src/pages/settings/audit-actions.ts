@@ -16,6 +16,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   'oauth-app.remove-key': 'removed a key from the OAuth application',
   'oauth-app.revoke-tokens': 'revoked the access tokens of the OAuth application',
   'oauth-app.update': 'changed the OAuth application',
+  'quarantine.delete': 'deleted messages from quarantine',
+  'quarantine.release': 'released messages from quarantine',
   'replay.create': 'started a replay',
   'replay.update': 'changed a replay',
   'session.login': 'logged in',

@@ -37,6 +37,15 @@ const MESSAGE_FIELDS = {
   browser: boolean({ description: 'Whether the request came from a web page.' }),
   traceId: nullable(string({ description: 'The trace id of the sender, from its traceparent header.' })),
   message: nullable(anyObject({ description: 'The message as it is sent to destinations; null if it was purged.' })),
+  quarantine: nullable(
+    object(
+      {
+        state: oneOf(['held', 'released', 'deleted']),
+        at: nullable(time({ description: 'When the message was released or deleted; null if it is held.' })),
+      },
+      { description: 'Only if a tracking plan put the message in quarantine. A message that is `held` is not sent until it is released.' },
+    ),
+  ),
   skips: array(
     object({
       destinationId: nullable(string()),
@@ -210,7 +219,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
   ]
 }
 
-function messageView({ id, index, content, skips }: StoredMessage, expressions?: ReadonlyMap<string, string>) {
+function messageView({ id, index, content, skips, quarantine }: StoredMessage, expressions?: ReadonlyMap<string, string>) {
   const item: JsonObject | null = content.items[index] ?? null
   const message = item === null ? null : outboundMessage(content, index)
   return {
@@ -228,6 +237,8 @@ function messageView({ id, index, content, skips }: StoredMessage, expressions?:
     browser: content.browser,
     traceId: traceIdOf(content.trace),
     message,
+    quarantine:
+      quarantine === undefined ? null : { state: quarantine.state, at: quarantine.atMs === null ? null : isoTime(quarantine.atMs) },
     skips: skips.map((skip) => {
       const { destinationId, reason, rule = null } = skip
       return { destinationId, reason, rule, message: skipSentence(skip, item, expressions?.get(destinationId ?? '')) }

@@ -36,6 +36,10 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
     name: 'Event catalogue',
     description: 'Which events each source sends: how often, with which properties, and which destinations receive them.',
   },
+  quarantine: {
+    name: 'Quarantine',
+    description: 'Messages that violate a tracking plan and are not sent until somebody releases them.',
+  },
   deliveries: { name: 'Deliveries', description: 'A delivery is one message for one destination. It has a state and a list of attempts.' },
   replays: { name: 'Replays', description: 'A replay job sends many deliveries again. It continues after a restart of the service.' },
   deletions: {

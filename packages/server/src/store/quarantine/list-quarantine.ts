@@ -1,8 +1,9 @@
 // Lists the messages in quarantine, with their content.
 
+import { groupBy } from '../history/group-by.ts'
 import { withOnly } from '../history/message-content.ts'
 import { rowCursorOf } from '../history/paging.ts'
-import { type ReadSegment, readSegments } from '../history/segment-rows.ts'
+import { readSegments } from '../history/segment-rows.ts'
 import type { RowId } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import type { QuarantinedMessage, QuarantineFilter } from '../port/quarantine.ts'
@@ -31,38 +32,34 @@ export function quarantineReads<Id extends RowId>(
         const source = sourceId === undefined ? undefined : await rows.source(sourceId)
         if (sourceId !== undefined && source === undefined) return { data: [], next: null }
         const held = await rows.held({ source, planId, rule, from: { segment, index }, oldestFirst, limit: limit + 1 })
-        const data = await withContent(rows, held.slice(0, limit))
-        const next = held[data.length]
+        const { messages: data, used } = await withContent(rows, held.slice(0, limit))
+        const next = held[used]
         return { data, next: next === undefined ? null : JSON.stringify([oldestFirst ? 'a' : 'q', next.segment, next.index]) }
       }),
     find: (ids) =>
       inSnapshot(async (rows) => {
         const parsed = [...new Set(ids)].flatMap((id) => rows.parseId(id) ?? [])
-        return withContent(rows, await rows.heldAt(parsed.map(({ row, index }) => ({ segment: row, index }))), Number.POSITIVE_INFINITY)
+        const held = await rows.heldAt(parsed.map(({ row, index }) => ({ segment: row, index })))
+        return (await withContent(rows, held, Number.POSITIVE_INFINITY)).messages
       }),
   }
 }
 
-/** Stops when it has read `maxBytes`, but not before the first message. */
+/** In the order of `held`, whose rows are sorted by segment. Stops after the segment with which it has read `maxBytes`. `used`: how many of the rows it has read. */
 async function withContent<Id extends RowId>(
   rows: QuarantineReadRows<Id>,
   held: readonly QuarantineRow<Id>[],
   maxBytes = BYTES_PER_PAGE,
-): Promise<QuarantinedMessage[]> {
-  const wanted = new Map<Id, number[]>()
-  for (const { segment, index } of held) wanted.set(segment, [...(wanted.get(segment) ?? []), index])
-  const read = new Map<Id, ReadSegment<Id>>()
-  let bytes = 0
-  for await (const segment of readSegments(rows, [...wanted.keys()], ({ seq }) => wanted.get(seq))) {
-    read.set(segment.seq, segment)
-    bytes += segment.bytes
-    if (bytes > maxBytes) break
-  }
+): Promise<{ messages: QuarantinedMessage[]; used: number }> {
+  const bySegment = groupBy(held, ({ segment }) => segment)
   const messages: QuarantinedMessage[] = []
-  for (const { segment, index, planId, rule } of held) {
-    const found = read.get(segment)
-    if (found === undefined) break
-    messages.push({ id: `${segment}-${index}`, segment, index, planId, rule, content: withOnly(found.content, [index]) })
+  let bytes = 0
+  for await (const found of readSegments(rows, [...bySegment.keys()], ({ seq }) => bySegment.get(seq)?.map(({ index }) => index))) {
+    // Only the messages themselves stay in memory, because a segment may be large.
+    for (const { segment, index, planId, rule } of bySegment.get(found.seq) ?? [])
+      messages.push({ id: `${segment}-${index}`, segment, index, planId, rule, content: withOnly(found.content, [index]) })
+    bytes += found.bytes
+    if (bytes > maxBytes) return { messages, used: held.map(({ segment }) => segment).lastIndexOf(found.seq) + 1 }
   }
-  return messages
+  return { messages, used: held.length }
 }

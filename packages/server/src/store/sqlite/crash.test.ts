@@ -78,6 +78,40 @@ test('after a kill, a destination has exactly the content of its newest version,
   }
 })
 
+test('after a kill, each message is in quarantine or has one delivery, and all that were released stay released', {
+  timeout: 60_000,
+}, async (t) => {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'test.db')
+  const first = await openFor(t, path)
+  const { sourceId, destinationId } = await newSourceAndDestination(first)
+  await first.close()
+  let acknowledged = 0
+  for (const atLeast of [15, 50]) {
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'fixtures/child.ts'), 'release', path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const exit = once(child, 'exit')
+    let text = ''
+    child.stdout.on('data', (bytes: Buffer) => {
+      text += bytes.toString()
+      if (text.split('\n').length > atLeast) child.kill('SIGKILL')
+    })
+    assert.deepEqual(await exit, [null, 'SIGKILL'])
+    acknowledged += Number(text.split('\n').at(-2))
+    const store = await openFor(t, path)
+    const { owed, pending } = await ledgerOf(store, destinationId)
+    const books = (await store.books.sourceCounts()).find((row) => row.sourceId === sourceId)
+    assert.ok(books !== undefined && books.released >= acknowledged, `${books?.released} and ${acknowledged}`)
+    assert.deepEqual([owed, pending, books.quarantined], [books.released, books.released, books.accepted - books.released])
+    assert.deepEqual(await store.books.recountQuarantined(), [{ sourceId, quarantined: books.quarantined }])
+    const stored = await allPages((page) => store.history.messages({ sourceId }, page), 1_000)
+    for (const { quarantine, deliveries } of stored) assert.equal(deliveries.length, quarantine?.state === 'released' ? 1 : 0)
+    await store.close()
+  }
+})
+
 test('after a kill, each delivery that failed has exactly one dead letter, and no other has one', { timeout: 60_000 }, async (t) => {
   const folder = tempFolder()
   t.after(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,0 +1,98 @@
+// `switchyard quarantine`: lists the messages that a tracking plan holds back, releases them, deletes them.
+
+import type { JsonObject } from '@switchyard/protocol'
+import { type Argument, type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from '../line/command.ts'
+import { readText } from '../line/input.ts'
+import { type Column, LIMIT_FLAG, showNewest, time } from '../line/listing.ts'
+import { idOf, optionalId } from '../line/references.ts'
+
+const COLUMNS: readonly Column[] = [
+  ['id', ({ id }) => id],
+  ['rule', ({ rule }) => rule],
+  ['violation', ({ violations }) => violationText(violations as JsonObject[])],
+  ['source', ({ sourceId }) => sourceId],
+  ['received', ({ receivedAt }) => time(receivedAt)],
+]
+const IDS_PER_CALL = 1_000
+
+const MESSAGE_ID: Argument = {
+  name: 'MESSAGE_ID',
+  sentence: 'The id of a message, as listed by `switchyard quarantine`. Use - for stdin or @FILE to read several.',
+  many: true,
+  optional: true,
+}
+const RULE_FLAG: Flag = { placeholder: 'RULE', sentence: "Only messages that violate this rule, such as 'track Order Completed'." }
+
+export const QUARANTINE_COMMANDS: readonly Command[] = [
+  {
+    name: 'quarantine list',
+    summary: 'List messages that violate a tracking plan and are not sent until they are released',
+    flags: {
+      source: { placeholder: 'SOURCE', sentence: 'Only messages of this source, by id or name.' },
+      plan: { placeholder: 'PLAN_ID', sentence: 'Only messages that violate this plan.' },
+      rule: RULE_FLAG,
+      ...LIMIT_FLAG,
+    },
+    examples: ['switchyard quarantine', "switchyard quarantine list --source website --rule 'track Order Completed'"],
+    async run(call) {
+      const source = await optionalId(call.api, 'source', call.flag('source'))
+      const query = { source, plan: call.flag('plan'), rule: call.flag('rule') }
+      await showNewest(call, '/api/quarantine', query, COLUMNS, 'No messages are in quarantine.')
+      return EXIT.ok
+    },
+  },
+  command('release', 'Release messages from quarantine: send them as if they were received now', 'Released'),
+  command('delete', 'Delete messages from quarantine, so that they are never sent', 'Deleted'),
+]
+
+function command(action: 'release' | 'delete', summary: string, done: 'Released' | 'Deleted'): Command {
+  return {
+    name: `quarantine ${action}`,
+    summary,
+    arguments: [MESSAGE_ID],
+    flags: { source: { placeholder: 'SOURCE', sentence: 'All messages of this source, by id or name.' }, rule: RULE_FLAG },
+    examples: [`switchyard quarantine ${action} 4019-2`, `switchyard quarantine ${action} --source website --rule 'track Order Completed'`],
+    run: (call) => endQuarantine(call, action, done),
+  }
+}
+
+async function endQuarantine(call: Call, action: 'release' | 'delete', done: 'Released' | 'Deleted'): Promise<ExitCode> {
+  const ids = await idsGiven(call)
+  const source = call.flag('source')
+  if (call.arguments.length > 0 && (source !== undefined || call.has('rule')))
+    throw new CommandProblem(`MESSAGE_IDs cannot be combined with --${source === undefined ? 'rule' : 'source'}.`, EXIT.usage)
+  if (ids.length === 0 && source === undefined)
+    throw new CommandProblem('Nothing is selected. Give MESSAGE_IDs, or --source. Run `switchyard quarantine` for a list.', EXIT.usage)
+  let count = 0
+  const send = async (selection: JsonObject): Promise<boolean> => {
+    const answer = await call.api.post(`/api/quarantine/${action}`, selection)
+    count += Number(answer[done.toLowerCase()])
+    return answer['more'] === true
+  }
+  if (source === undefined) for (let at = 0; at < ids.length; at += IDS_PER_CALL) await send({ ids: ids.slice(at, at + IDS_PER_CALL) })
+  else {
+    const selection = { source: await idOf(call.api, 'source', source), ...(call.has('rule') && { rule: call.flag('rule') as string }) }
+    while (await send(selection)) {
+      if (call.signal.aborted) return EXIT.interrupted
+      if (!call.json) call.out.remark(`${done} ${count} messages so far.`)
+    }
+  }
+  if (call.json) call.out.json({ [done.toLowerCase()]: count })
+  else call.out.line(`${done} ${count === 1 ? '1 message' : `${count} messages`}.`)
+  const missing = ids.length - count
+  if (missing > 0 && !call.json) call.out.remark(`${missing} of the messages ${missing === 1 ? 'is' : 'are'} not in quarantine.`)
+  return missing > 0 ? EXIT.notFound : EXIT.ok
+}
+
+async function idsGiven({ arguments: given }: Call): Promise<string[]> {
+  const ids: string[] = []
+  for (const argument of given) ids.push(...(await readText('MESSAGE_ID', argument)).split(/\s+/).filter((id) => id !== ''))
+  return [...new Set(ids)]
+}
+
+/** The first violation, and how many more there are. */
+function violationText([first, ...others]: readonly JsonObject[]): string {
+  if (first === undefined) return '–'
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`
+  return `${String(first['path'])}: expected ${String(first['expected'])}, found ${String(first['found'])}${more}`
+}

@@ -1,0 +1,173 @@
+// Routes for the quarantine: list the messages that a tracking plan holds back, release them, delete them. A call ends the quarantine of many
+// messages in steps, each of which is one transaction of the store.
+
+import { isoTime, VIOLATION_CODES } from '@switchyard/protocol'
+import { array, boolean, type Infer, integer, invalidField, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
+import type { Actor, QuarantineChange, QuarantinedMessage } from '../../store/store.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+
+const MAX_IDS = 1_000
+const MESSAGES_PER_STEP = 500
+/** The limits of one call. A client with more to do calls again. */
+const MESSAGES_PER_CALL = 10_000
+const MS_PER_CALL = 10_000
+
+const RULE = { min: 1, description: 'Only messages that violate this rule: `track Order Completed`, or a type such as `identify`.' }
+
+const FILTERS = {
+  source: optional(string({ min: 1, description: 'Only messages from the source with this id.' })),
+  plan: optional(string({ min: 1, description: 'Only messages that violate the plan with this id.' })),
+  rule: optional(string(RULE)),
+}
+
+const SELECTION = object({
+  ids: optional(
+    array(string({ min: 1, max: 100 }), {
+      min: 1,
+      max: MAX_IDS,
+      identity: (id) => id,
+      description: 'The ids of the messages, as GET /api/quarantine lists them. Cannot be combined with the filters below.',
+    }),
+  ),
+  source: optional(string({ min: 1, max: 100, description: 'All messages from the source with this id.' })),
+  rule: optional(string({ ...RULE, max: 40_000 })),
+})
+
+export const VIOLATION = object({
+  rule: string({ description: 'The rule: `track` and the name of the event, or the type of the message.' }),
+  code: oneOf(VIOLATION_CODES),
+  path: string({ description: 'Where in the message, such as `properties.price`.' }),
+  expected: string({ description: 'What the rule expects, in words.' }),
+  found: string({ description: 'What the message has there, in words. Never a value of the message.' }),
+})
+
+const MESSAGE = object({
+  id: string({ description: 'The id of the message in the store. GET /api/messages/{id} shows the message.' }),
+  messageId: nullable(string({ description: 'The id that the sender chose.' })),
+  sourceId: string(),
+  type: nullable(string()),
+  event: nullable(string()),
+  userId: nullable(string()),
+  anonymousId: nullable(string()),
+  receivedAt: time({ description: 'When the service received the message.' }),
+  planId: string({ description: 'The plan that the message violates.' }),
+  rule: string({ description: 'The rule that the message violates.' }),
+  violations: array(VIOLATION),
+})
+
+const MORE = boolean({ description: 'Whether more messages match than one call handles. Send the same request again to continue.' })
+
+type Selection = Infer<typeof SELECTION>
+type Step = (messages: readonly QuarantinedMessage[]) => Promise<readonly string[]>
+
+export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] {
+  function audit(actor: Actor, action: string, { source, rule }: Selection) {
+    const entry = (change: QuarantineChange | null) => {
+      if (change === null) return null
+      return { messages: change.ids.length, ...(source === undefined ? { ids: [...change.ids] } : { source, rule: rule ?? null }) }
+    }
+    return (after: QuarantineChange | null, before: QuarantineChange | null) => {
+      return { actor, action, subject: source ?? null, before: entry(before), after: entry(after) }
+    }
+  }
+
+  /** Returns the number of messages for which `step` ended the quarantine, and whether there are more. */
+  async function inSteps(selection: Selection, step: Step): Promise<{ count: number; more: boolean }> {
+    const { ids, source: sourceId, rule } = selection
+    if (ids !== undefined) {
+      const other = (['source', 'rule'] as const).find((name) => selection[name] !== undefined)
+      if (other !== undefined) throw invalidField(other, 'cannot be combined with ids. Select messages either by id or by source')
+      return { count: (await step(await store.quarantine.find(ids))).length, more: false }
+    }
+    if (sourceId === undefined) throw invalidField('source', 'is missing. Select messages either by ids or by source')
+    const endMs = clock.scheduleMs() + MS_PER_CALL
+    let count = 0
+    let seen = 0
+    let cursor: string | null = null
+    do {
+      // The oldest first, so that receivers get them in the order in which they were received.
+      const page = await store.quarantine.list({ sourceId, rule }, { limit: MESSAGES_PER_STEP, cursor, oldestFirst: true })
+      if (page.data.length === 0 && !store.configuration().sources.has(sourceId))
+        throw invalidField('source', 'is not the id of a source with messages in quarantine. GET /api/sources lists all sources')
+      count += page.data.length === 0 ? 0 : (await step(page.data)).length
+      seen += page.data.length
+      cursor = page.next
+    } while (cursor !== null && seen < MESSAGES_PER_CALL && clock.scheduleMs() < endMs)
+    return { count, more: cursor !== null }
+  }
+
+  return [
+    route({
+      method: 'GET',
+      path: '/quarantine',
+      summary: 'List messages in quarantine, newest first',
+      description: 'These messages violate a tracking plan. They are not sent to any destination until they are released.',
+      query: listQuery(FILTERS),
+      status: 200,
+      answer: listAnswer(MESSAGE),
+      errors: ['invalid_cursor'],
+      async handle({ query }) {
+        const { source: sourceId, plan: planId, rule } = query
+        return pageAnswer('quarantine', await store.quarantine.list({ sourceId, planId, rule }, pageRequest('quarantine', query)), view)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/quarantine/release',
+      summary: 'Release messages from quarantine',
+      description:
+        'Sends the messages to the destinations that would get them if they were received now. Each message is released once, even if several requests name it.',
+      body: SELECTION,
+      status: 200,
+      answer: object({ released: integer({ description: 'The number of messages that were released.' }), more: MORE }),
+      async handle({ body, actor }) {
+        if (plan === undefined) throw new Error('this service cannot plan routes')
+        const { count, more } = await inSteps(body, (messages) => {
+          const configuration = store.configuration()
+          const released = messages.map(({ id, content }) => ({ id, plan: plan(configuration, content.sourceId, content) }))
+          return store.quarantine.release(released, audit(actor, 'quarantine.release', body))
+        })
+        return { released: count, more }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/quarantine/delete',
+      summary: 'Delete messages from quarantine',
+      description: 'The messages are never sent. They stay in the history until the end of the retention period.',
+      body: SELECTION,
+      status: 200,
+      answer: object({ deleted: integer({ description: 'The number of messages that were deleted from quarantine.' }), more: MORE }),
+      async handle({ body, actor }) {
+        const { count, more } = await inSteps(body, (messages) =>
+          store.quarantine.delete(
+            messages.map(({ id }) => id),
+            audit(actor, 'quarantine.delete', body),
+          ),
+        )
+        return { deleted: count, more }
+      },
+    }),
+  ]
+}
+
+function view({ id, index, planId, rule, content }: QuarantinedMessage) {
+  const item = content.items[index] ?? {}
+  const text = (name: string): string | null => (typeof item[name] === 'string' ? item[name] : null)
+  return {
+    id,
+    messageId: text('messageId'),
+    sourceId: content.sourceId,
+    type: text('type'),
+    event: text('event'),
+    userId: text('userId'),
+    anonymousId: text('anonymousId'),
+    receivedAt: isoTime(content.receivedAtMs),
+    planId,
+    rule,
+    violations: (content.violations?.[index] ?? []).map((each) => {
+      return { rule: each.rule, code: each.code, path: each.path, expected: each.expected, found: each.found }
+    }),
+  }
+}
