@@ -59,10 +59,29 @@ async function makeOld(t: TestContext): Promise<Made> {
     .prepare("UPDATE audit SET after = ? WHERE action = 'destination.update'")
     .run(JSON.stringify({ name: 'x', urls: [URL], headers: { 'X-Key': 'CREDENTIAL-5' } }))
   assert.deepEqual([attempts.changes > 0, owed.changes > 0, audited.changes], [true, true, 1])
-  database.exec('DROP TABLE destination_versions; PRAGMA user_version = 2')
+  removeWhatIsNewer(database)
+  database.exec('PRAGMA user_version = 2')
   database.close()
   for (const number of [1, 2, 3, 4, 5]) assert.ok(bytesIn(folder).includes(`CREDENTIAL-${number}`), `CREDENTIAL-${number}`)
   return { folder, path, destination }
+}
+
+/** Drops the tables and columns that later steps add. */
+function removeWhatIsNewer(database: DatabaseSync): void {
+  const columnsOf = (of: DatabaseSync): { tableName: string; columnName: string }[] =>
+    of
+      .prepare("SELECT t.name tableName, c.name columnName FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'")
+      .all() as never
+  const old = new DatabaseSync(':memory:')
+  for (const step of MIGRATIONS.slice(0, 2)) old.exec(step)
+  const kept = new Set(columnsOf(old).flatMap(({ tableName, columnName }) => [tableName, `${tableName}.${columnName}`]))
+  old.close()
+  const dropped = new Set<string>()
+  for (const { tableName, columnName } of columnsOf(database)) {
+    if (kept.has(`${tableName}.${columnName}`) || dropped.has(tableName)) continue
+    database.exec(kept.has(tableName) ? `ALTER TABLE ${tableName} DROP COLUMN ${columnName}` : `DROP TABLE ${tableName}`)
+    if (!kept.has(tableName)) dropped.add(tableName)
+  }
 }
 
 function bytesIn(folder: string): Buffer {
