@@ -17,6 +17,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fastFolder } from '../packages/server/src/store/fixtures/fast-folder.ts'
 import { newStoreLocation, ON_POSTGRES, type StoreLocation } from '../packages/server/src/store/fixtures/test-store.ts'
 import { eventually, Signals, type Waiting } from './signals.ts'
 
@@ -206,7 +207,7 @@ export function runService({ env = {}, args = [], execArgv = [] }: Pick<ServiceO
 }
 
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
-  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'switchyard-e2e-'))
+  const folder = options.folder ?? mkdtempSync(join(fastFolder(), 'switchyard-e2e-'))
   const place: Place = { folder, isOurs: options.folder === undefined, runs: [], store: ON_POSTGRES ? await databaseOf(folder) : undefined }
   try {
     return await startIn(place, options)

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { createSecretBox } from '../secrets/secret-box.ts'
 import { accept, claimOne, newDestination, newSource, planTo, quarantining, settle, tracks } from '../store/conformance/fixtures.ts'
+import { fastFolder } from '../store/fixtures/fast-folder.ts'
 import { createDatabase, type TestDatabase } from '../store/postgres/fixtures/postgres-server.ts'
 import { openAt } from '../store/postgres/fixtures/temp-store.ts'
 import { SchemaProblem } from '../store/postgres/schema/migrate.ts'
@@ -32,7 +32,7 @@ const openFile = (path: string) => createSqliteStore({ path, secretBox: createSe
 
 before(async () => {
   serverUser = await createDatabase()
-  folder = mkdtempSync(join(tmpdir(), 'switchyard-move-'))
+  folder = mkdtempSync(join(fastFolder(), 'switchyard-move-'))
   file = join(folder, 'store.db')
   const store = await openFile(file)
   sourceId = (await newSource(store)).id
