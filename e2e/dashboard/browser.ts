@@ -101,7 +101,7 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
     locale: 'en-GB',
     timezoneId: 'Europe/Berlin',
   })
-  context.setDefaultTimeout(DEADLINE_MS / 3)
+  context.setDefaultTimeout(DEADLINE_MS)
   if (token !== null) {
     const answer = await context.request.post(`${url}/api/login`, { data: { token } })
     if (!answer.ok()) throw new Error(`login: ${answer.status()} ${await answer.text()}`)
@@ -147,7 +147,7 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
         if (problems.some((problem) => problem.startsWith('exception'))) tab.check()
         return waiting === '' && requests === 0 && quietMs >= QUIET_MS
       },
-      { what: `${page.url()} is drawn`, deadlineMs: 20_000, state: () => problems.join('\n') },
+      { what: `${page.url()} is drawn`, state: () => problems.join('\n') },
     )
   }
   const tab: Tab = {
@@ -168,7 +168,7 @@ async function openTab(instance: Chromium, { url, token: admin }: Pick<Service, 
     },
     settled,
     // Not with Playwright's own waiting, which uses eval in the page: the content security policy forbids that.
-    until: <T>(expression: string) => eventually(() => page.evaluate<T>(expression), Boolean, { what: expression, deadlineMs: 20_000 }),
+    until: <T>(expression: string) => eventually(() => page.evaluate<T>(expression), Boolean, { what: expression }),
     async look(nextWidth, nextTheme) {
       await page.setViewportSize({ width: nextWidth, height: nextWidth === NARROW ? 844 : 900 })
       await page.emulateMedia({ colorScheme: nextTheme, reducedMotion: 'reduce' })
