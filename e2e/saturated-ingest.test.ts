@@ -6,11 +6,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { Analytics } from '@switchyard/node'
+import { IS_LONG } from './long-tests.ts'
 import { type Service, startService } from './service.ts'
 import { Signals } from './signals.ts'
 import { type Wiring, wire } from './wiring.ts'
 
 const CONNECTIONS = 8
+const SATURATED_MS = IS_LONG ? 5_000 : 2_000
 const BATCH = 500
 /** Without messageIds, so that every request has new messages. */
 const BODY = JSON.stringify({
@@ -87,7 +89,7 @@ test('a healthy destination gets a fair share while ingest is saturated, and eve
   const wiring = await wire(service, { urls: [receiver.url], paused: true })
   const deadlineAt = (ms: number) => performance.now() + ms
 
-  await saturate(service, wiring, ({ length }) => length >= 20)
+  await saturate(service, wiring, ({ length }) => length >= 10)
   const acceptedBefore = (await service.ledger())[0]?.owed ?? 0
   let startedAt = performance.now()
   await wiring.change({ paused: false })
@@ -96,7 +98,7 @@ test('a healthy destination gets a fair share while ingest is saturated, and eve
 
   startedAt = performance.now()
   const before = receiver.received
-  const endsAt = deadlineAt(4_000)
+  const endsAt = deadlineAt(SATURATED_MS)
   const answers = await saturate(service, wiring, () => performance.now() > endsAt)
   const deliveredPerSecond = (receiver.received - before) / ((performance.now() - startedAt) / 1_000)
   const refused = answers.filter(({ status }) => status !== 200)
@@ -143,7 +145,7 @@ test('a dead and a slow destination above SWITCHYARD_MAX_BACKLOG neither delay n
   const deadUrl = dead.url
   await dead[Symbol.asyncDispose]()
   const wiring = await wire(service, { urls: [deadUrl] }, { urls: [slow.url] })
-  const endsAt = performance.now() + 5_000
+  const endsAt = performance.now() + SATURATED_MS
   const answers = await saturate(service, wiring, () => performance.now() > endsAt)
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
   assert.equal(await metric(service, 'switchyard_ingest_requests_refused_total'), 0)

@@ -276,7 +276,7 @@ suite('integrations', { concurrency: 2 }, () => {
   test('no page is wider than a phone, and axe-core finds nothing serious', async (t) => {
     const { id } = await amplitude(scene.service, 'Looked at')
     await using tab = await browser.open(scene.service)
-    for (const [address, open] of [
+    const pages = [
       // With all its cards, axe-core takes ten times as long.
       [IS_LONG ? '/catalog?q=a' : '/catalog?q=sl', false],
       ['/catalog/actions-slack', false],
@@ -286,7 +286,8 @@ suite('integrations', { concurrency: 2 }, () => {
       [`/destinations/${id}?tab=test`, false],
       [`/destinations/${id}?tab=subscriptions`, true],
       [`/destinations/${id}?tab=settings`, false],
-    ] as const) {
+    ] as const
+    for (const [at, [address, open]] of pages.entries()) {
       await t.test(address, async () => {
         tab.expected.push(/status of 404/)
         await tab.go(address)
@@ -295,13 +296,14 @@ suite('integrations', { concurrency: 2 }, () => {
             .getByRole('button', { name: /^Edit / })
             .first()
             .click()
-        for (const [width, theme] of [
+        const looks: [number, Theme][] = [
           [WIDE, 'light'],
           [NARROW, 'dark'],
-        ] as [number, Theme][]) {
+        ]
+        for (const [lookAt, [width, theme]] of looks.entries()) {
           await tab.look(width, theme)
           assert.deepEqual(await tab.overflowing(), [])
-          assert.deepEqual(await tab.accessibility(), [])
+          if (IS_LONG || lookAt === at % 2) assert.deepEqual(await tab.accessibility(), [])
         }
         tab.check()
       })

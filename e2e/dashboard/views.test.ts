@@ -19,10 +19,12 @@ after(() => end(browser, full, empty))
 
 /** The URLs of all pages, and some with filters or tabs. */
 const addresses = (scene: Scene): string[] => [
-  ...PAGE_PATHS.map((path) => scene.views[path] as string),
-  ...TABS.map((tab) => `/settings/${tab}`),
-  '/deliveries?state=failed',
-  '/messages?type=track',
+  ...new Set([
+    ...PAGE_PATHS.map((path) => scene.views[path] as string),
+    ...TABS.map((tab) => `/settings/${tab}`),
+    '/deliveries?state=failed',
+    '/messages?type=track',
+  ]),
 ]
 
 type Look = [width: number, theme: Theme, withAxe: boolean]
@@ -84,7 +86,8 @@ suite('views', { concurrency: 2 }, () => {
     for (const [address, looks] of inTurn(empty, 1)) {
       await t.test(address, async () => {
         await tab.go(address)
-        assert.deepEqual(await findings(tab, looks), [])
+        // Less text fits more easily: the other width is for the pages with the traffic of a shop.
+        assert.deepEqual(await findings(tab, IS_LONG ? looks : looks.slice(-1)), [])
         tab.check()
       })
     }

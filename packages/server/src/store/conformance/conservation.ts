@@ -392,7 +392,7 @@ export function conservation({ open }: StoreFixture): void {
       await model.isListed()
     })
     try {
-      await fc.assert(property, { numRuns: Number(process.env['CONFORMANCE_RUNS'] ?? 4), endOnFailure: true })
+      await fc.assert(property, { numRuns: Number(process.env['CONFORMANCE_RUNS'] ?? 3), endOnFailure: true })
     } finally {
       await opened.dispose()
     }

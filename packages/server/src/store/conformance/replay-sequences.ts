@@ -30,7 +30,7 @@ export function replaySequences({ open }: StoreFixture): void {
       await fc.assert(
         fc.asyncProperty(fc.array(anyStep, { minLength: 10, maxLength: 40, size: 'max' }), (steps) => runModel(opened, steps)),
         {
-          numRuns: Number(process.env['CONFORMANCE_RUNS'] ?? 3),
+          numRuns: Number(process.env['CONFORMANCE_RUNS'] ?? 2),
           endOnFailure: true,
         },
       )
