@@ -11,7 +11,7 @@ import { startSender } from './sender.ts'
 import { type Service, startService, track } from './service.ts'
 import { eventually } from './signals.ts'
 
-const KILLS = IS_LONG ? 10 : 4
+const KILLS = IS_LONG ? 10 : 3
 
 suite('the process is killed', { concurrency: 2 }, () => {
   test('kill -9 under load, again and again: all that was acknowledged arrives, and only what was in flight arrives twice', async (t) => {

@@ -27,7 +27,8 @@ suite('the Lambda handler', { concurrency: 4 }, () => {
   test('an invocation returns in time although the service does not answer, and the next one delivers its message', async (t) => {
     const { promise: held, resolve: letGo } = deferred()
     const { url, messages } = await collectingEndpoint(t, { hold: held })
-    const lambda = startExample(t, 'lambda-handler.ts', { env: { SWITCHYARD_HOST_URL: url } })
+    const lambda = startExample(t, 'lambda-handler.ts', { env: { SWITCHYARD_HOST_URL: url, ANALYTICS_FLUSH_MS: '5000' } })
+    // Both invocations wait for so long: the first until it is over, the second only until its messages have been delivered.
     await lambda.waitFor(/\n/)
     assert.equal(lambda.stdout(), line(0, 0, 1))
     assert.match(lambda.stderr(), /analytics: 1 pending, 0 failed/)

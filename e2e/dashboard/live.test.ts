@@ -1,5 +1,5 @@
 // The live page: what it shows while messages arrive, and that a flood of messages neither freezes it nor grows its memory.
-// The flood lasts LIVE_SECONDS (default 5) at LIVE_RATE messages per second (default 2,000).
+// The flood lasts LIVE_SECONDS (default 3) at LIVE_RATE messages per second (default 2,000).
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -9,7 +9,7 @@ import { eventually } from '../signals.ts'
 import { startBrowser, type Tab, type TestBrowser } from './browser.ts'
 import { end, type Scene, startScene } from './scene.ts'
 
-const SECONDS = Number(process.env['LIVE_SECONDS'] ?? 5)
+const SECONDS = Number(process.env['LIVE_SECONDS'] ?? 3)
 const RATE = Number(process.env['LIVE_RATE'] ?? 2_000)
 /** A task is measured by the clock, so on a busy machine it includes the time of other programs. */
 const LONGEST_TASK_MS = 400
