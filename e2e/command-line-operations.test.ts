@@ -93,7 +93,7 @@ suite('import', { concurrency: 2 }, () => {
     const first = start(service, ['import', file, '--rate', '4000'])
     for (;;) {
       if (existsSync(`${file}.switchyard-import`) && (await service.stats()).accepted > 2_000) break
-      await new Promise((resolve) => setImmediate(resolve))
+      await new Promise((resolve) => setTimeout(resolve, 5))
     }
     first.kill('SIGKILL')
     await first.ended
@@ -176,7 +176,7 @@ suite('import', { concurrency: 2 }, () => {
     writeFileSync(file, Array.from({ length: 3_000 }, (_, index) => past(index)).join('\n'))
     await using service = await startService()
     const first = start(service, ['import', file, '--rate', '500'])
-    while ((await service.stats()).accepted === 0) await new Promise((resolve) => setImmediate(resolve))
+    while ((await service.stats()).accepted === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     first.kill('SIGINT')
     const { code, stderr } = await first.ended
     assert.equal(code, 130)

@@ -119,7 +119,7 @@ suite('import', { concurrency: 2 }, () => {
     await using service = await startService()
     const { start } = importing(t, service, lines)
     const under = start(['--rate', '10000', '--json'])
-    while ((await service.stats()).accepted < 1_000) await new Promise((resolve) => setImmediate(resolve))
+    while ((await service.stats()).accepted < 1_000) await new Promise((resolve) => setTimeout(resolve, 5))
     service.kill('SIGKILL')
     await under.signals.until(() => /Cannot reach a service at .* Retrying\./.test(under.stderr()))
     const next = await service.restart({ env: { SWITCHYARD_PORT: new URL(service.url).port } })

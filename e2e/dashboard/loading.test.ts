@@ -79,7 +79,7 @@ test('the first load is under 300 KB plus 50 KB for the font, and can be used wi
   await load('/')
   const loads: Load[] = []
   // The fastest load counts, because other tests that run at the same time can only slow it down. If all are too slow, try more often.
-  while (loads.length < 3 || (loads.length < MOST_LOADS && loads.every(({ ms }) => ms >= MOST_MS))) loads.push(await load('/'))
+  while (loads.length < 2 || (loads.length < MOST_LOADS && loads.every(({ ms }) => ms >= MOST_MS))) loads.push(await load('/'))
   const sorted = loads.sort((a, b) => a.ms - b.ms)
   const { ms, bytes, fontBytes, files } = sorted[0] as Load
   const largest = [...files].sort(([, a], [, b]) => b - a).slice(0, 8)
@@ -152,7 +152,7 @@ suite('URLs', { concurrency: 2 }, () => {
     tab.expected.push(/status of 404/)
     for (const path of PAGE_PATHS.filter((each) => each.endsWith(':id'))) {
       await t.test(path, async () => {
-        await tab.visit(path.replace(':id', 'nothing-of-this-id'))
+        await tab.go(path.replace(':id', 'nothing-of-this-id'))
         const text = await tab.page.locator('main').innerText()
         assert.match(
           text,

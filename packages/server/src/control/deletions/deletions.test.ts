@@ -106,7 +106,7 @@ test('deletion requests are found by user and state', async (t) => {
   await call('POST', '/api/sources', { name: 'Shop' })
   const { body: one } = await call('POST', '/api/deletions', { userIds: ['u-1', 'u-2'] })
   const { body: two } = await call('POST', '/api/deletions', { userIds: ['u-2'] })
-  while ((await call('GET', '/api/deletions?state=finished')).body.data.length < 2);
+  while ((await call('GET', '/api/deletions?state=finished')).body.data.length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
   const ids = async (query: string): Promise<string[]> =>
     (await call('GET', `/api/deletions?${query}`)).body.data.map(({ id }: { id: string }) => id)
   assert.deepEqual(await ids('userId=u-2'), [two.id, one.id])
@@ -156,7 +156,7 @@ test('a message that was purged is no longer shown', { timeout: 60_000 }, async 
     { type: 'identify', userId: 'u-2', messageId: 'm-2' },
   ])
   const { body } = await call('POST', '/api/deletions', { userIds: ['u-1'] })
-  while ((await call('GET', `/api/deletions/${body.id}`)).body.purged < 1);
+  while ((await call('GET', `/api/deletions/${body.id}`)).body.purged < 1) await new Promise((resolve) => setTimeout(resolve, 5))
   const { body: purged } = await call('GET', '/api/messages/m-1')
   assert.deepEqual([purged.purged, purged.message, purged.userId], [true, null, null])
   assert.equal((await call('GET', '/api/messages/m-2')).status, 200)

@@ -38,7 +38,10 @@ test('a backup is created, shown, downloaded and deleted, and has an audit entry
   assert.equal(status, 202)
   assert.equal((await call('POST', '/api/backups')).body.code, 'backup_running')
   let job = begun
-  while (job.state === 'copying') job = (await call('GET', `/api/backups/${begun.id}`)).body
+  while (job.state === 'copying') {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    job = (await call('GET', `/api/backups/${begun.id}`)).body
+  }
   assert.equal(job.state, 'ready')
   const response = await fetch(`${url}/api/backups/${begun.id}/file`, { headers: { authorization: `Bearer ${TOKEN}` } })
   assert.equal(response.headers.get('content-type'), 'application/octet-stream')

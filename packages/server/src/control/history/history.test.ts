@@ -385,7 +385,10 @@ test('a purged message is shown without its content, and its pending deliveries 
   const { body: before } = await call('GET', '/api/messages/m-1')
   await call('POST', '/api/deletions', { userIds: ['leaves'] })
   let body = before
-  while (!body.purged) body = (await call('GET', '/api/messages/m-1')).body
+  while (!body.purged) {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    body = (await call('GET', '/api/messages/m-1')).body
+  }
   assert.deepEqual([body.id, body.message, body.ip, body.userId, body.type], [before.id, null, null, null, null])
   const { what, sentence, destinationId } = body.story.at(-1)
   assert.deepEqual([what, destinationId], ['waiting', one])

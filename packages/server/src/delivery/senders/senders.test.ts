@@ -219,7 +219,7 @@ test('dropped messages are gone from the sender, and the others of the load can 
 })
 
 async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 /** Sends again as long as the first URL's outcome is that the sender was lost, as a lane would. */

@@ -314,8 +314,8 @@ export async function until<T>(
     const answer = await ask()
     if (isSo(answer)) return answer
     assert.ok(Date.now() < deadline, `timed out after ${patienceMs / 1_000} seconds waiting until ${what}. Last: ${JSON.stringify(answer)}`)
-    // `ask` may return at once, so give the work time to continue.
-    await new Promise((resolve) => setImmediate(resolve))
+    // Without a pause, asking would take the processor from the work.
+    await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
 

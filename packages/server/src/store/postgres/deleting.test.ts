@@ -73,6 +73,7 @@ async function reached(store: Store, id: string, state: DeletionSummary['state']
     const deletion = (await store.deletions.one(id)) as DeletionDetail
     if (deletion.state === state) return deletion
     assert.ok(Date.now() < deadline, `still ${deletion.state}, not ${state}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
 
