@@ -93,6 +93,7 @@ export class AlertSettings {
 
   /** Returns the mute; undefined if there is none with this id. */
   async unmute(id: string): Promise<Mute | undefined> {
+    if (!/^\w{1,100}$/.test(id)) return undefined
     let ended: Mute | undefined
     await this.#documents.update(MUTES, [id], (stored) => {
       ended = stored.get(id)?.doc as unknown as Mute | undefined

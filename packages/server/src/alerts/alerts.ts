@@ -43,7 +43,7 @@ export interface Alerts {
 const EVALUATE_EVERY_MS = 15_000
 const DROP_EVERY_MS = 3_600_000
 const LEAVE_TIMEOUT_MS = 2_000
-const OPEN_CURSOR = 'open'
+const OPEN_CURSOR = /^open (\d{1,9})$/
 
 export function createAlerts(parts: AlertParts): Alerts {
   return new Evaluator(parts)
@@ -191,15 +191,15 @@ class Evaluator implements Alerts {
   }
 
   async incidents(isWanted: (incident: Incident) => boolean, page: PageRequest): Promise<Page<Incident>> {
-    const past = page.cursor === null || page.cursor.startsWith(OPEN_CURSOR) ? null : page.cursor
-    if (past !== null) return this.#incidents.past(isWanted, page)
-    const from = Number(page.cursor?.slice(OPEN_CURSOR.length) ?? 0)
+    const [, skipped = null] = OPEN_CURSOR.exec(page.cursor ?? 'open 0') ?? []
+    if (skipped === null) return this.#incidents.past(isWanted, page)
+    const from = Number(skipped)
     const current = [...(await this.#incidents.current()).values()].filter(isWanted)
     const open = current.sort((a, b) => b.openedAtMs - a.openedAtMs || (a.id < b.id ? -1 : 1)).slice(from)
-    if (open.length > page.limit) return { data: open.slice(0, page.limit), next: `${OPEN_CURSOR}${from + page.limit}` }
+    if (open.length > page.limit) return { data: open.slice(0, page.limit), next: `open ${from + page.limit}` }
     const room = page.limit - open.length
     const rest = await this.#incidents.past(isWanted, { limit: Math.max(1, room), cursor: null })
-    if (room === 0) return { data: open, next: rest.data.length === 0 ? null : `${OPEN_CURSOR}${from + open.length}` }
+    if (room === 0) return { data: open, next: rest.data.length === 0 ? null : `open ${from + open.length}` }
     return { data: [...open, ...rest.data], next: rest.next }
   }
 

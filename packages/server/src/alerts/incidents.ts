@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import { newId } from '../store/port/new-id.ts'
-import type { DocumentStore, Page, PageRequest } from '../store/store.ts'
+import { type DocumentStore, InvalidCursor, type Page, type PageRequest } from '../store/store.ts'
 import type { Details, Subject } from './rules/rule.ts'
 
 export interface Incident {
@@ -104,7 +104,8 @@ export class Incidents {
 
   /** Incidents of the past, the last to be closed first. */
   async past(isWanted: (incident: Incident) => boolean, { limit, cursor }: PageRequest): Promise<Page<Incident>> {
-    const [, atMs, at] = /^(\d+) (.+)$/.exec(cursor ?? '') ?? []
+    const [, atMs, at] = /^(\d{1,15}) (past\/[\w-]{1,100})$/.exec(cursor ?? '') ?? []
+    if (cursor !== null && at === undefined) throw new InvalidCursor()
     let after = atMs === undefined || at === undefined ? undefined : { atMs: Number(atMs), key: at }
     const data: Incident[] = []
     for (;;) {

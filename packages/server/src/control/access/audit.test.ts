@@ -170,6 +170,22 @@ const RECIPES: Record<string, Recipe> = {
     action: 'oauth-app.revoke-tokens',
     run: async (fixture) => fixture.call('POST', `/api/oauth-apps/${(await app(fixture)).id}/revoke-tokens`),
   },
+  'PATCH /alerts': {
+    action: 'alerts.update',
+    run: (fixture) => fixture.call('PATCH', '/api/alerts', { rules: { node_lost: { enabled: false } } }),
+  },
+  'POST /alerts/mutes': { action: 'mute.create', run: (fixture) => fixture.call('POST', '/api/alerts/mutes', { minutes: 5 }) },
+  'DELETE /alerts/mutes/:id': {
+    action: 'mute.delete',
+    run: async (fixture) => fixture.call('DELETE', `/api/alerts/mutes/${(await made(fixture, '/alerts/mutes', { minutes: 5 })).id}`),
+  },
+  'POST /alerts/test': {
+    action: 'alerts.test',
+    run: async (fixture) => {
+      await fixture.store.settings.ensureSystemSource()
+      return fixture.call('POST', '/api/alerts/test')
+    },
+  },
   'POST /replays': {
     action: 'replay.create',
     run: async (fixture) => {
