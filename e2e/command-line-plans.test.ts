@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type Result, says, switchyard } from './command-line.ts'
+import { asJson, type Result, says, switchyard } from './command-line.ts'
 import { type InProcessService, startInProcess } from './in-process.ts'
 import { TOKEN } from './service.ts'
 
@@ -111,4 +111,41 @@ test('a file with mistakes is refused with the line', async () => {
   writeFileSync(wrong, 'name: a\nrules: []\n')
   const sources = await run('check', wrong)
   assert.deepEqual([sources.code, sources.stderr.includes('names no sources')], [2, true])
+})
+
+test('a plan is applied, shown as it is in the file, changed, violated and deleted', async () => {
+  const send = await newSource('store')
+  const path = join(folder, 'store.yaml')
+  await send(Array.from({ length: 9 }, (_, index) => order(100 + index)))
+  await says(service, 'plan', 'learn', '--source', 'store', '--name', 'orders', '--out', path)
+  const planned = await run('diff', path)
+  assert.deepEqual([planned.code, planned.stdout.includes('+ attached to the source store')], [5, true], planned.stderr)
+  assert.equal(await says(service, 'plan', 'apply', path), 'Created the plan orders: 1 rule, version 1.\n')
+  assert.equal(await says(service, 'plan', 'show', 'orders'), readFileSync(path, 'utf8'))
+  assert.match(await says(service, 'plan'), /orders +1 +1 +store /)
+  assert.equal(await says(service, 'plan', 'diff', path), 'No differences.\n')
+  assert.match(await says(service, 'plan', 'apply', path), /^Nothing to change in the plan orders: 1 rule, version 1\.$/m)
+
+  writeFileSync(
+    path,
+    readFileSync(path, 'utf8').replace('email: { type: string, format: email }', 'email: { type: string, format: email, maxLength: 12 }'),
+  )
+  assert.match(
+    await says(service, 'plan', 'apply', path),
+    /^track Order Completed\n {2}~ properties\.email: maxLength added: 12\nChanged the plan orders: 1 rule, version 2\.\n$/,
+  )
+  writeFileSync(path, readFileSync(path, 'utf8').replace('maxLength: 12', 'maxLen: 12'))
+  const refused = await run('apply', path)
+  assert.deepEqual([refused.code, /store\.yaml:\d+: rules\[0\]\.schema/.test(refused.stderr)], [2, true], refused.stderr)
+
+  await send([order(200, { total: 'many' })])
+  assert.match(
+    await says(service, 'plan', 'violations', '--source', 'store'),
+    /properties\.total +wrong_type +a number +a string +1 +1 .*order-200/,
+  )
+  const violations = await asJson<{ violation: { path: string } }[]>(service, 'plan', 'violations', '--plan', 'orders')
+  assert.deepEqual(violations.map(({ violation }) => violation.path).sort(), ['properties.email', 'properties.total'])
+
+  assert.match(await says(service, 'plan', 'delete', 'orders'), /^Deleted plan pln_/)
+  assert.equal((await run('show', 'orders')).code, 4)
 })

@@ -1,5 +1,6 @@
 // `switchyard plan`: lists, shows and deletes tracking plans, and lists the violations that the service recorded.
 
+import type { JsonObject } from '@switchyard/protocol'
 import { type Argument, type Call, type Command, EXIT } from '../line/command.ts'
 import { type Column, LIMIT_FLAG, showAll, showNewest, time } from '../line/listing.ts'
 import { at, idOf, namesOf, optionalId } from '../line/references.ts'
@@ -23,15 +24,15 @@ async function columns({ api }: Call): Promise<readonly Column[]> {
   ]
 }
 
+/** Null for the violations of a source that are counted together, because it has too many. */
+const violationOf = ({ violation }: JsonObject): JsonObject => (violation as JsonObject | null) ?? { rule: 'other violations' }
+
 const VIOLATION_COLUMNS: readonly Column[] = [
-  ['rule', ({ rule }) => rule],
-  ['path', ({ path }) => path],
-  ['code', ({ code }) => code],
-  ['expected', ({ expected }) => expected],
-  ['found', ({ found }) => found],
-  ['count', ({ count }) => count],
-  ['last', ({ lastAt }) => time(lastAt)],
-  ['sample message id', ({ messageIds }) => (messageIds as string[] | undefined)?.[0]],
+  ...(['rule', 'path', 'code', 'expected', 'found'] as const).map((field): Column => [field, (entry) => violationOf(entry)[field]]),
+  ['24 h', ({ hours }) => (hours as number[]).reduce((sum, count) => sum + count, 0)],
+  ['total', ({ total }) => total],
+  ['last seen', ({ lastSeen }) => time(lastSeen)],
+  ['sample message id', ({ messageIds }) => (messageIds as string[])[0]],
 ]
 
 export const PLAN_COMMANDS: readonly Command[] = [
@@ -82,7 +83,9 @@ export const PLAN_COMMANDS: readonly Command[] = [
   },
   {
     name: 'plan violations',
-    summary: 'List how messages differed from their tracking plans',
+    summary: 'List how messages differed from their tracking plans, newest first',
+    details:
+      'Each line is one property of one rule, with the number of messages in the last 24 hours and in all. `switchyard trace MESSAGE_ID` shows a message.',
     flags: {
       source: { placeholder: 'SOURCE', sentence: 'Only violations of this source, by id or name.' },
       plan: { placeholder: 'PLAN', sentence: 'Only violations of this plan, by id or name.' },
