@@ -150,7 +150,16 @@ suite('the process is killed', { concurrency: 2 }, () => {
     await receiver.until(() => receiver.byMessageId.size === 3)
     const [ledger] = await service.settled(3)
     assert.equal(ledger?.delivered, 3)
-    assert.deepEqual(await service.stats(), { sourceId: service.sourceId, accepted: 3, duplicates: 2, rejected: 0, suppressed: 0 })
+    assert.deepEqual(await service.stats(), {
+      sourceId: service.sourceId,
+      accepted: 3,
+      duplicates: 2,
+      rejected: 0,
+      suppressed: 0,
+      quarantined: 0,
+      released: 0,
+      deleted: 0,
+    })
     assert.deepEqual(
       receiver.messages().map(({ messageId }) => messageId),
       ['lost-1', 'lost-2', 'new'],

@@ -71,6 +71,7 @@ test('a message is listed as it was accepted and as it is delivered', async (t) 
     ip: '192.0.2.7',
     browser: false,
     traceId: null,
+    quarantine: null,
     skips: [],
   })
   assert.deepEqual([message.version, message.event, message.properties], [1, 'Order Completed', { total: 7 }])
@@ -313,7 +314,7 @@ test('stats and rejections count the messages of each source and the rejected on
     ({ rejected, suppressed }) => rejected > 0 && suppressed > 0,
     'both are counted',
   )
-  assert.deepEqual(own, { sourceId, accepted: 2, duplicates: 1, rejected: 2, suppressed: 3 })
+  assert.deepEqual(own, { sourceId, accepted: 2, duplicates: 1, rejected: 2, suppressed: 3, quarantined: 0, released: 0, deleted: 0 })
   const { body: rejections } = await until(
     () => call('GET', '/api/rejections'),
     ({ body }) => body.data.length === 2,
@@ -332,7 +333,9 @@ test('stats and rejections count the messages of each source and the rejected on
 test('a source that sent nothing has counts of zero', async (t) => {
   const { call, sourceId } = await setUp(t)
   const { body } = await call('GET', '/api/stats/totals')
-  assert.deepEqual(body.data, [{ sourceId, accepted: 0, duplicates: 0, rejected: 0, suppressed: 0 }])
+  assert.deepEqual(body.data, [
+    { sourceId, accepted: 0, duplicates: 0, rejected: 0, suppressed: 0, quarantined: 0, released: 0, deleted: 0 },
+  ])
 })
 
 // ── Timeline of a message ──

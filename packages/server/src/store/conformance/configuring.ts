@@ -302,7 +302,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     ingest.suppressed(sourceId, 4)
     await reopen()
     const own = (await store().books.sourceCounts()).find((each) => each.sourceId === sourceId)
-    assert.deepEqual(own, { sourceId, accepted: 4, duplicates: 3, rejected: 601, suppressed: 7 })
+    assert.deepEqual(own, { sourceId, accepted: 4, duplicates: 3, rejected: 601, suppressed: 7, quarantined: 0, released: 0, deleted: 0 })
     const rejections = (await store().books.rejections()).filter((each) => each.sourceId === sourceId)
     // A lone surrogate may be stored unchanged or as the replacement character of UTF-8; nothing else may change.
     const kept = rejections.map((each) => Object.assign({}, each, { lastSample: Buffer.from(each.lastSample).toString() }))
