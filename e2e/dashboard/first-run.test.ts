@@ -53,7 +53,7 @@ suite('first run', { concurrency: 1 }, () => {
     await page.getByRole('button', { name: 'Next: see a message arrive' }).click()
     await page.getByRole('button', { name: 'Send a message from this page' }).click()
     await page.getByText('Setup complete').waitFor()
-    await page.getByText('All three steps are done').waitFor()
+    await page.getByText('Your first message was delivered').waitFor()
     assert.equal(receiver.arrivals.length, 2)
     assert.deepEqual(await tab.overflowing(), [])
     assert.deepEqual(await tab.accessibility(), [])
@@ -65,8 +65,48 @@ suite('first run', { concurrency: 1 }, () => {
   test('completed steps are shown as completed to another user', async () => {
     await using tab = await browser.open(scene.service)
     await tab.visit('/start')
-    await tab.page.getByText('All three steps are done').waitFor()
-    assert.equal(new URL(tab.page.url()).searchParams.get('step'), 'arrive')
+    await tab.page.getByText('Your first message was delivered').waitFor()
+    assert.equal(new URL(tab.page.url()).searchParams.get('step'), 'alerts')
+  })
+
+  test('a webhook for alerts is added and tested, and an incident is shown, explained and muted', async () => {
+    const { service } = scene
+    await using pager = await startReceiver()
+    // So that one rejected call is an incident.
+    const rules = { messages_rejected: { openAfterMinutes: 1, leastRejected: 1, rejectedPercent: 1 } }
+    await service.api('/alerts', { method: 'PATCH', body: { rules } })
+    await fetch(`${service.url}/v1/track`, { method: 'POST', body: JSON.stringify({ writeKey: service.writeKey, userId: 'u' }) })
+
+    await using tab = await browser.open(service)
+    const { page } = tab
+    await tab.visit('/start?step=alerts')
+    await page.getByRole('textbox', { name: 'A new webhook' }).fill(pager.url)
+    await page.getByRole('button', { name: 'Add webhook' }).click()
+    await page.getByRole('list', { name: 'Destinations that receive alerts' }).getByRole('link', { name: 'Alerts' }).waitFor()
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await page.getByRole('link', { name: 'See whether it arrived' }).waitFor()
+    await eventually(
+      async () => pager.arrivals.length,
+      (count) => count > 0,
+    )
+
+    await tab.visit('/alerts')
+    await page.getByRole('link', { name: /^Messages Rejected: / }).click({ timeout: 60_000 })
+    await page.getByRole('heading', { level: 1, name: /^Messages Rejected: / }).waitFor()
+    await page.getByRole('link', { name: 'Show the message' }).waitFor()
+    await page.getByRole('button', { name: 'Mute' }).click()
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Note' }).fill('known')
+    await page.getByRole('dialog').getByRole('button', { name: 'Mute' }).click()
+    await page.getByText('open, muted').waitFor()
+    await tab.visit('/alerts?tab=mutes')
+    await page.getByRole('row').filter({ hasText: 'Messages Rejected, source default' }).getByText('known').waitFor()
+    for (const at of ['/alerts', '/alerts?tab=rules', '/alerts?tab=receivers']) {
+      await tab.visit(at)
+      await tab.settled()
+      assert.deepEqual(await tab.overflowing(), [])
+      assert.deepEqual(await tab.accessibility(), [])
+    }
+    tab.check()
   })
 
   test('a source is added, its keys are rotated, its rejected calls are explained, and it is deleted', async () => {

@@ -3,6 +3,7 @@
 
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react'
 import {
+  AlertIcon,
   DeletionIcon,
   DeliveryIcon,
   DestinationIcon,
@@ -48,6 +49,8 @@ export const VIEWS: readonly View[] = [
   view('/deliveries/:id', () => import('./pages/deliveries/delivery.tsx')),
   view('/replays', () => import('./pages/replays/replays.tsx')),
   view('/replays/:id', () => import('./pages/replays/replay.tsx')),
+  view('/alerts', () => import('./pages/alerts/alerts.tsx')),
+  view('/alerts/:id', () => import('./pages/alerts/incident.tsx')),
   view('/deletions', () => import('./pages/deletions/deletions.tsx')),
   view('/deletions/:id', () => import('./pages/deletions/deletion.tsx')),
   view('/settings', () => import('./pages/settings/settings.tsx')),
@@ -71,6 +74,7 @@ export const NAVIGATION = [
   { path: '/messages', label: 'Messages', Icon: MessageIcon },
   { path: '/deliveries', label: 'Deliveries', Icon: DeliveryIcon },
   { path: '/replays', label: 'Replays', Icon: ReplayIcon },
+  { path: '/alerts', label: 'Alerts', Icon: AlertIcon },
   { path: '/deletions', label: 'Deletions', Icon: DeletionIcon },
   { path: '/signature', label: 'Signature checker', Icon: SignatureIcon },
   { path: '/settings', label: 'Settings', Icon: SettingsIcon },

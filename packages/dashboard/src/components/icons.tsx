@@ -29,6 +29,7 @@ export const DestinationIcon = icon(
   <path d="M12 21s-7-6-7-11a7 7 0 0 1 14 0c0 5-7 11-7 11zM12 12.500a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5z" />,
 )
 export const EventIcon = icon(<path d="M4 6h2M4 12h2M4 18h2M10 6h10M10 12h10M10 18h6" />)
+export const AlertIcon = icon(<path d="M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4" />)
 export const MessageIcon = icon(<path d="M4 5h16v11H9l-5 4z" />)
 export const DeliveryIcon = icon(<path d="M3 7l9-4 9 4v10l-9 4-9-4zM3 7l9 4 9-4M12 11v10" />)
 export const ReplayIcon = icon(<path d="M4 12a8 8 0 1 0 2.500-5.800M4 4v4h4" />)

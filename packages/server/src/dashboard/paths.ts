@@ -19,6 +19,8 @@ export const PAGE_PATHS: readonly string[] = [
   '/deliveries/:id',
   '/replays',
   '/replays/:id',
+  '/alerts',
+  '/alerts/:id',
   '/deletions',
   '/deletions/:id',
   '/settings',

@@ -6,12 +6,13 @@ const row = (code: string, lastAt: string, count = 1) => ({ sourceId: null, code
 const liveEvent = (code: string, at: string) => ({ kind: 'rejected' as const, sourceId: null, code, messages: 1, at, sample: 'y' })
 
 test('the next step follows from the data of the installation', () => {
-  const next = (accepted: number, destinations: number, delivered: number) => nextStep(doneSteps({ accepted, destinations, delivered }))
+  const next = (accepted: number, destinations: number, delivered: number, alertReceivers = 0) =>
+    nextStep(doneSteps({ accepted, destinations, delivered, alertReceivers }))
   assert.equal(next(0, 0, 0), 'send')
   assert.equal(next(5, 0, 0), 'webhook')
   assert.equal(next(0, 1, 0), 'send')
   assert.equal(next(5, 1, 0), 'arrive')
-  assert.equal(next(5, 1, 4), 'arrive')
+  assert.equal(next(5, 1, 4), 'alerts')
 })
 
 test('recent rejections leave out old ones, newest first', () => {

@@ -4,7 +4,7 @@
 import type { LiveRejected } from '../../api/live.ts'
 import type { RejectionRow } from '../../components/rejected-calls.tsx'
 
-export const STEPS = ['send', 'webhook', 'arrive'] as const
+export const STEPS = ['send', 'webhook', 'arrive', 'alerts'] as const
 export type Step = (typeof STEPS)[number]
 
 export interface Progress {
@@ -12,15 +12,17 @@ export interface Progress {
   accepted: number
   destinations: number
   delivered: number
+  /** Destinations that receive alerts. */
+  alertReceivers: number
 }
 
-export function doneSteps({ accepted, destinations, delivered }: Progress): Readonly<Record<Step, boolean>> {
-  return { send: accepted > 0, webhook: destinations > 0, arrive: delivered > 0 }
+export function doneSteps({ accepted, destinations, delivered, alertReceivers }: Progress): Readonly<Record<Step, boolean>> {
+  return { send: accepted > 0, webhook: destinations > 0, arrive: delivered > 0, alerts: alertReceivers > 0 }
 }
 
 /** The first step that is not done; the last step if all are. */
 export function nextStep(done: Readonly<Record<Step, boolean>>): Step {
-  return STEPS.find((step) => !done[step]) ?? 'arrive'
+  return STEPS.find((step) => !done[step]) ?? 'alerts'
 }
 
 const SAME_MS = 1_000

@@ -1,4 +1,4 @@
-// The first run: send a message, add a webhook, see a message arrive. Which steps are done follows from the data of the installation, so
+// The first run: send a message, add a webhook, see a message arrive, and choose where alerts go. Which steps are done follows from the data of the installation, so
 // it can be left and continued at any time. Each step has its own URL.
 
 import { Alert, Badge, Button, Group, SimpleGrid, Stack, Text, ThemeIcon, Title, UnstyledButton } from '@mantine/core'
@@ -10,6 +10,7 @@ import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
 import { useSearchState } from '../../url-state.ts'
+import { AlertReceivers } from '../alerts/alert-receivers.tsx'
 import { ArriveStep } from './arrive-step.tsx'
 import { doneSteps, nextStep, STEPS, type Step } from './progress.ts'
 import { SendStep } from './send-step.tsx'
@@ -22,6 +23,10 @@ const ABOUT: Readonly<Record<Step, { title: string; about: string }>> = {
   send: { title: 'Send a message', about: 'Run one of the snippets and watch the message arrive.' },
   webhook: { title: 'Add a webhook', about: 'Choose where messages are delivered, and send a test.' },
   arrive: { title: 'See it arrive', about: 'Send a message and follow it to the response of the webhook.' },
+  alerts: {
+    title: 'Where should alerts go?',
+    about: 'When a source falls silent or a destination fails, the service sends a message about it.',
+  },
 }
 
 export default function StartPage() {
@@ -36,6 +41,7 @@ export default function StartPage() {
     accepted: totals.data?.data.reduce((sum, { accepted }) => sum + accepted, 0) ?? 0,
     destinations: destinations.data?.data.length ?? 0,
     delivered: ledger.data?.data.reduce((sum, { delivered }) => sum + delivered, 0) ?? 0,
+    alertReceivers: destinations.data?.data.filter(({ sourceIds }) => sourceIds.includes('system')).length ?? 0,
   })
   const chosenStep = STEPS.find((step) => step === params.get('step'))
   const next = nextStep(done)
@@ -69,12 +75,12 @@ export default function StartPage() {
   const chosen = hooks.find(({ id }) => id === params.get('destination')) ?? hooks.at(-1)
   const step = chosenStep ?? next
   const goTo = (to: Step): void => change({ step: to, add: null, message: null })
-  const isAllDone = STEPS.every((each) => done[each])
+  const isDelivering = done.send && done.webhook && done.arrive
 
   return (
-    <Page title="Get started" about="Three steps to your first delivered message.">
-      {isAllDone && (
-        <Alert color="teal" variant="light" title="All three steps are done">
+    <Page title="Get started" about="Three steps to your first delivered message, and a fourth to hear of problems.">
+      {isDelivering && (
+        <Alert color="teal" variant="light" title="Your first message was delivered">
           <Group gap="sm">
             <Text size="sm">This installation accepts and delivers messages.</Text>
             <Button component={Link} href="/" size="xs" variant="default">
@@ -93,7 +99,9 @@ export default function StartPage() {
             {ABOUT[step].about}
           </Text>
         </div>
-        {source === undefined ? (
+        {step === 'alerts' ? (
+          <AlertReceivers />
+        ) : source === undefined ? (
           <NoSource />
         ) : step === 'send' ? (
           <SendStep source={source} sources={all} onSource={(id) => change({ source: id })} onNext={() => goTo('webhook')} />
@@ -116,7 +124,15 @@ export default function StartPage() {
 function StepList({ step, done, onStep }: { step: Step; done: Readonly<Record<Step, boolean>>; onStep: (step: Step) => void }) {
   return (
     <nav aria-label="Steps">
-      <SimpleGrid component="ol" cols={{ base: 1, sm: 3 }} spacing="xs" verticalSpacing={4} p={0} m={0} style={{ listStyle: 'none' }}>
+      <SimpleGrid
+        component="ol"
+        cols={{ base: 1, sm: 2, lg: 4 }}
+        spacing="xs"
+        verticalSpacing={4}
+        p={0}
+        m={0}
+        style={{ listStyle: 'none' }}
+      >
         {STEPS.map((each, at) => (
           <li key={each}>
             <UnstyledButton

@@ -1,0 +1,164 @@
+// Where alerts go: the destinations that are attached to the source `system`, and ways to attach another.
+
+import { Alert, Button, Code, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { type FormEvent, useState } from 'react'
+import { type Schemas, useApi, useChange } from '../../api/queries.ts'
+import { CodeBlock } from '../../components/copyable.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
+import { useSession } from '../../session.tsx'
+import { urlProblem } from '../destinations/validation.ts'
+
+const SYSTEM = 'system'
+
+export function AlertReceivers() {
+  const { isAdmin } = useSession()
+  const destinations = useApi('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 5_000 })
+  return (
+    <Loaded query={destinations}>
+      {({ data }) => {
+        const attached = data.filter(({ sourceIds }) => sourceIds.includes(SYSTEM))
+        return (
+          <Stack gap="md">
+            {attached.length === 0 ? (
+              <Text size="sm">No destination receives alerts yet. Incidents are recorded here anyway.</Text>
+            ) : (
+              <Stack gap={4} component="ul" m={0} pl="lg" aria-label="Destinations that receive alerts">
+                {attached.map((each) => (
+                  <li key={each.id}>
+                    <ViewLink to={`/destinations/${encodeURIComponent(each.id)}`}>{each.name}</ViewLink>
+                    {!each.enabled && (
+                      <Text span size="sm" c="dimmed">
+                        {' '}
+                        (disabled)
+                      </Text>
+                    )}
+                  </li>
+                ))}
+              </Stack>
+            )}
+            {attached.length > 0 && <TestAlert />}
+            {isAdmin ? (
+              <>
+                <Attach destinations={data.filter(({ sourceIds }) => !sourceIds.includes(SYSTEM))} />
+                <AddWebhook />
+                <Text size="sm" c="dimmed">
+                  For Slack, PagerDuty, email and others, <ViewLink to="/catalog">add an integration</ViewLink> or{' '}
+                  <ViewLink to="/destinations/new">a destination with its own request</ViewLink> and choose the source <Code>system</Code>.
+                  To see alerts in a terminal, run:
+                </Text>
+                <CodeBlock
+                  text={`npx switchyard listen --connect --source system --url ${window.location.origin}`}
+                  label="command that shows alerts"
+                />
+              </>
+            ) : (
+              <Text size="sm" c="dimmed">
+                Your token has read-only access. Ask someone with an admin token to choose a destination.
+              </Text>
+            )}
+          </Stack>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+function Attach({ destinations }: { destinations: readonly Schemas['Destination'][] }) {
+  const attach = useChange('PATCH /api/destinations/{id}', 'GET /api/destinations', 'GET /api/alerts')
+  const [id, setId] = useState('')
+  const chosen = destinations.find((each) => each.id === id)
+  if (destinations.length === 0) return null
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    if (chosen === undefined) return
+    attach.mutate({ params: { id: chosen.id }, body: { sourceIds: [...chosen.sourceIds, SYSTEM] } }, { onSuccess: () => setId('') })
+  }
+  return (
+    <form onSubmit={submit} aria-label="Send alerts to an existing destination">
+      <Group align="flex-end" gap="sm">
+        <NativeSelect
+          label="An existing destination"
+          value={id}
+          onChange={({ currentTarget }) => setId(currentTarget.value)}
+          data={[{ value: '', label: 'Choose one' }, ...destinations.map((each) => ({ value: each.id, label: each.name }))]}
+          style={{ flex: '1 1 200px' }}
+          maw={360}
+        />
+        <Button type="submit" variant="default" disabled={chosen === undefined} loading={attach.isPending}>
+          Send alerts there
+        </Button>
+      </Group>
+      {attach.error !== null && <ErrorAlert problem={attach.error} />}
+    </form>
+  )
+}
+
+function AddWebhook() {
+  const create = useChange('POST /api/destinations', 'GET /api/destinations', 'GET /api/alerts')
+  const [url, setUrl] = useState('')
+  const [isSubmitted, setSubmitted] = useState(false)
+  const problem = urlProblem(url)
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    setSubmitted(true)
+    if (problem !== null) return
+    create.mutate(
+      { body: { name: 'Alerts', urls: [url], sourceIds: [SYSTEM] } },
+      {
+        onSuccess: () => {
+          setUrl('')
+          setSubmitted(false)
+        },
+      },
+    )
+  }
+  return (
+    <form onSubmit={submit} noValidate aria-label="Add a webhook for alerts">
+      <Group align="flex-end" gap="sm">
+        <TextInput
+          label="A new webhook"
+          placeholder="https://example.com/hooks/alerts"
+          type="url"
+          inputMode="url"
+          value={url}
+          onChange={({ currentTarget }) => setUrl(currentTarget.value.trim())}
+          error={isSubmitted ? (create.error?.message ?? problem) : null}
+          autoComplete="off"
+          data-1p-ignore
+          style={{ flex: '1 1 200px' }}
+          maw={360}
+        />
+        <Button type="submit" variant="default" loading={create.isPending}>
+          Add webhook
+        </Button>
+      </Group>
+    </form>
+  )
+}
+
+/** The message is stored and routed like an alert, so its page shows what happened to it. */
+export function TestAlert() {
+  const { isAdmin } = useSession()
+  const test = useChange('POST /api/alerts/test', 'GET /api/alerts')
+  return (
+    <Stack gap="xs" align="flex-start" aria-live="polite">
+      <Button
+        variant="default"
+        disabled={!isAdmin}
+        title={isAdmin ? undefined : 'Requires an admin token.'}
+        loading={test.isPending}
+        onClick={() => test.mutate({})}
+      >
+        Send a test
+      </Button>
+      {test.error !== null && <ErrorAlert problem={test.error} />}
+      {test.data !== undefined && (
+        <Alert color="teal" variant="light" title="A test was sent" role="status">
+          {test.data.destinationIds.length === 0 ? 'No destination receives alerts, so it goes nowhere. ' : ''}
+          <ViewLink to={`/messages/${encodeURIComponent(test.data.messageId)}`}>See whether it arrived</ViewLink>
+        </Alert>
+      )}
+    </Stack>
+  )
+}

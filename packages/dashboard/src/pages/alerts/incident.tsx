@@ -1,0 +1,95 @@
+// The page of one incident: what happened, when, and which messages were sent about it.
+
+import { Button, Group, Stack, Text, Timeline } from '@mantine/core'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { type Answer, useApi } from '../../api/queries.ts'
+import { Copyable } from '../../components/copyable.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Page } from '../../components/page.tsx'
+import { Loaded } from '../../components/query-states.tsx'
+import { Section } from '../../components/section.tsx'
+import { Time } from '../../components/time.tsx'
+import { useSession } from '../../session.tsx'
+import { usePathPart } from '../../url-state.ts'
+import { lasted, settingLabel } from './incident-text.ts'
+import { IncidentState } from './incidents.tsx'
+import { MuteDialog } from './mute-dialog.tsx'
+
+type IncidentDetail = Answer<'GET /api/incidents/{id}'>
+
+export default function IncidentPage() {
+  const id = usePathPart(1)
+  const incident = useApi('GET /api/incidents/{id}', { params: { id }, everyMs: 5_000 })
+  return (
+    <Page
+      title={incident.data === undefined ? 'Incident' : `${incident.data.event}: ${incident.data.subject.name}`}
+      actions={
+        <Button component={Link} href="/alerts" variant="default" size="xs">
+          All incidents
+        </Button>
+      }
+    >
+      <Loaded query={incident}>{(data) => <Details incident={data} />}</Loaded>
+    </Page>
+  )
+}
+
+function Details({ incident }: { incident: IncidentDetail }) {
+  const { isAdmin } = useSession()
+  const [isMuting, setMuting] = useState(false)
+  const details = Object.entries(incident.details).filter(([, value]) => typeof value === 'number' || typeof value === 'string')
+  return (
+    <Stack gap="lg">
+      <Section
+        title={incident.closedMessage ?? incident.message}
+        actions={
+          <>
+            <Button component={Link} href={incident.link} size="xs">
+              Show the cause
+            </Button>
+            <Button
+              size="xs"
+              variant="default"
+              disabled={!isAdmin}
+              title={isAdmin ? undefined : 'Requires an admin token.'}
+              onClick={() => setMuting(true)}
+            >
+              Mute
+            </Button>
+          </>
+        }
+      >
+        <Facts
+          facts={[
+            ['State', <IncidentState key="state" incident={incident} />],
+            ['Began', <Time key="since" at={incident.since} />],
+            [incident.state === 'open' ? 'Lasts for' : 'Lasted', lasted(incident, Date.now())],
+            ['About', `${incident.subject.kind} ${incident.subject.name}`],
+            ...details.map(([name, value]) => [settingLabel(name), String(value)] as const),
+            ['Id', <Copyable key="id" text={incident.id} label="the incident id" />],
+          ]}
+        />
+      </Section>
+      <Section title="Timeline">
+        <Timeline bulletSize={14} lineWidth={2} active={incident.timeline.length}>
+          {incident.timeline.map(({ at, what, sentence, messageId }) => (
+            <Timeline.Item key={`${what} ${at}`} title={sentence}>
+              <Group gap="sm">
+                <Time at={at} />
+                {messageId !== null && <ViewLink to={`/messages/${encodeURIComponent(messageId)}`}>Show the message</ViewLink>}
+              </Group>
+            </Timeline.Item>
+          ))}
+        </Timeline>
+        {incident.openedMessageId === null && (
+          <Text size="sm" c="dimmed">
+            No message was sent about it{incident.muted ? ', because it is muted' : ''}.
+          </Text>
+        )}
+      </Section>
+      <MuteDialog opened={isMuting} onClose={() => setMuting(false)} incident={incident} />
+    </Stack>
+  )
+}

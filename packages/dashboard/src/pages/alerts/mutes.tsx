@@ -1,0 +1,70 @@
+// The mutes that have not ended.
+
+import { Button, Group, Stack } from '@mantine/core'
+import { useState } from 'react'
+import { useApi, useChange, useList } from '../../api/queries.ts'
+import { useNames } from '../../api/use-names.ts'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Time } from '../../components/time.tsx'
+import { useSession } from '../../session.tsx'
+import { type Mute, muteScope } from './incident-text.ts'
+import { MuteDialog } from './mute-dialog.tsx'
+
+export function Mutes() {
+  const { isAdmin } = useSession()
+  const { sources, destinations } = useNames()
+  const list = useList('GET /api/alerts/mutes', { everyMs: 5_000 })
+  const alerts = useApi('GET /api/alerts', {})
+  const end = useChange('DELETE /api/alerts/mutes/{id}', 'GET /api/alerts/mutes', 'GET /api/incidents', 'GET /api/alerts')
+  const [isOpen, setOpen] = useState(false)
+  const events = new Map(alerts.data?.rules.map(({ rule, event }) => [rule, event]))
+  const nameOf = (id: string): string => sources.get(id) ?? destinations.get(id) ?? id
+  return (
+    <Stack>
+      {isAdmin && (
+        <Group>
+          <Button size="xs" variant="default" onClick={() => setOpen(true)}>
+            Mute all alerts
+          </Button>
+        </Group>
+      )}
+      {end.error !== null && <ErrorAlert problem={end.error} />}
+      {list.problem !== null && list.rows.length === 0 ? (
+        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
+      ) : list.isPending ? (
+        <Loading lines={3} />
+      ) : list.rows.length === 0 ? (
+        <Empty title="Nothing is muted">To mute the alerts about one source or destination, open an incident about it.</Empty>
+      ) : (
+        <ResponsiveTable<Mute>
+          label="Mutes"
+          rows={list.rows}
+          keyOf={({ id }) => id}
+          columns={[
+            { label: 'Muted', cell: (mute) => muteScope(mute, events, nameOf) },
+            { label: 'Until', cell: ({ until }) => <Time at={until} /> },
+            { label: 'By', cell: ({ createdBy }) => createdBy.name },
+            { label: 'Note', cell: ({ note }) => note ?? '–' },
+            {
+              label: 'Actions',
+              isActions: true,
+              cell: ({ id }) => (
+                <Button
+                  size="compact-xs"
+                  variant="default"
+                  disabled={!isAdmin}
+                  onClick={() => end.mutate({ params: { id } })}
+                  loading={end.isPending && end.variables?.params.id === id}
+                >
+                  End
+                </Button>
+              ),
+            },
+          ]}
+        />
+      )}
+      <MuteDialog opened={isOpen} onClose={() => setOpen(false)} />
+    </Stack>
+  )
+}
