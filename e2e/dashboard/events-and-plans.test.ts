@@ -1,8 +1,9 @@
-// The pages Events and Plans, used as a team would: find an event and see what it contains and who receives it.
+// The pages Events and Plans, used as a team would: find an event and see what it contains and who receives it; learn a plan,
+// change it, and edit it as text.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startBrowser, type TestBrowser } from './browser.ts'
+import { NARROW, startBrowser, type TestBrowser } from './browser.ts'
 import { end, type Scene, shopTraffic, startScene } from './scene.ts'
 
 let browser: TestBrowser
@@ -54,5 +55,65 @@ test('an event is found, and its page shows its properties, who receives it and 
     .filter({ hasText: /^10 messages/ })
     .waitFor()
   assert.equal(await page.getByRole('textbox', { name: 'Event' }).inputValue(), 'Order Completed')
+  tab.check()
+})
+
+interface Plan {
+  id: string
+  version: number
+  sourceIds: string[]
+  rules: { event?: string; mode: string }[]
+}
+
+test('a plan is learned and saved, and the mode of a rule changed', async () => {
+  const { service } = scene
+  await using tab = await browser.open(service)
+  const { page } = tab
+  await tab.visit('/plans')
+  await page.getByRole('link', { name: 'Learn a plan' }).click()
+  await page.getByRole('button', { name: 'Learn', exact: true }).click()
+  await page.getByRole('heading', { name: 'Found 6 events in 60 messages' }).waitFor()
+  await page.getByRole('button', { name: /Order Completed/ }).click()
+  const properties = page.getByRole('region', { name: 'Properties of the rule' })
+  await properties.getByRole('row').filter({ hasText: 'total' }).getByText('number').waitFor()
+  await page.getByRole('button', { name: 'Save plan' }).click()
+
+  await page.getByRole('heading', { level: 1, name: 'Web shop' }).waitFor()
+  await page.getByLabel('Mode of Order Completed').selectOption('quarantine')
+  await page.getByText('Order Completed is now in mode quarantine.').waitFor()
+  const plan = (await service.api<{ data: Plan[] }>('/plans')).data[0] as Plan
+  assert.deepEqual(plan.sourceIds, [service.sourceId])
+  assert.equal(plan.rules.find(({ event }) => event === 'Order Completed')?.mode, 'quarantine')
+
+  tab.check()
+})
+
+test('an error of the API is shown at the line of the plan, on a phone too', async () => {
+  const plan = (await scene.service.api<{ data: Plan[] }>('/plans')).data[0] as Plan
+  await using tab = await browser.open(scene.service, { width: NARROW, theme: 'dark' })
+  const { page } = tab
+  tab.expected.push(/status of 400/)
+  await tab.visit(`/plans/${plan.id}?tab=edit`)
+  const editor = page.getByRole('textbox', { name: 'The plan as YAML or JSON' })
+  // In the schema of the last rule, which ends the text. A new line starts below the one before.
+  await editor.click()
+  await page.keyboard.press('ControlOrMeta+End')
+  await page.keyboard.press('Backspace')
+  await page.keyboard.press('Enter')
+  await page.keyboard.type('minProperties: none')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page
+    .getByRole('alert')
+    .getByText(/^Line [1-9]\d+: .*rules\[5\]\.schema/)
+    .waitFor()
+  assert.deepEqual(await tab.overflowing(), [])
+  assert.deepEqual(await tab.accessibility(), [])
+  await editor.click()
+  await page.keyboard.press('ControlOrMeta+a')
+  await page.keyboard.insertText('{ "name": "Shop", "rules": [{ "type": "page", "schema": {} }] }')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText(`Saved as version ${plan.version + 1}.`).waitFor()
+  const saved = await scene.service.api<Plan>(`/plans/${plan.id}`)
+  assert.deepEqual([saved.sourceIds, saved.rules.length], [plan.sourceIds, 1])
   tab.check()
 })

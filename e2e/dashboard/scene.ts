@@ -118,11 +118,20 @@ async function fill(scene: Scene): Promise<void> {
   const deletion = await service.api<{ id: string }>('/deletions', { method: 'POST', body: { userIds: ['u-3'], suppress: true } })
   const { data: messages } = await service.api<{ data: { messageId: string; userId: string }[] }>('/messages?limit=20')
   const message = messages.find(({ userId }) => userId !== 'u-3') as { messageId: string }
+  const plan = await service.api<{ id: string }>('/plans', {
+    method: 'POST',
+    body: {
+      name: 'Shop events',
+      rules: [{ type: 'track', event: 'Order Completed', schema: { properties: { total: { type: 'number' } }, required: ['total'] } }],
+      sourceIds: [service.sourceId],
+    },
+  })
   const { data: events } = await service.api<{ data: { id: string; event: string | null }[] }>('/events')
   const ids: Record<string, string> = {
     sources: service.sourceId,
     destinations: refusing,
     catalog: 'actions-slack',
+    plans: plan.id,
     events: (events.find(({ event }) => event === 'Order Completed') as { id: string }).id,
     messages: message.messageId,
     deliveries: (failed.at(-1) as { id: string }).id,

@@ -10,7 +10,7 @@ const CodeMirror = lazy(() => import('./code-mirror.tsx'))
 export interface CodeEditorProps {
   label: string
   description?: string
-  language: 'javascript' | 'json'
+  language: 'javascript' | 'json' | 'yaml'
   value: string
   onChange: (value: string) => void
   problems: readonly CodeProblem[]

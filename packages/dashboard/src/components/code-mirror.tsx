@@ -5,7 +5,7 @@ import { closeBrackets, closeBracketsKeymap } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
 import { javascript } from '@codemirror/lang-javascript'
 import { json } from '@codemirror/lang-json'
-import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language'
+import { bracketMatching, HighlightStyle, indentOnInput, StreamLanguage, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
 import { EditorState, type Text } from '@codemirror/state'
 import {
@@ -74,11 +74,27 @@ const LOOK = EditorView.theme({
   '.cm-diagnostic': { whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' },
 })
 
+/** Colours for keys, strings, other values and comments. A full grammar of YAML would be a further package. */
+const YAML = StreamLanguage.define<null>({
+  name: 'yaml',
+  startState: () => null,
+  token(stream) {
+    if (stream.eatSpace()) return null
+    if (stream.match(/^#.*/)) return 'comment'
+    if (stream.match(/^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#{}[\],:"'-][^{}[\],:]*?)(?=\s*:(?:\s|$))/)) return 'propertyName'
+    if (stream.match(/^(?:"(?:[^"\\]|\\.)*"?|'[^']*'?)/)) return 'string'
+    if (stream.match(/^(?:-?\d+(?:\.\d+)?|true|false|null|~)(?=\s*(?:[,}\]#]|$))/)) return 'number'
+    if (stream.match(/^[^\s{}[\],:]+/)) return null
+    stream.next()
+    return null
+  },
+})
+
 interface CodeMirrorProps {
   label: string
   /** The id of the element that says how to leave the editor. */
   hintId: string
-  language: 'javascript' | 'json'
+  language: 'javascript' | 'json' | 'yaml'
   value: string
   onChange: (value: string) => void
   problems: readonly CodeProblem[]
@@ -103,6 +119,8 @@ export default function CodeMirror({ label, hintId, language, value, onChange, p
         EditorView.contentAttributes.of({
           'aria-label': label,
           'aria-describedby': hintId,
+          // Focusable without it, but axe-core wants something focusable in a box that scrolls.
+          tabindex: '0',
           ...(isReadOnly ? { 'aria-readonly': 'true' } : {}),
         }),
         EditorView.lineWrapping,
@@ -116,7 +134,7 @@ export default function CodeMirror({ label, hintId, language, value, onChange, p
         indentOnInput(),
         bracketMatching(),
         closeBrackets(),
-        language === 'json' ? json() : javascript(),
+        language === 'json' ? json() : language === 'yaml' ? YAML : javascript(),
         syntaxHighlighting(HIGHLIGHTING),
         LOOK,
         keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...(isReadOnly ? [] : [indentWithTab])]),

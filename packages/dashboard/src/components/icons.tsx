@@ -30,6 +30,7 @@ export const DestinationIcon = icon(
 )
 export const EventIcon = icon(<path d="M4 6h2M4 12h2M4 18h2M10 6h10M10 12h10M10 18h6" />)
 export const AlertIcon = icon(<path d="M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4" />)
+export const PlanIcon = icon(<path d="M6 4h12v16H6zM9 9l1 1 2-2M9 15l1 1 2-2M15 9h0M15 15h0" />)
 export const MessageIcon = icon(<path d="M4 5h16v11H9l-5 4z" />)
 export const DeliveryIcon = icon(<path d="M3 7l9-4 9 4v10l-9 4-9-4zM3 7l9 4 9-4M12 11v10" />)
 export const ReplayIcon = icon(<path d="M4 12a8 8 0 1 0 2.500-5.800M4 4v4h4" />)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventTitle, messagesAddress, receiverSummary, shareText, typesText } from './event-text.ts'
+import { eventTitle, messagesAddress, plannedText, receiverSummary, shareText, typesText } from './event-text.ts'
 
 test('an event is shown by its name, otherwise by its type', () => {
   assert.equal(eventTitle({ type: 'track', event: 'Order Completed' }), 'Order Completed')
@@ -39,4 +39,13 @@ test('says how many of the recent messages a destination gets', () => {
   assert.equal(receiverSummary({ sent: 0, skips: [] }, 50), 'Gets none of the last 50 messages')
   assert.equal(receiverSummary({ sent: 0, skips: [] }, 1), 'Does not get the last message')
   assert.equal(receiverSummary({ sent: 1, skips: [] }, 1), 'Gets the last message')
+})
+
+test('says whether the plan of the source has a rule for the event', () => {
+  const plans = [{ sourceIds: ['src_1'], rules: [{ type: 'track', event: 'A' }, { type: 'page' }] }]
+  assert.equal(plannedText({ sourceId: 'src_1', type: 'track', event: 'A' }, plans), 'planned')
+  assert.equal(plannedText({ sourceId: 'src_1', type: 'page', event: null }, plans), 'planned')
+  assert.equal(plannedText({ sourceId: 'src_1', type: 'track', event: 'B' }, plans), 'not planned')
+  assert.equal(plannedText({ sourceId: 'src_2', type: 'page', event: null }, plans), 'no plan')
+  assert.equal(plannedText({ sourceId: 'src_2', type: 'page', event: null }, undefined), '')
 })

@@ -41,3 +41,18 @@ export function receiverSummary({ sent }: Receiver, recent: number): string {
   if (sent >= recent) return recent === 1 ? `Gets ${all}` : `Gets all of ${all}`
   return `Gets ${sent.toLocaleString()} of ${all}`
 }
+
+interface PlannedSources {
+  sourceIds: readonly string[]
+  rules: readonly { type: string; event?: string | undefined }[]
+}
+
+/** Whether the plan of the source has a rule for the event. */
+export function plannedText(
+  { sourceId, type, event }: { sourceId: string; type: string | null; event: string | null },
+  plans: readonly PlannedSources[] | undefined,
+): string {
+  const plan = plans?.find(({ sourceIds }) => sourceIds.includes(sourceId))
+  if (plan === undefined) return plans === undefined ? '' : 'no plan'
+  return plan.rules.some((rule) => rule.type === type && (rule.event ?? null) === event) ? 'planned' : 'not planned'
+}

@@ -202,20 +202,22 @@ function Receivers({ event: { destinations, recentMessages } }: { event: EventDe
   )
 }
 
-function PlanSection({ event: { plan, event, type } }: { event: EventDetail }) {
+function PlanSection({ event: { sourceId, plan, event, type } }: { event: EventDetail }) {
   return (
     <Section title="Tracking plan">
       {plan === null ? (
-        <Text size="sm">The source has no tracking plan.</Text>
+        <Text size="sm">
+          The source has no tracking plan. <ViewLink to={`/plans/new?source=${encodeURIComponent(sourceId)}`}>Learn a plan</ViewLink>
+        </Text>
       ) : plan.rule === null ? (
         <Text size="sm">
-          The plan {plan.name} has no rule for {event ?? type}.
+          The plan <ViewLink to={`/plans/${encodeURIComponent(plan.id)}`}>{plan.name}</ViewLink> has no rule for {event ?? type}.
         </Text>
       ) : (
         <Facts
           cols={2}
           facts={[
-            ['Plan', plan.name],
+            ['Plan', <ViewLink to={`/plans/${encodeURIComponent(plan.id)}`}>{plan.name}</ViewLink>],
             ['Mode', plan.rule.mode],
             ['Owner', plan.rule.owner],
             ['Description', plan.rule.description],

@@ -4,7 +4,7 @@ import { Anchor, Badge, Button, Group, NativeSelect, Stack, Text, TextInput } fr
 import { useDebouncedValue } from '@mantine/hooks'
 import { Link } from 'wouter'
 import type { Answer } from '../../api/client.ts'
-import { useList } from '../../api/queries.ts'
+import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { SearchIcon } from '../../components/icons.tsx'
 import { ViewLink } from '../../components/link.tsx'
@@ -15,7 +15,7 @@ import { Sparkline } from '../../components/sparkline.tsx'
 import { Time } from '../../components/time.tsx'
 import { count, exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url-state.ts'
-import { eventTitle } from './event-text.ts'
+import { eventTitle, plannedText } from './event-text.ts'
 
 type EventRow = Answer<'GET /api/events'>['data'][number]
 
@@ -41,6 +41,8 @@ export default function EventsPage() {
     everyMs: 15_000,
     keep: true,
   })
+  const plans = useApi('GET /api/plans', { query: { limit: 1_000 } })
+  const planned = (row: EventRow): string => plannedText(row, plans.data?.data)
   const isFiltered = FILTERS.some((name) => params.has(name))
   const isEmpty = !isFiltered && list.data !== undefined && list.rows.length === 0
   return (
@@ -123,7 +125,12 @@ export default function EventsPage() {
                   ? `The first ${exactCount(list.rows.length)} events`
                   : `${exactCount(list.rows.length)} ${list.rows.length === 1 ? 'event' : 'events'}`}
               </Text>
-              <ResponsiveTable rows={list.rows} columns={COLUMNS} keyOf={({ id }) => id} label="Events of the event catalogue" />
+              <ResponsiveTable
+                rows={list.rows}
+                columns={[...COLUMNS, { label: 'Plan', isShort: true, cell: planned }]}
+                keyOf={({ id }) => id}
+                label="Events of the event catalogue"
+              />
               <LoadMore list={list} />
             </>
           )}

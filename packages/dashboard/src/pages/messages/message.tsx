@@ -11,10 +11,12 @@ import { Page } from '../../components/page.tsx'
 import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
 import { Time } from '../../components/time.tsx'
+import { useSession } from '../../session.tsx'
 import { count } from '../../text/format.ts'
 import { reasonSentence } from '../../text/reasons.ts'
 import { usePathPart } from '../../url-state.ts'
 import { ReplayButton } from '../deliveries/replay-button.tsx'
+import { EndButtons } from '../plans/end-buttons.tsx'
 import { MessageNotFound } from './not-found.tsx'
 import {
   type MessageStory,
@@ -74,6 +76,7 @@ function Story({ story }: { story: MessageStory }) {
     purged,
     deliveries,
     duplicates,
+    quarantine,
     others,
   } = story
   return (
@@ -84,6 +87,7 @@ function Story({ story }: { story: MessageStory }) {
           <ViewLink to="/deletions">View deletions</ViewLink>
         </Alert>
       )}
+      {quarantine?.state === 'held' && <Held id={id} />}
       <Card withBorder>
         <Facts
           facts={[
@@ -134,6 +138,22 @@ function Story({ story }: { story: MessageStory }) {
       </Stack>
       {others.length > 0 && <Others others={others} />}
     </Stack>
+  )
+}
+
+function Held({ id }: { id: string }) {
+  const { isAdmin } = useSession()
+  return (
+    <Alert color="orange" variant="light" title="This message is in quarantine">
+      <Stack gap="sm">
+        <Text size="sm">It violates the tracking plan of its source, so it is not sent to any destination until somebody releases it.</Text>
+        {isAdmin && (
+          <Group gap="xs">
+            <EndButtons selection={{ ids: [id] }} />
+          </Group>
+        )}
+      </Stack>
+    </Alert>
   )
 }
 

@@ -24,6 +24,7 @@ import { NameDialog } from './name-dialog.tsx'
 import { PeriodChoice, usePeriod } from './period-choice.tsx'
 import { Privacy } from './privacy.tsx'
 import { SourceBadges } from './source-badges.tsx'
+import { SourcePlan } from './source-plan.tsx'
 import { useVolumes } from './use-volumes.ts'
 import { WriteKeys } from './write-keys.tsx'
 
@@ -89,6 +90,7 @@ function SourceDetails({ source }: { source: Source }) {
           </Text>
         </Group>
         <Group gap="md">
+          <ViewLink to={`/events?sourceId=${encodeURIComponent(id)}`}>View events</ViewLink>
           <ViewLink to={`/messages?sourceId=${encodeURIComponent(id)}`}>View messages</ViewLink>
           <ViewLink to={`/live?sourceId=${encodeURIComponent(id)}`}>View live</ViewLink>
         </Group>
@@ -119,6 +121,9 @@ function SourceDetails({ source }: { source: Source }) {
           <OAuth source={source} isAdmin={isAdmin} />
         </Section>
       </SimpleGrid>
+      <Section title="Tracking plan" about="Which events this source should send, and what their properties look like.">
+        <SourcePlan id={id} />
+      </Section>
       <Section
         title="Privacy"
         about="Values that are dropped, hashed or masked before a message is stored, so that they reach no disk, log, live view or destination. Paths such as traits.email or properties.products.*.name; * stands for all elements or keys."

@@ -1,0 +1,89 @@
+// Releases or deletes messages in quarantine, after a confirmation, and shows the progress.
+
+import { Alert, Button, Progress, Stack, Text } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type ApiProblem, call } from '../../api/client.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { exactCount } from '../../text/format.ts'
+import { type EndOfQuarantine, endQuarantine, type QuarantineSelection, selectionWords } from './end-quarantine.ts'
+
+const STALE = ['GET /api/quarantine', 'GET /api/stats/totals', 'GET /api/messages/{id}']
+
+export function EndButtons({
+  selection,
+  onEnd,
+  names,
+  size = 'xs',
+}: {
+  selection: QuarantineSelection
+  onEnd?: () => void
+  names?: ReadonlyMap<string, string>
+  size?: string
+}) {
+  const client = useQueryClient()
+  const [asked, setAsked] = useState<EndOfQuarantine | null>(null)
+  const [done, setDone] = useState<{ end: EndOfQuarantine; count: number } | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  const words = selectionWords(selection, names)
+  const start = (end: EndOfQuarantine): void => {
+    setProblem(null)
+    setDone({ end, count: 0 })
+    endQuarantine(end, selection, call, (count) => setDone({ end, count }))
+      .then((count) => {
+        notifications.show({
+          color: 'teal',
+          message: `${end === 'release' ? 'Released' : 'Deleted'} ${exactCount(count)} ${count === 1 ? 'message' : 'messages'}.`,
+        })
+        onEnd?.()
+      })
+      .catch(({ message }: ApiProblem) => setProblem(message))
+      .finally(() => {
+        setDone(null)
+        for (const operation of STALE) void client.invalidateQueries({ queryKey: [operation] })
+      })
+  }
+  return (
+    <>
+      {done === null ? (
+        <>
+          <Button size={size} onClick={() => setAsked('release')}>
+            Release {words}
+          </Button>
+          <Button size={size} variant="light" color="red" onClick={() => setAsked('delete')}>
+            Delete {words}
+          </Button>
+        </>
+      ) : (
+        <Stack gap={4} role="status" style={{ flex: '1 1 200px' }}>
+          <Text size="sm">
+            {done.end === 'release' ? 'Releasing' : 'Deleting'} {words}: {exactCount(done.count)} done
+          </Text>
+          <Progress value={100} animated aria-label={`${done.end === 'release' ? 'Releasing' : 'Deleting'} messages`} />
+        </Stack>
+      )}
+      {problem !== null && (
+        <Alert color="red" role="alert" withCloseButton onClose={() => setProblem(null)}>
+          {problem}
+        </Alert>
+      )}
+      <ConfirmDialog
+        opened={asked !== null}
+        onClose={() => setAsked(null)}
+        title={asked === 'delete' ? `Delete ${words}?` : `Release ${words}?`}
+        verb={asked === 'delete' ? 'Delete' : 'Release'}
+        color={asked === 'delete' ? 'red' : 'blue'}
+        onConfirm={async () => {
+          if (asked !== null) start(asked)
+        }}
+      >
+        <Text size="sm">
+          {asked === 'delete'
+            ? 'The messages are never sent. They stay in the list of messages until the end of the retention period.'
+            : 'The messages are sent to the destinations that would get them if they were received now. This cannot be undone.'}
+        </Text>
+      </ConfirmDialog>
+    </>
+  )
+}

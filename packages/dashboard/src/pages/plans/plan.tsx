@@ -1,0 +1,221 @@
+// The page of one tracking plan: its rules, its sources, what violated it, what is in quarantine, and the editor.
+
+import { Alert, Badge, Button, Group, MultiSelect, NativeSelect, SimpleGrid, Stack, Tabs, Text } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { lazy, Suspense, useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import type { ApiProblem } from '../../api/client.ts'
+import { useApi, useChange, usePersistentProblem } from '../../api/queries.ts'
+import { useNames } from '../../api/use-names.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Copyable } from '../../components/copyable.tsx'
+import { Page } from '../../components/page.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { Time } from '../../components/time.tsx'
+import { useSession } from '../../session.tsx'
+import { usePathPart, useSearchState } from '../../url-state.ts'
+import { keyOfRule, type Mode, type Plan, type Rule, rulesSummary, ruleTitle, UNPLANNED, type Unplanned } from './plan-text.ts'
+import type { PlanContent } from './plan-yaml.ts'
+import { Quarantine } from './quarantine.tsx'
+import { Rules } from './rules.tsx'
+
+const PlanEditor = lazy(() => import('./plan-editor.tsx'))
+
+const TABS = ['rules', 'quarantine', 'edit'] as const
+const STALE = ['GET /api/plans', 'GET /api/plans/{id}', 'GET /api/events/{id}'] as const
+
+export default function PlanPage() {
+  const id = usePathPart(1)
+  const query = useApi('GET /api/plans/{id}', { params: { id }, everyMs: 15_000 })
+  const problem = usePersistentProblem(query, id)
+  if (problem?.code === 'plan_not_found')
+    return (
+      <Page title="Plan">
+        <Empty
+          title="Plan not found"
+          action={
+            <Button component={Link} href="/plans">
+              All plans
+            </Button>
+          }
+        >
+          The plan was deleted, or the URL is incomplete.
+        </Empty>
+      </Page>
+    )
+  if (query.data === undefined)
+    return (
+      <Page title="Plan">
+        {problem === null ? (
+          <Loading lines={6} label="Loading plan" />
+        ) : (
+          <ErrorAlert problem={problem} onRetry={() => void query.refetch()} />
+        )}
+      </Page>
+    )
+  return <PlanDetails key={id} plan={query.data} />
+}
+
+function PlanDetails({ plan }: { plan: Plan }) {
+  const { isAdmin } = useSession()
+  const { id, name, description, version, createdAt, rules } = plan
+  const [params, change] = useSearchState()
+  const tab = TABS.find((each) => each === params.get('tab')) ?? 'rules'
+  const update = useChange('PATCH /api/plans/{id}', ...STALE)
+  const set = (body: Parameters<typeof update.mutate>[0]['body'], done: string): void =>
+    update.mutate(
+      { params: { id }, body },
+      {
+        onSuccess: () => notifications.show({ color: 'teal', message: done }),
+        onError: ({ message }: ApiProblem) => notifications.show({ color: 'red', title: 'Could not change the plan', message }),
+      },
+    )
+  const setMode = (rule: Rule, mode: Mode): void => {
+    const key = keyOfRule(rule)
+    set({ rules: rules.map((each) => (keyOfRule(each) === key ? { ...each, mode } : each)) }, `${ruleTitle(key)} is now in mode ${mode}.`)
+  }
+  return (
+    <Page title={name} about={description ?? undefined} actions={isAdmin && <DeleteButton plan={plan} />}>
+      <Group gap="sm">
+        <Badge variant="light" color="gray" tt="none">
+          version {version}
+        </Badge>
+        <Copyable text={id} label="the id" />
+        <Text size="sm" c="dimmed" component="span">
+          created <Time at={createdAt} />
+        </Text>
+      </Group>
+      <Attachment plan={plan} isAdmin={isAdmin} onChange={set} />
+      <Tabs
+        value={tab}
+        onChange={(value) => change({ tab: value === 'rules' ? null : value, source: null, rule: null })}
+        keepMounted={false}
+      >
+        <Tabs.List mb="md">
+          <Tabs.Tab value="rules">Rules</Tabs.Tab>
+          <Tabs.Tab value="quarantine">Quarantine</Tabs.Tab>
+          <Tabs.Tab value="edit">{isAdmin ? 'Edit' : 'YAML'}</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="rules">
+          <Stack>
+            <Text size="sm" c="dimmed">
+              {rulesSummary(rules)}. Open a rule to see its properties.
+            </Text>
+            {rules.length === 0 ? (
+              <Empty title="The plan has no rules">Add rules in the editor, or learn a plan from the messages of a source.</Empty>
+            ) : (
+              <Rules rules={rules} onMode={isAdmin ? setMode : undefined} />
+            )}
+          </Stack>
+        </Tabs.Panel>
+        <Tabs.Panel value="quarantine">
+          <Quarantine planId={id} />
+        </Tabs.Panel>
+        <Tabs.Panel value="edit">
+          <Editor plan={plan} isAdmin={isAdmin} />
+        </Tabs.Panel>
+      </Tabs>
+    </Page>
+  )
+}
+
+function Attachment({
+  plan: { id, sourceIds, unplanned = 'allow' },
+  isAdmin,
+  onChange,
+}: {
+  plan: Plan
+  isAdmin: boolean
+  onChange: (body: { sourceIds?: string[]; unplanned?: Unplanned }, done: string) => void
+}) {
+  const { sources } = useNames()
+  const plans = useApi('GET /api/plans', { query: { limit: 1_000 } })
+  const taken = new Map(
+    (plans.data?.data ?? []).filter((other) => other.id !== id).flatMap((other) => other.sourceIds.map((source) => [source, other.name])),
+  )
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2 }}>
+      <MultiSelect
+        label="Sources"
+        description="New messages of these sources are judged by the plan. A source has at most one plan."
+        placeholder={sourceIds.length === 0 ? 'Not attached to any source' : ''}
+        data={[...sources].map(([value, label]) => {
+          const other = taken.get(value)
+          return { value, label: other === undefined ? label : `${label} (has the plan ${other})`, disabled: other !== undefined }
+        })}
+        value={sourceIds}
+        onChange={(value) => onChange({ sourceIds: value }, 'Sources saved.')}
+        disabled={!isAdmin}
+      />
+      <NativeSelect
+        label="Messages without a rule"
+        description="What happens to events that the plan does not mention."
+        value={unplanned}
+        onChange={({ currentTarget }) => onChange({ unplanned: currentTarget.value as Unplanned }, 'Saved.')}
+        data={Object.entries(UNPLANNED).map(([value, label]) => ({ value, label }))}
+        disabled={!isAdmin}
+      />
+    </SimpleGrid>
+  )
+}
+
+function Editor({ plan, isAdmin }: { plan: Plan; isAdmin: boolean }) {
+  const names = useNames()
+  const update = useChange('PATCH /api/plans/{id}', ...STALE)
+  // What is being edited. A change by somebody else must not replace what was typed.
+  const [base, setBase] = useState(plan)
+  const save = async (content: PlanContent, sourceIds: string[] | undefined): Promise<void> => {
+    // A field that was removed from the text gets its default.
+    const body = { description: null, unplanned: 'allow', ...content, ...(sourceIds === undefined ? {} : { sourceIds }) }
+    const saved = await update.mutateAsync({ params: { id: plan.id }, body: body as Parameters<typeof update.mutate>[0]['body'] })
+    setBase(saved)
+    notifications.show({ color: 'teal', message: `Saved as version ${saved.version}.` })
+  }
+  if (!names.isLoaded) return <Loading lines={8} label="Loading editor" />
+  return (
+    <Stack>
+      {plan.version > base.version && (
+        <Alert color="orange" variant="light" title={`The plan was changed: it is now version ${plan.version}`}>
+          <Stack gap="xs" align="flex-start">
+            <Text size="sm">You are editing version {base.version}. Saving would undo that change.</Text>
+            <Button size="xs" variant="default" onClick={() => setBase(plan)}>
+              Load version {plan.version} and discard my changes
+            </Button>
+          </Stack>
+        </Alert>
+      )}
+      <Suspense fallback={<Loading lines={8} label="Loading editor" />}>
+        <PlanEditor key={base.version} initial={base} sources={names.sources} verb="Save" onSave={save} isReadOnly={!isAdmin} />
+      </Suspense>
+    </Stack>
+  )
+}
+
+function DeleteButton({ plan: { id, name } }: { plan: Plan }) {
+  const [isAsked, setAsked] = useState(false)
+  const [, navigate] = useLocation()
+  const remove = useChange('DELETE /api/plans/{id}', 'GET /api/plans')
+  return (
+    <>
+      <Button variant="light" color="red" onClick={() => setAsked(true)}>
+        Delete
+      </Button>
+      <ConfirmDialog
+        opened={isAsked}
+        onClose={() => setAsked(false)}
+        title="Delete this plan?"
+        verb="Delete plan"
+        onConfirm={async () => {
+          await remove.mutateAsync({ params: { id } })
+          notifications.show({ color: 'teal', message: `Deleted the plan ${name}.` })
+          navigate('/plans')
+        }}
+      >
+        <Text size="sm">
+          Messages of its sources are no longer judged. Messages that are in quarantine stay there until you release or delete them. The
+          plan cannot be restored, unless you have its file.
+        </Text>
+      </ConfirmDialog>
+    </>
+  )
+}

@@ -1,0 +1,174 @@
+// Messages in quarantine: why, and how to release or delete them. The filters are in the page's address. With many messages, the API works in
+// steps, and the page shows how far it is.
+
+import { Badge, Button, Checkbox, Group, NativeSelect, Stack, Text } from '@mantine/core'
+import { useEffect, useState } from 'react'
+import type { Answer } from '../../api/client.ts'
+import { useApi, useList } from '../../api/queries.ts'
+import { useNames } from '../../api/use-names.ts'
+import { ViewLink } from '../../components/link.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Time } from '../../components/time.tsx'
+import { useSession } from '../../session.tsx'
+import { exactCount } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
+import { EndButtons } from './end-buttons.tsx'
+import { ruleTitle } from './plan-text.ts'
+import { Reasons } from './reasons.tsx'
+
+type Held = Answer<'GET /api/quarantine'>['data'][number]
+
+export function Quarantine({ planId }: { planId?: string }) {
+  const { isAdmin } = useSession()
+  const [params, change] = useSearchState()
+  const names = useNames()
+  const source = params.get('source') ?? ''
+  const rule = params.get('rule') ?? ''
+  const list = useList('GET /api/quarantine', { query: { limit: 50, plan: planId, source, rule }, everyMs: 10_000, keep: true })
+  const totals = useApi('GET /api/stats/totals', { everyMs: 15_000 })
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  useEffect(() => setSelected(new Set()), [source, rule])
+  const { rows } = list
+  // Messages may have been released by somebody else.
+  const chosen = rows.filter(({ id }) => selected.has(id)).map(({ id }) => id)
+  const toggle = (ids: readonly string[], isOn: boolean): void =>
+    setSelected((before) => new Set(isOn ? [...before, ...ids] : [...before].filter((id) => !ids.includes(id))))
+  const counts = totals.data?.data.filter(({ sourceId }) => source === '' || sourceId === source) ?? []
+  const sum = (name: 'quarantined' | 'released' | 'deleted'): number => counts.reduce((total, each) => total + each[name], 0)
+  const sourceChoices = new Set([
+    ...(totals.data?.data ?? []).filter(({ quarantined }) => quarantined > 0).map(({ sourceId }) => sourceId),
+    ...(source === '' ? [] : [source]),
+  ])
+  const ruleChoices = new Set([...rows.map((row) => row.rule), ...(rule === '' ? [] : [rule])])
+  const isFiltered = source !== '' || rule !== ''
+  // All messages of a filter can be released only within a source, as the API does it.
+  const [onlySource] = source !== '' ? [source] : sourceChoices.size === 1 ? sourceChoices : []
+  const columns: Column<Held>[] = [
+    {
+      label: 'Message',
+      cell: ({ id, messageId, rule: key, type }) => (
+        <Group gap="xs">
+          {isAdmin && (
+            <Checkbox
+              aria-label={`Select ${messageId ?? id}`}
+              checked={selected.has(id)}
+              onChange={({ currentTarget }) => toggle([id], currentTarget.checked)}
+            />
+          )}
+          <ViewLink to={`/messages/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
+            {ruleTitle(key)}
+          </ViewLink>
+          <Badge variant="light" color="gray" size="sm" tt="none">
+            {type ?? 'deleted'}
+          </Badge>
+        </Group>
+      ),
+    },
+    { label: 'Why', cell: ({ violations }) => <Reasons violations={violations} /> },
+    { label: 'Source', cell: ({ sourceId }) => names.sources.get(sourceId) ?? sourceId },
+    { label: 'User', cell: ({ userId, anonymousId }) => userId ?? (anonymousId === null ? 'no user' : `anonymous ${anonymousId}`) },
+    { label: 'Received', isShort: true, cell: ({ receivedAt }) => <Time at={receivedAt} relative /> },
+  ]
+  return (
+    <Stack>
+      <Text size="sm" c="dimmed">
+        Stored and acknowledged, but not sent to any destination until you release them. Released messages are routed like new ones, each
+        exactly once.
+      </Text>
+      <Group gap="lg">
+        {(
+          [
+            ['In quarantine', 'quarantined'],
+            ['Released', 'released'],
+            ['Deleted', 'deleted'],
+          ] as const
+        ).map(([label, name]) => (
+          <Text key={name} size="sm">
+            <Text span c="dimmed" size="sm">
+              {label}
+            </Text>{' '}
+            <Text span fw={650}>
+              {totals.data === undefined ? '–' : exactCount(sum(name))}
+            </Text>
+          </Text>
+        ))}
+        <Text size="xs" c="dimmed">
+          {source === '' ? 'of all sources and plans' : 'of this source'}
+        </Text>
+      </Group>
+      {(rows.length > 0 || isFiltered) && (
+        <Group gap="sm" align="flex-end">
+          <NativeSelect
+            label="Source"
+            value={source}
+            onChange={({ currentTarget }) => change({ source: currentTarget.value })}
+            data={[{ value: '', label: 'All' }, ...[...sourceChoices].map((id) => ({ value: id, label: names.sources.get(id) ?? id }))]}
+            style={{ flex: '1 1 160px' }}
+            maw={260}
+          />
+          <NativeSelect
+            label="Rule"
+            value={rule}
+            onChange={({ currentTarget }) => change({ rule: currentTarget.value })}
+            data={[{ value: '', label: 'All' }, ...[...ruleChoices].map((key) => ({ value: key, label: ruleTitle(key) }))]}
+            style={{ flex: '1 1 160px' }}
+            maw={260}
+          />
+        </Group>
+      )}
+      {isAdmin && rows.length > 0 && (
+        <Group gap="xs">
+          <Checkbox
+            label={`Select all ${exactCount(rows.length)} shown`}
+            checked={chosen.length === rows.length}
+            indeterminate={chosen.length > 0 && chosen.length < rows.length}
+            onChange={({ currentTarget }) =>
+              toggle(
+                rows.map(({ id }) => id),
+                currentTarget.checked,
+              )
+            }
+            mr="sm"
+          />
+          {chosen.length > 0 ? (
+            <EndButtons selection={{ ids: chosen }} onEnd={() => setSelected(new Set())} names={names.sources} />
+          ) : (
+            onlySource !== undefined && (
+              <EndButtons
+                selection={{ source: onlySource, ...(rule === '' ? {} : { rule }) }}
+                onEnd={() => setSelected(new Set())}
+                names={names.sources}
+              />
+            )
+          )}
+        </Group>
+      )}
+      {list.problem !== null && rows.length === 0 ? (
+        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
+      ) : list.isPending ? (
+        <Loading lines={5} label="Loading quarantine" />
+      ) : rows.length === 0 ? (
+        <Empty
+          title={isFiltered ? 'No messages match the filters' : 'Nothing is in quarantine'}
+          {...(isFiltered
+            ? {
+                action: (
+                  <Button variant="default" onClick={() => change({ source: null, rule: null })}>
+                    Show all
+                  </Button>
+                ),
+              }
+            : {})}
+        >
+          {isFiltered ? undefined : 'Messages come here if they violate a rule in mode quarantine. Choose the mode on the page of a plan.'}
+        </Empty>
+      ) : (
+        <>
+          <ResponsiveTable rows={rows} columns={columns} keyOf={({ id }) => id} label="Messages in quarantine, newest first" />
+          <LoadMore list={list} />
+        </>
+      )}
+    </Stack>
+  )
+}

@@ -1,0 +1,138 @@
+// The rules of a plan: each with its mode, and on demand its properties as a table and its schema.
+
+import { Badge, Button, Code, Group, NativeSelect, Paper, Stack, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { useId, useState } from 'react'
+import { Json } from '../../components/json.tsx'
+import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { exactCount } from '../../text/format.ts'
+import { keyOfRule, MODES, type Mode, matchesRule, type Rule, ruleTitle } from './plan-text.ts'
+import { type SchemaRow, schemaNotes, schemaRows } from './schema-rows.ts'
+
+const SHOWN_AT_FIRST = 50
+const MIN_FOR_FILTER = 8
+
+/** `onMode`: undefined if the viewer may not change modes. */
+export function Rules({ rules, onMode }: { rules: readonly Rule[]; onMode?: ((rule: Rule, mode: Mode) => void) | undefined }) {
+  const [text, setText] = useState('')
+  const [shown, setShown] = useState(SHOWN_AT_FIRST)
+  const found = rules.filter((rule) => matchesRule(rule, text))
+  return (
+    <Stack gap="sm">
+      {rules.length >= MIN_FOR_FILTER && (
+        <TextInput
+          label="Find a rule"
+          placeholder="Event, type, owner or description"
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
+          maw={420}
+        />
+      )}
+      {text.trim() !== '' && (
+        <Text size="sm" c="dimmed" role="status">
+          {exactCount(found.length)} of {exactCount(rules.length)} rules
+        </Text>
+      )}
+      <Stack gap="xs" component="ul" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Rules">
+        {found.slice(0, shown).map((rule) => (
+          <RuleCard key={keyOfRule(rule)} rule={rule} onMode={onMode} />
+        ))}
+      </Stack>
+      {found.length > shown && (
+        <Group justify="center">
+          <Button variant="default" onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
+            Show more ({exactCount(found.length)} in total)
+          </Button>
+        </Group>
+      )}
+    </Stack>
+  )
+}
+
+function RuleCard({ rule, onMode }: { rule: Rule; onMode: ((rule: Rule, mode: Mode) => void) | undefined }) {
+  const [isOpen, setOpen] = useState(false)
+  const id = useId()
+  const { type, description, owner, mode = 'observe', schema } = rule
+  const title = ruleTitle(keyOfRule(rule))
+  return (
+    <Paper withBorder component="li" p="sm" miw={0}>
+      <Group justify="space-between" gap="sm">
+        <UnstyledButton
+          onClick={() => setOpen(!isOpen)}
+          aria-expanded={isOpen}
+          aria-controls={id}
+          style={{ flex: '1 1 240px', minWidth: 0 }}
+        >
+          <Group gap="xs">
+            <Text span c="dimmed" size="sm" aria-hidden="true">
+              {isOpen ? '▾' : '▸'}
+            </Text>
+            <Text span fw={600} style={{ overflowWrap: 'anywhere' }}>
+              {title}
+            </Text>
+            <Badge variant="light" color="gray" size="sm" tt="none">
+              {type}
+            </Badge>
+            {owner !== undefined && (
+              <Text span size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+                {owner}
+              </Text>
+            )}
+          </Group>
+        </UnstyledButton>
+        {onMode === undefined ? (
+          <Badge variant="light" color={MODES[mode].color} tt="none">
+            {MODES[mode].label}
+          </Badge>
+        ) : (
+          <NativeSelect
+            size="xs"
+            aria-label={`Mode of ${title}`}
+            value={mode}
+            onChange={({ currentTarget }) => onMode(rule, currentTarget.value as Mode)}
+            data={Object.entries(MODES).map(([value, { label }]) => ({ value, label }))}
+          />
+        )}
+      </Group>
+      {description !== undefined && (
+        <Text size="sm" c="dimmed" mt={4} style={{ overflowWrap: 'anywhere' }}>
+          {description}
+        </Text>
+      )}
+      <div id={id}>{isOpen && <RuleDetails type={type} mode={mode} schema={schema} />}</div>
+    </Paper>
+  )
+}
+
+const COLUMNS: readonly Column<SchemaRow>[] = [
+  { label: 'Property', cell: ({ path }) => <Code style={{ overflowWrap: 'anywhere' }}>{path}</Code> },
+  { label: 'Type', cell: ({ type }) => type },
+  { label: 'Required', isShort: true, cell: ({ isRequired }) => (isRequired ? 'yes' : 'no') },
+  { label: 'Limits', cell: ({ limits }) => (limits.length === 0 ? '–' : limits.join(', ')) },
+  { label: 'Description', cell: ({ description }) => (description === '' ? '–' : description) },
+]
+
+function RuleDetails({ type, mode, schema }: { type: string; mode: Mode; schema: Record<string, unknown> }) {
+  const [isJson, setJson] = useState(false)
+  const rows = schemaRows(schema)
+  const field = type === 'identify' || type === 'group' ? 'Traits' : 'Properties'
+  const columns = COLUMNS.filter(({ label }) => label !== 'Description' || rows.some(({ description }) => description !== ''))
+  return (
+    <Stack gap="xs" mt="sm">
+      <Text size="sm">{MODES[mode].about}</Text>
+      {rows.length > 0 && <ResponsiveTable rows={rows} columns={columns} keyOf={({ path }) => path} label={`${field} of the rule`} />}
+      <Text size="sm" c="dimmed">
+        {rows.length === 0 && `The rule names no ${field.toLowerCase()}. `}
+        {schemaNotes(schema).join(' ')}
+      </Text>
+      {isJson ? (
+        <Json value={schema} label="the JSON Schema" maxHeight={320} />
+      ) : (
+        <Group>
+          <Button variant="default" size="xs" onClick={() => setJson(true)}>
+            Show JSON Schema
+          </Button>
+        </Group>
+      )}
+    </Stack>
+  )
+}

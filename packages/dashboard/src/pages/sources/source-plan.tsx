@@ -1,0 +1,48 @@
+// The tracking plan of a source, and how many of its messages are in quarantine.
+
+import { Text } from '@mantine/core'
+import { useApi } from '../../api/queries.ts'
+import { Facts } from '../../components/facts.tsx'
+import { ViewLink } from '../../components/link.tsx'
+import { Loaded } from '../../components/query-states.tsx'
+import { exactCount } from '../../text/format.ts'
+import { rulesSummary } from '../plans/plan-text.ts'
+
+export function SourcePlan({ id }: { id: string }) {
+  const plans = useApi('GET /api/plans', { query: { limit: 1_000 } })
+  const totals = useApi('GET /api/stats/totals', { everyMs: 15_000 })
+  const counts = totals.data?.data.find(({ sourceId }) => sourceId === id)
+  const held = counts?.quarantined ?? 0
+  return (
+    <Loaded query={plans} lines={2}>
+      {({ data }) => {
+        const plan = data.find(({ sourceIds }) => sourceIds.includes(id))
+        return (
+          <>
+            {plan === undefined && (
+              <Text size="sm">
+                None: messages are not compared with what you expect.{' '}
+                <ViewLink to={`/plans/new?source=${encodeURIComponent(id)}`}>Learn a plan from the messages of this source</ViewLink>
+              </Text>
+            )}
+            <Facts
+              cols={2}
+              facts={[
+                ['Plan', plan && <ViewLink to={`/plans/${encodeURIComponent(plan.id)}`}>{plan.name}</ViewLink>],
+                ['Rules', plan && rulesSummary(plan.rules)],
+                [
+                  'In quarantine',
+                  plan === undefined && held === 0 ? null : (
+                    <ViewLink to={`/plans?tab=quarantine&source=${encodeURIComponent(id)}`}>
+                      {exactCount(held)} {held === 1 ? 'message' : 'messages'}
+                    </ViewLink>
+                  ),
+                ],
+              ]}
+            />
+          </>
+        )
+      }}
+    </Loaded>
+  )
+}
