@@ -85,7 +85,8 @@ async function run(options: Options): Promise<number> {
 
     const wiring = await wire(service, receivers)
     const problems = new Set<string>()
-    const traffic = new Traffic(service, new Shop(SEED), {
+    const shop = new Shop(SEED)
+    const traffic = new Traffic(service, shop, {
       writeKeys: wiring.writeKeys,
       rate: options.rate,
       onFailure: (what) => problems.add(what),
@@ -103,7 +104,7 @@ async function run(options: Options): Promise<number> {
     const isOpened = options.open && process.stdout.isTTY && openBrowser(address)
     introduce(shown, parts, { address, imported, isOpened, keep: options.keep === null ? null : place })
     traffic.start()
-    steer.key = keys(parts, shown, moods, onSignal)
+    steer.key = keys(parts, shop, shown, moods, onSignal)
     if (options.durationMs !== null) setTimeout(ask, Math.min(options.durationMs, LONGEST_TIMER_MS), 'time').unref()
 
     const startedMs = Date.now()
@@ -179,26 +180,38 @@ function introduce(
   line(dim(`  of ${imported} messages from the last three hours; charts count them at the time of the import.`))
   if (keep !== null) line(dim(`  The data is in ${keep}.`))
   line()
-  line(bold('Five things to try'))
+  line(bold('Seven things to try'))
   line()
   line(`  1  See what is failing        ${url}/destinations/${destinations.reporting}`)
-  line(
-    `  2  Fix the dead receiver      ${terminal.isInteractive ? 'press r here: the backlog is delivered' : 'run the demo in a terminal and press r'}`,
-  )
+  line(`  2  Fix the dead receiver      ${press(terminal, 'r')}: the backlog is delivered`)
   line(`  3  Replay expired deliveries  ${url}/deliveries?state=expired`)
   line(`  4  See rejected calls         ${url}/sources/${sources.app}`)
   line(`  5  Trace an order             export SWITCHYARD_URL=${url}`)
   line(`                                export SWITCHYARD_TOKEN=${token}`)
   line(`                                npx switchyard trace ${traffic.example?.messageId ?? 'MESSAGE_ID'}`)
+  line(`  6  Plan your events           ${url}/events shows which events arrive. In the terminal of step 5:`)
+  line("                                npx switchyard plan learn --source 'Mobile app' --from 1h --out plan.yaml")
+  line('                                npx switchyard plan apply plan.yaml')
+  line(`                                ${press(terminal, 'v')}: version 5.0.0 of the app sends wrong orders`)
+  line("                                npx switchyard plan violations --source 'Mobile app'")
+  line('                                npx switchyard plan types plan.yaml --out analytics.gen.ts')
+  line('  7  Get an alert               npx switchyard listen --connect --source system')
+  line(`                                ${press(terminal, 's')}: the shop closes, and within 5 minutes you get Source Silent`)
   line()
-  if (terminal.isInteractive)
+  if (terminal.isInteractive) {
     line(dim('  r start/stop the dead receiver   f turn failures of the flaky receiver on/off   + - rate   q quit'))
-  else line(dim('  Press Ctrl-C to stop.'))
+    line(dim('  v faulty or correct app          s close or open the shop'))
+  } else line(dim('  Press Ctrl-C to stop.'))
   line()
+}
+
+function press({ isInteractive }: Terminal, key: string): string {
+  return isInteractive ? `press ${key} here` : `run the demo in a terminal and press ${key}`
 }
 
 function keys(
   { service, wiring, receivers, traffic }: Parts,
+  shop: Shop,
   terminal: Terminal,
   moods: { isFlaky: boolean },
   quit: () => void,
@@ -232,6 +245,16 @@ function keys(
       case 'f':
         moods.isFlaky = !moods.isFlaky
         return terminal.line(moods.isFlaky ? 'CRM fails now and then again.' : 'CRM responds normally from now on.')
+      case 'v':
+        shop.hasFaultyApp = !shop.hasFaultyApp
+        return terminal.line(
+          shop.hasFaultyApp
+            ? 'Version 5.0.0 of the mobile app is out. It sends the total of an order as text, and no currency.'
+            : 'The mobile app is fixed: orders have a number as total, and a currency.',
+        )
+      case 's':
+        traffic.isPaused = !traffic.isPaused
+        return terminal.line(traffic.isPaused ? 'The shop is closed: it sends nothing.' : 'The shop is open again.')
       case '+':
       case '=':
         return change(1)

@@ -31,7 +31,8 @@ data is deleted at the end.
   --help            Show this help
 
 While the demo runs, press r to start or stop the dead receiver, f to turn the failures of the
-flaky receiver off or on, + or - to change the rate, and q or Ctrl-C to stop.
+flaky receiver off or on, v to let the mobile app send wrong orders, s to close or open the shop,
++ or - to change the rate, and q or Ctrl-C to stop.
 `
 
 export type Parsed = { options: Options } | { problem: string } | { help: true }

@@ -114,6 +114,8 @@ export class Shop {
   readonly #random: Random
   readonly #customers: Person[] = []
   readonly #visits: Generator<SourcedCall, void, undefined>[] = []
+  /** Whether visitors use a version of the app that sends orders with a wrong total and without a currency. */
+  hasFaultyApp = false
   #people = 0
   #orders = 1_040
 
@@ -219,7 +221,8 @@ export class Shop {
   *#byApp(person: Person): Generator<SourcedCall, void, undefined> {
     const random = this.#random
     const say = (call: Call): SourcedCall => ({ ...call, source: 'app' })
-    const app = { name: 'Kettle & Kin', version: random.pick(['4.2.0', '4.1.3', '3.9.8']), build: String(1_180 + random.below(40)) }
+    const version = random.pick(['4.2.0', '4.1.3', '3.9.8'])
+    const app = { name: 'Kettle & Kin', version: this.hasFaultyApp ? '5.0.0' : version, build: String(1_180 + random.below(40)) }
     const context = { ip: person.ip, locale: person.locale, app, ...random.pick(PHONES) }
     const screen = (name: string, properties: object = {}): SourcedCall =>
       say({ type: 'screen', params: { ...who(person), name, properties, context } })
@@ -245,7 +248,7 @@ export class Shop {
     }
     if (!cart.isEmpty()) {
       yield screen('Cart', { items: cart.count() })
-      yield* this.#checkout(person, cart, track)
+      yield* this.#checkout(person, cart, this.hasFaultyApp ? (event, properties) => track(event, faulty(properties)) : track)
     }
   }
 
@@ -276,6 +279,11 @@ export class Shop {
     this.#customers.push(person)
     if (this.#customers.length > MAX_CUSTOMERS) this.#customers.shift()
   }
+}
+
+/** What version 5.0.0 of the app sends. */
+function faulty({ currency, total, ...properties }: { currency?: unknown; total?: unknown }): object {
+  return total === undefined ? { ...properties, currency } : { ...properties, total: `${String(total)} ${String(currency)}` }
 }
 
 class Cart {

@@ -35,6 +35,8 @@ export class Traffic {
   duplicates = 0
   /** An order that the user can trace. */
   example: { messageId: string; userId: string } | undefined
+  /** While the shop is closed, nothing is sent. */
+  isPaused = false
   readonly #service: ServiceProcess
   readonly #shop: Shop
   readonly #clients: Record<SourceName, Analytics>
@@ -79,6 +81,7 @@ export class Traffic {
         // Caps the time at 1 s, so that no burst follows after the machine was asleep.
         owed += Math.min((now - last) / 1_000, 1) * this.rate
         last = now
+        if (this.isPaused) owed = 0
         for (; owed >= 1; owed--) this.#step()
       }, TICK_MS),
       setInterval(() => this.#badCall(), BAD_CALL_EVERY_MS),
@@ -130,6 +133,7 @@ export class Traffic {
   }
 
   #badCall(): void {
+    if (this.isPaused) return
     const body = this.#random.pick(BAD_CALLS)
     this.sent += 1
     this.refused += 1
@@ -139,6 +143,7 @@ export class Traffic {
 
   /** Requests the deletion of a user: their messages are deleted, every destination is notified, and the user's later messages are dropped. */
   #forget(): void {
+    if (this.isPaused) return
     const userId = this.#shop.leave(this.example?.userId)
     if (userId === undefined) return
     this.forgotten.add(userId)
