@@ -141,30 +141,3 @@ test('a plan is applied, shown as it is in the file, changed, violated and delet
   assert.match(await says(service, 'plan', 'delete', 'orders'), /^Deleted plan pln_/)
   assert.equal((await run('show', 'orders')).code, 4)
 })
-
-test('typed calls are the same from the file and from the service', async () => {
-  const typed = join(folder, 'typed.yaml')
-  const rules = [
-    {
-      type: 'track',
-      event: 'Signed Up',
-      description: 'A new user.',
-      schema: { type: 'object', properties: { plan: { type: 'string' }, age: { type: 'integer' } } },
-    },
-    { type: 'identify', schema: { type: 'object', properties: { email: { type: 'string' } } } },
-  ]
-  writeFileSync(typed, JSON.stringify({ name: 'Typed', rules }))
-  const none = await run('types')
-  assert.deepEqual([none.code, none.stderr.includes('The service has no tracking plan.')], [4, true], none.stderr)
-  await service.api('/plans', { method: 'POST', body: { name: 'Typed', rules: [rules[1], rules[0]] } })
-  const text = await says(service, 'plan', 'types', typed)
-  assert.match(text, /export function trackSignedUp\(/)
-  for (const target of ['node', 'browser', 'testing'])
-    assert.equal(
-      await says(service, 'plan', 'types', '--plan', 'Typed', '--for', target),
-      await says(service, 'plan', 'types', typed, '--for', target),
-    )
-  assert.equal(await says(service, 'plan', 'types'), text)
-  await service.api('/plans', { method: 'POST', body: { name: 'Other', rules: [] } })
-  assert.match((await run('types')).stderr, /several tracking plans\. Choose one with --plan: Typed, Other\./)
-})

@@ -4,7 +4,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { JsonObject, TrackingPlan } from '@switchyard/protocol'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { at, idOf } from '../line/references.ts'
-import { checkSchemas, readPlan } from './plan-input.ts'
+import { readPlan } from './plan-input.ts'
 import { TARGETS, type Target, typedModule } from './typed-module.ts'
 
 export const planTypes: Command = {
@@ -35,7 +35,7 @@ export const planTypes: Command = {
     const [file, named] = [call.arguments[0], call.flag('plan')]
     if (file !== undefined && named !== undefined) throw new CommandProblem('Give either FILE or --plan, not both.', EXIT.usage)
     if (call.has('check') && path === undefined) throw new CommandProblem('--check needs --out: the file to check.', EXIT.usage)
-    const plan = file === undefined ? await planOfService(call, named) : await planOfFile(file)
+    const plan = file === undefined ? await planOfService(call, named) : (await readPlan(file)).plan
     const text = typedModule(plan, (call.flag('for') ?? 'node') as Target)
     if (path === undefined) {
       call.out.text(text.trimEnd())
@@ -64,12 +64,6 @@ export const planTypes: Command = {
       )
     return EXIT.ok
   },
-}
-
-async function planOfFile(path: string): Promise<TrackingPlan> {
-  const file = await readPlan(path)
-  await checkSchemas(file)
-  return file.plan
 }
 
 async function planOfService({ api }: Call, named: string | undefined): Promise<TrackingPlan> {
