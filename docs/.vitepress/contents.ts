@@ -111,6 +111,7 @@ export const HTTP_API: Section = {
     ['http/replays', 'Replays'],
     ['http/deletions', 'Deletions'],
     ['http/suppressions', 'Suppressions'],
+    ['http/alerts', 'Alerts'],
     ['http/oauth-applications', 'OAuth applications'],
     ['http/control-tokens', 'Control tokens'],
     ['http/sessions', 'Sessions'],

@@ -282,8 +282,8 @@ export class Shop {
 }
 
 /** What version 5.0.0 of the app sends. */
-function faulty({ currency, total, ...properties }: { currency?: unknown; total?: unknown }): object {
-  return total === undefined ? { ...properties, currency } : { ...properties, total: `${String(total)} ${String(currency)}` }
+function faulty({ currency, total, ...properties }: { currency?: string; total?: number }): object {
+  return total === undefined ? { ...properties, currency } : { ...properties, total: `${total} ${currency}` }
 }
 
 class Cart {
