@@ -13,7 +13,7 @@ import { preparePartitions } from '../schema/partitions.ts'
 import { createHistory } from './history.ts'
 
 /** Enough rows that a list must not read the whole table, even if the planner would prefer that. */
-const PENDING = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? 200_000 : 50_000
+const PENDING = process.env['SWITCHYARD_LONG_TESTS'] === '1' ? 200_000 : 100_000
 const HELD = 500
 const LARGE = /Seq Scan on (shipments|segments|attempts|failures|replays|message_keys|repeats|audit)|Bitmap/
 
