@@ -58,7 +58,7 @@ const STAGE_PACKAGES: Record<string, RegExp[]> = {
     /^fastify$/,
     /^server\/oauth\/keys\.ts$/,
     /^server\/ingest\/privacy\/[^/]+\.ts$/,
-    /^server\/observe\/event-catalog\/event-(documents|properties)\.ts$/,
+    /^server\/observe\/(event-catalog\/event-(documents|properties)|violations\/violation-documents)\.ts$/,
     /^server\/alerts\/(alert-settings|rules\/rules)\.ts$/,
   ],
   oauth: [/^fastify$/, /^jose$/],

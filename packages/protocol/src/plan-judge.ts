@@ -4,7 +4,7 @@
 
 import type { JsonObject } from './messages.ts'
 import type { CreateSchemaCompiler, SchemaValidator } from './plan-schema.ts'
-import { violationsOf, withoutProperties } from './plan-violations.ts'
+import { shortened, violationsOf, withoutProperties } from './plan-violations.ts'
 import { isPlannedType, type PlanMode, type PlanRule, plannedField, ruleKey, type TrackingPlan, type Violation } from './tracking-plan.ts'
 
 /** What is wrong with a message. A message that is as planned has none. */
@@ -39,6 +39,8 @@ interface CompiledRule {
 
 /** Every message of such a rule is valid. */
 const NOTHING: SchemaValidator = () => true
+/** Of the name of an event without a rule, which comes from the sender. */
+const MAX_NAME_LENGTH = 200
 const NO_PROPERTIES: JsonObject = Object.freeze({})
 
 export function createPlanJudge(
@@ -76,7 +78,7 @@ export function createPlanJudge(
   function unplanned(type: unknown, event: unknown): Verdict | null {
     if (plan.unplanned === 'allow' || !isPlannedType(type)) return null
     const isTrack = type === 'track'
-    const rule = ruleKey(type, isTrack ? String(event) : undefined)
+    const rule = ruleKey(type, isTrack ? shortened(String(event), MAX_NAME_LENGTH) : undefined)
     const violation: Violation = {
       rule,
       code: 'unplanned_event',

@@ -195,7 +195,7 @@ function propertiesOf(schema: unknown): Record<string, unknown> {
   return isContainer(properties) ? properties : {}
 }
 
-function shortened(text: string, length: number): string {
+export function shortened(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`
 }
 

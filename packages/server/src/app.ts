@@ -42,6 +42,7 @@ import type { Log } from './logging/log.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
 import { createObserver } from './observe/observe.ts'
+import { createPlanJudges } from './plans/plan-judges.ts'
 import { createReplayRunner } from './replaying/replay-runner.ts'
 import { planRoutes } from './routing/plan.ts'
 import { SecretBoxError } from './secrets/secret-box.ts'
@@ -125,7 +126,10 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     parts.lookup || parts.clock || senderThreads === 0
       ? openInlineSender({ ...sending, lookup: parts.lookup, now: () => clock.wallMs(), hosts })
       : openSenderThreads(senderThreads, sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced'), hosts })
-  const observer = createObserver({ store, clock, log, metrics, version: VERSION, eventCatalog: config.eventCatalog === 'on' })
+  const plans = createPlanJudges((planId, { rule, message }) =>
+    log.error({ planId, rule, problem: message }, 'a rule of a tracking plan cannot be applied; its messages count as valid'),
+  )
+  const observer = createObserver({ store, clock, log, metrics, version: VERSION, eventCatalog: config.eventCatalog === 'on', plans })
   const pacing = new IngestPacing()
   const delivery = createDelivery({
     store,
@@ -207,6 +211,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     backlogLimit,
     proxies,
     privacy,
+    plans,
     settings: {
       lenientKeys: config.lenientKeys,
       rateLimitPerSecond: config.rateLimit,
@@ -251,7 +256,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     clock,
     plan: planRoutes,
     failureOf: (destinationId) => delivery.health(destinationId)?.failure?.reason ?? null,
-    violations: async () => new Map(),
+    violations: (nowMs) => observer.recentViolations(nowMs),
     storePath: path,
     baseUrl: () => config.publicUrl ?? url,
     version: VERSION,
@@ -275,6 +280,8 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     live,
     flushStats,
     flushEvents: () => observer.flushEvents(),
+    flushViolations: () => observer.flushViolations(),
+    planFaults: (planId) => plans.faults(planId),
     replays,
     alerts,
     access,

@@ -34,6 +34,7 @@ import { withDescription } from './openapi/openapi-route.ts'
 import { learnPlanRoutes } from './plans/learn-plan.ts'
 import { planRoutes } from './plans/plans.ts'
 import { quarantineRoutes } from './quarantine/quarantine.ts'
+import { violationRoutes } from './plans/violations.ts'
 import { replayRoutes } from './replays/replays.ts'
 import { type ControlParts, type Route, roleOf } from './route.ts'
 import { privacyRoutes } from './sources/privacy.ts'
@@ -70,6 +71,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         learnPlanRoutes,
         destinationRoutes,
         planRoutes,
+        violationRoutes,
         catalogRoutes,
         versionRoutes,
         previewRoutes,

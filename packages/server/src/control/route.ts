@@ -2,6 +2,7 @@
 // nothing has to be kept in step by hand.
 
 import type { IncomingMessage } from 'node:http'
+import type { PlanFault } from '@switchyard/protocol'
 import type { Alerts } from '../alerts/alerts.ts'
 import { entityTag, isNamedIn } from '../api/entity-tag.ts'
 import type { Schema } from '../api/schema.ts'
@@ -108,6 +109,9 @@ export interface ControlParts {
   flushStats?: (() => Promise<void>) | undefined
   /** Does the same for the event catalogue. */
   flushEvents?: (() => Promise<void>) | undefined
+  flushViolations?: (() => Promise<void>) | undefined
+  /** The rules of a plan that this process could not apply. */
+  planFaults?: ((planId: string) => readonly PlanFault[]) | undefined
   /** The runner of replay jobs. It is woken when a job was created or changed. */
   replays?: { wake(): void } | undefined
   alerts?: ControlAlerts | undefined

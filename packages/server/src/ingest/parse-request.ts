@@ -11,6 +11,7 @@ import {
   type MessageType,
   parseMessage,
   parseTime,
+  type Verdict,
 } from '@switchyard/protocol'
 import type { ApiErrorCode } from '../errors.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from '../store/port/scan-json.ts'
@@ -63,7 +64,12 @@ export interface ParsedRequest {
   rejections: ReadonlyMap<string, { count: number; sample: string }>
   /** The number of valid messages that are dropped because their user is suppressed. */
   suppressed: number
+  /** How messages differ from the tracking plan, by their index in `items`; null if all are as planned. */
+  verdicts: ReadonlyMap<number, Verdict> | null
 }
+
+/** Judges a message by the tracking plan of its source: see `createPlanJudge`. */
+export type Judge = (message: JsonObject) => Verdict | null
 
 interface Envelope {
   batch: readonly unknown[]
@@ -106,19 +112,20 @@ export function countOf(route: Route, { fields }: Body): number {
   return Array.isArray(batch) ? batch.length : 1
 }
 
-/** `isSuppressed` is only called for valid messages. `protect` applies the privacy rules of the source; null if it has none. */
+/** `isSuppressed` is only called for valid messages. `protect` applies the privacy rules of the source, `judge` its tracking plan; null if it has none. */
 export function parseRequest(
   route: Route,
   body: Body,
   isSuppressed: ((item: JsonObject) => boolean) | null,
   newMessageId: () => string,
   protect: Protect | null = null,
+  judge: Judge | null = null,
 ): ParsedRequest | RequestProblem {
   const envelope = route === 'batch' ? batchOf(body) : callOf(route, body)
   if (envelope.ok === false) return envelope
-  if (protect === null) return parseMessages(envelope, isSuppressed, newMessageId, null)
+  if (protect === null) return parseMessages(envelope, isSuppressed, newMessageId, null, judge)
   try {
-    return parseMessages(protectedEnvelope(envelope, protect), isSuppressed, newMessageId, protect)
+    return parseMessages(protectedEnvelope(envelope, protect), isSuppressed, newMessageId, protect, judge)
   } catch (error) {
     if (!(error instanceof TooManyHashedValues)) throw error
     const message = `The privacy rules of the source apply to more than ${MAX_HASHED_VALUES} values of the request. Send fewer messages per request.`
@@ -172,6 +179,7 @@ function parseMessages(
   isSuppressed: ((item: JsonObject) => boolean) | null,
   newMessageId: () => string,
   protect: Protect | null,
+  judge: Judge | null,
 ): ParsedRequest {
   const { batch, sentAt, context, integrations, deepItems } = envelope
   const messageIds: string[] = []
@@ -179,6 +187,7 @@ function parseMessages(
   let rejected: RejectedMessage[] | undefined
   let rejections: Map<string, { count: number; sample: string }> | undefined
   let suppressed = 0
+  let verdicts: Map<number, Verdict> | null = null
   for (let index = 0; index < batch.length; index++) {
     const item = batch[index]
     const result = deepItems?.has(index) ? TOO_DEEP : parseMessage(item)
@@ -193,7 +202,7 @@ function parseMessages(
       else rejections.set(code, { count: 1, sample: protect === null ? sampleOf(item) : sampleOfIds(item) })
       continue
     }
-    const message = result.message as JsonObject
+    let message = result.message as JsonObject
     let dropped = isSuppressed?.(message) ?? false
     if (protect !== null && !dropped) {
       protect(message)
@@ -204,6 +213,15 @@ function parseMessages(
       items ??= batch.slice(0, index) as JsonObject[]
       suppressed++
       continue
+    }
+    const verdict = judge === null ? null : judge(message)
+    if (verdict !== null) {
+      verdicts ??= new Map()
+      verdicts.set(messageIds.length, verdict)
+      if (verdict.stripped !== null) {
+        items ??= batch.slice(0, index) as JsonObject[]
+        message = verdict.stripped
+      }
     }
     const messageId: unknown = message['messageId']
     if (typeof messageId === 'string') {
@@ -229,6 +247,7 @@ function parseMessages(
     rejected: rejected ?? NONE_REJECTED,
     rejections: rejections ?? NO_REJECTIONS,
     suppressed,
+    verdicts,
   }
 }
 

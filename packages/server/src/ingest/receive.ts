@@ -4,11 +4,13 @@
 
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type JsonObject, MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, type MessageType } from '@switchyard/protocol'
+import { type JsonObject, MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, type MessageType, type Verdict } from '@switchyard/protocol'
 import { type ApiErrorCode, errorBody } from '../errors.ts'
 import type { Proxies } from '../http/proxies.ts'
 import { parseTraceContext } from '../outbound/trace-context.ts'
+import type { PlanJudges } from '../plans/plan-judges.ts'
 import {
+  type AcceptBatch,
   type Configuration,
   type Nodes,
   type Plan,
@@ -60,6 +62,8 @@ export interface IngestDeps extends Partial<IngestEvents> {
   clock: Clock
   proxies: Proxies
   privacy: Privacy
+  /** Without it, no message is judged by a tracking plan. */
+  plans?: Pick<PlanJudges, 'of'> | undefined
   settings: IngestSettings
   pacing?: IngestPacing | undefined
   backlogLimit?: Pick<BacklogLimit, 'isReached'> | undefined
@@ -122,6 +126,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     clock,
     proxies,
     privacy,
+    plans,
     settings,
     oauth,
     pacing = new IngestPacing(),
@@ -181,7 +186,8 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const users = configuration.suppressions.get(source.id)
     const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => isOfUsers(item, users)
     const protection = privacy.of(source)
-    const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID, protection?.() ?? null)
+    const trackingPlan = configuration.plans.size === 0 ? null : (plans?.of(configuration, source.id) ?? null)
+    const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID, protection?.() ?? null, trackingPlan?.judge)
     // A request is charged for its valid messages, or as one message if it has none. Items that are not valid cost nothing.
     const charged = parsed.ok ? Math.max(1, parsed.items.length + parsed.suppressed) : 1
     rateLimit?.charge(source.id, charged)
@@ -201,6 +207,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
       trace: parseTraceContext(exchange.request),
       items,
     }
+    if (parsed.verdicts !== null) content.violations = violationsIn(parsed.verdicts)
     const planned = plan(configuration, source.id, content)
     // Refund a charge if nothing is stored: the client will retry the request, and it is charged then.
     const refund = (): void => rateLimit?.charge(source.id, -charged)
@@ -210,7 +217,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
       return overloaded(exchange, BACKLOG_LIMIT)
     }
     store.ingest
-      .accept({ content, body: parsed.body, messageIds, plan: planned })
+      .accept({ content, body: parsed.body, messageIds, plan: planned, quarantined: quarantinedIn(parsed, trackingPlan?.planId) })
       .then(({ duplicates }) => {
         onAccepted?.({
           sourceId: source.id,
@@ -401,6 +408,16 @@ function answer({ response, route, pixel }: Exchange, { items, rejected, suppres
   if (accepted > 0) return answerJson(response, 200, { success: true, accepted, rejected })
   // No message was valid: respond with the error of the first. For a batch, also list the error of each.
   answerJson(response, 400, route === 'batch' ? { ...errorBody(first), rejected } : errorBody(first))
+}
+
+function violationsIn(verdicts: ReadonlyMap<number, Verdict>): NonNullable<SegmentContent['violations']> {
+  return Object.fromEntries([...verdicts].map(([index, { violations }]) => [index, violations]))
+}
+
+function quarantinedIn({ verdicts }: ParsedRequest, planId = ''): AcceptBatch['quarantined'] {
+  if (verdicts === null) return undefined
+  const held = [...verdicts].flatMap(([index, { mode, violations }]) => (mode === 'quarantine' ? [{ index, planId, violations }] : []))
+  return held.length === 0 ? undefined : held
 }
 
 function requestProblem({ route }: Exchange, code: ApiErrorCode, body: Body): RequestProblem {

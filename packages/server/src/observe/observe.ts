@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import type { DeliveryEvents } from '../delivery/events.ts'
 import type { IngestEvents } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
+import type { PlanJudges } from '../plans/plan-judges.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { EventCatalog } from './event-catalog/event-catalog.ts'
@@ -17,6 +18,7 @@ import type { MetricSources, Metrics } from './metrics.ts'
 import { type MetricsAccess, type MetricsRoute, registerMetrics } from './metrics-route.ts'
 import { Stats } from './stats.ts'
 import { StoreCountsReader } from './store-counts.ts'
+import { type RecentViolations, Violations } from './violations/violations.ts'
 
 export interface ObserverOptions {
   store: Store
@@ -27,6 +29,7 @@ export interface ObserverOptions {
   version: string
   /** Whether accepted messages are counted for the event catalogue. */
   eventCatalog: boolean
+  plans: Pick<PlanJudges, 'of'>
 }
 
 export interface Observer {
@@ -35,6 +38,9 @@ export interface Observer {
   live: LiveFeed
   flushStats(): Promise<void>
   flushEvents(): Promise<void>
+  flushViolations(): Promise<void>
+  /** See Violations. */
+  recentViolations(nowMs: number): Promise<ReadonlyMap<string, RecentViolations>>
   registerMetrics(
     app: FastifyInstance,
     options: {
@@ -48,19 +54,22 @@ export interface Observer {
   close(): Promise<void>
 }
 
-export function createObserver({ store, clock, log, metrics, version, eventCatalog }: ObserverOptions): Observer {
+export function createObserver({ store, clock, log, metrics, version, eventCatalog, plans }: ObserverOptions): Observer {
   const wallMs = (): number => clock.wallMs()
   const stats = new Stats({ add: (rows) => store.books.addStats(rows), wallMs })
   const live = new LiveFeed({ wallMs })
   const { nodes, channel } = store
   const relay = nodes === undefined || channel === undefined ? null : new LiveRelay({ live, nodes, channel })
   // Also if nothing is counted: it drops what is old, and what belongs to deleted sources.
-  const events = new EventCatalog({ store, wallMs, onError: reportUnwritten })
-  const watchers: readonly Watcher[] = [createEventLog(log, wallMs), metrics, stats, live, ...(eventCatalog ? [events] : [])]
+  const events = new EventCatalog({ store, wallMs, onError: reportUnwritten('the event catalogue') })
+  const violations = new Violations({ store, plans, wallMs, onError: reportUnwritten('the violations of tracking plans') })
+  const watchers: readonly Watcher[] = [createEventLog(log, wallMs), metrics, stats, live, violations, ...(eventCatalog ? [events] : [])]
 
-  function reportUnwritten(err: unknown): void {
-    // The store reports by itself that it is unavailable.
-    if (!(err instanceof StoreUnavailable)) log.error({ err }, 'the event catalogue could not be written')
+  function reportUnwritten(what: string): (err: unknown) => void {
+    return (err) => {
+      // The store reports by itself that it is unavailable.
+      if (!(err instanceof StoreUnavailable)) log.error({ err }, `${what} could not be written`)
+    }
   }
 
   function emitter<K extends 'accepted' | 'rejected' | 'suppressed' | 'attempted' | 'delivered' | 'settled'>(kind: K) {
@@ -92,6 +101,8 @@ export function createObserver({ store, clock, log, metrics, version, eventCatal
     live,
     flushStats: () => stats.flush(),
     flushEvents: () => events.refresh(),
+    flushViolations: () => violations.flush(),
+    recentViolations: (nowMs) => violations.recent(nowMs),
     registerMetrics(app, { access, authorize, states, pacing, combine = (own) => own }) {
       const counts = new StoreCountsReader(store.books)
       const sources: MetricSources = {
@@ -109,7 +120,7 @@ export function createObserver({ store, clock, log, metrics, version, eventCatal
       relay?.close()
       live.close()
       metrics.close()
-      await Promise.all([stats.close(), events.close()])
+      await Promise.all([stats.close(), events.close(), violations.close()])
     },
   }
 }

@@ -7,6 +7,7 @@ import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import { type DeliveryDetail, FILTER_RULES, type MessageTrail, type StoredMessage } from '../../store/store.ts'
 import { SAMPLE_TYPES } from '../destinations/sample-message.ts'
+import { VIOLATION_FIELDS } from '../plans/violations.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { dueMs } from '../times.ts'
@@ -36,6 +37,7 @@ const MESSAGE_FIELDS = {
   ip: nullable(string({ description: 'The IP address of the sender.' })),
   browser: boolean({ description: 'Whether the request came from a web page.' }),
   traceId: nullable(string({ description: 'The trace id of the sender, from its traceparent header.' })),
+  violations: array(object(VIOLATION_FIELDS), { description: 'How the message differs from the tracking plan of its source.' }),
   message: nullable(anyObject({ description: 'The message as it is sent to destinations; null if it was purged.' })),
   quarantine: nullable(
     object(
@@ -236,6 +238,7 @@ function messageView({ id, index, content, skips, quarantine }: StoredMessage, e
     ip: item === null ? null : content.ip,
     browser: content.browser,
     traceId: traceIdOf(content.trace),
+    violations: item === null ? [] : (content.violations?.[index] ?? []).map((violation) => ({ ...violation })),
     message,
     quarantine:
       quarantine === undefined ? null : { state: quarantine.state, at: quarantine.atMs === null ? null : isoTime(quarantine.atMs) },

@@ -161,7 +161,8 @@ export function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0)
 }
 
-function addToWindow({ last, counts }: CountWindow, at: number, count: number, size: number): CountWindow {
+/** Adds to the counts of an hour or day. `size` is the number of hours or days that are kept. */
+export function addToWindow({ last, counts }: CountWindow, at: number, count: number, size: number): CountWindow {
   if (counts.length === 0) return { last: at, counts: [count] }
   const newest = Math.max(last, at)
   const moved = [...Array<number>(Math.min(newest - last, size)).fill(0), ...counts].slice(0, size)
