@@ -1,8 +1,9 @@
 // The JSON Schemas of a tracking plan: which ones are accepted, and how they are compiled. This package has no dependencies, so whoever
 // validates passes Ajv in; the options are here, so that the service, the command line and the client for tests agree on every message.
-// Invariant: a schema that passes `schemaProblem` needs no network, ends, and takes time in proportion to the size of the message.
+// Invariant: a schema that passes `schemaProblem` needs no network, ends, and takes a limited time.
 
 import type { JsonObject } from './messages.ts'
+import { patternProblem } from './slow-pattern.ts'
 
 /** An error as Ajv reports it. */
 export interface SchemaError {
@@ -137,6 +138,12 @@ function structureProblem(schema: JsonObject): SchemaProblem | null {
       if (key === 'required' && Array.isArray(inner)) {
         const at = inner.findIndex((name) => INHERITED.has(String(name)))
         if (at >= 0) return problem('is a name that every JavaScript object has, so it cannot be checked. Remove it', key, String(at))
+      }
+      const patterns =
+        key === 'pattern' && typeof inner === 'string' ? [inner] : key === 'patternProperties' && isObject(inner) ? Object.keys(inner) : []
+      for (const pattern of patterns) {
+        const slow = patternProblem(pattern)
+        if (slow !== null) return problem(slow, key)
       }
       const found = key === '$ref' && typeof inner === 'string' ? reference(inner, [...path, key]) : walk(inner, [...path, key])
       if (found !== null) return found

@@ -407,3 +407,17 @@ test('a test bypasses the queue and the breaker, is not stored, and sends a norm
   assert.equal((await rig.ledger(destination)).owed, 0)
   assert.equal(await rig.delivery.test('dst_unknown', {}), undefined)
 })
+
+test('violations of the tracking plan are sent only to destinations that ask for them', async (t) => {
+  const rig = await startRig(t)
+  const [plain, asking] = [await rig.receiver(), await rig.receiver()]
+  const one = await rig.destination('one', { urls: [plain.url] })
+  const two = await rig.destination('two', { urls: [asking.url], includeViolations: true })
+  const violation = { rule: 'track Tested', code: 'wrong_type', path: 'properties.a', expected: 'a number', found: 'a string' } as const
+  await rig.accept([one, two], 1, {}, { violations: { 0: [violation] } })
+  for (const destination of [one, two]) await rig.untilLedger(destination, { delivered: 1 })
+  const contexts = [plain, asking].map(({ received }) => received[0]?.messages[0]?.['context'])
+  assert.deepEqual(contexts, [{}, { violations: [violation] }])
+  await rig.untilIdle()
+  await rig.stop()
+})

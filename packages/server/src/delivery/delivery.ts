@@ -4,7 +4,6 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { RequestAbout } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
-import { outboundMessage } from '../outbound/outbound-message.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
@@ -23,7 +22,7 @@ import type { Senders } from './senders/senders.ts'
 import { rejectionOutcome } from './sending/outcome.ts'
 import { type SentOnce, sendOnce } from './sending/send-once.ts'
 import { requestRecord, type UnitOutcome } from './shipments/part-record.ts'
-import { isSendable, type Previewed, ShownRequests, shownHeaders } from './transforming/shown-requests.ts'
+import { isSendable, type Previewed, ShownRequests, shownHeaders, shownMessage } from './transforming/shown-requests.ts'
 import { ThreadTransformer } from './transforming/thread-transformer.ts'
 
 export interface DeliveryOptions {
@@ -223,7 +222,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       // The requests of an integration are recorded with the attempt.
       if (destination.integration !== null) return null
       const messages = parts.flatMap(({ content, indexes }) =>
-        indexes.map((index) => ({ message: outboundMessage(content, index), receivedAtMs: content.receivedAtMs })),
+        indexes.map((index) => ({ message: shownMessage(destination, content, index), receivedAtMs: content.receivedAtMs })),
       )
       const items = (await shown.tryToPrepare(destination, messages)) ?? []
       const prepared = items.filter(isSendable)

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { isoTime, type JsonObject, parseTime } from '@switchyard/protocol'
 import fc from 'fast-check'
 import type { SegmentContent } from '../store/store.ts'
-import { outboundMessage, timestampMs } from './outbound-message.ts'
+import { outboundMessage, timestampMs, withViolations } from './outbound-message.ts'
 
 interface Vector {
   note: string
@@ -242,4 +242,17 @@ test('an index without a message throws', () => {
   const content = { ...contentOf({}), items: [null] }
   assert.throws(() => outboundMessage(content, 0), /no message at 0 of 1/)
   assert.throws(() => timestampMs(content, 5), /no message at 5 of 1/)
+})
+
+test('violations are added to the context, and never taken from the sender', () => {
+  const violation = { rule: 'track e', code: 'wrong_type', path: 'properties.a', expected: 'a number', found: 'a string' } as const
+  const shown = (item: JsonObject, about: Partial<SegmentContent> = {}): unknown => {
+    const content = contentOf({ type: 'track', event: 'e', userId: 'u', ...item }, about)
+    return JSON.parse(JSON.stringify(withViolations(outboundMessage(content, 0), content, 0)['context']))
+  }
+  assert.deepEqual(shown({ context: { app: 'x' } }, { violations: { 0: [violation] } }), { app: 'x', violations: [violation] })
+  assert.deepEqual(shown({}, { violations: { 0: [violation] } }), { violations: [violation] })
+  assert.deepEqual(shown({ context: { app: 'x', violations: 'made up' } }, { violations: { 1: [violation] } }), { app: 'x' })
+  const deletion = contentOf({ type: 'delete', userId: 'u' }, { violations: { 0: [violation] } })
+  assert.equal(withViolations(outboundMessage(deletion, 0), deletion, 0)['context'], undefined)
 })

@@ -147,6 +147,17 @@ export function outboundContext(content: SegmentContent, item: JsonObject): Json
   return { ...context, ip }
 }
 
+/**
+ * Adds the violations of a message to its context, for a destination that asks for them. What the sender wrote there is replaced or removed:
+ * only the service says what differs from the plan.
+ */
+export function withViolations(message: JsonObject, { violations }: SegmentContent, index: number): JsonObject {
+  const context = message['context'] as JsonObject | null | undefined
+  const found = violations?.[index]
+  if (context == null || (found === undefined && !Object.hasOwn(context, 'violations'))) return message
+  return { ...message, context: { ...context, violations: found } }
+}
+
 /** Merges the keys of the message over those of the batch. Spreading copies a key named __proto__ as an ordinary key. */
 export function merged(batch: JsonObject | null, own: JsonObject | null | undefined): JsonObject | undefined {
   if (batch === null) return own ?? undefined

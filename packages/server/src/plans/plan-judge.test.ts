@@ -258,6 +258,14 @@ const refused: [title: string, schema: JsonObject, path: string, problem: RegExp
     'properties.__proto__',
     /every JavaScript object/,
   ],
+  ['nested repetitions', { properties: { a: { pattern: '^(a+)+$' } } }, 'properties.a.pattern', /repeats a group/],
+  ['nested repetitions further in', { pattern: '^((x(ab*)c)){2,}$' }, 'pattern', /repeats a group/],
+  ['alternatives that are repeated', { patternProperties: { '^(a|a)*$': {} } }, 'patternProperties', /repeats a group/],
+  ['a back reference', { pattern: '(a)\\1' }, 'pattern', /back reference/],
+  ['a lookahead', { pattern: '(?=a)' }, 'pattern', /lookahead/],
+  ['many repetitions', { pattern: '^a*a*a*a*$' }, 'pattern', /unlimited repetitions/],
+  ['a pattern that is too long', { pattern: 'a'.repeat(501) }, 'pattern', /longer than 500/],
+  ['a pattern that is not valid', { pattern: '(' }, '', /not a valid JSON Schema/],
   ['a required constructor', { required: ['a', 'constructor'] }, 'required.1', /every JavaScript object/],
 ]
 for (const [title, schema, path, problem] of refused) {
@@ -267,6 +275,11 @@ for (const [title, schema, path, problem] of refused) {
     assert.match(found?.problem ?? '', problem)
   })
 }
+
+test('usual patterns are accepted', () => {
+  const patterns = ['^[A-Z]{2}-\\d+$', '^https?://', '^[^@]+@[^@]+$', '^(EUR|USD)$', '^\\d+(\\.\\d{1,2})?$', '^[a-z+*()]+\\(x\\)$']
+  for (const pattern of patterns) assert.equal(schemaProblem({ properties: { a: { pattern } } }, checked), null, pattern)
+})
 
 test('properties may have names of keywords', () => {
   const schema = {

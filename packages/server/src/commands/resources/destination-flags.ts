@@ -80,6 +80,11 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   },
   'max-in-flight': { placeholder: 'NUMBER', sentence: 'The maximum number of concurrent requests.' },
   historical: { placeholder: 'BOOLEAN', sentence: 'Whether to send messages older than 24 h.', values: ['true', 'false'] },
+  'include-violations': {
+    placeholder: 'BOOLEAN',
+    sentence: 'Whether to send violations of the tracking plan with a message, in context.violations.',
+    values: ['true', 'false'],
+  },
   'allow-type': { placeholder: 'TYPE', sentence: 'Send only messages of this type.', many: true, values: TYPES },
   'deny-type': { placeholder: 'TYPE', sentence: 'Do not send messages of this type.', many: true, values: TYPES },
   'allow-event': { placeholder: 'EVENT', sentence: 'Among track messages, send only those with this event name.', many: true },
@@ -127,6 +132,7 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
   set('timeoutMs', 'timeout', parseDuration)
   set('maxInFlight', 'max-in-flight', parseCount)
   set('historical', 'historical', (_flag, text) => text === 'true')
+  set('includeViolations', 'include-violations', (_flag, text) => text === 'true')
   const subscribe = call.flag('subscribe')
   if (subscribe !== undefined) body['subscribe'] = subscribe === 'none' ? null : (await readText('--subscribe', subscribe)).trim()
   const deadLetter = call.flag('dead-letter')

@@ -251,6 +251,7 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ...retryFacts(destination),
     ['max in flight', maxInFlight],
     ['historical', historical],
+    ['include violations', destination['includeViolations']],
     ...filterFacts(filter as JsonObject | undefined),
     ['subscribe', subscribe ?? undefined],
     ...requestFacts(destination),

@@ -125,6 +125,13 @@ const COMMON = {
   ...RETRY_SETTINGS,
   deadLetter: withDefault(DEAD_LETTER, null),
   maxInFlight: withDefault(integer({ min: 1, max: 1_000, description: 'The maximum number of requests in flight.' }), 50),
+  includeViolations: withDefault(
+    boolean({
+      description:
+        'Whether a message that differs from the tracking plan of its source is sent with the list of violations, in `context.violations`.',
+    }),
+    false,
+  ),
   historical: withDefault(
     boolean({ description: 'Whether to send historical messages, whose timestamp is more than 24 hours before they were received.' }),
     true,

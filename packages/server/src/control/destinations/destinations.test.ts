@@ -34,6 +34,7 @@ test('a destination is created with the documented defaults', async (t) => {
     deadLetter: null,
     maxInFlight: 50,
     historical: true,
+    includeViolations: false,
     filter: { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } },
     subscribe: null,
     version: 1,

@@ -67,6 +67,10 @@ const SHOWN = {
   historical: boolean({
     description: 'Whether historical messages are sent, whose timestamp is more than 24 hours before they were received.',
   }),
+  includeViolations: boolean({
+    description:
+      'Whether a message that differs from the tracking plan of its source is sent with the list of violations, in `context.violations`.',
+  }),
   filter: FILTER_VIEW,
   subscribe: SUBSCRIBE,
   version: SHOWN_VERSION,
@@ -407,6 +411,7 @@ export function destinationView(destination: Destination) {
     deadLetter: destination.deadLetter,
     maxInFlight,
     historical,
+    includeViolations: destination.includeViolations ?? false,
     filter: filterView(filter),
     subscribe,
     version: destination.version,

@@ -1,5 +1,6 @@
 // What an integration would send for messages. It runs in a host process as for a delivery, except that no connection is opened.
 
+import { withViolations } from '../../outbound/outbound-message.ts'
 import { segmentEvent } from '../../outbound/segment-event.ts'
 import type { Destination, SegmentContent } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
@@ -52,7 +53,9 @@ async function previewRun(
   content: SegmentContent,
   options: { startedAtMs: number; onBug: (text: string) => void },
 ): Promise<Previewed> {
-  const sent = await sendOnce(senders, destination, segmentEvent(content, 0), { ...options, isPreview: true })
+  const plain = segmentEvent(content, 0)
+  const event = destination.includeViolations === true ? withViolations(plain, content, 0) : plain
+  const sent = await sendOnce(senders, destination, event, { ...options, isPreview: true })
   const outcome = 'outcomes' in sent ? sent.outcomes[0] : undefined
   if (outcome?.ran === undefined) {
     return { kind: 'failed', reason: 'not_run', error: outcome?.error ?? 'The integration could not be run.', logs: null }

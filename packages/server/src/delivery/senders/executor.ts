@@ -4,7 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
-import { outboundMessage } from '../../outbound/outbound-message.ts'
+import { outboundMessage, withViolations } from '../../outbound/outbound-message.ts'
 import { segmentEvent } from '../../outbound/segment-event.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import { readStoredBody } from '../../store/port/stored-messages.ts'
@@ -142,7 +142,7 @@ export class Executor implements SenderLink {
     const build = hasSteps ? segmentEvent : outboundMessage
     for (const index of indexes) {
       if (content !== null && content.items[index] == null) continue
-      const message = content === null ? (JSON.parse(textOf(body)) as JsonObject) : messageOrError(build, content, index)
+      const message = content === null ? (JSON.parse(textOf(body)) as JsonObject) : messageOrError(build, content, index, destination)
       if (message instanceof Error) items.set(index, message)
       else if (hasSteps) items.set(index, prepareEvent(destination, message))
       else if (together === null) items.set(index, prepareMessage(destination, message))
@@ -381,9 +381,15 @@ function logsOf(prepared: readonly (string | Prepared)[]): string | null {
   return logs
 }
 
-function messageOrError(build: typeof outboundMessage, content: SegmentContent, index: number): JsonObject | Error {
+function messageOrError(
+  build: typeof outboundMessage,
+  content: SegmentContent,
+  index: number,
+  { includeViolations }: Destination,
+): JsonObject | Error {
   try {
-    return build(content, index)
+    const message = build(content, index)
+    return includeViolations === true ? withViolations(message, content, index) : message
   } catch (error) {
     return error as Error
   }

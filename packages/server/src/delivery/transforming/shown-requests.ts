@@ -4,7 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
-import { outboundMessage } from '../../outbound/outbound-message.ts'
+import { outboundMessage, withViolations } from '../../outbound/outbound-message.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { Destination, SegmentContent, TraceContext } from '../../store/store.ts'
 import { type Item, prepareMessage, type Rejected, transformMessages } from './prepare-messages.ts'
@@ -89,7 +89,7 @@ export class ShownRequests {
 
   /** See Delivery.preview(). */
   async preview(destination: Destination, messages: readonly SegmentContent[], atMs: number): Promise<Previewed[]> {
-    const outbound = messages.map((content) => ({ message: outboundMessage(content, 0), receivedAtMs: content.receivedAtMs }))
+    const outbound = messages.map((content) => ({ message: shownMessage(destination, content, 0), receivedAtMs: content.receivedAtMs }))
     const items = await this.prepare(destination, outbound)
     return items.map((item, at) => previewed(destination, item, messages[at]?.trace ?? null, atMs))
   }
@@ -101,6 +101,12 @@ export class ShownRequests {
     this.#transformer = null
     await transformer?.close()
   }
+}
+
+/** The message as a sender builds it. */
+export function shownMessage({ includeViolations }: Destination, content: SegmentContent, index: number): JsonObject {
+  const message = outboundMessage(content, index)
+  return includeViolations === true ? withViolations(message, content, index) : message
 }
 
 /** The URL of a request: its path goes between the path and the query of the target. */

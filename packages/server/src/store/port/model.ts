@@ -49,6 +49,8 @@ export interface Destination {
   maxInFlight: number
   /** If false, messages whose timestamp is more than 24 h before they were received are not sent. */
   historical: boolean
+  /** Whether messages are sent with `context.violations`. Missing in destinations that earlier versions stored. */
+  includeViolations?: boolean
   filter: EventFilter
   /** An expression that a message must match (destination subscriptions, FQL), in addition to the filter. Null: every message. */
   subscribe: string | null
