@@ -238,7 +238,7 @@ function messageView({ id, index, content, skips, quarantine }: StoredMessage, e
     ip: item === null ? null : content.ip,
     browser: content.browser,
     traceId: traceIdOf(content.trace),
-    violations: item === null ? [] : (content.violations?.[index] ?? []).map((violation) => ({ ...violation })),
+    violations: item === null ? [] : (content.violations?.[index] ?? []),
     message,
     quarantine:
       quarantine === undefined ? null : { state: quarantine.state, at: quarantine.atMs === null ? null : isoTime(quarantine.atMs) },
