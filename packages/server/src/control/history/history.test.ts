@@ -72,6 +72,7 @@ test('a message is listed as it was accepted and as it is delivered', async (t) 
     browser: false,
     traceId: null,
     quarantine: null,
+    violations: [],
     skips: [],
   })
   assert.deepEqual([message.version, message.event, message.properties], [1, 'Order Completed', { total: 7 }])
