@@ -40,7 +40,6 @@ export const SECTIONS: readonly Section[] = [
       ['privacy', 'Privacy rules'],
       ['tracking-plan', 'Tracking plans'],
       ['events', 'Event catalogue'],
-      ['tracking-plans', 'Tracking plans'],
       ['typed-calls', 'Typed calls'],
       ['alerts', 'Alerts'],
       ['examples', 'Examples'],
