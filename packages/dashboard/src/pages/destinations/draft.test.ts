@@ -38,6 +38,7 @@ const SAVED: Destination = {
   deadLetter: null,
   maxInFlight: 50,
   historical: true,
+  includeViolations: false,
   filter: { types: { allow: ['track'], deny: [] }, events: { allow: [], deny: ['Noise'] } },
   subscribe: null,
   version: 1,
