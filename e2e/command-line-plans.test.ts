@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type Result, says, switchyard } from './command-line.ts'
+import { asJson, type Result, says, switchyard } from './command-line.ts'
 import { type InProcessService, startInProcess } from './in-process.ts'
 import { TOKEN } from './service.ts'
 
@@ -137,6 +137,14 @@ test('a plan is applied, shown as it is in the file, changed, violated and delet
   writeFileSync(path, readFileSync(path, 'utf8').replace('maxLength: 12', 'maxLen: 12'))
   const refused = await run('apply', path)
   assert.deepEqual([refused.code, /store\.yaml:\d+: rules\[0\]\.schema/.test(refused.stderr)], [2, true], refused.stderr)
+
+  await send([order(200, { total: 'many' })])
+  assert.match(
+    await says(service, 'plan', 'violations', '--source', 'store'),
+    /properties\.total +wrong_type +a number +a string +1 +1 .*order-200/,
+  )
+  const violations = await asJson<{ violation: { path: string } }[]>(service, 'plan', 'violations', '--plan', 'orders')
+  assert.deepEqual(violations.map(({ violation }) => violation.path).sort(), ['properties.email', 'properties.total'])
 
   assert.match(await says(service, 'plan', 'delete', 'orders'), /^Deleted plan pln_/)
   assert.equal((await run('show', 'orders')).code, 4)
