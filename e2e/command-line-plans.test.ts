@@ -149,3 +149,35 @@ test('a plan is applied, shown as it is in the file, changed, violated and delet
   assert.match(await says(service, 'plan', 'delete', 'orders'), /^Deleted plan pln_/)
   assert.equal((await run('show', 'orders')).code, 4)
 })
+
+test('the configuration file brings plans back, and two of them exchange their sources', async () => {
+  await newSource('left')
+  await newSource('right')
+  const schema = { type: 'object', properties: { total: { enum: [1, null, 'no', '012'] } } }
+  const post = (name: string, source: string) =>
+    service.api('/plans', {
+      method: 'POST',
+      body: { name, rules: [{ type: 'track', event: 'A: "b" #', mode: 'strip', schema }], sourceIds: [source] },
+    })
+  const { data } = await service.api<{ data: { id: string; name: string }[] }>('/sources')
+  const idOf = (name: string): string => data.find((each) => each.name === name)?.id ?? ''
+  await post('exchange 1', idOf('left'))
+  await post('exchange 2', idOf('right'))
+  const path = join(folder, 'switchyard.yaml')
+  const text = await says(service, 'export')
+  writeFileSync(path, text)
+  assert.equal(await says(service, 'apply', path, '--dry-run'), 'Nothing would change.\n')
+  const other: Record<string, string> = { left: 'right', right: 'left' }
+  const exchanged = text.replaceAll(/(sources:\n +- )(left|right)$/gm, (_, before: string, name: string) => before + other[name])
+  writeFileSync(path, exchanged)
+  assert.match(await says(service, 'apply', path), /^Applied 2 changes\.$/m)
+  assert.equal(await says(service, 'apply', path), 'Nothing to change.\n')
+  const plans = await service.api<{ data: { name: string; sourceIds: string[]; rules: { schema: object }[] }[] }>('/plans')
+  assert.deepEqual(
+    plans.data.filter(({ name }) => name.startsWith('exchange')).map(({ sourceIds, rules }) => [sourceIds, rules[0]?.schema]),
+    [
+      [[idOf('right')], schema],
+      [[idOf('left')], schema],
+    ],
+  )
+})

@@ -79,7 +79,7 @@ const ORDER: readonly (readonly [Change['action'], Kind])[] = [
   ['create', 'sources'],
   ['create', 'oauthApps'],
   ['update', 'oauthApps'],
-  // A plan that loses a source comes before one that gets it.
+  // A plan that loses a source comes before one that gets it. See also freeSources.
   ['delete', 'plans'],
   ['update', 'plans'],
   ['create', 'plans'],
@@ -131,8 +131,11 @@ async function applyChanges(call: Call, plan: Plan, installed: Installed): Promi
   try {
     for (const change of ordered) {
       if (call.signal.aborted) throw new CommandProblem('Interrupted.', EXIT.interrupted)
-      const read = installed.entries[change.kind].find(({ id }) => id === change.id)
-      const answer = await applyChange(call, change, ids, read)
+      if (change.kind === 'plans') await freeSources(call, change, { ids, ordered, installed })
+      const entries = installed.entries[change.kind]
+      const at = entries.findIndex(({ id }) => id === change.id)
+      const answer = await applyChange(call, change, ids, entries[at])
+      if (at >= 0 && answer !== undefined && change.action === 'update') entries[at] = answer
       if ((change.kind === 'sources' || change.kind === 'destinations') && change.action === 'create')
         ids[change.kind].set(change.name, String(answer?.['id']))
       done.push(change)
@@ -159,6 +162,25 @@ async function applyChanges(call: Call, plan: Plan, installed: Installed): Promi
   if (call.json) call.out.json(jsonOf(plan, true))
   else if (done.length > 0) call.out.line(`Applied ${done.length === 1 ? '1 change' : `${done.length} changes`}.`)
   return EXIT.ok
+}
+
+/** A source has at most one plan. So the sources that a plan gets are first detached from the plans that lose them; two plans may even exchange sources. */
+async function freeSources(
+  { api }: Call,
+  { settings, id: getter }: Change,
+  { ids, ordered, installed }: { ids: Ids; ordered: readonly Change[]; installed: Installed },
+): Promise<void> {
+  const idsOf = (sources: unknown): unknown[] => (Array.isArray(sources) ? sources.map((name) => ids.sources.get(String(name))) : [])
+  const wanted = idsOf(settings['sources'])
+  const { plans } = installed.entries
+  for (const loser of ordered) {
+    if (loser.kind !== 'plans' || loser.id === getter || !Array.isArray(loser.settings['sources'])) continue
+    const keeps = idsOf(loser.settings['sources'])
+    const at = plans.findIndex(({ id }) => id === loser.id)
+    const attached = (plans[at]?.['sourceIds'] ?? []) as unknown[]
+    const left = attached.filter((id) => !wanted.includes(id) || keeps.includes(id))
+    if (left.length < attached.length) plans[at] = await api.patch(`${PATHS.plans}/${loser.id}`, { sourceIds: left }, plans[at])
+  }
 }
 
 /** The service rejects overwriting or deleting an entry that was changed since it was read, and creating a second entry with the same name. */
