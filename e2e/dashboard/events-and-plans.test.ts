@@ -1,5 +1,5 @@
-// The pages Events and Plans, used as a team would: find an event and see what it contains and who receives it; learn a plan,
-// change it, and edit it as text.
+// The pages Events and Plans, used as a team would: find an event and see what it contains and who receives it; learn a plan, hold back what
+// violates it, and release that again.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -65,8 +65,8 @@ interface Plan {
   rules: { event?: string; mode: string }[]
 }
 
-test('a plan is learned and saved, and the mode of a rule changed', async () => {
-  const { service } = scene
+test('a plan is learned, a rule put in quarantine, and a message that violates it released', async () => {
+  const { service, receivers } = scene
   await using tab = await browser.open(service)
   const { page } = tab
   await tab.visit('/plans')
@@ -85,6 +85,26 @@ test('a plan is learned and saved, and the mode of a rule changed', async () => 
   assert.deepEqual(plan.sourceIds, [service.sourceId])
   assert.equal(plan.rules.find(({ event }) => event === 'Order Completed')?.mode, 'quarantine')
 
+  const wrong = {
+    userId: 'u-1',
+    event: 'Order Completed',
+    messageId: 'wrong-order',
+    properties: { orderId: 'o-1', total: '19.90', currency: 'EUR' },
+  }
+  await service.post('/v1/track', JSON.stringify(wrong), { 'content-type': 'application/json' })
+  await page.getByRole('tab', { name: 'Violations' }).click()
+  await page.getByText('properties.total: expected a number, found a string.').waitFor()
+  await page.getByRole('link', { name: 'wrong-order' }).click()
+
+  await page.getByRole('alert').filter({ hasText: 'This message is in quarantine' }).waitFor()
+  assert.equal(receivers.warehouse.byMessageId.has('wrong-order'), false)
+  await page.getByRole('link', { name: 'View all violations of this source' }).click()
+  await page.getByRole('tab', { name: 'Quarantine (1)' }).click()
+  await page.getByLabel('Select wrong-order').check()
+  await page.getByRole('button', { name: 'Release 1 message' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Release', exact: true }).click()
+  await page.getByRole('heading', { name: 'Nothing is in quarantine' }).waitFor()
+  await receivers.warehouse.until(() => receivers.warehouse.byMessageId.has('wrong-order'))
   tab.check()
 })
 

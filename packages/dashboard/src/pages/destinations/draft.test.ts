@@ -55,6 +55,7 @@ test('an unchanged draft has no problems and no changes', () => {
 
 test('sends only changed fields, and secrets only if they are replaced or removed', () => {
   assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), name: 'Lake' }), { name: 'Lake' })
+  assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), includeViolations: true }), { includeViolations: true })
   assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), batchSize: 20 }), { batch: { size: 20, bytes: 512_000, lingerMs: 1_000 } })
   assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), retryWindow: '240 min' }), null, 'the same duration in another notation')
   assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), headers: [] }), { headers: {} })

@@ -78,6 +78,7 @@ export interface Draft {
   deadLetter: string | null
   maxInFlight: number | null
   historical: boolean
+  includeViolations: boolean
   typesAllow: MessageType[]
   typesDeny: MessageType[]
   eventsAllow: string[]
@@ -120,6 +121,7 @@ export function newDraft(form: IntegrationForm | null = null): Draft {
     deadLetter: null,
     maxInFlight: 50,
     historical: true,
+    includeViolations: false,
     typesAllow: [],
     typesDeny: [],
     eventsAllow: [],
@@ -132,7 +134,7 @@ export function newDraft(form: IntegrationForm | null = null): Draft {
 }
 
 export function draftOf(destination: Destination, form: IntegrationForm | null = null): Draft {
-  const { name, enabled, paused, sourceIds, batch, timeoutMs, retry, deadLetter, maxInFlight, historical, filter, subscribe } = destination
+  const { name, enabled, paused, sourceIds, batch, timeoutMs, retry, deadLetter, maxInFlight, filter, subscribe } = destination
   return {
     ...newDraft(),
     name,
@@ -152,7 +154,8 @@ export function draftOf(destination: Destination, form: IntegrationForm | null =
     failStatuses: retry.failStatuses.map(String),
     deadLetter,
     maxInFlight,
-    historical,
+    historical: destination.historical,
+    includeViolations: destination.includeViolations,
     typesAllow: [...(filter.types?.allow ?? [])],
     typesDeny: [...(filter.types?.deny ?? [])],
     eventsAllow: [...(filter.events?.allow ?? [])],
@@ -305,6 +308,7 @@ function settingsOf(draft: Draft) {
     deadLetter: draft.deadLetter,
     maxInFlight: draft.maxInFlight ?? 1,
     historical: draft.historical,
+    includeViolations: draft.includeViolations,
     filter: {
       types: { allow: draft.typesAllow, deny: draft.typesDeny },
       events: { allow: draft.eventsAllow, deny: draft.eventsDeny },
@@ -368,6 +372,7 @@ const FIELDS = new Set([
   'deadLetter',
   'maxInFlight',
   'historical',
+  'includeViolations',
   'subscribe',
   'auth',
   'auth.username',

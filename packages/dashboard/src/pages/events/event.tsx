@@ -15,6 +15,7 @@ import { Section } from '../../components/section.tsx'
 import { Time } from '../../components/time.tsx'
 import { count, exactCount } from '../../text/format.ts'
 import { usePathPart, useSearchState } from '../../url-state.ts'
+import { keyOfRule, violationSentence } from '../plans/plan-text.ts'
 import { eventTitle, messagesAddress, receiverSummary, shareText, typesText } from './event-text.ts'
 
 const EventChart = lazy(() => import('./event-chart.tsx'))
@@ -23,6 +24,7 @@ type EventDetail = Answer<'GET /api/events/{id}'>
 type Property = EventDetail['properties'][number]
 
 const LAST_MESSAGES = 10
+const VIOLATIONS_SHOWN = 10
 
 export default function EventPage() {
   const id = usePathPart(1)
@@ -224,7 +226,36 @@ function PlanSection({ event: { sourceId, plan, event, type } }: { event: EventD
           ]}
         />
       )}
+      {plan !== null && <EventViolations planId={plan.id} sourceId={sourceId} rule={keyOfRule({ type, event })} />}
     </Section>
+  )
+}
+
+/** The violations of one rule, newest first. */
+function EventViolations({ planId, sourceId, rule }: { planId: string; sourceId: string; rule: string }) {
+  const violations = useApi('GET /api/violations', { query: { plan: planId, source: sourceId, limit: 1_000 }, everyMs: 15_000 })
+  return (
+    <Loaded query={violations} lines={2}>
+      {({ data }) => {
+        const own = data.filter(({ violation }) => violation?.rule === rule)
+        if (own.length === 0) return <Text size="sm">No violations are recorded.</Text>
+        return (
+          <Stack component="ul" gap="xs" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Violations of the tracking plan">
+            {own.slice(0, VIOLATIONS_SHOWN).map(({ violation, total, lastSeen }) => (
+              <Text key={`${violation?.code} ${violation?.path}`} component="li" size="sm" style={{ overflowWrap: 'anywhere' }}>
+                {violation !== null && violationSentence(violation)}{' '}
+                <Text span size="sm" c="dimmed">
+                  {exactCount(total)} {total === 1 ? 'message' : 'messages'}, last <Time at={lastSeen} relative />
+                </Text>
+              </Text>
+            ))}
+            <li>
+              <ViewLink to={`/plans/${encodeURIComponent(planId)}?tab=violations`}>View all violations of the plan</ViewLink>
+            </li>
+          </Stack>
+        )
+      }}
+    </Loaded>
   )
 }
 

@@ -17,6 +17,7 @@ import { reasonSentence } from '../../text/reasons.ts'
 import { usePathPart } from '../../url-state.ts'
 import { ReplayButton } from '../deliveries/replay-button.tsx'
 import { EndButtons } from '../plans/end-buttons.tsx'
+import { Reasons } from '../plans/reasons.tsx'
 import { MessageNotFound } from './not-found.tsx'
 import {
   type MessageStory,
@@ -77,6 +78,7 @@ function Story({ story }: { story: MessageStory }) {
     deliveries,
     duplicates,
     quarantine,
+    violations,
     others,
   } = story
   return (
@@ -87,7 +89,9 @@ function Story({ story }: { story: MessageStory }) {
           <ViewLink to="/deletions">View deletions</ViewLink>
         </Alert>
       )}
-      {quarantine?.state === 'held' && <Held id={id} />}
+      {(violations.length > 0 || quarantine?.state === 'held') && (
+        <Violations id={id} sourceId={sourceId} isHeld={quarantine?.state === 'held'} violations={violations} />
+      )}
       <Card withBorder>
         <Facts
           facts={[
@@ -141,13 +145,32 @@ function Story({ story }: { story: MessageStory }) {
   )
 }
 
-function Held({ id }: { id: string }) {
+function Violations({
+  id,
+  sourceId,
+  isHeld,
+  violations,
+}: {
+  id: string
+  sourceId: string
+  isHeld: boolean
+  violations: MessageStory['violations']
+}) {
   const { isAdmin } = useSession()
   return (
-    <Alert color="orange" variant="light" title="This message is in quarantine">
+    <Alert color="orange" variant="light" title={isHeld ? 'This message is in quarantine' : 'This message violates the tracking plan'}>
       <Stack gap="sm">
-        <Text size="sm">It violates the tracking plan of its source, so it is not sent to any destination until somebody releases it.</Text>
-        {isAdmin && (
+        {isHeld && (
+          <Text size="sm">
+            It violates the tracking plan of its source, so it is not sent to any destination until somebody releases it.
+          </Text>
+        )}
+        <Reasons violations={violations} />
+        {/* The usual colour of links has too little contrast here. */}
+        <ViewLink to={`/plans?tab=violations&source=${encodeURIComponent(sourceId)}`} c="inherit">
+          View all violations of this source
+        </ViewLink>
+        {isHeld && isAdmin && (
           <Group gap="xs">
             <EndButtons selection={{ ids: [id] }} />
           </Group>

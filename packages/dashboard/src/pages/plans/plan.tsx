@@ -18,10 +18,11 @@ import { keyOfRule, type Mode, type Plan, type Rule, rulesSummary, ruleTitle, UN
 import type { PlanContent } from './plan-yaml.ts'
 import { Quarantine } from './quarantine.tsx'
 import { Rules } from './rules.tsx'
+import { Violations } from './violations.tsx'
 
 const PlanEditor = lazy(() => import('./plan-editor.tsx'))
 
-const TABS = ['rules', 'quarantine', 'edit'] as const
+const TABS = ['rules', 'violations', 'quarantine', 'edit'] as const
 const STALE = ['GET /api/plans', 'GET /api/plans/{id}', 'GET /api/events/{id}'] as const
 
 export default function PlanPage() {
@@ -93,6 +94,7 @@ function PlanDetails({ plan }: { plan: Plan }) {
       >
         <Tabs.List mb="md">
           <Tabs.Tab value="rules">Rules</Tabs.Tab>
+          <Tabs.Tab value="violations">Violations</Tabs.Tab>
           <Tabs.Tab value="quarantine">Quarantine</Tabs.Tab>
           <Tabs.Tab value="edit">{isAdmin ? 'Edit' : 'YAML'}</Tabs.Tab>
         </Tabs.List>
@@ -107,6 +109,9 @@ function PlanDetails({ plan }: { plan: Plan }) {
               <Rules rules={rules} onMode={isAdmin ? setMode : undefined} />
             )}
           </Stack>
+        </Tabs.Panel>
+        <Tabs.Panel value="violations">
+          <Violations planId={id} />
         </Tabs.Panel>
         <Tabs.Panel value="quarantine">
           <Quarantine planId={id} />

@@ -1,4 +1,4 @@
-// The list of tracking plans; and, for all plans, what is in quarantine.
+// The list of tracking plans; and, for all plans, what violated them and what is in quarantine.
 
 import { Anchor, Button, Stack, Tabs, Text } from '@mantine/core'
 import { Link } from 'wouter'
@@ -14,8 +14,9 @@ import { useSearchState } from '../../url-state.ts'
 import { type Plan, rulesSummary } from './plan-text.ts'
 import { Quarantine } from './quarantine.tsx'
 import { SourceLinks } from './source-links.tsx'
+import { Violations } from './violations.tsx'
 
-const TABS = ['plans', 'quarantine'] as const
+const TABS = ['plans', 'violations', 'quarantine'] as const
 
 export default function PlansPage() {
   const { isAdmin } = useSession()
@@ -42,10 +43,14 @@ export default function PlansPage() {
       >
         <Tabs.List mb="md">
           <Tabs.Tab value="plans">Plans</Tabs.Tab>
+          <Tabs.Tab value="violations">Violations</Tabs.Tab>
           <Tabs.Tab value="quarantine">Quarantine{held === 0 ? '' : ` (${exactCount(held)})`}</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="plans">
           <PlanList isAdmin={isAdmin} />
+        </Tabs.Panel>
+        <Tabs.Panel value="violations">
+          <Violations />
         </Tabs.Panel>
         <Tabs.Panel value="quarantine">
           <Quarantine />

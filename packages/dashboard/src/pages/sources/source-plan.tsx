@@ -1,4 +1,4 @@
-// The tracking plan of a source, and how many of its messages are in quarantine.
+// The tracking plan of a source, how often it was violated, and how many of its messages are in quarantine.
 
 import { Text } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
@@ -11,6 +11,8 @@ import { rulesSummary } from '../plans/plan-text.ts'
 export function SourcePlan({ id }: { id: string }) {
   const plans = useApi('GET /api/plans', { query: { limit: 1_000 } })
   const totals = useApi('GET /api/stats/totals', { everyMs: 15_000 })
+  const violations = useApi('GET /api/violations', { query: { source: id, limit: 1_000 }, everyMs: 15_000 })
+  const violated = violations.data?.data.reduce((sum, { hours }) => sum + hours.reduce((day, hour) => day + hour, 0), 0)
   const counts = totals.data?.data.find(({ sourceId }) => sourceId === id)
   const held = counts?.quarantined ?? 0
   return (
@@ -35,6 +37,14 @@ export function SourcePlan({ id }: { id: string }) {
                   plan === undefined && held === 0 ? null : (
                     <ViewLink to={`/plans?tab=quarantine&source=${encodeURIComponent(id)}`}>
                       {exactCount(held)} {held === 1 ? 'message' : 'messages'}
+                    </ViewLink>
+                  ),
+                ],
+                [
+                  'Violations in the last 24 hours',
+                  plan && (
+                    <ViewLink to={`/plans?tab=violations&source=${encodeURIComponent(id)}`}>
+                      {violated === undefined ? 'View violations' : exactCount(violated)}
                     </ViewLink>
                   ),
                 ],

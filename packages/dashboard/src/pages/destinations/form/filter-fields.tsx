@@ -1,4 +1,4 @@
-// Which messages the destination gets: types, events, an expression, and historical messages.
+// Which messages the destination gets: types, events, an expression, historical messages; and whether they contain their violations.
 
 import { MultiSelect, SimpleGrid, Switch, TagsInput } from '@mantine/core'
 import type { Draft } from '../draft.ts'
@@ -61,11 +61,18 @@ export function FilterFields({ draft, state }: FieldsProps) {
         onChange={(event) => state.set({ historical: event.currentTarget.checked }, 'historical')}
         disabled={state.isReadOnly}
       />
+      <Switch
+        label="Include violations of the tracking plan"
+        description="Adds context.violations to messages that violate the tracking plan of their source: rule, property, what was expected and what was found."
+        checked={draft.includeViolations}
+        onChange={(event) => state.set({ includeViolations: event.currentTarget.checked }, 'includeViolations')}
+        disabled={state.isReadOnly}
+      />
     </>
   )
 }
 
-export function filterNote({ typesAllow, typesDeny, eventsAllow, eventsDeny, historical, subscribe }: Draft): string {
+export function filterNote({ typesAllow, typesDeny, eventsAllow, eventsDeny, historical, includeViolations, subscribe }: Draft): string {
   const parts = [
     ...(typesAllow.length > 0 ? [`only ${typesAllow.join(', ')}`] : []),
     ...(typesDeny.length > 0 ? [`no ${typesDeny.join(', ')}`] : []),
@@ -74,5 +81,5 @@ export function filterNote({ typesAllow, typesDeny, eventsAllow, eventsDeny, his
     ...(subscribe.trim() === '' ? [] : ['an expression']),
     ...(historical ? [] : ['no historical messages']),
   ]
-  return parts.length === 0 ? 'all messages' : parts.join('; ')
+  return `${parts.length === 0 ? 'all messages' : parts.join('; ')}${includeViolations ? '; with violations' : ''}`
 }

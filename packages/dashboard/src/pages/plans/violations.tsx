@@ -1,0 +1,137 @@
+// What violated tracking plans: which rule and property, what was expected and found, how often, and sample messages.
+
+import { Alert, Badge, Group, NativeSelect, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
+import type { Schemas } from '../../api/client.ts'
+import { useList } from '../../api/queries.ts'
+import { useNames } from '../../api/use-names.ts'
+import { ViewLink } from '../../components/link.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Sparkline } from '../../components/sparkline.tsx'
+import { Time } from '../../components/time.tsx'
+import { count, exactCount } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
+import { ruleTitle, violationSentence } from './plan-text.ts'
+
+type Counted = Schemas['CountedViolation']
+
+const SAMPLES_AT_FIRST = 3
+
+export function Violations({ planId }: { planId?: string }) {
+  const [params, change] = useSearchState()
+  const { sources } = useNames()
+  const source = params.get('source') ?? ''
+  const list = useList('GET /api/violations', { query: { limit: 100, plan: planId, source }, everyMs: 10_000, keep: true })
+  const { rows } = list
+  const columns: Column<Counted>[] = [
+    {
+      label: 'Rule',
+      cell: ({ violation, planId: plan }) => (
+        <ViewLink to={`/plans/${encodeURIComponent(plan)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
+          {violation === null ? 'Others' : ruleTitle(violation.rule)}
+        </ViewLink>
+      ),
+    },
+    {
+      label: 'Violation',
+      cell: ({ violation }) => (violation === null ? 'Violations beyond the first 1,000 of the source.' : violationSentence(violation)),
+    },
+    { label: 'Source', cell: ({ sourceId }) => sources.get(sourceId) ?? sourceId },
+    {
+      label: 'Last 30 days',
+      isShort: true,
+      cell: ({ days, total }) => (
+        <Group gap="sm" wrap="nowrap">
+          <Sparkline values={days} width={90} height={22} color="orange" />
+          <span title={exactCount(total)}>{count(days.reduce((sum, each) => sum + each, 0))}</span>
+        </Group>
+      ),
+    },
+    { label: 'Last seen', isShort: true, cell: ({ lastSeen }) => <Time at={lastSeen} relative /> },
+    { label: 'Messages', cell: ({ messageIds }) => <Samples ids={messageIds} /> },
+  ]
+  return (
+    <Stack>
+      <Text size="sm" c="dimmed">
+        How messages differ from the plan of their source, and how often. Violations are kept for 90 days. They contain no values of
+        messages.
+      </Text>
+      {(rows.length > 0 || source !== '') && (
+        <NativeSelect
+          label="Source"
+          value={source}
+          onChange={({ currentTarget }) => change({ source: currentTarget.value })}
+          data={[{ value: '', label: 'All' }, ...[...sources].map(([value, label]) => ({ value, label }))]}
+          maw={260}
+        />
+      )}
+      <Faults faults={list.data?.pages[0] as { faults?: Fault[] } | undefined} />
+      {list.problem !== null && rows.length === 0 ? (
+        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
+      ) : list.isPending ? (
+        <Loading lines={5} label="Loading violations" />
+      ) : rows.length === 0 ? (
+        <Empty title="No violations">
+          Since the plan applies, all messages were as planned; or no message has arrived yet. New messages are judged when they arrive.
+        </Empty>
+      ) : (
+        <>
+          <ResponsiveTable rows={rows} columns={columns} keyOf={keyOf} label="Violations, newest first" />
+          <LoadMore list={list} />
+        </>
+      )}
+    </Stack>
+  )
+}
+
+export function keyOf({ planId, sourceId, violation }: Counted): string {
+  return JSON.stringify([planId, sourceId, violation?.rule, violation?.code, violation?.path])
+}
+
+interface Fault {
+  planId: string
+  rule: string
+  message: string
+}
+
+function Faults({ faults }: { faults: { faults?: Fault[] } | undefined }) {
+  const all = faults?.faults ?? []
+  if (all.length === 0) return null
+  return (
+    <Alert color="red" variant="light" title="Some rules cannot be applied; their messages count as valid">
+      {all.map(({ planId, rule, message }) => (
+        <Text key={`${planId} ${rule}`} size="sm">
+          {ruleTitle(rule)}: {message}
+        </Text>
+      ))}
+    </Alert>
+  )
+}
+
+function Samples({ ids }: { ids: readonly string[] }) {
+  const [isAll, setAll] = useState(false)
+  const shown = isAll ? ids : ids.slice(0, SAMPLES_AT_FIRST)
+  return (
+    <Stack gap={2}>
+      {shown.map((id) => (
+        <ViewLink key={id} to={`/messages/${encodeURIComponent(id)}`} truncate display="block" maw={160}>
+          {id}
+        </ViewLink>
+      ))}
+      {ids.length > shown.length && (
+        <Badge
+          component="button"
+          variant="light"
+          color="gray"
+          size="sm"
+          tt="none"
+          onClick={() => setAll(true)}
+          style={{ cursor: 'pointer' }}
+        >
+          {ids.length - shown.length} more
+        </Badge>
+      )}
+    </Stack>
+  )
+}
