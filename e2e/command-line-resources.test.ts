@@ -199,7 +199,12 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
 
   test('alerts are tested, their rules are changed, and they are muted', async () => {
     const nobody = await switchyard(service, 'alerts', 'test')
-    assert.deepEqual([nobody.code, /No destination receives alerts/.test(nobody.stdout)], [1, true])
+    const advice = /No destination receives alerts\. Create one: switchyard (.*) URL (.*)\n/.exec(nobody.stdout)
+    assert.deepEqual([nobody.code, advice === null], [1, false])
+    const url = 'https://alerts.example.com/hook'
+    await says(service, ...(advice?.[1] ?? '').split(' '), url, ...(advice?.[2] ?? '').split(' '))
+    assert.match(await says(service, 'alerts', 'test'), /^Sent to 1 destination\./)
+    await says(service, 'destinations', 'delete', 'alerts')
     assert.match(await says(service, 'alerts', 'rules'), /destination_failing +Destination Failing +yes +openAfterMinutes=5/)
     await says(service, 'alerts', 'rules', 'source_silent', '--set', 'openAfterMinutes=30')
     assert.match(await says(service, 'alerts', 'rules', 'source_silent'), /openAfterMinutes +30\n/)

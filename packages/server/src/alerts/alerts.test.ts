@@ -31,7 +31,7 @@ async function failFor(store: TestStore, destinationId: string, fromMs: number, 
 }
 
 suite('a failing destination', () => {
-  test('is told once, not to itself, and its recovery is told too', async (t) => {
+  test('causes one alert, not to itself, and another one when it recovers', async (t) => {
     const { store } = await openStore(t)
     const { shop, pager } = await newInstallation(store)
     const rig = alertsOn(store)
@@ -59,7 +59,7 @@ suite('a failing destination', () => {
       details: { failed: 12, delivered: 0, pending: 0, reason: 'http_500' },
     })
     assert.equal(since, new Date(START_MS).toISOString())
-    assert.match(String(message), /^The destination "warehouse" has been failing for 5 minutes: 12 of 12 attempts/)
+    assert.match(String(message), /^The destination "warehouse" has been failing for 5 minutes: 12 of 12 delivery attempts/)
 
     for (let minute = 10; minute < 14; minute++) await count(store, 'destination', shop.id, START_MS + minute * MINUTE_MS, { delivered: 5 })
     for (let minute = 0; minute < 5; minute++) await rig.pass(1)
@@ -167,7 +167,7 @@ test('settings of a rule apply, and those of a destination before them', async (
 })
 
 suite('a silent source', () => {
-  test('is compared with the same hours of past weeks, and told when it sends again', async (t) => {
+  test('is compared with the same hours of past weeks, and causes another alert when it sends again', async (t) => {
     const { store } = await openStore(t)
     const { source } = await newInstallation(store)
     const rows = []
@@ -199,7 +199,7 @@ suite('a silent source', () => {
     ])
   })
 
-  test('is not told after the service itself was down', async (t) => {
+  test('causes no alert after the service itself was down', async (t) => {
     const { store } = await openStore(t)
     const { source } = await newInstallation(store)
     for (let minute = -60; minute < -30; minute++) await count(store, 'source', source.id, START_MS + minute * MINUTE_MS, { accepted: 1 })
@@ -226,7 +226,7 @@ suite('several nodes', () => {
     }
   }
 
-  test('that all evaluate the rules at the same time tell each incident once', async (t) => {
+  test('that all evaluate the rules at the same time send one alert about each incident', async (t) => {
     const { store, place } = await openStore(t)
     const { shop } = await newInstallation(store)
     // On SQLite, two evaluators of one process: their transactions are the same ones.
@@ -243,7 +243,7 @@ suite('several nodes', () => {
     ])
   })
 
-  test('notice a node that ended without being stopped, and not one that was stopped', async (t) => {
+  test('notice a node that stopped unexpectedly, and not one that was shut down', async (t) => {
     const { store } = await openStore(t)
     await newInstallation(store)
     let names = ['a', 'b', 'c']
@@ -271,7 +271,7 @@ suite('several nodes', () => {
   })
 })
 
-suite('a node that dies between noticing and telling', () => {
+suite('a node that dies between opening an incident and sending the alert', () => {
   for (const when of ['before', 'after'] as const) {
     test(`loses nothing and repeats nothing, killed ${when} the message was stored`, async (t) => {
       const { store, place } = await openStore(t)

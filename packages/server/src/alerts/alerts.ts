@@ -1,6 +1,6 @@
-// The alerts stage: notices what is wrong with sources, destinations and nodes, records it as incidents, and tells it by messages of the source
+// The alerts stage: notices what is wrong with sources, destinations and nodes, records it as incidents, and sends alerts: messages of the source
 // `system`, which are routed and delivered like all others. Every node has a timer, and one node at a time evaluates the rules. Incidents are
-// opened under a lock and told from what is stored, so each is told once, and a node that dies in between loses nothing.
+// opened under a lock, and alerts are sent from what is stored, so each alert is sent once, and a node that dies in between loses nothing.
 
 import { randomUUID } from 'node:crypto'
 import type { AcceptedEvent } from '../ingest/events.ts'
@@ -29,7 +29,7 @@ export interface AlertParts extends Pick<ObservationParts, 'failureOf' | 'violat
 export interface Alerts {
   readonly settings: AlertSettings
   start(): void
-  /** Evaluates the rules and tells what is untold, if this is the node that does so. Called by the timer, or by a test. */
+  /** Evaluates the rules and sends the alerts that were not sent yet, if this is the node that does so. Called by the timer, or by a test. */
   evaluate(): Promise<void>
   /** Incidents, newest first: the open ones, and then the past ones. */
   incidents(isWanted: (incident: Incident) => boolean, page: PageRequest): Promise<Page<Incident>>
@@ -84,7 +84,7 @@ class Evaluator implements Alerts {
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     await this.#working
-    // Without it, the other nodes take this node for lost. They wait a minute before they say so.
+    // Without it, the other nodes would open an incident about this node after a minute.
     const left = this.#observations.leave(this.#parts.clock.wallMs()).catch(() => {})
     await Promise.race([left, new Promise((resolve) => setTimeout(resolve, LEAVE_TIMEOUT_MS).unref())])
   }
@@ -118,7 +118,7 @@ class Evaluator implements Alerts {
     // The subject was deleted, or the rule was turned off.
     for (const [key, incident] of current) {
       if (incident.state === 'open' && !judged.has(key)) {
-        const message = `This is no longer watched: ${incident.subject.name} was deleted or turned off, or the rule was turned off.`
+        const message = `${incident.subject.name} is no longer monitored: it was deleted or disabled, or the rule was turned off.`
         await this.#incidents.close(incident, message, nowMs)
       }
     }
@@ -139,7 +139,7 @@ class Evaluator implements Alerts {
     }
   }
 
-  /** Tells what is stored and was not told, whoever noticed it. */
+  /** Sends the alerts about stored incidents that were not sent yet, whichever node opened the incident. */
   async #tell(): Promise<void> {
     const { clock } = this.#parts
     const current = await this.#incidents.current()
@@ -156,7 +156,7 @@ class Evaluator implements Alerts {
         await this.#incidents.openingTold(incident, nowMs)
       }
       if (incident.state !== 'closed') continue
-      // Whoever was told that it began is told that it is over, unless that was muted meanwhile.
+      // An incident whose opening was announced is also announced as closed, unless it was muted in the meantime.
       const isTold = openingToldAtMs !== null && !isQuiet
       if (isTold) await this.#send(incidentMessage(incident, rule, 'closed', this.#context(nowMs)))
       await this.#incidents.end(incident, isTold ? nowMs : null)

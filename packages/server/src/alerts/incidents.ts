@@ -1,5 +1,5 @@
-// Incidents, as documents: at most one open incident for each rule and subject. It stays under the key of its rule and subject until everything
-// about it was told, and then moves to the past. All changes are made under the lock of the documents, so several nodes agree on each of them.
+// Incidents, as documents: at most one open incident for each rule and subject. It stays under the key of its rule and subject until all alerts
+// about it were sent, and then moves to the past. All changes are made under the lock of the documents, so several nodes agree on each of them.
 
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
@@ -12,7 +12,7 @@ export interface Incident {
   rule: string
   subject: Subject
   state: 'open' | 'closed'
-  /** When that which the incident is about began. */
+  /** When the problem began. */
   sinceMs: number
   openedAtMs: number
   closedAtMs: number | null
@@ -44,7 +44,7 @@ export class Incidents {
     this.#documents = documents
   }
 
-  /** The incidents that are open, or about which there is something to tell; by key. */
+  /** The incidents that are open, or about which an alert still has to be sent; by key. */
   async current(): Promise<Map<string, Incident>> {
     const found = new Map<string, Incident>()
     for (let after: { key: string; atMs: number } | undefined; found.size < MAX_CURRENT; ) {
@@ -90,7 +90,7 @@ export class Incidents {
     return this.#change(incident, { openingToldAtMs: atMs }, false)
   }
 
-  /** `toldAtMs` is null if the closing was not told, because the opening was not. */
+  /** `toldAtMs` is null if no alert was sent about the closing, because none was sent about the opening. */
   end(incident: Incident, toldAtMs: number | null): Promise<void> {
     return this.#change(incident, { closingToldAtMs: toldAtMs }, true)
   }

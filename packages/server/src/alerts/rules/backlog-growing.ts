@@ -1,7 +1,7 @@
-// Backlog Growing: deliveries wait for long, and their number does not go down, although the destination answers. While a destination
+// Backlog Growing: deliveries wait for a long time and their number does not go down, although the destination responds. While a destination
 // fails, its backlog grows too; that is the same cause, which destination-failing.ts reports.
 
-import { grouped, KEEP, MINUTE_MS, minutesSetting, rule, span } from './rule.ts'
+import { grouped, KEEP, MINUTE_MS, minutesSetting, pendingText, rule, span } from './rule.ts'
 
 export interface Backlog {
   nowMs: number
@@ -17,15 +17,15 @@ export const backlogGrowing = rule({
   event: 'Backlog Growing',
   closedEvent: 'Backlog Growing',
   subject: 'destination',
-  sentence: 'A destination that answers is slower than its messages arrive: deliveries wait, and there are more and more of them.',
+  sentence: 'A destination responds, but more slowly than new messages arrive, so its backlog grows.',
   settings: {
     openAfterMinutes: minutesSetting(
       10,
-      'How long the oldest delivery must have waited, and for how long the backlog must not have become smaller.',
+      'Open an incident when the oldest delivery has waited for this many minutes and the backlog has not become smaller in that time.',
       60,
     ),
-    closeAfterMinutes: minutesSetting(5, 'For how long the backlog must have become smaller.', 60),
-    leastPending: { usual: 1_000, min: 1, max: 1_000_000_000, sentence: 'The least number of pending deliveries.' },
+    closeAfterMinutes: minutesSetting(5, 'Close it when the backlog has become smaller over this many minutes.', 60),
+    leastPending: { usual: 1_000, min: 1, max: 1_000_000_000, sentence: 'Ignore backlogs with fewer pending deliveries than this.' },
   },
   judge({ nowMs, isActive, isFailing, oldestPendingAtMs, pending }: Backlog, { openAfterMinutes, closeAfterMinutes, leastPending }) {
     const count = pending.at(-1)?.count ?? 0
@@ -47,7 +47,7 @@ export const backlogGrowing = rule({
   },
   opened: (name, { pending, oldestMs, pendingBefore }) =>
     `The backlog of the destination "${name}" is growing: ${grouped(pending)} deliveries are pending${pendingBefore == null ? '' : ` (${grouped(pendingBefore)} before)`}, and the oldest has waited for ${span(oldestMs)}. ` +
-    'Raise its limit of requests in flight, send batches, or ask its operator for more capacity.',
-  closed: (name, { pending }) => `The backlog of the destination "${name}" is getting smaller: ${grouped(pending)} deliveries are pending.`,
+    'Raise its limit of requests in flight, send batches, or ask the operator of the receiver for more capacity.',
+  closed: (name, { pending }) => `The backlog of the destination "${name}" is getting smaller: ${pendingText(pending)}`,
   link: (id) => `/destinations/${id}`,
 })

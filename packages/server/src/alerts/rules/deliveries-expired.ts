@@ -14,8 +14,13 @@ export const deliveriesExpired = rule({
   subject: 'destination',
   sentence: 'Deliveries were given up at the end of the retry window. They can be replayed.',
   settings: {
-    openAfterCount: { usual: 1, min: 1, max: 1_000_000_000, sentence: 'How many deliveries must have expired within the hour.' },
-    closeAfterMinutes: minutesSetting(30, 'How long no delivery must have expired.', 180),
+    openAfterCount: {
+      usual: 1,
+      min: 1,
+      max: 1_000_000_000,
+      sentence: 'Open an incident when this many deliveries have expired within an hour.',
+    },
+    closeAfterMinutes: minutesSetting(30, 'Close it when no delivery has expired for this many minutes.', 180),
   },
   judge({ nowMs, minutes }: Expiries, { openAfterCount, closeAfterMinutes }) {
     const now = minuteOf(nowMs)
@@ -30,7 +35,7 @@ export const deliveriesExpired = rule({
     return { verdict, sinceMs: first * MINUTE_MS, details: { expired } }
   },
   opened: (name, { expired }) =>
-    `${many(expired, 'delivery').replace('deliverys', 'deliveries')} to the destination "${name}" expired within the last hour and will not be retried. Replay them once the destination works.`,
-  closed: (name) => `No more deliveries to the destination "${name}" expire.`,
+    `${many(expired, 'delivery', 'deliveries')} to the destination "${name}" expired within the last hour and will not be retried. Replay them once the destination works.`,
+  closed: (name) => `Deliveries to the destination "${name}" are no longer expiring.`,
   link: (id) => `/deliveries?destinationId=${id}&state=expired`,
 })

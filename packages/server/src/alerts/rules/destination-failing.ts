@@ -1,6 +1,17 @@
-// Destination Failing, and Destination Recovered: for some minutes, most attempts to deliver failed.
+// Destination Failing, and Destination Recovered: for some minutes, most delivery attempts failed.
 
-import { type DestinationMinute, grouped, KEEP, MINUTE_MS, type Minutes, minuteOf, minutesSetting, rule, span } from './rule.ts'
+import {
+  type DestinationMinute,
+  grouped,
+  KEEP,
+  MINUTE_MS,
+  type Minutes,
+  minuteOf,
+  minutesSetting,
+  pendingText,
+  rule,
+  span,
+} from './rule.ts'
 
 export interface DestinationOutcomes {
   nowMs: number
@@ -20,15 +31,15 @@ export const destinationFailing = rule({
   event: 'Destination Failing',
   closedEvent: 'Destination Recovered',
   subject: 'destination',
-  sentence: 'Most attempts to deliver to a destination fail, for several minutes.',
+  sentence: 'For several minutes, most delivery attempts to a destination have failed.',
   settings: {
-    openAfterMinutes: minutesSetting(5, 'How long most attempts must have failed.', 60),
-    closeAfterMinutes: minutesSetting(2, 'How long most attempts must have succeeded until the destination has recovered.', 60),
+    openAfterMinutes: minutesSetting(5, 'Open an incident when most attempts have failed for this many minutes.', 60),
+    closeAfterMinutes: minutesSetting(2, 'Close it when most attempts have succeeded for this many minutes.', 60),
     failurePercent: {
       usual: 50,
       min: 1,
       max: 100,
-      sentence: 'A minute counts as failing if at least this share of its outcomes are failures.',
+      sentence: 'A minute counts as failing if at least this percentage of its attempts failed.',
     },
   },
   judge(
@@ -61,14 +72,13 @@ export const destinationFailing = rule({
     return { verdict: ageMinutes >= closeAfterMinutes ? 'close' : 'keep', sinceMs, details }
   },
   opened: (name, { failed, delivered, pending, reason, forMs }) =>
-    `The destination "${name}" has been failing for ${span(forMs)}: ${grouped(failed)} of ${grouped(Number(failed) + Number(delivered))} attempts to deliver failed` +
-    `${reason == null ? '' : `, the last one with ${String(reason)}`}. ${grouped(pending)} deliveries are pending and are retried.`,
+    `The destination "${name}" has been failing for ${span(forMs)}: ${grouped(failed)} of ${grouped(Number(failed) + Number(delivered))} delivery attempts failed` +
+    `${reason == null ? '' : `, the last one with ${String(reason)}`}. Failed attempts are retried; ${pendingText(pending)}`,
   closed: (name, { forMs, pending, reason }) => {
     const before = `It had been failing for ${span(forMs)}.`
-    if (reason === 'not_active')
-      return `The destination "${name}" was paused or disabled. ${before} ${grouped(pending)} deliveries are pending.`
-    if (reason === 'nothing_pending') return `Nothing is pending for the destination "${name}" any more. ${before}`
-    return `The destination "${name}" has recovered. ${before} ${grouped(pending)} deliveries are pending.`
+    if (reason === 'not_active') return `The destination "${name}" was paused or disabled. ${before} ${pendingText(pending)}`
+    if (reason === 'nothing_pending') return `No deliveries to the destination "${name}" are pending any more. ${before}`
+    return `The destination "${name}" has recovered. ${before} ${pendingText(pending)}`
   },
   link: (id) => `/destinations/${id}`,
 })

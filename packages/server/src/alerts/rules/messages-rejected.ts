@@ -12,12 +12,22 @@ export const messagesRejected = rule({
   event: 'Messages Rejected',
   closedEvent: 'Messages Rejected',
   subject: 'source',
-  sentence: 'A noticeable share of the messages of a source is rejected, so the sender has to correct them.',
+  sentence: 'Many messages of a source are rejected because they are invalid. The sender has to correct them.',
   settings: {
-    openAfterMinutes: { usual: 5, min: 1, max: 60, sentence: 'The period in which rejected messages are counted.' },
-    closeAfterMinutes: minutesSetting(10, 'How long the share must have been lower.', 120),
-    rejectedPercent: { usual: 5, min: 1, max: 100, sentence: 'The least share of rejected messages.' },
-    leastRejected: { usual: 10, min: 1, max: 1_000_000_000, sentence: 'The least number of rejected messages.' },
+    openAfterMinutes: { usual: 5, min: 1, max: 60, sentence: 'The period in which rejected messages are counted, in minutes.' },
+    closeAfterMinutes: minutesSetting(10, 'Close it when the share has been lower for this many minutes.', 120),
+    rejectedPercent: {
+      usual: 5,
+      min: 1,
+      max: 100,
+      sentence: 'Open an incident only if at least this percentage of the messages was rejected.',
+    },
+    leastRejected: {
+      usual: 10,
+      min: 1,
+      max: 1_000_000_000,
+      sentence: 'Open an incident only if at least this many messages were rejected.',
+    },
   },
   judge({ nowMs, minutes }: Rejections, { openAfterMinutes, closeAfterMinutes, rejectedPercent, leastRejected }) {
     const now = minuteOf(nowMs)

@@ -1,4 +1,4 @@
-// Node Lost: a node has ended without being stopped. It is closed when it is back, or another node runs in its place.
+// Node Lost: a node stopped unexpectedly. The incident is closed when the node is back, or another node runs in its place.
 
 import { HOUR_MS, MINUTE_MS, minutesSetting, rule, span } from './rule.ts'
 
@@ -21,8 +21,8 @@ export const nodeLost = rule({
   event: 'Node Lost',
   closedEvent: 'Node Lost',
   subject: 'node',
-  sentence: 'A node has ended without being stopped, and none runs in its place. Only with PostgreSQL.',
-  settings: { openAfterMinutes: minutesSetting(1, 'How long the node must be away.', 60) },
+  sentence: 'A node stopped unexpectedly, and no other node runs in its place. Only with PostgreSQL.',
+  settings: { openAfterMinutes: minutesSetting(1, 'Open an incident when the node has been away for this many minutes.', 60) },
   judge({ nowMs, lastSeenAtMs, hasLeft, nodes, nodesBefore }: NodePresence, { openAfterMinutes }) {
     const awayMs = lastSeenAtMs === null ? 0 : nowMs - lastSeenAtMs
     const isOver = lastSeenAtMs === null || hasLeft || nodes >= nodesBefore || awayMs >= GIVE_UP_MS
@@ -30,8 +30,8 @@ export const nodeLost = rule({
     return { verdict, sinceMs: lastSeenAtMs ?? nowMs, details: { nodes, nodesBefore, isBack: lastSeenAtMs === null ? 'yes' : 'no' } }
   },
   opened: (name, { nodes, nodesBefore, forMs }) =>
-    `The node ${name} has ended without being stopped, ${span(forMs)} ago. ${String(nodes)} of ${String(nodesBefore)} nodes are running; they have taken over its work.`,
+    `The node ${name} stopped unexpectedly ${span(forMs)} ago. The remaining nodes (${String(nodes)} of ${String(nodesBefore)}) have taken over its work.`,
   closed: (name, { isBack, nodes }) =>
-    isBack === 'yes' ? `The node ${name} is back.` : `The node ${name} is no longer missed: ${String(nodes)} nodes are running.`,
+    isBack === 'yes' ? `The node ${name} is back.` : `The node ${name} has not come back. Nodes that are running: ${String(nodes)}.`,
   link: () => '/settings/nodes',
 })

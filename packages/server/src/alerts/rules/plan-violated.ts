@@ -16,16 +16,21 @@ export const planViolated = rule({
   event: 'Plan Violated',
   closedEvent: 'Plan Violated',
   subject: 'source',
-  sentence: 'Messages of a source do not match its tracking plan. It is closed after an hour without violations.',
+  sentence: 'Messages of a source do not match its tracking plan. The incident is closed after an hour without violations.',
   settings: {
-    leastViolations: { usual: 10, min: 1, max: 1_000_000_000, sentence: 'The least number of violations in this hour and the one before.' },
+    leastViolations: {
+      usual: 10,
+      min: 1,
+      max: 1_000_000_000,
+      sentence: 'Open an incident when there are at least this many violations in the current and the previous hour.',
+    },
   },
   judge({ nowMs, planId, violations, planRule }: PlanViolations, { leastViolations }) {
     const verdict = violations === 0 ? 'close' : violations >= leastViolations ? 'open' : 'keep'
     return { verdict, sinceMs: Math.floor(nowMs / HOUR_MS - 1) * HOUR_MS, details: { violations, planRule, planId } }
   },
   opened: (name, { violations, planRule }) =>
-    `Messages of the source "${name}" do not match its tracking plan: ${grouped(violations)} violations in the last two hours${planRule == null ? '' : `, most of them of the rule ${String(planRule)}`}.`,
+    `Messages of the source "${name}" do not match its tracking plan: ${grouped(violations)} violations in the last two hours${planRule == null ? '' : `, most of them of the rule "${String(planRule)}"`}.`,
   closed: (name) => `The messages of the source "${name}" match its tracking plan again.`,
   link: (_id, { planId }) => `/plans/${String(planId)}`,
 })

@@ -22,7 +22,7 @@ export type Details = Readonly<Record<string, number | string | null>>
 export interface Verdict {
   /** `keep`: an open incident stays open, and a closed one stays closed, for example because there is too little to judge by. */
   verdict: 'open' | 'close' | 'keep'
-  /** When that which the incident is about began. */
+  /** When the problem began. */
   sinceMs: number
   /** Facts for the message, under fixed names. */
   details: Details
@@ -114,9 +114,13 @@ export function destinationMinute(counts: StatCounts): DestinationMinute {
 // ── Text ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** `12,000 messages`, `1 message`. */
-export function many(count: unknown, noun: string): string {
-  const number = Number(count)
-  return `${grouped(number)} ${noun}${number === 1 ? '' : 's'}`
+export function many(count: unknown, noun: string, plural = `${noun}s`): string {
+  return `${grouped(count)} ${Number(count) === 1 ? noun : plural}`
+}
+
+/** `12 deliveries are pending.` */
+export function pendingText(pending: unknown): string {
+  return `${many(pending, 'delivery is', 'deliveries are')} pending.`
 }
 
 export function grouped(count: unknown): string {

@@ -35,13 +35,13 @@ export const sourceSilent = rule({
   closedEvent: 'Source Silent',
   subject: 'source',
   sentence:
-    'A source sends nothing, although it sent at the same hours of past weeks. A new source is compared with its last hour and the day before.',
+    'A source sends nothing, although it sent messages at the same hours of past weeks. A new source is compared with its last hour and the day before.',
   settings: {
     openAfterMinutes: minutesSetting(
       3,
-      'The least number of whole minutes without a message. For sources with longer pauses it is longer.',
+      'Open an incident after at least this many minutes without a message. Sources with longer usual pauses get more time.',
     ),
-    closeAfterMinutes: minutesSetting(0, 'For how long the source must have sent again.', 60),
+    closeAfterMinutes: minutesSetting(0, 'Close it when the source has been sending again for this many minutes.', 60),
   },
   judge(traffic: SourceTraffic, { openAfterMinutes, closeAfterMinutes }) {
     const { nowMs, minutes, upSinceMs } = traffic
@@ -69,7 +69,7 @@ export const sourceSilent = rule({
     (comparedWeeks === 0
       ? `Before that it sent about ${String(usualPerHour)} messages an hour.`
       : `At this time of the week it sent at least ${String(usualPerHour)} messages ${Number(silentMs) >= SILENT_HOURS * HOUR_MS ? 'a day' : 'an hour'} in the past ${comparedWeeks === 1 ? 'week' : `${String(comparedWeeks)} weeks`}.`),
-  closed: (name, { forMs }) => `The source "${name}" sends again. It had been silent for ${span(forMs)}.`,
+  closed: (name, { forMs }) => `The source "${name}" is sending again. It was silent for ${span(forMs)}.`,
   link: (id) => `/sources/${id}`,
 })
 

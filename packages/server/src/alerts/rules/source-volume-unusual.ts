@@ -17,19 +17,25 @@ export const sourceVolumeUnusual = rule({
   subject: 'source',
   sentence: 'A source sends many more or far fewer messages than at the same hours of the past four weeks. It needs two weeks of history.',
   settings: {
-    openAfterMinutes: { usual: 30, min: 0, max: 120, sentence: 'How long the number of messages in the last hour must have been unusual.' },
-    closeAfterMinutes: { usual: 15, min: 0, max: 120, sentence: 'How long it must have been usual again.' },
+    openAfterMinutes: {
+      usual: 30,
+      min: 0,
+      max: 120,
+      sentence: 'Open an incident when the volume of the last hour has been unusual for this many minutes.',
+    },
+    closeAfterMinutes: { usual: 15, min: 0, max: 120, sentence: 'Close it when the volume has been usual for this many minutes.' },
     factor: {
       usual: 3,
       min: 2,
       max: 1_000,
-      sentence: 'How many times more than the most, or fewer than the least of past weeks is unusual.',
+      sentence:
+        'The volume is unusual if it is more than this many times the highest volume of past weeks, or less than the lowest divided by this number.',
     },
     leastMessages: {
       usual: 100,
       min: 1,
       max: 1_000_000_000,
-      sentence: 'Hours with fewer messages than this in past weeks are not compared.',
+      sentence: 'Ignore hours that had fewer messages than this in past weeks.',
     },
   },
   judge({ nowMs, minutes, usual, upSinceMs }: SourceTraffic, { openAfterMinutes, closeAfterMinutes, factor, leastMessages }) {
@@ -60,6 +66,6 @@ export const sourceVolumeUnusual = rule({
   opened: (name, { messages, usualLeast, usualMost, comparedWeeks }) =>
     `The source "${name}" sent ${grouped(messages)} messages in the last hour. At the same hours of the past ${String(comparedWeeks)} weeks it sent between ${grouped(usualLeast)} and ${grouped(usualMost)}.`,
   closed: (name, { messages }) =>
-    `The source "${name}" sends about as many messages as usual again: ${grouped(messages)} in the last hour.`,
+    `The source "${name}" is sending about as many messages as usual again: ${grouped(messages)} in the last hour.`,
   link: (id) => `/sources/${id}`,
 })

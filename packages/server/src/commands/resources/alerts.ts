@@ -89,7 +89,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
       set: { placeholder: 'NAME=NUMBER', sentence: 'Change a setting of the rule.', many: true },
       enable: { placeholder: null, sentence: 'Turn the rule on.' },
       disable: { placeholder: null, sentence: 'Turn the rule off.' },
-      reset: { placeholder: null, sentence: 'Return to the defaults.' },
+      reset: { placeholder: null, sentence: 'Return to the default settings.' },
       ...SUBJECT_FLAGS,
     },
     examples: [
@@ -137,7 +137,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
     name: 'alerts mute',
     summary: 'Mute alerts for some time (incidents are still recorded)',
     details:
-      'Without --rule, --source or --destination, all alerts are muted. If an incident is still open when the mute ends, it is told then.',
+      'Without --rule, --source or --destination, all alerts are muted. If an incident is still open when the mute ends, the alert is sent then.',
     flags: {
       for: { placeholder: 'DURATION', sentence: 'For how long, such as 2h.' },
       until: { placeholder: 'TIME', sentence: 'Until when, such as 2026-11-20T08:00:00Z.' },
@@ -151,7 +151,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
       const duration = flag('for')
       const until = flag('until')
       if ((duration === undefined) === (until === undefined))
-        throw new CommandProblem('Give either --for or --until: a mute has an end.', EXIT.usage)
+        throw new CommandProblem('Give either --for or --until: every mute has an end.', EXIT.usage)
       const mute = await api.post('/api/alerts/mutes', {
         rule: flag('rule'),
         ...(await subjectOf(call)),
@@ -203,7 +203,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
       const count = (sent['destinationIds'] as unknown[]).length
       if (json) out.json(sent)
       else if (count === 0)
-        out.line('No destination receives alerts. Create one: switchyard destinations create alerts --source system --url URL')
+        out.line('No destination receives alerts. Create one: switchyard destinations create alerts URL --source system')
       else
         out.line(
           `Sent to ${count === 1 ? '1 destination' : `${count} destinations`}. To see what happened: switchyard trace ${cell(sent['messageId'])}`,

@@ -46,7 +46,7 @@ const INCIDENT_FIELDS = {
     },
     { description: 'What the incident is about.' },
   ),
-  since: time({ description: 'When that which the incident is about began.' }),
+  since: time({ description: 'When the problem began.' }),
   openedAt: time({ description: 'When the service noticed it.' }),
   closedAt: nullable(time()),
   message: string({ description: 'What is wrong, in a sentence.' }),
@@ -54,8 +54,8 @@ const INCIDENT_FIELDS = {
   link: string({ description: 'The path of the page of the dashboard that shows the cause.' }),
   details: anyObject({ description: 'Numbers and names, which depend on the rule.' }),
   muted: boolean({ description: 'Whether a mute applies to it now.' }),
-  openedMessageId: nullable(string({ description: 'The messageId of the message that it was opened; null if none was sent.' })),
-  closedMessageId: nullable(string({ description: 'The messageId of the message that it was closed; null if none was sent.' })),
+  openedMessageId: nullable(string({ description: 'The messageId of the alert that was sent when it was opened; null if none was sent.' })),
+  closedMessageId: nullable(string({ description: 'The messageId of the alert that was sent when it was closed; null if none was sent.' })),
 }
 const INCIDENT = object(INCIDENT_FIELDS, { title: 'Incident', description: 'Something that the service noticed.' })
 const INCIDENT_DETAIL = object(
@@ -126,12 +126,13 @@ function choiceSchema({ settings }: Rule<never>): Schema<Readonly<Record<string,
 const ALERTS_PATCH = object({
   rules: optional(
     object(Object.fromEntries(RULES.map((rule) => [rule.id, optional(nullable(choiceSchema(rule)))])), {
-      description: 'The settings to change, by rule. Null, for a setting or a rule, means the defaults.',
+      description: 'The settings to change, by rule. Set a setting or a whole rule to null to return to the defaults.',
     }),
   ),
   exceptions: optional(
     object(Object.fromEntries(RULES.map((rule) => [rule.id, optional(record(nullable(choiceSchema(rule))))])), {
-      description: 'The settings for single sources and destinations, by rule and by their id. Null removes an exception.',
+      description:
+        'The settings for single sources and destinations, by rule and by the id of the source or destination. Null removes an exception.',
     }),
   ),
 })
@@ -147,7 +148,7 @@ const MUTE = object(
     createdAt: time(),
     createdBy: object({ id: string(), name: string() }),
   },
-  { title: 'Mute', description: 'Incidents that match a mute are recorded, but no message is sent about them until it ends.' },
+  { title: 'Mute', description: 'Incidents that match a mute are recorded, but no alert is sent about them until the mute ends.' },
 )
 const NEW_MUTE = object({
   rule: optional(nullable(RULE)),
@@ -267,7 +268,7 @@ export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
       method: 'POST',
       path: '/alerts/mutes',
       summary: 'Mute alerts of a rule, of a source, of a destination, or all of them, for some time',
-      description: 'Incidents are still recorded. If an incident is still open when the mute ends, the message about it is sent then.',
+      description: 'Incidents are still recorded. If an incident is still open when the mute ends, the alert is sent then.',
       body: NEW_MUTE,
       status: 201,
       answer: MUTE,
@@ -330,7 +331,7 @@ export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
 
 function endOf({ until, minutes }: { until?: string | undefined; minutes?: number | undefined }, nowMs: number): number {
   if ((until === undefined) === (minutes === undefined))
-    throw invalidField('until', 'or minutes is required, and not both: a mute has an end')
+    throw invalidField('until', 'or minutes is required (only one of them), because every mute has an end')
   const untilMs = minutes === undefined ? (parseTime(until) ?? 0) : nowMs + minutes * MINUTE_MS
   if (untilMs <= nowMs) throw invalidField('until', 'must be in the future')
   if (untilMs > nowMs + MAX_MUTE_MINUTES * MINUTE_MS) throw invalidField('until', 'must be at most a year from now')
@@ -368,11 +369,16 @@ function timelineOf({ id, sinceMs, openedAtMs, closedAtMs, message, closedMessag
   const entry = (atMs: number | null, what: 'began' | 'opened' | 'told' | 'closed', sentence: string, messageId: string | null = null) =>
     atMs === null ? [] : [{ at: isoTime(atMs), what, sentence, messageId }]
   return [
-    ...entry(sinceMs, 'began', 'This is when it began.'),
+    ...entry(sinceMs, 'began', 'The problem began.'),
     ...entry(openedAtMs, 'opened', message),
-    ...entry(openingToldAtMs, 'told', 'A message about it was sent to the destinations of the source system.', `${id}-opened`),
-    ...entry(closedAtMs, 'closed', closedMessage ?? 'It is over.'),
-    ...entry(closingToldAtMs, 'told', 'A message that it is over was sent to the destinations of the source system.', `${id}-closed`),
+    ...entry(openingToldAtMs, 'told', 'An alert was sent to the destinations of the source system.', `${id}-opened`),
+    ...entry(closedAtMs, 'closed', closedMessage ?? 'The incident was closed.'),
+    ...entry(
+      closingToldAtMs,
+      'told',
+      'An alert that the incident is closed was sent to the destinations of the source system.',
+      `${id}-closed`,
+    ),
   ]
 }
 

@@ -59,7 +59,7 @@ const SKIPS: Record<Exclude<SkipReason, 'filtered'>, string> = {
   historical:
     'The timestamp of the message is more than 24 hours before it was received, and the destination does not accept historical messages.',
   quarantined: 'The message violates a tracking plan and is in quarantine.',
-  about_destination: 'The message is about this destination, so the destination may not be able to receive it.',
+  about_destination: 'The alert is about this destination, so it is not sent to it.',
 }
 
 const FILTERED: Record<Exclude<FilterRule, 'subscribe'>, (type: string, event: string) => string> = {
