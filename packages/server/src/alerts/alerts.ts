@@ -41,6 +41,8 @@ export interface Alerts {
 }
 
 const EVALUATE_EVERY_MS = 15_000
+/** A longer time between two evaluations means that the machine was suspended, or that its clock was set. */
+const LONGEST_GAP_MS = 2 * 60_000
 const DROP_EVERY_MS = 3_600_000
 const LEAVE_TIMEOUT_MS = 2_000
 const OPEN_CURSOR = /^open (\d{1,9})$/
@@ -57,10 +59,12 @@ class Evaluator implements Alerts {
   #timer: NodeJS.Timeout | undefined
   #working: Promise<void> = Promise.resolve()
   #droppedAtMs = 0
+  #evaluatedAtMs: number
 
   constructor(parts: AlertParts) {
     const { store, clock } = parts
     this.#parts = parts
+    this.#evaluatedAtMs = clock.wallMs()
     this.settings = new AlertSettings(store.documents)
     this.#incidents = new Incidents(store.documents)
     this.#observations = new Observations({ ...parts, startedAtMs: clock.wallMs() })
@@ -92,6 +96,9 @@ class Evaluator implements Alerts {
   async #evaluate(): Promise<void> {
     const { store, clock, flushStats } = this.#parts
     const nowMs = clock.wallMs()
+    const gapMs = nowMs - this.#evaluatedAtMs
+    this.#evaluatedAtMs = nowMs
+    if (gapMs < 0 || gapMs > LONGEST_GAP_MS) this.#observations.interrupted(nowMs)
     this.#observations.seeNodes(nowMs)
     // Two nodes that both think they are the first only do the same work twice.
     if (store.nodes !== undefined && store.nodes.rank !== 0) return
