@@ -3,7 +3,7 @@
 // Invariant: a schema that passes `schemaProblem` needs no network, ends, and takes a limited time.
 
 import type { JsonObject } from './messages.ts'
-import { patternProblem } from './slow-pattern.ts'
+import { PatternSteps, patternProblem } from './slow-pattern.ts'
 
 /** An error as Ajv reports it. */
 export interface SchemaError {
@@ -37,11 +37,13 @@ interface Validator {
     schemaType: 'boolean'
     validate: (schema: boolean, value: readonly unknown[]) => boolean
   }): unknown
+  addFormat(name: string, format: RegExp): unknown
   compile(schema: JsonObject): unknown
 }
 
 export interface ValidatorOptions {
   validateSchema: boolean
+  code: { regExp: { (pattern: string, flags: string): { test: (text: string) => boolean }; code: string } }
   allErrors: true
   verbose: true
   messages: false
@@ -55,7 +57,7 @@ export interface ValidatorOptions {
   logger: false
 }
 
-const OPTIONS: Omit<ValidatorOptions, 'validateSchema'> = {
+const OPTIONS: Omit<ValidatorOptions, 'validateSchema' | 'code'> = {
   allErrors: true,
   // For the type of a property that is missing.
   verbose: true,
@@ -74,7 +76,11 @@ const OPTIONS: Omit<ValidatorOptions, 'validateSchema'> = {
 /** `create` returns a new Ajv for draft 2020-12, with the formats of ajv-formats. */
 export function planSchemaCompiler(create: (options: ValidatorOptions) => Validator): CreateSchemaCompiler {
   return ({ validateSchema } = { validateSchema: false }) => {
-    const validator = create({ ...OPTIONS, validateSchema })
+    const steps = new PatternSteps()
+    const regExp = Object.assign((pattern: string, flags: string) => steps.create(pattern, flags), { code: 'new RegExp' })
+    const validator = create({ ...OPTIONS, validateSchema, code: { regExp } })
+    // The expression of ajv-formats takes a second for some texts that fit into one message.
+    validator.addFormat('url', /^(?:https?|ftp):\/\/[^\s/?#]\S*$/i)
     // Ajv compares every element with every other one: seconds for the elements that fit into one message.
     validator.removeKeyword('uniqueItems')
     validator.addKeyword({
@@ -83,7 +89,16 @@ export function planSchemaCompiler(create: (options: ValidatorOptions) => Valida
       schemaType: 'boolean',
       validate: (unique, elements) => !unique || new Set(elements.map(canonical)).size === elements.length,
     })
-    return (schema) => validator.compile(schema) as SchemaValidator
+    return (schema) => {
+      const validate = validator.compile(withoutReferences(schema)) as SchemaValidator
+      const limited: SchemaValidator = (value) => {
+        steps.restart()
+        const isValid = validate(value)
+        limited.errors = validate.errors ?? null
+        return isValid
+      }
+      return limited
+    }
   }
 }
 
@@ -163,6 +178,24 @@ function structureProblem(schema: JsonObject): SchemaProblem | null {
   }
 
   return walk(schema, [])
+}
+
+/**
+ * Puts definitions in the place of references. Ajv makes a function of a definition, and copies all errors found so far for each call that
+ * finds another one: seconds for the elements that fit into one message.
+ */
+function withoutReferences(schema: JsonObject): JsonObject {
+  const definitions = isObject(schema['$defs']) ? schema['$defs'] : {}
+  function inlined(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(inlined)
+    if (!isObject(value)) return value
+    const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, inlined(inner)]))
+    const name = typeof value['$ref'] === 'string' ? REFERENCE.exec(value['$ref'])?.[1] : undefined
+    if (name === undefined || !Object.hasOwn(definitions, name)) return copy
+    delete copy['$ref']
+    return { ...copy, allOf: [...(Array.isArray(copy['allOf']) ? (copy['allOf'] as unknown[]) : []), inlined(definitions[name])] }
+  }
+  return inlined(schema) as JsonObject
 }
 
 /** Equal texts for equal values, whatever the order of the keys. */

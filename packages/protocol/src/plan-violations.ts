@@ -29,6 +29,7 @@ const LIMITS: Readonly<Record<string, [expected: (limit: string) => string, foun
   minProperties: [(limit) => `at least ${limit} properties`, 'fewer properties'],
   maxProperties: [(limit) => `at most ${limit} properties`, 'more properties'],
 }
+const UNPLANNED: ReadonlySet<string> = new Set(['additionalProperties', 'unevaluatedProperties', 'propertyNames', 'false schema'])
 /** Of these keywords the validator also reports why each branch failed. */
 const BRANCHES: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'not', 'contains'])
 
@@ -44,6 +45,7 @@ export function violationsOf(rule: string, field: string, value: unknown, errors
   const unplannedPaths: string[][] = []
   const seen = new Set<string>()
   for (const error of withoutBranches(errors)) {
+    if (violations.length === MAX_VIOLATIONS && !UNPLANNED.has(error.keyword)) continue
     const keys = keysOf(error)
     const at = valueAt(value, keys)
     const problem = problemOf(error, at)
@@ -79,11 +81,9 @@ function withoutBranches(errors: readonly SchemaError[]): SchemaError[] {
     // `if` is followed by nothing, but preceded by the errors of `then` or `else`. A name is reported by the keyword propertyNames itself.
     if (keyword === 'if' || propertyName !== undefined) continue
     if (BRANCHES.has(keyword)) {
-      const branches: SchemaError[] = []
-      for (let last = kept.at(-1); last !== undefined && isInside(last, instancePath, schemaPath); last = kept.at(-1)) {
-        branches.unshift(last)
-        kept.pop()
-      }
+      let first = kept.length
+      while (first > 0 && isInside(kept[first - 1] as SchemaError, instancePath, schemaPath)) first--
+      const branches = kept.splice(first)
       const types = branches.map((branch) =>
         branch.keyword === 'type' && branch.instancePath === instancePath ? branch.params['type'] : null,
       )
@@ -110,6 +110,7 @@ function problemOf({ keyword, params, parentSchema }: SchemaError, value: unknow
   const found = describe(value)
   const limit = LIMITS[keyword]
   if (limit !== undefined) return { code: 'out_of_range', expected: limit[0](String(params['limit'])), found: limit[1] }
+  if (UNPLANNED.has(keyword)) return { code: 'unplanned_property', expected: 'nothing', found }
   switch (keyword) {
     case 'type':
       return { code: 'wrong_type', expected: typesInWords(params['type']), found }
@@ -119,11 +120,6 @@ function problemOf({ keyword, params, parentSchema }: SchemaError, value: unknow
       const type: unknown = isContainer(planned) ? planned['type'] : undefined
       return { code: 'missing_property', expected: type === undefined ? 'a value' : typesInWords(type), found: 'nothing' }
     }
-    case 'additionalProperties':
-    case 'unevaluatedProperties':
-    case 'propertyNames':
-    case 'false schema':
-      return { code: 'unplanned_property', expected: 'nothing', found }
     case 'enum':
     case 'const': {
       const allowed = keyword === 'enum' ? (params['allowedValues'] as readonly unknown[]) : [params['allowedValue']]

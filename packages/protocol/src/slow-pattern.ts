@@ -1,24 +1,41 @@
-// Finds regular expressions that can take very long for some texts. JavaScript tries all ways to match, and there can be exponentially many if
-// a repeated group contains another repetition or alternatives, as in `(a+)+`. Such patterns are refused, because senders choose the texts.
-// What is left takes at most time in proportion to a power of the length: the number of unlimited repetitions, which is limited, too.
+// Limits the time that regular expressions take, because senders choose the texts. JavaScript tries all ways to match, and there can be
+// exponentially many if a repeated group contains another repetition or alternatives, as in `(a+)+`. Such patterns are refused. For what is
+// left, the number of ways is known: a power of the length of the text, times the choices that do not depend on it. Each message has a number
+// of steps, and a text for which there are too few left counts as matching.
 
 export const MAX_PATTERN_LENGTH = 500
-const MAX_UNLIMITED = 3
+const MAX_POWER = 3
+const MAX_CHOICES = 1_000
 /** More repetitions than this count as unlimited. */
 const MANY = 50
+/** For each message. They take about half a millisecond. */
+const MAX_STEPS = 100_000
+
+interface Ways {
+  choices: number
+  /** The number of steps grows with the length of the text to this power. */
+  power: number
+}
 
 /** Returns what is wrong with a pattern, as the end of a sentence that starts with the name of the field; null if it can be used. */
 export function patternProblem(pattern: string): string | null {
+  const ways = waysToMatch(pattern)
+  return typeof ways === 'string' ? ways : null
+}
+
+function waysToMatch(pattern: string): Ways | string {
   if (pattern.length > MAX_PATTERN_LENGTH) return `is longer than ${MAX_PATTERN_LENGTH} characters`
-  /** For each open group, whether it contains a repetition or alternatives. */
-  const groups = [false]
+  /** The open groups. `choices` are those of the current alternative, `others` those of the alternatives before it. */
+  let group = { choices: 1, others: 0, isVariable: false }
+  const around: (typeof group)[] = []
   let unlimited = 0
-  /** Whether the element before the current position is a group that contains a repetition or alternatives. */
-  let isVariable = false
+  let isAnchored = pattern.startsWith('^')
+  /** The group before the current position, if there is one. */
+  let closed: typeof group | null = null
   for (let at = 0; at < pattern.length; at++) {
     const char = pattern[at] as string
-    const before = isVariable
-    isVariable = false
+    const before = closed
+    closed = null
     if (char === '\\') {
       if (/[1-9k]/.test(pattern[at + 1] ?? '')) return 'has a back reference, which can take very long. Write the pattern without it'
       at++
@@ -27,29 +44,68 @@ export function patternProblem(pattern: string): string | null {
     } else if (char === '(') {
       if (/^\(\?<?[=!]/.test(pattern.slice(at)))
         return 'has a lookahead or lookbehind, which can take very long. Write the pattern without it'
-      groups.push(false)
+      around.push(group)
+      group = { choices: 1, others: 0, isVariable: false }
     } else if (char === ')') {
-      isVariable = groups.pop() ?? false
+      closed = group
       // What is variable in a group is variable in the group around it.
-      if (isVariable) mark(groups)
-    } else if (char === '|') mark(groups)
-    else {
+      const outer = around.pop() ?? group
+      outer.choices *= group.choices + group.others
+      outer.isVariable ||= group.isVariable
+      group = outer
+    } else if (char === '|') {
+      if (around.length === 0) isAnchored = false
+      group.others += group.choices
+      group.choices = 1
+      group.isVariable = true
+    } else {
       const repetition = /^(?:[*+?]|\{(\d+)(,?)(\d*)\})\??/.exec(pattern.slice(at))
       if (repetition === null) continue
       const [text, least, comma, most] = repetition
       at += text.length - 1
-      const max =
-        least === undefined ? (text.startsWith('?') ? 1 : Infinity) : comma === '' ? Number(least) : most === '' ? Infinity : Number(most)
-      mark(groups)
-      if (max <= 1) continue
-      if (before)
+      const min = Number(least ?? (text.startsWith('+') ? 1 : 0))
+      const max = least === undefined ? (text.startsWith('?') ? 1 : Infinity) : comma === '' ? min : most === '' ? Infinity : Number(most)
+      if (max > 1 && before?.isVariable === true)
         return 'repeats a group that contains a repetition or alternatives, which can take very long. Repeat a character class instead'
-      if (max > MANY && ++unlimited > MAX_UNLIMITED) return `has more than ${MAX_UNLIMITED} unlimited repetitions, which can take very long`
+      if (max > MANY) unlimited++
+      else group.choices *= before === null ? max - min + 1 : max + 1
+      if (max > MANY || max !== min) group.isVariable = true
     }
   }
-  return null
+  // A pattern without ^ is tried at every position.
+  const power = unlimited + (isAnchored ? 0 : 1)
+  if (power > MAX_POWER)
+    return isAnchored
+      ? `has more than ${MAX_POWER} unlimited repetitions, which can take very long`
+      : `has more than ${MAX_POWER - 1} unlimited repetitions and does not start with ^, which can take very long`
+  const choices = group.choices + group.others
+  return choices > MAX_CHOICES ? 'has too many optional parts and alternatives, which can take very long' : { choices, power }
 }
 
-function mark(groups: boolean[]): void {
-  groups[groups.length - 1] = true
+interface LimitedPattern {
+  test: (text: string) => boolean
+  toString: () => string
+}
+
+/** Creates the patterns of one compiler. `restart` must be called before each message. */
+export class PatternSteps {
+  #left = MAX_STEPS
+
+  restart(): void {
+    this.#left = MAX_STEPS
+  }
+
+  create(pattern: string, flags: string): LimitedPattern {
+    const expression = new RegExp(pattern, flags)
+    const ways = waysToMatch(pattern)
+    // Such a pattern is not accepted, so it is one of the validator's own.
+    if (typeof ways === 'string') return expression
+    const { choices, power } = ways
+    const test = (text: string): boolean => {
+      this.#left -= (choices * text.length ** power) / (power < 2 ? 1 : power === 2 ? 2 : 6)
+      return this.#left < 0 || expression.test(text)
+    }
+    // The validator keeps one pattern for each text that this returns.
+    return { test, toString: () => String(expression) }
+  }
 }

@@ -55,6 +55,7 @@ export interface IngestSettings {
 
 /** Enough for 130 batches of the maximum size. Most requests arrive in one piece and do not count. */
 export const MAX_BODIES_BYTES = 64 * 1024 * 1024
+const MAX_VIOLATIONS_PER_REQUEST = 2_000
 
 export interface IngestDeps extends Partial<IngestEvents> {
   store: Pick<Store, 'ingest' | 'configuration' | 'nodes'>
@@ -410,8 +411,14 @@ function answer({ response, route, pixel }: Exchange, { items, rejected, suppres
   answerJson(response, 400, route === 'batch' ? { ...errorBody(first), rejected } : errorBody(first))
 }
 
+/** A message can be much smaller than the list of what is wrong with it, so after many violations in a request, only the first of each message is kept. */
 function violationsIn(verdicts: ReadonlyMap<number, Verdict>): NonNullable<SegmentContent['violations']> {
-  return Object.fromEntries([...verdicts].map(([index, { violations }]) => [index, violations]))
+  let kept = 0
+  const bounded = ({ violations }: Verdict): Verdict['violations'] => {
+    kept += violations.length
+    return kept > MAX_VIOLATIONS_PER_REQUEST ? violations.slice(0, 1) : violations
+  }
+  return Object.fromEntries(Array.from(verdicts, ([index, verdict]) => [index, bounded(verdict)]))
 }
 
 function quarantinedIn({ verdicts }: ParsedRequest, planId = ''): AcceptBatch['quarantined'] {

@@ -49,6 +49,14 @@ test('a violation is stored with its message, by the index that the message has 
   assert.deepEqual(Object.keys(api.accepted[1]?.content.violations ?? {}), ['0'])
 })
 
+test('many violations in one request: each message keeps at least one', async (t) => {
+  const required = Array.from({ length: 20 }, (_, at) => `name ${at}`)
+  const api = await start(t, [rule('Order', 'observe', { required })])
+  await api.post('/v1/batch', { batch: Array.from({ length: 1_000 }, (_, at) => track('Order', `${at}`, {})) })
+  const lists = Object.values(api.accepted[0]?.content.violations ?? {})
+  assert.deepEqual([lists.length, lists[99]?.length, lists[100]?.length, lists.flat().length], [1_000, 20, 1, 2_900])
+})
+
 test('messages to quarantine are named with their plan and violations', async (t) => {
   const api = await start(t, [rule('Order', 'quarantine')], 'quarantine')
   await api.post('/v1/batch', { batch: [track('Order', 'a', { total: 1 }), track('Order', 'b', {}), track('Other', 'c', {})] })

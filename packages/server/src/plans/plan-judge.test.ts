@@ -264,6 +264,10 @@ const refused: [title: string, schema: JsonObject, path: string, problem: RegExp
   ['a back reference', { pattern: '(a)\\1' }, 'pattern', /back reference/],
   ['a lookahead', { pattern: '(?=a)' }, 'pattern', /lookahead/],
   ['many repetitions', { pattern: '^a*a*a*a*$' }, 'pattern', /unlimited repetitions/],
+  ['many repetitions at any position', { pattern: 'a*a*a*' }, 'pattern', /does not start with \^/],
+  ['many optional parts', { pattern: `^${'a?'.repeat(25)}$` }, 'pattern', /too many optional parts/],
+  ['many alternatives', { pattern: `^${'(a|a)'.repeat(25)}$` }, 'pattern', /too many optional parts/],
+  ['many limited repetitions', { pattern: `^${'a{0,50}'.repeat(5)}$` }, 'pattern', /too many optional parts/],
   ['a pattern that is too long', { pattern: 'a'.repeat(501) }, 'pattern', /longer than 500/],
   ['a pattern that is not valid', { pattern: '(' }, '', /not a valid JSON Schema/],
   ['a required constructor', { required: ['a', 'constructor'] }, 'required.1', /every JavaScript object/],
@@ -277,8 +281,54 @@ for (const [title, schema, path, problem] of refused) {
 }
 
 test('usual patterns are accepted', () => {
-  const patterns = ['^[A-Z]{2}-\\d+$', '^https?://', '^[^@]+@[^@]+$', '^(EUR|USD)$', '^\\d+(\\.\\d{1,2})?$', '^[a-z+*()]+\\(x\\)$']
+  const uuid = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+  const patterns = [
+    uuid,
+    '[a-z]+',
+    '^\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}$',
+    '^[A-Z]{2}-\\d+$',
+    '^https?://',
+    '^[^@]+@[^@]+$',
+    '^(EUR|USD)$',
+    '^\\d+(\\.\\d{1,2})?$',
+    '^[a-z+*()]+\\(x\\)$',
+  ]
   for (const pattern of patterns) assert.equal(schemaProblem({ properties: { a: { pattern } } }, checked), null, pattern)
+})
+
+const long = 'a'.repeat(30_000)
+const empty = { l: Array.from({ length: 10_000 }, () => ({})) }
+const required = { type: 'object', required: Array.from({ length: 20 }, (_, at) => `name ${at}`), properties: { x: { $ref: '#/$defs/x' } } }
+const slow: [title: string, schema: JsonObject, properties: JsonObject][] = [
+  ['a pattern without an anchor', ONE_KEY('s', { pattern: '[a-z]+@' }), { s: long }],
+  ['a pattern with three repetitions', ONE_KEY('s', { pattern: '^a*a*a*b' }), { s: long }],
+  ['many texts', ONE_KEY('l', { items: { pattern: '^a*a*a*b' } }), { l: Array.from({ length: 100 }, () => 'a'.repeat(300)) }],
+  ['a long address', ONE_KEY('s', { format: 'url' }), { s: `http://${'a:'.repeat(15_000)}` }],
+  [
+    'errors in a definition',
+    { $defs: { x: { type: 'string' }, item: required }, ...ONE_KEY('l', { items: { $ref: '#/$defs/item' } }) },
+    empty,
+  ],
+]
+for (const [title, schema, properties] of slow) {
+  test(`a message cannot make judging slow: ${title}`, () => {
+    assert.equal(schemaProblem(schema, checked), null)
+    const before = process.cpuUsage()
+    judgeOrder(schema, properties)
+    const { user } = process.cpuUsage(before)
+    assert.ok(user < 700_000, `${user} µs of CPU time`)
+  })
+}
+
+test('texts that fit into the steps of a message are checked, and each message has its own steps', () => {
+  const schema = ONE_KEY('email', { pattern: '^[^@]+@[^@]+\\.[^@]+$' })
+  const rules: PlanRule[] = [{ type: 'track', event: 'Order', mode: 'observe', schema }]
+  const { judge } = createPlanJudge({ unplanned: 'allow', rules }, createSchemaCompiler)
+  for (let at = 0; at < 3; at++) {
+    assert.equal(judge(order({ email: long })), null)
+    assert.equal(judge(order({ email: 'x'.repeat(60) }))?.violations[0]?.code, 'wrong_format')
+    assert.equal(judge(order({ email: 'somebody.with.a.long.name@mail.example.com' })), null)
+  }
 })
 
 test('properties may have names of keywords', () => {
