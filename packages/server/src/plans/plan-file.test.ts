@@ -98,6 +98,10 @@ test('problems name the line', async () => {
     await problem(`a: &a [x,x,x,x,x]\nb: &b [${'*a,'.repeat(30)}]\nc: [${'*b,'.repeat(30)}]`),
     /^plan\.yaml: cannot be read: .*alias/,
   )
+  assert.match(
+    await problem('name: x\nrules: [{ type: page, schema: &a { properties: { a: *a } } }]'),
+    /^plan\.yaml: cannot be read: .*circular/,
+  )
 })
 
 test('fields of errors of the API are found in the file, also if names contain dots', async () => {

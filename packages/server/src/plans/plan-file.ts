@@ -45,7 +45,9 @@ export async function readPlanFile(text: string, path: string): Promise<PlanFile
     if (error !== undefined) throw new PlanFileProblem(`${at(error.pos[0])}: not valid YAML: ${sentence(error.message)}`)
     contents = document.contents
     // Aliases are limited, so that a small file cannot expand to a large value.
-    value = document.toJS({ maxAliasCount: 100 })
+    const expanded: unknown = document.toJS({ maxAliasCount: 100 })
+    // As a request would contain it: tags can make values that JSON does not have, and an alias can refer to what contains it.
+    value = JSON.parse(JSON.stringify(expanded))
   } catch (error) {
     // The parser also throws for values that are nested too deeply.
     throw error instanceof PlanFileProblem ? error : new PlanFileProblem(`${path}: cannot be read: ${sentence((error as Error).message)}`)
@@ -107,13 +109,14 @@ export async function planText(plan: TrackingPlan, sources?: readonly string[]):
   document.commentBefore = HEADER
   visit(document, {
     Collection(_, node, path) {
+      // The text is longer than the number of items, so most collections need not be written to know that they are too long.
+      if (node.items.length === 0 || node.items.length > MAX_LINE / 2) return
       const isInSchema = path.some((above) => 'key' in above && keyOf(above) === 'schema')
-      const isShort = JSON.stringify(node.toJSON()).length <= MAX_LINE
       const isFlat = node.items.every((item) => {
         const value = 'value' in (item as object) && !isScalar(item) ? (item as Pair).value : item
         return !isCollection(value) || value.items.every((inner) => isScalar(inner))
       })
-      if (isInSchema && isShort && isFlat && node.items.length > 0) node.flow = true
+      if (isInSchema && isFlat && JSON.stringify(node.toJSON()).length <= MAX_LINE) node.flow = true
     },
   })
   return document.toString({ lineWidth: 0, blockQuote: 'literal' })

@@ -62,6 +62,23 @@ test('violations are counted by rule and path, bounded, and listed by plan and s
   assert.deepEqual([...recent.keys()], [source.id])
   assert.deepEqual([recent.get(source.id)?.violations, recent.get(source.id)?.planRule], [5, 'track Order'])
 
+  for (const query of ['plan=%00', `plan=${plan.id}&source=%00`, 'source=%00']) {
+    const { status, body: none } = await call('GET', `/api/violations?${query}`)
+    assert.deepEqual([status, none.data], [200, []], query)
+  }
+  // The name of an event that is not planned comes from the sender, so it must not appear in an alert.
+  const unplanned: Violation = { ...violation('event'), rule: 'track <https://example.com|Log in>', code: 'unplanned_event' }
+  const named = new Violations({
+    store,
+    plans: createPlanJudges(() => {}),
+    wallMs: () => Date.now(),
+    onError: (error) => errors.push(error),
+  })
+  for (let at = 0; at < 9; at++) named.accepted({ ...event, content: { ...content, violations: { 0: [unplanned] } } })
+  await named.close()
+  const { violations: count, planRule } = (await recorder.recent(Date.now())).get(source.id) ?? {}
+  assert.deepEqual([count, planRule], [14, null])
+
   const pages: string[] = []
   let cursor = ''
   do {
@@ -69,7 +86,7 @@ test('violations are counted by rule and path, bounded, and listed by plan and s
     pages.push(...page.data.map((entry: JsonObject) => entry['violation']?.path))
     cursor = page.next === null ? '' : `&cursor=${page.next}`
   } while (cursor !== '')
-  assert.equal(pages.length, 3)
+  assert.equal(pages.length, 4)
 
   const message = (await call('GET', '/api/messages/b')).body
   assert.deepEqual(message.violations, [violation('properties.total')])

@@ -67,12 +67,14 @@ export function violationRoutes({ store, clock, planFaults = () => [], flushViol
       async handle({ query }) {
         await flushViolations()
         const { limit, cursor } = pageRequest('violations', query)
-        const { plans } = store.configuration()
+        const { plans, sources } = store.configuration()
         const planId = query.plan ?? [...plans.values()].find(({ sourceIds }) => sourceIds.includes(query.source ?? ''))?.id
         const shown = planId === undefined ? [...plans.keys()] : [planId]
         const faults = shown.flatMap((id) => planFaults(id).map(({ rule, message }) => ({ planId: id, rule, message })))
-        // A source without a plan has no violations.
-        if (query.source !== undefined && planId === undefined) return { data: [], next: null, faults }
+        // Nothing is stored for others, and their ids may contain what the store cannot compare with.
+        const isKnown =
+          (planId === undefined || plans.has(planId)) && (query.source === undefined || (planId !== undefined && sources.has(query.source)))
+        if (!isKnown) return { data: [], next: null, faults }
         const [, afterMs, key = ''] = /^(\d+) (.*)$/s.exec(cursor ?? '') ?? []
         const found = await store.documents.list(VIOLATION, {
           prefix: planId === undefined ? '' : violationsOfPlan(planId, query.source),

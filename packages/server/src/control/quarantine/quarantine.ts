@@ -9,6 +9,8 @@ import { type ControlParts, type Route, route } from '../route.ts'
 
 const MAX_IDS = 1_000
 const MESSAGES_PER_STEP = 500
+/** Each may be in a request of its own, and the requests are read as a whole: up to 50 MB. */
+const IDS_PER_STEP = 100
 /** The limits of one call. A client with more to do calls again. */
 const MESSAGES_PER_CALL = 10_000
 const MS_PER_CALL = 10_000
@@ -78,7 +80,10 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
     if (ids !== undefined) {
       const other = (['source', 'rule'] as const).find((name) => selection[name] !== undefined)
       if (other !== undefined) throw invalidField(other, 'cannot be combined with ids. Select messages either by id or by source')
-      return { count: (await step(await store.quarantine.find(ids))).length, more: false }
+      let ended = 0
+      for (let at = 0; at < ids.length; at += IDS_PER_STEP)
+        ended += (await step(await store.quarantine.find(ids.slice(at, at + IDS_PER_STEP)))).length
+      return { count: ended, more: false }
     }
     if (sourceId === undefined) throw invalidField('source', 'is missing. Select messages either by ids or by source')
     const endMs = clock.scheduleMs() + MS_PER_CALL

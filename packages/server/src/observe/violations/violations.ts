@@ -23,7 +23,7 @@ import {
 export interface RecentViolations {
   planId: string
   violations: number
-  /** The rule that was violated most often. */
+  /** The rule that was violated most often; null if it is none of the plan: names of other events come from senders, and this is sent in alerts. */
   planRule: string | null
 }
 
@@ -71,8 +71,9 @@ export class Violations implements Watcher {
     if (violations === undefined) return
     const plan = this.#options.plans.of(this.#options.store.configuration(), sourceId)
     if (plan === null) return
+    const duplicates = new Set(repeated)
     for (const [index, found] of Object.entries(violations)) {
-      if (repeated.includes(Number(index))) continue
+      if (duplicates.has(Number(index))) continue
       const messageId = String(items[Number(index)]?.['messageId'])
       const counted = new Set<string>()
       for (const given of found) {
@@ -117,7 +118,7 @@ export class Violations implements Watcher {
           own.violations += count
           if (violation !== null && count > own.most) {
             own.most = count
-            own.planRule = violation.rule
+            own.planRule = violation.code === 'unplanned_event' ? null : violation.rule
           }
           bySource.set(sourceId, own)
         }
