@@ -156,7 +156,7 @@ suite('URLs', { concurrency: 2 }, () => {
         const text = await tab.page.locator('main').innerText()
         assert.match(
           text,
-          /no (such )?(source|destination|message|delivery|replay|deletion)|not (found|there|known)|nothing|unknown/i,
+          /no (such )?(source|destination|message|event|plan|delivery|replay|incident|deletion)|not (found|there|known)|nothing|unknown/i,
           text,
         )
         assert.ok((await tab.page.locator('main a[href]').count()) > 0, `no link leads on from ${path}:\n${text}`)
