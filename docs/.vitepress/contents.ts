@@ -38,7 +38,7 @@ export const SECTIONS: readonly Section[] = [
       ['verifying-webhooks', 'Verifying webhooks'],
       ['oauth', 'OAuth 2.0'],
       ['privacy', 'Privacy rules'],
-      ['tracking-plan', 'Learn and check a plan'],
+      ['tracking-plan', 'Tracking plans'],
       ['events', 'Event catalogue'],
       ['typed-calls', 'Typed calls'],
       ['alerts', 'Alerts'],

@@ -84,7 +84,7 @@ suite('first run', { concurrency: 1 }, () => {
     await page.getByRole('button', { name: 'Add webhook' }).click()
     await page.getByRole('list', { name: 'Destinations that receive alerts' }).getByRole('link', { name: 'Alerts' }).waitFor()
     await page.getByRole('button', { name: 'Send a test' }).click()
-    await page.getByRole('link', { name: 'See whether it arrived' }).waitFor()
+    await page.getByRole('link', { name: 'View its delivery status' }).waitFor()
     await eventually(
       async () => pager.arrivals.length,
       (count) => count > 0,

@@ -63,7 +63,7 @@ export interface IngestDeps extends Partial<IngestEvents> {
   clock: Clock
   proxies: Proxies
   privacy: Privacy
-  /** Without it, no message is judged by a tracking plan. */
+  /** Without it, no message is checked against a tracking plan. */
   plans?: Pick<PlanJudges, 'of'> | undefined
   settings: IngestSettings
   pacing?: IngestPacing | undefined

@@ -9,7 +9,7 @@ export const MAX_EVENT_LENGTH = 500
 
 const RULE_FIELDS = object(
   {
-    type: oneOf(PLANNED_TYPES, { description: 'The type of the messages that the rule is about.' }),
+    type: oneOf(PLANNED_TYPES, { description: 'The type of the messages that the rule applies to.' }),
     event: optional(
       string({
         min: 1,
@@ -51,7 +51,7 @@ export const PLAN_FIELDS = {
   unplanned: withDefault(
     oneOf(UNPLANNED_MODES, {
       description:
-        'What happens to a message that no rule is about. `allow`: nothing. `observe`: it is routed as usual, and a violation is recorded. `quarantine`: it is stored but not routed until it is released.',
+        'What happens to a message that has no rule. `allow`: nothing. `observe`: it is routed as usual, and a violation is recorded. `quarantine`: it is stored but not routed until it is released.',
     }),
     'allow',
   ),

@@ -154,9 +154,9 @@ export function TestAlert() {
       </Button>
       {test.error !== null && <ErrorAlert problem={test.error} />}
       {test.data !== undefined && (
-        <Alert color="teal" variant="light" title="A test was sent" role="status">
-          {test.data.destinationIds.length === 0 ? 'No destination receives alerts, so it goes nowhere. ' : ''}
-          <ViewLink to={`/messages/${encodeURIComponent(test.data.messageId)}`}>See whether it arrived</ViewLink>
+        <Alert color="teal" variant="light" title="Test alert sent" role="status">
+          {test.data.destinationIds.length === 0 ? 'No destination receives alerts, so it was not sent to anyone. ' : ''}
+          <ViewLink to={`/messages/${encodeURIComponent(test.data.messageId)}`}>View its delivery status</ViewLink>
         </Alert>
       )}
     </Stack>

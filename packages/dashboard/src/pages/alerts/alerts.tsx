@@ -1,4 +1,4 @@
-// Alerts: what the service noticed, who is told, by which rules, and what is muted. The tab is in the page's address.
+// Alerts: the incidents, the destinations that receive alerts, the rules, and the mutes. The tab is in the page's address.
 
 import { Tabs } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
@@ -20,12 +20,12 @@ export default function AlertsPage() {
   return (
     <Page
       title="Alerts"
-      about="What the service noticed. Each incident is also sent as a message of the source system, to the destinations that you choose."
+      about="Problems that the service noticed. An alert about each incident is sent to the destinations of the source system."
     >
       <Tabs value={tab} onChange={(value) => change({ tab: value === 'incidents' ? null : value, state: null })} keepMounted={false}>
         <Tabs.List>
           <Tabs.Tab value="incidents">Incidents</Tabs.Tab>
-          <Tabs.Tab value="receivers">Where they go</Tabs.Tab>
+          <Tabs.Tab value="receivers">Receivers</Tabs.Tab>
           <Tabs.Tab value="rules">Rules</Tabs.Tab>
           <Tabs.Tab value="mutes">Mutes</Tabs.Tab>
         </Tabs.List>

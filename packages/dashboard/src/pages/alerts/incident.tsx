@@ -65,7 +65,7 @@ function Details({ incident }: { incident: IncidentDetail }) {
           facts={[
             ['State', <IncidentState key="state" incident={incident} />],
             ['Began', <Time key="since" at={incident.since} />],
-            [incident.state === 'open' ? 'Lasts for' : 'Lasted', lasted(incident, Date.now())],
+            [incident.state === 'open' ? 'Duration so far' : 'Duration', lasted(incident, Date.now())],
             ['About', `${incident.subject.kind} ${incident.subject.name}`],
             ...details.map(([name, value]) => [settingLabel(name), String(value)] as const),
             ['Id', <Copyable key="id" text={incident.id} label="the incident id" />],
@@ -85,7 +85,7 @@ function Details({ incident }: { incident: IncidentDetail }) {
         </Timeline>
         {incident.openedMessageId === null && (
           <Text size="sm" c="dimmed">
-            No message was sent about it{incident.muted ? ', because it is muted' : ''}.
+            No alert was sent{incident.muted ? ', because this incident is muted' : ''}.
           </Text>
         )}
       </Section>

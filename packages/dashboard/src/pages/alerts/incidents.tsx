@@ -59,7 +59,7 @@ export function Incidents() {
               { label: 'State', cell: (incident) => <IncidentState incident={incident} />, isShort: true },
               { label: 'What', cell: ({ message, closedMessage }) => closedMessage ?? message },
               { label: 'Began', cell: ({ since }) => <Time at={since} relative />, isShort: true },
-              { label: 'Lasted', cell: (incident) => lasted(incident, Date.now()), isShort: true },
+              { label: 'Duration', cell: (incident) => lasted(incident, Date.now()), isShort: true },
             ]}
           />
           <LoadMore list={list} />

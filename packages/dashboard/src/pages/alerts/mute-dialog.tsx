@@ -37,7 +37,7 @@ export function MuteDialog({ opened, onClose, incident }: { opened: boolean; onC
           {incident === undefined
             ? 'No alert is sent until the mute ends.'
             : `No alert “${incident.event}” about ${incident.subject.name} is sent until the mute ends.`}{' '}
-          Incidents are still recorded. If one is still open then, the alert is sent at the end of the mute.
+          Incidents are still recorded. If an incident is still open when the mute ends, its alert is sent then.
         </Text>
         <NativeSelect
           label="For"

@@ -100,7 +100,7 @@ function RuleForm({ rule }: { rule: AlertRule }) {
             )}
           </Group>
         )}
-        {!rule.enabled && <Alert color="gray">Nothing is noticed by this rule while it is off.</Alert>}
+        {!rule.enabled && <Alert color="gray">This rule is off: it opens no incidents.</Alert>}
       </Stack>
     </Paper>
   )

@@ -169,7 +169,7 @@ function Properties({ event: { type, properties, examined, otherProperties, rece
 
 function Receivers({ event: { destinations, recentMessages } }: { event: EventDetail }) {
   return (
-    <Section title="Destinations" about="Who receives this event by the current settings, judged by the last retained messages.">
+    <Section title="Destinations" about="Who would receive the last retained messages of this event with the current settings.">
       {recentMessages === 0 ? (
         <Text size="sm">No message of this event is retained any more, so it is not known who would receive it.</Text>
       ) : destinations.length === 0 ? (

@@ -142,7 +142,7 @@ function Attachment({
     <SimpleGrid cols={{ base: 1, sm: 2 }}>
       <MultiSelect
         label="Sources"
-        description="New messages of these sources are judged by the plan. A source has at most one plan."
+        description="New messages of these sources are checked against the plan. A source has at most one plan."
         placeholder={sourceIds.length === 0 ? 'Not attached to any source' : ''}
         data={[...sources].map(([value, label]) => {
           const other = taken.get(value)
@@ -217,7 +217,7 @@ function DeleteButton({ plan: { id, name } }: { plan: Plan }) {
         }}
       >
         <Text size="sm">
-          Messages of its sources are no longer judged. Messages that are in quarantine stay there until you release or delete them. The
+          Messages of its sources are no longer checked. Messages that are in quarantine stay there until you release or delete them. The
           plan cannot be restored, unless you have its file.
         </Text>
       </ConfirmDialog>

@@ -79,8 +79,8 @@ function PlanList({ isAdmin }: { isAdmin: boolean }) {
           )
         }
       >
-        Let Switchyard write the first plan from the messages that a source has really sent. It only observes: nothing is held back until
-        you choose so.
+        Let Switchyard write the first plan from the messages that a source has sent. It only observes: no message is held back until you
+        choose the mode quarantine.
       </Empty>
     )
   const columns: Column<Plan>[] = [

@@ -73,7 +73,7 @@ export function Violations({ planId }: { planId?: string }) {
         <Loading lines={5} label="Loading violations" />
       ) : rows.length === 0 ? (
         <Empty title="No violations">
-          Since the plan applies, all messages were as planned; or no message has arrived yet. New messages are judged when they arrive.
+          All messages since the plan was applied matched it, or no message has arrived yet. New messages are checked when they arrive.
         </Empty>
       ) : (
         <>

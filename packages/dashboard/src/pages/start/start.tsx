@@ -78,7 +78,7 @@ export default function StartPage() {
   const isDelivering = done.send && done.webhook && done.arrive
 
   return (
-    <Page title="Get started" about="Three steps to your first delivered message, and a fourth to hear of problems.">
+    <Page title="Get started" about="Three steps to your first delivered message, and a fourth to be alerted to problems.">
       {isDelivering && (
         <Alert color="teal" variant="light" title="Your first message was delivered">
           <Group gap="sm">

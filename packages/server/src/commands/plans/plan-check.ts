@@ -10,7 +10,7 @@ export const planCheck: Command = {
   name: 'plan check',
   summary: 'Show what a tracking plan would flag in messages that were sent',
   details:
-    'Reads the stored messages of the sources and judges them by the plan, as the service would. Nothing is changed or recorded. Properties that a plan removed before a message was stored cannot be checked.\n\nThe exit code is 0 if no message is flagged, 1 if some are (more than --allow), 2 if the file is not a valid plan.',
+    'Reads the stored messages of the sources and checks them against the plan, as the service would. Nothing is changed or recorded. Properties that a plan removed before a message was stored cannot be checked.\n\nThe exit code is 0 if no message is flagged, 1 if some are (more than --allow), 2 if the file is not a valid plan.',
   arguments: [PLAN_FILE],
   flags: {
     source: {

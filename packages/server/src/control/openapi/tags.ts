@@ -26,7 +26,7 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
   plans: {
     name: 'Tracking plans',
     description:
-      'A tracking plan says which events a source sends, and what their properties look like. New messages are judged by the plan of their source.',
+      'A tracking plan says which events a source sends, and what their properties look like. New messages are checked against the plan of their source.',
   },
   messages: {
     name: 'Messages',
@@ -50,7 +50,7 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
   alerts: {
     name: 'Alerts',
     description:
-      'What the service notices becomes incidents, and messages of the source `system`. These operations list incidents, change the rules, mute them and send a test.',
+      'The service records problems as incidents, and sends alerts about them as messages of the source `system`. These operations list incidents, change and mute rules, and send a test alert.',
   },
   'oauth-apps': {
     name: 'OAuth applications',

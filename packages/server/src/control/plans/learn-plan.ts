@@ -59,7 +59,7 @@ export function learnPlanRoutes({ store, clock }: ControlParts): Route[] {
       path: '/plans/learn',
       summary: 'Learn a plan from the messages of a source',
       description:
-        'Describes what was really sent: types, required properties, small sets of values and formats. Values that may be personal data are left out. Stores nothing.',
+        'Describes the messages that were sent: types, required properties, small sets of values and formats. Values that may be personal data are left out. Stores nothing.',
       role: 'viewer',
       body: LEARN,
       status: 200,

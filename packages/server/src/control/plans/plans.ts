@@ -21,7 +21,7 @@ const NEW_PLAN_FIELDS = {
     array(string(), {
       max: 1_000,
       identity: (id) => id,
-      description: 'The sources whose messages are judged by the plan. A source has at most one plan.',
+      description: 'The sources whose messages are checked against the plan. A source has at most one plan.',
     }),
     [],
   ),
@@ -34,7 +34,7 @@ const PLAN = object(
     ...REQUIRED,
     description: nullable(string()),
     sourceIds: array(string()),
-    version: integer({ min: 1, description: 'From 1. Each change of the content of the plan adds one.' }),
+    version: integer({ min: 1, description: 'The version of the plan. It starts at 1 and goes up by one each time the content changes.' }),
     createdAt: time(),
   },
   { title: 'TrackingPlan', description: 'Which events are sent, and what their properties look like.' },
@@ -62,7 +62,8 @@ export function planRoutes({ store }: ControlParts): Route[] {
       method: 'POST',
       path: '/plans',
       summary: 'Create a tracking plan',
-      description: 'From then on, new messages of its sources are judged by the plan. Messages that are already stored are not.',
+      description:
+        'From then on, new messages of its sources are checked against the plan. Messages that are already stored are not checked.',
       query: CREATION_QUERY,
       body: NEW_PLAN,
       status: 201,
@@ -116,7 +117,7 @@ export function planRoutes({ store }: ControlParts): Route[] {
       path: '/plans/:id',
       summary: 'Delete a tracking plan',
       description:
-        'Afterwards, messages of its sources are no longer judged. Messages that are in quarantine stay there until they are released or deleted.',
+        'Afterwards, messages of its sources are no longer checked. Messages that are in quarantine stay there until they are released or deleted.',
       status: 204,
       tagged: true,
       errors: ['plan_not_found'],
