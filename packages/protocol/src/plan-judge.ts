@@ -3,7 +3,7 @@
 // compiled, or a validator throws, the fault is reported once and the messages of the rule count as valid.
 
 import type { JsonObject } from './messages.ts'
-import type { CreateSchemaCompiler, SchemaValidator } from './plan-schema.ts'
+import { type CreateSchemaCompiler, MAX_ERRORS, type SchemaValidator } from './plan-schema.ts'
 import { shortened, violationsOf, withoutProperties } from './plan-violations.ts'
 import { isPlannedType, type PlanMode, type PlanRule, plannedField, ruleKey, type TrackingPlan, type Violation } from './tracking-plan.ts'
 
@@ -98,8 +98,11 @@ export function createPlanJudge(
       const value: unknown = message[rule.field] ?? NO_PROPERTIES
       try {
         if (rule.validate(value)) return null
-        const { key, mode, field } = rule
-        const { violations, unplannedPaths } = violationsOf(key, field, value, rule.validate.errors ?? [])
+        const { key, field } = rule
+        const errors = rule.validate.errors ?? []
+        // Not everything was examined, so what is not planned is not known. In quarantine, it is neither lost nor sent.
+        const mode = rule.mode === 'strip' && errors.length >= MAX_ERRORS ? 'quarantine' : rule.mode
+        const { violations, unplannedPaths } = violationsOf(key, field, value, errors)
         const stripped =
           mode === 'strip' && unplannedPaths.length > 0 ? { ...message, [field]: withoutProperties(value, unplannedPaths) } : null
         return { rule: key, mode, violations, stripped }

@@ -43,7 +43,10 @@ interface Validator {
 
 export interface ValidatorOptions {
   validateSchema: boolean
-  code: { regExp: { (pattern: string, flags: string): { test: (text: string) => boolean }; code: string } }
+  code: {
+    process: (code: string) => string
+    regExp: { (pattern: string, flags: string): { test: (text: string) => boolean }; code: string }
+  }
   allErrors: true
   verbose: true
   messages: false
@@ -78,7 +81,7 @@ export function planSchemaCompiler(create: (options: ValidatorOptions) => Valida
   return ({ validateSchema } = { validateSchema: false }) => {
     const steps = new PatternSteps()
     const regExp = Object.assign((pattern: string, flags: string) => steps.create(pattern, flags), { code: 'new RegExp' })
-    const validator = create({ ...OPTIONS, validateSchema, code: { regExp } })
+    const validator = create({ ...OPTIONS, validateSchema, code: { regExp, process: withLimit } })
     // The expression of ajv-formats takes a second for some texts that fit into one message.
     validator.addFormat('url', /^(?:https?|ftp):\/\/[^\s/?#]\S*$/i)
     // Ajv compares every element with every other one: seconds for the elements that fit into one message.
@@ -178,6 +181,20 @@ function structureProblem(schema: JsonObject): SchemaProblem | null {
   }
 
   return walk(schema, [])
+}
+
+/** A message can have millions of errors: the elements of an array times the keywords of the schema. After this many, the rest of the array is not examined. */
+export const MAX_ERRORS = 5_000
+
+/**
+ * `errors` is the number of errors so far, in the code that Ajv generates. Those before the loop do not count: they may be of another branch of an
+ * `anyOf`, and a branch whose elements were not examined would be valid.
+ */
+function withLimit(code: string): string {
+  return code.replaceAll(
+    /for\(let (i\d+)=(\d+); \1<(len\d+); \1\+\+\)/g,
+    `for(let $1=$2,$1$=errors; $1<$3&&errors-$1$<${MAX_ERRORS}; $1++)`,
+  )
 }
 
 /**

@@ -320,6 +320,20 @@ for (const [title, schema, properties] of slow) {
   })
 }
 
+test('a message with thousands of errors is not examined to its end, and is held instead of stripped', () => {
+  const schema = ONE_KEY('l', { items: { ...required, properties: {}, additionalProperties: false } })
+  const verdict = judgeOrder(schema, { l: [...empty.l, { secret: 1 }] }, 'strip')
+  assert.deepEqual([verdict?.mode, verdict?.stripped, verdict?.violations.length], ['quarantine', null, MAX_VIOLATIONS])
+  assert.equal(judgeOrder(schema, empty)?.mode, 'observe')
+  assert.deepEqual(judgeOrder(schema, { l: [{ secret: 1 }] }, 'strip')?.stripped, order({ l: [{}] }))
+  const either = ONE_KEY('l', { anyOf: [{ items: { type: 'string' } }, { items: { type: 'number' } }] })
+  assert.equal(judgeOrder(either, empty)?.violations.length, 1)
+  assert.equal(judgeOrder(either, { l: empty.l.map(() => 1) }), null)
+  const validate = createSchemaCompiler()(schema)
+  validate(empty)
+  assert.ok((validate.errors?.length ?? 0) < 5_100)
+})
+
 test('texts that fit into the steps of a message are checked, and each message has its own steps', () => {
   const schema = ONE_KEY('email', { pattern: '^[^@]+@[^@]+\\.[^@]+$' })
   const rules: PlanRule[] = [{ type: 'track', event: 'Order', mode: 'observe', schema }]
