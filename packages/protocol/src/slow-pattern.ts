@@ -44,6 +44,8 @@ function waysToMatch(pattern: string): Ways | string {
     } else if (char === '(') {
       if (/^\(\?<?[=!]/.test(pattern.slice(at)))
         return 'has a lookahead or lookbehind, which can take very long. Write the pattern without it'
+      // In `(?:a)` and `(?<name>a)`, the question mark is no repetition.
+      at += (/^\(\?(?:[a-z-]*:|<\w+>)/.exec(pattern.slice(at))?.[0].length ?? 1) - 1
       around.push(group)
       group = { choices: 1, others: 0, isVariable: false }
     } else if (char === ')') {

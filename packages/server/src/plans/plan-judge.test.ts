@@ -260,6 +260,8 @@ const refused: [title: string, schema: JsonObject, path: string, problem: RegExp
   ],
   ['nested repetitions', { properties: { a: { pattern: '^(a+)+$' } } }, 'properties.a.pattern', /repeats a group/],
   ['nested repetitions further in', { pattern: '^((x(ab*)c)){2,}$' }, 'pattern', /repeats a group/],
+  ['nested repetitions in a group without a number', { pattern: '^(?:a+)+$' }, 'pattern', /repeats a group/],
+  ['nested repetitions in a named group', { pattern: '^(?<a>a+)+$' }, 'pattern', /repeats a group/],
   ['alternatives that are repeated', { patternProperties: { '^(a|a)*$': {} } }, 'patternProperties', /repeats a group/],
   ['a back reference', { pattern: '(a)\\1' }, 'pattern', /back reference/],
   ['a lookahead', { pattern: '(?=a)' }, 'pattern', /lookahead/],
@@ -283,6 +285,8 @@ for (const [title, schema, path, problem] of refused) {
 test('usual patterns are accepted', () => {
   const uuid = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
   const patterns = [
+    '^(?:ab-)+$',
+    '^(?<year>\\d\\d){2}$',
     uuid,
     '[a-z]+',
     '^\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}$',
