@@ -3,7 +3,7 @@
 // compiled, or a validator throws, the fault is reported once and the messages of the rule count as valid.
 
 import type { JsonObject } from './messages.ts'
-import { type CreateSchemaCompiler, MAX_ERRORS, type SchemaValidator } from './plan-schema.ts'
+import { type CreateSchemaCompiler, isObject, MAX_ERRORS, type SchemaValidator } from './plan-schema.ts'
 import { shortened, violationsOf, withoutProperties } from './plan-violations.ts'
 import { isPlannedType, type PlanMode, type PlanRule, plannedField, ruleKey, type TrackingPlan, type Violation } from './tracking-plan.ts'
 
@@ -116,9 +116,34 @@ export function createPlanJudge(
 
 /**
  * JSON Schema allows every property that the schema does not mention. In the mode `strip`, those are the ones to remove, so a schema that
- * does not say what happens to them is closed, at its top level.
+ * does not say what happens to them is closed, at its top level. A property that is required, or that only a branch mentions, is planned,
+ * even if the message fits no branch.
  */
 function closedSchema({ mode, schema }: PlanRule): JsonObject {
   const isOpen = schema['additionalProperties'] === undefined && schema['unevaluatedProperties'] === undefined
-  return mode === 'strip' && isOpen ? { ...schema, unevaluatedProperties: false } : schema
+  if (mode !== 'strip' || !isOpen) return schema
+  const mentioned = { properties: new Set<string>(), patternProperties: new Set<string>() }
+  const visited = new Set<unknown>()
+  const definitions = isObject(schema['$defs']) ? schema['$defs'] : {}
+  function visit(part: unknown): void {
+    if (!isObject(part) || visited.has(part)) return
+    visited.add(part)
+    const { required, dependentRequired, dependentSchemas, $ref } = part
+    for (const names of [required, ...Object.values(isObject(dependentRequired) ? dependentRequired : {})])
+      for (const name of Array.isArray(names) ? names : []) mentioned.properties.add(String(name))
+    for (const field of ['properties', 'patternProperties'] as const)
+      for (const name of Object.keys(isObject(part[field]) ? part[field] : {})) mentioned[field].add(name)
+    for (const branches of [part['allOf'], part['anyOf'], part['oneOf']]) if (Array.isArray(branches)) branches.forEach(visit)
+    for (const branch of [part['if'], part['then'], part['else'], ...Object.values(isObject(dependentSchemas) ? dependentSchemas : {})])
+      visit(branch)
+    if (typeof $ref === 'string') visit(definitions[$ref.slice('#/$defs/'.length)])
+  }
+  visit(schema)
+  const closed: JsonObject = { ...schema, unevaluatedProperties: false }
+  for (const field of ['properties', 'patternProperties'] as const) {
+    const own = isObject(schema[field]) ? schema[field] : {}
+    const others = [...mentioned[field]].filter((name) => !Object.hasOwn(own, name))
+    if (others.length > 0) closed[field] = Object.fromEntries([...Object.entries(own), ...others.map((name) => [name, {}])])
+  }
+  return closed
 }

@@ -205,6 +205,17 @@ test('strip does not remove a property that only one branch of the schema forbid
   assert.equal(verdict?.violations[0]?.code, 'other')
 })
 
+test('strip does not remove a property that is required, or that a branch of the schema mentions, even if no branch fits', () => {
+  const kept = (schema: JsonObject, properties: JsonObject): string[] =>
+    Object.keys((judgeOrder(schema, { ...properties, x: 1 }, 'strip')?.stripped?.['properties'] ?? {}) as JsonObject)
+  assert.deepEqual(kept({ required: ['total'] }, { total: 1 }), ['total'])
+  const either = [{ properties: { a: { type: 'number' } }, required: ['a'] }, { $ref: '#/$defs/b' }]
+  const b = { patternProperties: { '^b': { type: 'number' } }, required: ['c'] }
+  assert.deepEqual(kept({ $defs: { b }, anyOf: either }, { a: 'no', b1: 2 }), ['a', 'b1'])
+  const branches = { if: true, else: { properties: { e: true } }, dependentSchemas: { f: { properties: { g: true } } } }
+  assert.deepEqual(kept(branches, { e: 1, g: 1 }), ['e', 'g'])
+})
+
 test('a message has a limited number of violations, but all that is not planned is removed', () => {
   const properties = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`key-${at}`, at]))
   const verdict = judgeOrder({ properties: {} }, properties, 'strip')
