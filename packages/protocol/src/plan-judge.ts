@@ -39,7 +39,7 @@ interface CompiledRule {
 
 /** Every message of such a rule is valid. */
 const NOTHING: SchemaValidator = () => true
-/** Of the name of an event without a rule, which comes from the sender. */
+/** Names of events without a rule come from the sender, so they are truncated to this length. */
 const MAX_NAME_LENGTH = 200
 const NO_PROPERTIES: JsonObject = Object.freeze({})
 

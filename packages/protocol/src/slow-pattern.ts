@@ -1,5 +1,5 @@
 // Limits the time that regular expressions take, because senders choose the texts. JavaScript tries all ways to match, and there can be
-// exponentially many if a repeated group contains another repetition or alternatives, as in `(a+)+`. Such patterns are refused. For what is
+// exponentially many if a repeated group contains another repetition or alternatives, as in `(a+)+`. Such patterns are rejected. For what is
 // left, the number of ways is known: a power of the length of the text, times the choices that do not depend on it. Each message has a number
 // of steps, and a text for which there are too few left counts as matching.
 
@@ -37,13 +37,14 @@ function waysToMatch(pattern: string): Ways | string {
     const before = closed
     closed = null
     if (char === '\\') {
-      if (/[1-9k]/.test(pattern[at + 1] ?? '')) return 'has a back reference, which can take very long. Write the pattern without it'
+      if (/[1-9k]/.test(pattern[at + 1] ?? ''))
+        return 'has a back reference, which can take a very long time to match. Write the pattern without it'
       at++
     } else if (char === '[') {
       while (at < pattern.length && pattern[at] !== ']') at += pattern[at] === '\\' ? 2 : 1
     } else if (char === '(') {
       if (/^\(\?<?[=!]/.test(pattern.slice(at)))
-        return 'has a lookahead or lookbehind, which can take very long. Write the pattern without it'
+        return 'has a lookahead or lookbehind, which can take a very long time to match. Write the pattern without it'
       // In `(?:a)` and `(?<name>a)`, the question mark is no repetition.
       at += (/^\(\?(?:[a-z-]*:|<\w+>)/.exec(pattern.slice(at))?.[0].length ?? 1) - 1
       around.push(group)
@@ -68,7 +69,7 @@ function waysToMatch(pattern: string): Ways | string {
       const min = Number(least ?? (text.startsWith('+') ? 1 : 0))
       const max = least === undefined ? (text.startsWith('?') ? 1 : Infinity) : comma === '' ? min : most === '' ? Infinity : Number(most)
       if (max > 1 && before?.isVariable === true)
-        return 'repeats a group that contains a repetition or alternatives, which can take very long. Repeat a character class instead'
+        return 'repeats a group that contains a repetition or alternatives, which can take a very long time to match. Repeat a character class instead'
       if (max > MANY) unlimited++
       else group.choices *= before === null ? max - min + 1 : max + 1
       if (max > MANY || max !== min) group.isVariable = true
@@ -78,10 +79,12 @@ function waysToMatch(pattern: string): Ways | string {
   const power = unlimited + (isAnchored ? 0 : 1)
   if (power > MAX_POWER)
     return isAnchored
-      ? `has more than ${MAX_POWER} unlimited repetitions, which can take very long`
-      : `has more than ${MAX_POWER - 1} unlimited repetitions and does not start with ^, which can take very long`
+      ? `has more than ${MAX_POWER} unlimited repetitions, which can take a very long time to match`
+      : `has more than ${MAX_POWER - 1} unlimited repetitions and does not start with ^, which can take a very long time to match`
   const choices = group.choices + group.others
-  return choices > MAX_CHOICES ? 'has too many optional parts and alternatives, which can take very long' : { choices, power }
+  return choices > MAX_CHOICES
+    ? 'has too many optional parts and alternatives, which can take a very long time to match'
+    : { choices, power }
 }
 
 interface LimitedPattern {

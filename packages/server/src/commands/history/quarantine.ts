@@ -1,6 +1,7 @@
 // `switchyard quarantine`: lists the messages that a tracking plan holds back, releases them, deletes them.
 
-import type { JsonObject } from '@switchyard/protocol'
+import type { JsonObject, Violation } from '@switchyard/protocol'
+import { violationText } from '../../api/violation-text.ts'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from '../line/command.ts'
 import { readText } from '../line/input.ts'
 import { type Column, LIMIT_FLAG, showNewest, time } from '../line/listing.ts'
@@ -9,7 +10,7 @@ import { idOf, optionalId } from '../line/references.ts'
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
   ['rule', ({ rule }) => rule],
-  ['violation', ({ violations }) => violationText(violations as JsonObject[])],
+  ['violation', ({ violations }) => firstViolation(violations as JsonObject[])],
   ['source', ({ sourceId }) => sourceId],
   ['received', ({ receivedAt }) => time(receivedAt)],
 ]
@@ -91,8 +92,8 @@ async function idsGiven({ arguments: given }: Call): Promise<string[]> {
 }
 
 /** The first violation, and how many more there are. */
-function violationText([first, ...others]: readonly JsonObject[]): string {
+function firstViolation([first, ...others]: readonly JsonObject[]): string {
   if (first === undefined) return '–'
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`
-  return `${String(first['path'])}: expected ${String(first['expected'])}, found ${String(first['found'])}${more}`
+  return `${violationText(first as unknown as Violation)}${more}`
 }

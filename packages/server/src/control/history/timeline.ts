@@ -3,6 +3,7 @@
 // because a sentence may be printed on a terminal.
 
 import { isoTime, type Violation } from '@switchyard/protocol'
+import { violationText } from '../../api/violation-text.ts'
 import type { DestinationHealth } from '../../delivery/delivery.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import type { DeliveryDetail, FilterRule, MessageTrail, RequestRecord, SkipReason } from '../../store/store.ts'
@@ -154,8 +155,8 @@ function quarantineEntries({ content, index }: MessageTrail, { state, atMs }: No
     return { atMs: at, what, sentence, destinationId: null, deliveryId: null }
   }
   const [first, ...others] = content.violations?.[index] ?? []
-  const more = others.length === 0 ? '' : `, and ${others.length} more`
-  const why = first === undefined ? '' : ` by the rule ${quoted(first.rule)}: ${violationText(first)}${more}`
+  const more = others.length === 0 ? '' : `; and ${others.length} more`
+  const why = first === undefined ? '' : `: ${whyQuarantined(first, more)}`
   const entries = [
     entry(
       content.receivedAtMs,
@@ -169,8 +170,10 @@ function quarantineEntries({ content, index }: MessageTrail, { state, atMs }: No
   return entries
 }
 
-function violationText({ path, expected, found }: Violation): string {
-  return `expected ${printable(truncated(expected, MAX_QUOTED))} at ${quoted(path)}, found ${printable(truncated(found, MAX_QUOTED))}`
+function whyQuarantined({ code, rule, path, expected, found }: Violation, more: string): string {
+  const short = (text: string): string => printable(truncated(text, MAX_QUOTED))
+  const text = violationText({ code, path: short(path), expected: short(expected), found: short(found) })
+  return code === 'unplanned_event' ? text : `it violates the rule ${quoted(rule)} (${text}${more})`
 }
 
 function createdAsDeadLetter({ content }: MessageTrail, { destination, reason, message }: Readonly<Record<string, unknown>>): Entry {

@@ -64,7 +64,7 @@ test('released messages are routed by the current settings, and the timeline say
   assert.deepEqual(held.story.map(({ what, sentence }: JsonObject) => [what, sentence]).slice(1), [
     [
       'quarantined',
-      'Put in quarantine by the rule "track Bought": expected a number at "properties.price", found a string. It is not sent until it is released.',
+      'Put in quarantine: it violates the rule "track Bought" (properties.price: expected a number, found a string). It is not sent until it is released.',
     ],
   ])
   const answer = await call('POST', '/api/quarantine/release', { ids: [first, '7-7'] })
