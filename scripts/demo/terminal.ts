@@ -54,6 +54,9 @@ export function openTerminal(output: WriteStream, input: ReadStream, onKey: (key
         output.write(`${text}\n`)
         return
       }
+      // Another program on the same terminal may have ended the raw mode: npm does so about a minute after it has started a script. Setting a mode
+      // that the process believes to be set does nothing, so it is changed twice.
+      if (input.isRaw) input.setRawMode(false).setRawMode(true)
       clear()
       // A line wider than the window would wrap, and only its last row would be cleared.
       shown = text.slice(0, Math.max(20, output.columns - 1))
