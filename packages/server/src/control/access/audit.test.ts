@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { Readable } from 'node:stream'
 import test, { type TestContext } from 'node:test'
+import { writeStoredBody } from '../../store/port/stored-messages.ts'
 import type { Backup } from '../../store/store.ts'
 import { controlRoutes } from '../control.ts'
 import type { OperatorTools } from '../diagnostics/operator-tools.ts'
@@ -59,6 +60,21 @@ async function failedDelivery(fixture: Fixture): Promise<{ destinationId: string
   })
   const { data } = (await fixture.call('GET', `/api/deliveries?destinationId=${destinationId}&state=failed`)).body
   return { destinationId, deliveryId: data[0].id }
+}
+
+/** Returns the id of a source with one message in quarantine. */
+async function sourceWithQuarantine(fixture: Fixture): Promise<string> {
+  const { id: sourceId } = await source(fixture)
+  const items = [{ type: 'track', event: 'e', userId: 'SECRET-user', messageId: sourceId }]
+  const about = { ip: null, browser: false, sentAt: null, context: null, integrations: null, trace: null }
+  await fixture.store.ingest.accept({
+    content: { sourceId, receivedAtMs: Date.now(), ...about, items },
+    body: writeStoredBody({ batch: items }),
+    messageIds: [sourceId],
+    plan: { shipments: [], skips: [] },
+    quarantined: [{ index: 0, planId: 'pln_1', violations: [] }],
+  })
+  return sourceId
 }
 
 async function session({ call }: Fixture): Promise<string> {
@@ -148,6 +164,14 @@ const RECIPES: Record<string, Recipe> = {
   'DELETE /plans/:id': {
     action: 'plan.delete',
     run: async (fixture) => fixture.call('DELETE', `/api/plans/${(await made(fixture, '/plans', PLAN)).id}`),
+  },
+  'POST /quarantine/release': {
+    action: 'quarantine.release',
+    run: async (fixture) => fixture.call('POST', '/api/quarantine/release', { source: await sourceWithQuarantine(fixture) }),
+  },
+  'POST /quarantine/delete': {
+    action: 'quarantine.delete',
+    run: async (fixture) => fixture.call('POST', '/api/quarantine/delete', { source: await sourceWithQuarantine(fixture) }),
   },
   'POST /oauth-apps': { action: 'oauth-app.create', run: ({ call }) => call('POST', '/api/oauth-apps', { name: 'App' }) },
   'PATCH /oauth-apps/:id': {
