@@ -56,7 +56,9 @@ async function makeOld(): Promise<void> {
   await database.query("UPDATE switchyard.audit SET after = $1 WHERE action = 'destination.update'", [
     JSON.stringify({ name: 'x', urls: [URL], headers: { 'X-Key': 'CREDENTIAL-3' } }),
   ])
-  await database.query('DROP TABLE switchyard.destination_versions')
+  for (const table of ['destination_versions', 'plans', 'documents', 'quarantine']) await database.query(`DROP TABLE switchyard.${table}`)
+  await database.query('ALTER TABLE switchyard.segments DROP COLUMN violations')
+  await database.query('ALTER TABLE switchyard.source_counts DROP COLUMN quarantined, DROP COLUMN released, DROP COLUMN deleted')
   await database.query('UPDATE switchyard.schema_version SET step = 1, works_from = 1')
   const bytes = await database.bytes()
   for (const number of [1, 2, 3]) assert.ok(bytes.includes(`CREDENTIAL-${number}`), `CREDENTIAL-${number}`)
