@@ -196,7 +196,9 @@ function introduce(
   line("                                npx switchyard plan violations --source 'Mobile app'")
   line('                                npx switchyard plan types plan.yaml --out analytics.gen.ts')
   line('  7  Get an alert               npx switchyard listen --connect --source system')
-  line(`                                ${press(terminal, 's')}: the shop closes, and within 5 minutes you get Source Silent`)
+  line(
+    `                                ${press(terminal, 's')}: the shop closes. If it was open for 5 minutes, you get Source Silent about 5 minutes later`,
+  )
   line()
   if (terminal.isInteractive) {
     line(dim('  r start/stop the dead receiver   f turn failures of the flaky receiver on/off   + - rate   q quit'))

@@ -173,9 +173,16 @@ suite('a source that stops', () => {
       }
     })
   }
-  test('on its first day, after a quarter of an hour, is noticed within ten minutes', () => {
-    const traffic: Traffic = (_day, minute, _busy, random) => (minute >= 675 ? 1 + poisson(5, random) : 0)
-    const { noticedAfter } = simulate(traffic, 1, { stopDay: 0 })
-    assert.ok(noticedAfter !== null && noticedAfter <= 10, `noticed after ${noticedAfter} minutes`)
-  })
+  for (const [perMinute, known, most] of [
+    [5, 15, 8],
+    [20, 6, 5],
+    [600, 5, 4],
+  ] as const) {
+    test(`on its first day, after ${known} minutes with ${perMinute} messages each: is noticed within ${most} minutes`, (t) => {
+      const traffic: Traffic = (_day, minute, _busy, random) => (minute >= 690 - known ? poisson(perMinute, random) : 0)
+      const { noticedAfter } = simulate(traffic, 1, { stopDay: 0 })
+      t.diagnostic(`noticed ${noticedAfter} minutes after the stop`)
+      assert.ok(noticedAfter !== null && noticedAfter <= most, `noticed after ${noticedAfter} minutes`)
+    })
+  }
 })

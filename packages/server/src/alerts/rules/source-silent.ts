@@ -24,6 +24,11 @@ const LONGEST_JUDGED_MINUTES = 180
 const LONGEST_JUDGED_IN_BURSTS = 60
 /** A source that is new is compared with its last hour, once it has sent for this long. */
 const LEAST_KNOWN_MINUTES = 5
+/**
+ * For a new source: each minute counts as many times as there were messages in its weakest minute, up to this many times. Five minutes without a
+ * pause say little about a source that sends once a minute, but much about one that never sends fewer than 20 messages.
+ */
+const MOST_EVIDENCE = 20
 const DAY_HOURS = 24
 /** For sources that send now and then: nothing in a whole day (and two hours more, for those that are late), although there were at least this many in past weeks. */
 const SILENT_HOURS = 26
@@ -98,20 +103,22 @@ function usualPauseOfNew(
   for (const [minute, { accepted }] of minutes) if (accepted > 0 && minute < first) first = minute
   const known = last - first + 1
   if (known < LEAST_KNOWN_MINUTES) return null
-  let [count, empty, pause, longest] = [0, 0, 0, 0]
+  let [count, empty, pause, longest, least] = [0, 0, 0, 0, MOST_EVIDENCE]
   for (let minute = first; minute <= last; minute++) {
     const own = minutes.get(minute)?.accepted ?? 0
     count += own
     pause = own > 0 ? 0 : pause + 1
     if (own === 0) empty++
     longest = Math.max(longest, pause)
+    // The source may have started or stopped in the middle of the first and the last minute.
+    if (minute > first && minute < last) least = Math.min(least, own)
   }
   const perHour = Math.round((count * 60) / known)
   const wasKnownYesterday = usual.firstHour <= hourOf(nowMs) - DAY_HOURS - 1
   const yesterday = usual.samples.filter(({ daysAgo }) => daysAgo === 1)
   if (wasKnownYesterday && (yesterday.length === 0 || yesterday.some((sample) => sample.count * 4 < perHour))) return null
   for (const sample of wasKnownYesterday ? yesterday : []) longest = Math.max(longest, sample.longestPause)
-  const allowed = allowedPause({ emptyShare: (empty + 1) / (known + 2), longest, minutes: known })
+  const allowed = allowedPause({ emptyShare: (empty + 1) / (known * Math.max(1, least) + 2), longest, minutes: known })
   return allowed === null ? null : { allowed, perHour, weeks: 0 }
 }
 
