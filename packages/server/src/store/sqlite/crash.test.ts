@@ -5,35 +5,44 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { accept, allPages, ledgerOf, newDestination, newSourceAndDestination, track } from '../conformance/fixtures.ts'
 import { openFor, tempFolder } from './fixtures/temp-store.ts'
+
+function tempPath(t: TestContext): string {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'test.db')
+}
+
+/** Starts a child process that writes to the store, kills it once it has printed `atLeast` lines, and returns the complete lines. */
+async function killedAfter(atLeast: number, mode: 'accept' | 'fail' | 'release' | 'version', path: string): Promise<string[]> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'fixtures/child.ts'), mode, path], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const closed = once(child, 'close')
+  let text = ''
+  child.stdout.on('data', (bytes: Buffer) => {
+    text += bytes.toString()
+    if (text.split('\n').length > atLeast + 1) child.kill('SIGKILL')
+  })
+  assert.deepEqual(await closed, [null, 'SIGKILL'], text)
+  const [opened, ...lines] = text.split('\n').slice(0, -1)
+  assert.equal(opened, 'open')
+  return lines
+}
 
 test('all messages that were acknowledged before a kill are stored, pending once, and still known as duplicates', {
   timeout: 60_000,
 }, async (t) => {
-  const folder = tempFolder()
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, 'test.db')
+  const path = tempPath(t)
   const first = await openFor(t, path)
   const { sourceId, destinationId } = await newSourceAndDestination(first)
   await first.close()
   const acknowledged: string[] = []
-  for (let kills = 1; kills <= 2; kills++) {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'fixtures/child.ts'), 'accept', path], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const exit = once(child, 'exit')
-    let text = ''
-    child.stdout.on('data', (bytes: Buffer) => {
-      text += bytes.toString()
-      if (text.length > 40_000 * kills) child.kill('SIGKILL')
-    })
-    assert.deepEqual(await exit, [null, 'SIGKILL'])
-    // The last line may be incomplete.
-    const lines = text.split('\n').slice(0, -1)
-    assert.equal(lines[0], 'open')
-    acknowledged.push(...lines.slice(1).flatMap((line) => line.split(' ')))
+  for (const atLeast of [200, 400]) {
+    const lines = await killedAfter(atLeast, 'accept', path)
+    acknowledged.push(...lines.flatMap((line) => line.split(' ')))
     const store = await openFor(t, path)
     const stored = await allPages((page) => store.history.messages({ sourceId }, page), 1_000)
     const ids = new Set(stored.map(({ content, index }) => content.items[index]?.['messageId']))
@@ -51,24 +60,13 @@ test('all messages that were acknowledged before a kill are stored, pending once
 test('after a kill, a destination has exactly the content of its newest version, which is not older than the last committed one', {
   timeout: 60_000,
 }, async (t) => {
-  const folder = tempFolder()
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, 'test.db')
+  const path = tempPath(t)
   const first = await openFor(t, path)
   const { destinationId } = await newSourceAndDestination(first)
   await first.close()
   for (const atLeast of [7, 40]) {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'fixtures/child.ts'), 'version', path], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const exit = once(child, 'exit')
-    let text = ''
-    child.stdout.on('data', (bytes: Buffer) => {
-      text += bytes.toString()
-      if (text.split('\n').length > atLeast) child.kill('SIGKILL')
-    })
-    assert.deepEqual(await exit, [null, 'SIGKILL'])
-    const committed = Number(text.split('\n').at(-2))
+    const lines = await killedAfter(atLeast, 'version', path)
+    const committed = Number(lines.at(-1))
     const store = await openFor(t, path)
     const destination = store.configuration().destinations.get(destinationId)
     const [newest] = (await store.settings.destinationVersions(destinationId, { limit: 1, cursor: null })).data
@@ -81,25 +79,14 @@ test('after a kill, a destination has exactly the content of its newest version,
 test('after a kill, each message is in quarantine or has one delivery, and all that were released stay released', {
   timeout: 60_000,
 }, async (t) => {
-  const folder = tempFolder()
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, 'test.db')
+  const path = tempPath(t)
   const first = await openFor(t, path)
   const { sourceId, destinationId } = await newSourceAndDestination(first)
   await first.close()
   let acknowledged = 0
   for (const atLeast of [15, 50]) {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'fixtures/child.ts'), 'release', path], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const exit = once(child, 'exit')
-    let text = ''
-    child.stdout.on('data', (bytes: Buffer) => {
-      text += bytes.toString()
-      if (text.split('\n').length > atLeast) child.kill('SIGKILL')
-    })
-    assert.deepEqual(await exit, [null, 'SIGKILL'])
-    acknowledged += Number(text.split('\n').at(-2))
+    const lines = await killedAfter(atLeast, 'release', path)
+    acknowledged += Number(lines.at(-1))
     const store = await openFor(t, path)
     const { owed, pending } = await ledgerOf(store, destinationId)
     const books = (await store.books.sourceCounts()).find((row) => row.sourceId === sourceId)
@@ -113,26 +100,15 @@ test('after a kill, each message is in quarantine or has one delivery, and all t
 })
 
 test('after a kill, each delivery that failed has exactly one dead letter, and no other has one', { timeout: 60_000 }, async (t) => {
-  const folder = tempFolder()
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const path = join(folder, 'test.db')
+  const path = tempPath(t)
   const first = await openFor(t, path)
   const { sourceId, destinationId } = await newSourceAndDestination(first)
   const { id: target } = await newDestination(first, sourceId, { sourceIds: [] })
   await first.close()
   let acknowledged = 0
   for (const atLeast of [20, 60]) {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'fixtures/child.ts'), 'fail', path], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const exit = once(child, 'exit')
-    let text = ''
-    child.stdout.on('data', (bytes: Buffer) => {
-      text += bytes.toString()
-      if (text.split('\n').length > atLeast) child.kill('SIGKILL')
-    })
-    assert.deepEqual(await exit, [null, 'SIGKILL'])
-    acknowledged += 3 * (text.split('\n').length - 2)
+    const lines = await killedAfter(atLeast, 'fail', path)
+    acknowledged += 3 * lines.length
     const store = await openFor(t, path)
     const { failed } = await ledgerOf(store, destinationId)
     const { owed, pending } = await ledgerOf(store, target)
