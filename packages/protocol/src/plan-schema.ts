@@ -1,5 +1,5 @@
-// The JSON Schemas of a tracking plan: which ones are accepted, and how they are compiled. This package has no dependencies, so whoever
-// validates passes Ajv in; the options are here, so that the service, the command line and the client for tests agree on every message.
+// The JSON Schemas of a tracking plan: which ones are accepted, and how they are compiled. This package has no dependencies, so the
+// caller passes Ajv in; the options are here, so that the service, the command line and the client for tests agree on every message.
 // Invariant: a schema that passes `schemaProblem` needs no network, ends, and takes a limited time.
 
 import type { JsonObject } from './messages.ts'

@@ -1,5 +1,5 @@
 // Guesses whether a name or a value may be personal data, or generated, such as an id. A learned plan is kept in git and shown to everybody, so
-// it must contain neither. When in doubt the answer is yes: the plan then says less, and whoever reviews it can add what is missing.
+// it must contain neither. When in doubt the answer is yes: the plan then says less, and the person who reviews it can add what is missing.
 
 const MAX_NAME_LENGTH = 100
 const MAX_VALUE_LENGTH = 40
