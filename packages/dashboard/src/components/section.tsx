@@ -3,36 +3,38 @@
 import { Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useId } from 'react'
 
-export function Section({
-  title,
-  about,
-  actions,
-  children,
-}: {
+export interface Titled {
   title: string
   about?: ReactNode
   actions?: ReactNode
-  children: ReactNode
-}) {
+}
+
+export function Section({ children, ...titled }: Titled & { children: ReactNode }) {
   const titleId = useId()
   return (
     <Paper withBorder p="md" component="section" aria-labelledby={titleId} miw={0}>
       <Stack gap="sm">
-        <Group justify="space-between" align="flex-start" gap="sm">
-          <Stack gap={2} miw={0} style={{ flex: '1 1 240px' }}>
-            <Title order={2} size="h4" id={titleId}>
-              {title}
-            </Title>
-            {about !== undefined && (
-              <Text size="sm" c="dimmed">
-                {about}
-              </Text>
-            )}
-          </Stack>
-          {actions !== undefined && <Group gap="xs">{actions}</Group>}
-        </Group>
+        <Heading {...titled} order={2} size="h4" id={titleId} />
         {children}
       </Stack>
     </Paper>
+  )
+}
+
+export function Heading({ title, about, actions, ...own }: Titled & { order: 1 | 2; size: string; id?: string }) {
+  return (
+    <Group justify="space-between" align="flex-start" gap="sm">
+      <Stack gap={2} miw={0} style={{ flex: '1 1 240px' }}>
+        <Title style={{ overflowWrap: 'anywhere' }} {...own}>
+          {title}
+        </Title>
+        {about !== undefined && (
+          <Text size="sm" c="dimmed">
+            {about}
+          </Text>
+        )}
+      </Stack>
+      {actions !== undefined && <Group gap="xs">{actions}</Group>}
+    </Group>
   )
 }
