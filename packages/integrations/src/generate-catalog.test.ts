@@ -20,7 +20,7 @@ after(() => {
 
 test('a definition that cannot be loaded is left out with a warning, and the rest is in the catalogue', () => {
   const definition = (slug: string, more = ''): string =>
-    `exports.default = { slug: ${JSON.stringify(slug)}, name: 'A tool', actions: { send: { title: 'Send', description: 'Sends.', fields: {} } }, ${more} }`
+    `exports.default = { slug: ${JSON.stringify(slug)}, name: 'A tool', actions: { send: { title: 'Send', description: 'Sends. TODO: Say what.', fields: {} } }, ${more} }`
   const modules = {
     good: definition('good'),
     throws: `throw new Error('no such table\\nat line 2')`,
@@ -51,6 +51,7 @@ test('a definition that cannot be loaded is left out with a warning, and the res
       ['last', 'last', ID],
     ],
   )
+  assert.equal(integrations[0]?.actions[0]?.description, 'Sends.')
   assert.equal(warnings.length, names.length - 2)
   assert.equal(warnings[0], 'The integration in "throws" is left out of the catalogue because it cannot be loaded: no such table')
   assert.match(

@@ -41,13 +41,19 @@ export function generateCatalog(folder = definitionsFolder()): Generated {
         throw new Error(`its slug ${JSON.stringify(definition.slug)} does not consist of lower-case letters, digits and "-"`)
       if (integrations.some(({ slug }) => slug === definition.slug)) throw new Error(`its slug "${definition.slug}" is used by another one`)
       // Through JSON once, so that nothing that JSON cannot hold fails later, or is different when it is read.
-      integrations.push(JSON.parse(JSON.stringify(integrationOf(definition, directory, segmentId))) as CatalogIntegration)
+      const json = JSON.stringify(integrationOf(definition, directory, segmentId))
+      integrations.push(JSON.parse(json, withoutTodo) as CatalogIntegration)
     } catch (error) {
       const reason = error instanceof Error ? (error.message.split('\n')[0] as string) : String(error)
       warnings.push(`The integration in "${directory}" is left out of the catalogue because it cannot be loaded: ${reason}`)
     }
   }
   return { integrations: integrations.sort((one, other) => one.name.localeCompare(other.name, 'en')), warnings }
+}
+
+/** Some descriptions end with a note of their authors to themselves. */
+function withoutTodo(key: string, value: unknown): unknown {
+  return key === 'description' && typeof value === 'string' ? value.replace(/\s*\bTODO\b.*/s, '') : value
 }
 
 /** Writes each file beside its place and renames it, so several processes may do this at the same time while others read. */
