@@ -67,6 +67,10 @@ export interface ReceiverOptions {
   host?: string
   /** Default: a free one. */
   port?: number
+  /** Keeps no books of its own, for long runs. */
+  forgets?: boolean
+  /** Called when all of an answer was handed to the connection. */
+  answered?: (arrival: Arrival) => void
 }
 
 export interface Receiver extends AsyncDisposable {
@@ -95,7 +99,8 @@ export interface Receiver extends AsyncDisposable {
 }
 
 export async function startReceiver(answer: Behaviour = () => undefined, options: ReceiverOptions = {}): Promise<Receiver> {
-  const { tls, server: serverWith = plainOrSecure(tls), host = '127.0.0.1', port: wanted = 0 } = options
+  const { tls, server: serverWith = plainOrSecure(tls), host = '127.0.0.1', port: wanted = 0, forgets = false, answered } = options
+  let number = 0
   const signals = new Signals()
   const sockets = new Set<Socket>()
   const arrivals: Arrival[] = []
@@ -123,7 +128,7 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
     const bytes = Buffer.concat(chunks)
     const body = parsed(bytes)
     const arrival: Arrival = {
-      number: arrivals.length + 1,
+      number: ++number,
       atMs: performance.now(),
       wallMs: Date.now(),
       method: request.method ?? '',
@@ -136,9 +141,9 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
       answer: 'awaited',
       status: null,
     }
-    arrivals.push(arrival)
+    if (!forgets) arrivals.push(arrival)
     for (const { messageId } of arrival.messages) {
-      if (messageId === undefined) continue
+      if (messageId === undefined || forgets) continue
       const before = byMessageId.get(messageId)
       if (before) before.push(arrival)
       else byMessageId.set(messageId, [arrival])
@@ -146,6 +151,7 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
     response.on('finish', () => {
       arrival.answer = 'written'
       arrival.status = response.statusCode
+      answered?.(arrival)
       signals.notify()
     })
     response.on('close', () => {

@@ -37,6 +37,8 @@ export interface ClusterOptions {
   /** Whether each node connects to the database through its own proxy. */
   proxied?: boolean
   log?: string
+  /** Further settings of each node, from 1. */
+  service?: (nth: number) => Pick<ServiceOptions, 'env' | 'execArgv'>
   /** A running server and its database, which is not stopped. If missing, a separate server is started for this cluster. */
   on?: { server: PostgresServer; database: string }
 }
@@ -145,7 +147,7 @@ export interface Cluster extends AsyncDisposable {
 }
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
-  const { nodes: count = 3, standby: hasStandby = false, proxied = false, log = 'warn', on } = options
+  const { nodes: count = 3, standby: hasStandby = false, proxied = false, log = 'warn', service, on } = options
   await using started = new AsyncDisposableStack()
   const own = async (server: PostgresServer): Promise<PostgresServer> => {
     started.defer(() => server.dispose())
@@ -162,8 +164,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   }
   const startNode = async (nth: number): Promise<Node> => {
     const proxy = proxied ? started.use(await DatabaseProxy.start(server.port)) : undefined
-    const env = { SWITCHYARD_STORE: addressOf(proxy?.port ?? server.port), SWITCHYARD_SECRET_KEY: SECRET_KEY }
-    const settings: ServiceOptions = { log, env }
+    const { env, execArgv = [] } = service?.(nth) ?? {}
+    const settings: ServiceOptions = {
+      log,
+      env: { SWITCHYARD_STORE: addressOf(proxy?.port ?? server.port), SWITCHYARD_SECRET_KEY: SECRET_KEY, ...env },
+      execArgv,
+    }
     return new Node(`node ${nth}`, started.use(await startService(settings)), proxy)
   }
   // The first node creates the schema and the first source; the others start at the same time.

@@ -24,6 +24,8 @@ export interface TrafficOptions {
   name?: string
   /** The timeout of a call. */
   timeoutMs?: number
+  /** The message with this id and number; a simple track call by default. */
+  message?: (messageId: string, nth: number) => object
 }
 
 /** One call and its answer. */
@@ -61,7 +63,15 @@ const MOST_OPEN = 100
 const ANSWER_MS = 40
 
 export function startTraffic(options: TrafficOptions): Traffic {
-  const { targets, writeKey, perSecond = IS_LONG ? 200 : 100, batchSize = 5, name = 'm', timeoutMs = CALL_TIMEOUT_MS } = options
+  const {
+    targets,
+    writeKey,
+    perSecond = IS_LONG ? 200 : 100,
+    batchSize = 5,
+    name = 'm',
+    timeoutMs = CALL_TIMEOUT_MS,
+    message = (id) => track(id),
+  } = options
   const signals = new Signals()
   const abandoned = new AbortController()
   const authorization = `Basic ${btoa(`${writeKey}:`)}`
@@ -96,8 +106,8 @@ export function startTraffic(options: TrafficOptions): Traffic {
     }
   }
 
-  async function deliver(ids: readonly string[]): Promise<void> {
-    const body = JSON.stringify({ batch: ids.map((id) => track(id)) })
+  async function deliver(ids: readonly string[], firstNth: number): Promise<void> {
+    const body = JSON.stringify({ batch: ids.map((id, at) => message(id, firstNth + at)) })
     for (let nth = 1; !abandoned.signal.aborted; nth++) {
       const made = await call(body, nth)
       traffic.calls.push(made)
@@ -115,9 +125,10 @@ export function startTraffic(options: TrafficOptions): Traffic {
   const sendNext = (): void => {
     if (open >= MOST_OPEN) return
     open++
+    const firstNth = last + 1
     const ids = Array.from({ length: batchSize }, () => `${name}-${++last}`)
     for (const id of ids) traffic.sent.add(id)
-    void deliver(ids).finally(() => {
+    void deliver(ids, firstNth).finally(() => {
       open--
       signals.notify()
     })

@@ -1,0 +1,211 @@
+// Compares what senders were told with what receivers got and with the books: every acknowledged message reached every destination that
+// must get it, every delivery ended once and as expected, the ledger equals its recount on every node, and copies that arrived twice are
+// explained by a fault. Reports differences in sentences, and counts.
+
+import { RESUME_MS } from '../cluster/cluster.ts'
+import { callControl, type DeliveryView, type LedgerRow, type SourceStats, TOKEN } from '../service.ts'
+import { eventually } from '../signals.ts'
+import { type FinalState, LETTERS, numberOf, type TalliedDestination } from './destinations.ts'
+import type { System } from './system.ts'
+
+/** The time of a fault, in performance.now(): from its cause to the moment when the system can recover by itself. */
+export interface FaultTime {
+  fromMs: number
+  toMs: number
+}
+
+export interface Audit {
+  acknowledged: number
+  lost: number
+  repeated: number
+  mostRepeated: number
+  repeatBound: number
+  longestPauseMs: number
+  problems: string[]
+}
+
+/** Outcomes are recorded at most this long after the answer, so what was answered before may not be sent again. The invariant says 1 s; the rest is for a busy machine. */
+const RECORDED_MS = 4_000
+/** Answered, and not recorded yet, at one destination. */
+const RECORDED_LATE = 100
+const SHOWN = 5
+
+export interface AuditOptions {
+  faults: readonly FaultTime[]
+  /** How long deliveries may take to end. */
+  deadlineMs?: number
+}
+
+/** Ends the traffic, waits until nothing is pending, and compares. */
+export async function auditSystem(system: System, { faults, deadlineMs = 180_000 }: AuditOptions): Promise<Audit> {
+  const { traffic, destinations } = system
+  const problems: string[] = []
+  await traffic.finish({ deadlineMs })
+  const { acknowledged, sent, rejected } = traffic
+  if (rejected.length > 0) problems.push(`${rejected.length} calls were rejected permanently, the first with ${rejected[0]?.status}`)
+  if (sent.size !== acknowledged.size) problems.push(`${sent.size - acknowledged.size} messages were never acknowledged`)
+
+  const own = new Set(destinations.map(({ id }) => id))
+  const letters = destinations.find(({ name }) => name === LETTERS)
+  const rows = await eventually(
+    async () => (await system.api<{ data: LedgerRow[] }>('/ledger')).data.filter(({ destinationId }) => own.has(destinationId)),
+    (ledger) => ledger.length === own.size && ledger.every(({ pending }) => pending === 0),
+    { what: `nothing is pending of ${acknowledged.size} messages`, deadlineMs },
+  ).catch((error: Error) => {
+    problems.push(error.message)
+    return [] as LedgerRow[]
+  })
+
+  const lost = new Set<string>()
+  let repeated = 0
+  let mostRepeated = 0
+  let repeatBound = 0
+  for (const destination of destinations) {
+    const owed = owedTo(destination, acknowledged)
+    problems.push(...ledgerProblems(destination, owed, rows))
+    problems.push(...arrivalProblems(destination, owed, sent, lost))
+    if (destination !== letters) problems.push(...(await deliveryProblems(system, destination, owed, lost)))
+    const copies = repeats(destination, faults)
+    repeated += copies.messages
+    repeatBound = Math.max(repeatBound, destination.inFlight + RECORDED_LATE)
+    mostRepeated = Math.max(mostRepeated, copies.mostPerFault)
+    problems.push(...copies.unexplained.slice(0, SHOWN))
+    if (copies.mostPerFault > destination.inFlight + RECORDED_LATE)
+      problems.push(`${destination.name}: ${copies.mostPerFault} messages arrived twice after one fault`)
+    problems.push(...(await settledTwice(system, destination, owed)))
+  }
+  problems.push(...system.problems, ...(await bookProblems(system, acknowledged.size)))
+  return {
+    acknowledged: acknowledged.size,
+    lost: lost.size,
+    repeated,
+    mostRepeated,
+    repeatBound,
+    longestPauseMs: longestPause(system),
+    problems,
+  }
+}
+
+type Owed = ReadonlyMap<string, FinalState>
+
+function owedTo({ expected }: TalliedDestination, acknowledged: ReadonlySet<string>): Owed {
+  const owed = new Map<string, FinalState>()
+  for (const id of acknowledged) {
+    const state = expected(numberOf(id))
+    if (state !== undefined) owed.set(id, state)
+  }
+  return owed
+}
+
+function countOf(owed: Owed, wanted: FinalState): number {
+  let count = 0
+  for (const state of owed.values()) if (state === wanted) count++
+  return count
+}
+
+function ledgerProblems({ name, id }: TalliedDestination, owed: Owed, rows: readonly LedgerRow[]): string[] {
+  const row = rows.find(({ destinationId }) => destinationId === id)
+  if (row === undefined) return []
+  const wanted = {
+    owed: owed.size,
+    delivered: countOf(owed, 'delivered'),
+    pending: 0,
+    failed: countOf(owed, 'failed'),
+    expired: 0,
+    cancelled: countOf(owed, 'cancelled'),
+  }
+  const differs = Object.entries(wanted).some(([field, value]) => row[field as keyof LedgerRow] !== value)
+  return differs ? [`${name}: the ledger has ${JSON.stringify(row)} instead of ${JSON.stringify(wanted)}`] : []
+}
+
+function arrivalProblems({ name, tally }: TalliedDestination, owed: Owed, sent: ReadonlySet<string>, lost: Set<string>): string[] {
+  const missing = [...owed].filter(([id, state]) => state === 'delivered' && !tally.has(id)).map(([id]) => id)
+  for (const id of missing) lost.add(id)
+  const foreign = [...tally.ids()].filter((id) => !sent.has(id))
+  return [
+    ...(missing.length > 0 ? [`${name}: ${missing.length} acknowledged messages never arrived: ${missing.slice(0, SHOWN).join()}`] : []),
+    ...(foreign.length > 0 ? [`${name}: ${foreign.length} messages arrived that were never sent: ${foreign.slice(0, SHOWN).join()}`] : []),
+  ]
+}
+
+/** Every message has one delivery, with the expected outcome. */
+async function deliveryProblems(system: System, { name, id }: TalliedDestination, owed: Owed, lost: Set<string>): Promise<string[]> {
+  const problems: string[] = []
+  const seen = new Set<string>()
+  let cursor: string | null = null
+  do {
+    const after: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`
+    const page: { data: DeliveryView[]; next: string | null } = await system.api(`/deliveries?limit=1000&destinationId=${id}${after}`)
+    for (const { messageId, state } of page.data) {
+      if (seen.has(messageId)) problems.push(`${name}: ${messageId} has two deliveries in the store`)
+      seen.add(messageId)
+      if (owed.has(messageId) && owed.get(messageId) !== state)
+        problems.push(`${name}: ${messageId} is ${state} in the store instead of ${owed.get(messageId)}`)
+    }
+    cursor = page.next
+  } while (cursor !== null)
+  const missing = [...owed.keys()].filter((messageId) => !seen.has(messageId))
+  for (const messageId of missing) lost.add(messageId)
+  if (missing.length > 0)
+    problems.push(`${name}: ${missing.length} acknowledged messages are not in the store: ${missing.slice(0, SHOWN).join()}`)
+  return problems.slice(0, SHOWN)
+}
+
+/** Sums the outcomes of the attempts: a delivery that two nodes have settled would count twice. */
+async function settledTwice({ cluster }: System, { name, id }: TalliedDestination, owed: Owed): Promise<string[]> {
+  if (cluster === undefined) return []
+  const [row] = await cluster.query<{ delivered: string }>(
+    `SELECT coalesce(sum(a.delivered), 0)::text AS delivered
+     FROM switchyard.attempts a JOIN switchyard.destinations d ON d.num = a.destination WHERE d.id = $1`,
+    [id],
+  )
+  const wanted = countOf(owed, 'delivered')
+  return Number(row?.delivered) === wanted ? [] : [`${name}: the attempts delivered ${row?.delivered} messages instead of ${wanted}`]
+}
+
+async function bookProblems({ nodes, sourceId }: System, acknowledged: number): Promise<string[]> {
+  const problems: string[] = []
+  for (const { name, url } of nodes.filter(({ isUp }) => isUp)) {
+    const ledger = await callControl<{ data: LedgerRow[] }>(url, TOKEN, '/ledger')
+    const recount = await callControl<{ data: LedgerRow[]; consistent: boolean }>(url, TOKEN, '/ledger?recount=true')
+    if (!recount.consistent || JSON.stringify(ledger.data) !== JSON.stringify(recount.data))
+      problems.push(`${name}: the ledger ${JSON.stringify(ledger.data)} differs from its recount ${JSON.stringify(recount.data)}`)
+    const { data } = await callControl<{ data: SourceStats[] }>(url, TOKEN, '/stats/totals')
+    const accepted = data.find((row) => row.sourceId === sourceId)?.accepted
+    if (accepted !== acknowledged)
+      problems.push(`${name}: ${acknowledged} messages were acknowledged, and ${accepted} are counted as accepted`)
+  }
+  return problems
+}
+
+/** Messages of which more than one copy was accepted; the most after one fault; and copies that no fault explains. */
+function repeats(
+  { name, tally }: TalliedDestination,
+  faults: readonly FaultTime[],
+): { messages: number; mostPerFault: number; unexplained: string[] } {
+  let messages = 0
+  const perFault = new Map<FaultTime, number>()
+  const unexplained: string[] = []
+  for (const [id, times] of tally.repeated()) {
+    messages++
+    for (const [at, timeMs] of times.slice(1).entries()) {
+      const earlierMs = times[at] as number
+      const isCause = ({ fromMs, toMs }: FaultTime): boolean =>
+        timeMs >= fromMs && timeMs <= toMs + RESUME_MS && earlierMs >= fromMs - RECORDED_MS
+      let cause: FaultTime | undefined
+      for (const fault of faults) if (isCause(fault)) cause = fault
+      if (cause === undefined) unexplained.push(`${name}: ${id} arrived ${times.length} times, and no fault explains it`)
+      else perFault.set(cause, (perFault.get(cause) ?? 0) + 1)
+    }
+  }
+  return { messages, mostPerFault: Math.max(0, ...perFault.values()), unexplained }
+}
+
+/** The longest time between two calls that were answered with 200. */
+function longestPause({ traffic }: System): number {
+  const ends = traffic.calls.filter(({ status }) => status === 200).map(({ startMs, ms }) => startMs + ms)
+  ends.sort((a, b) => a - b)
+  let longest = 0
+  for (const [at, end] of ends.entries()) if (at > 0) longest = Math.max(longest, end - (ends[at - 1] as number))
+  return longest
+}

@@ -1,0 +1,81 @@
+// What a row of the fault ledger is: a fault, the stores that it applies to, and rounds that cause it many times while messages flow.
+// A round starts its own system, causes faults at random moments, and ends with an audit. Its seed determines everything random in it.
+// Most rows are an `Injection`: see round.ts. A row that needs another system implements `round` itself.
+
+import type { Random } from './random.ts'
+import type { System, SystemOptions } from './system.ts'
+
+export type StoreKind = 'sqlite' | 'postgres'
+
+export interface RoundOptions {
+  store: StoreKind
+  seed: number
+  random: Random
+  /** The most faults in this round. */
+  faults: number
+  /** No further fault is caused after this time, in performance.now(). */
+  deadlineMs: number
+  /** Prints progress. */
+  say: (text: string) => void
+}
+
+export interface RoundResult {
+  /** How many times the fault was caused. */
+  faults: number
+  /** Messages whose call was answered with 200. */
+  acknowledged: number
+  /** Acknowledged messages that did not arrive, or whose outcome is not in the books. */
+  lost: number
+  /** Deliveries of which a receiver accepted more than one copy. */
+  repeated: number
+  /** The most of them that one fault caused at one destination, and the most that are allowed. */
+  mostRepeated: number
+  repeatBound: number
+  /** The longest time in which no call was answered with 200. Null if the row does not measure it. */
+  longestPauseMs: number | null
+  /** For each fault that was not followed by another: the time from its end until everything acknowledged before was delivered. */
+  recoveredMs: number[]
+  /** Everything that is wrong, in sentences. The round failed if there is any. */
+  problems: string[]
+}
+
+/** Of a round that did not come to its audit. */
+export const EMPTY_RESULT: RoundResult = {
+  faults: 0,
+  acknowledged: 0,
+  lost: 0,
+  repeated: 0,
+  mostRepeated: 0,
+  repeatBound: 0,
+  longestPauseMs: null,
+  recoveredMs: [],
+  problems: [],
+}
+
+export interface Fault {
+  /** For --only. */
+  key: string
+  /** The row's name in the ledger. */
+  title: string
+  /** How it is caused, for the ledger. */
+  how: string
+  stores: readonly StoreKind[]
+  /** Faults in a round, unless the time ends before. */
+  perRound: number
+  round(options: RoundOptions): Promise<RoundResult>
+  /** Why it cannot run on this machine; undefined if it can. */
+  unavailable?(): string | undefined
+  /** What the reader should know about the result. */
+  note?: string
+}
+
+/** A fault that is caused in the usual system. */
+export interface Injection extends Omit<Fault, 'round'> {
+  system?: (options: RoundOptions) => Partial<SystemOptions>
+  /** Causes the fault once and undoes it. When it resolves, the system must be able to recover by itself. */
+  cause(system: System, random: Random): Promise<void>
+  /** Problems beyond those of the audit, after it. */
+  check?(system: System): Promise<string[]>
+  /** Messages acknowledged between two faults, at random in this range. */
+  between?: readonly [least: number, most: number]
+}

@@ -1,0 +1,6 @@
+// All rows of the fault ledger, in the order in which it lists them.
+
+import type { Fault } from './fault.ts'
+import { KILLED_PROCESSES } from './rows/killed-processes.ts'
+
+export const FAULTS: readonly Fault[] = [...KILLED_PROCESSES]

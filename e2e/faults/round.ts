@@ -1,0 +1,60 @@
+// The usual round: starts a system, causes the fault again and again at random moments, and audits. Faults also hit the recovery from the
+// fault before; the time to recover is measured for those that are not followed by another one too soon.
+
+import { auditSystem, type FaultTime } from './audit.ts'
+import type { Fault, Injection, RoundOptions, RoundResult } from './fault.ts'
+import { type System, startSystem } from './system.ts'
+
+/** Every so many faults, the next one waits until the system has recovered, and the time is measured. */
+const MEASURED_EVERY = 4
+/** Messages that are acknowledged before the first fault: until then, code is compiled and hosts are started. */
+const WARM_UP = 100
+
+export function injected(injection: Injection): Fault {
+  return { ...injection, round: (options) => injectedRound(injection, options) }
+}
+
+async function injectedRound(injection: Injection, options: RoundOptions): Promise<RoundResult> {
+  const { store, random, faults: most, deadlineMs, say } = options
+  const { between = [5, 60] } = injection
+  await using system = await startSystem({ store, random, ...injection.system?.(options) })
+  await system.traffic.more(WARM_UP)
+  await system.caughtUp()
+  const faults: FaultTime[] = []
+  const recoveredMs: number[] = []
+  const problems: string[] = []
+  while (faults.length < most && (faults.length === 0 || performance.now() < deadlineMs)) {
+    await system.traffic.more(random.int(...between))
+    const fromMs = performance.now()
+    try {
+      await injection.cause(system, random)
+    } catch (error) {
+      problems.push(`fault ${faults.length + 1} could not be caused: ${(error as Error).message}\n${logsOf(system)}`)
+      break
+    }
+    const toMs = performance.now()
+    faults.push({ fromMs, toMs })
+    say(`fault ${faults.length}, ${system.traffic.acknowledged.size} acknowledged`)
+    if (faults.length % MEASURED_EVERY !== 0 && faults.length !== most) continue
+    try {
+      // One more call must be accepted, and everything before it must arrive.
+      await system.traffic.more(1, { deadlineMs: RECOVER_MS })
+      await system.caughtUp(RECOVER_MS)
+      recoveredMs.push(performance.now() - toMs)
+    } catch (error) {
+      problems.push(`after fault ${faults.length}: ${(error as Error).message}\n${logsOf(system)}`)
+      break
+    }
+  }
+  const audit = await auditSystem(system, { faults })
+  problems.push(...audit.problems, ...((await injection.check?.(system)) ?? []))
+  if (problems.length > 0) problems.push(logsOf(system))
+  return { ...audit, faults: faults.length, recoveredMs, problems }
+}
+
+const RECOVER_MS = 180_000
+
+/** The last lines that each node logged, to find out why something went wrong. */
+export function logsOf(system: System): string {
+  return system.nodes.map(({ name, service }) => `${name} logged:\n${service.stderr().slice(-1_500)}`).join('\n')
+}

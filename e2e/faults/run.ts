@@ -1,0 +1,160 @@
+// Entry of `npm run faults`: causes faults until the time is over, prints a line for each round, and with --write records the result in
+// docs/operations/fault-ledger.md.
+
+import { parseArgs } from 'node:util'
+import { EMPTY_RESULT, type Fault, type RoundResult, type StoreKind } from './fault.ts'
+import { FAULTS } from './faults.ts'
+import { combine, describe, type Entry, writeLedger } from './ledger.ts'
+import { seededRandom } from './random.ts'
+
+const HELP = `Causes faults while messages flow, and compares every acknowledgement with what receivers got and with the books.
+
+usage: npm run faults -- [options]
+
+  --minutes N    how long to run in all; the rows share the time (10)
+  --runs N       end a row when its fault was caused this often on a store
+  --seed N       the seed of the first round; the next round has the next number (random)
+  --only KEY,…   only these faults
+  --store NAME   sqlite or postgres (both)
+  --jobs N       rounds at the same time (1)
+  --write        put the result of these rows into docs/operations/fault-ledger.md
+  --list         list the faults
+  --help         this text
+
+A failed round prints the command that runs it again. The exit code is 1 if a round failed.
+`
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '10' },
+    runs: { type: 'string' },
+    seed: { type: 'string' },
+    only: { type: 'string', multiple: true },
+    store: { type: 'string' },
+    jobs: { type: 'string', default: '1' },
+    write: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+if (values.help) {
+  process.stdout.write(HELP)
+  process.exit()
+}
+if (values.list) {
+  const width = Math.max(...FAULTS.map(({ key }) => key.length))
+  for (const { key, title, stores } of FAULTS) console.log(`${key.padEnd(width)}  ${title} (${stores.join(', ')})`)
+  process.exit()
+}
+
+const minutes = positive('minutes', values.minutes)
+const mostRuns = values.runs === undefined ? Number.POSITIVE_INFINITY : whole('runs', values.runs)
+const firstSeed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : whole('seed', values.seed)
+const jobs = whole('jobs', values.jobs)
+const keys = (values.only ?? []).flatMap((names) => names.split(','))
+const unknown = keys.filter((key) => !FAULTS.some((fault) => fault.key === key))
+if (unknown.length > 0) fail(`unknown fault: ${unknown.join(', ')}; the faults are ${FAULTS.map(({ key }) => key).join(', ')}`)
+if (values.store !== undefined && values.store !== 'sqlite' && values.store !== 'postgres') fail('--store must be sqlite or postgres.')
+
+/** A fault on a store, and its rounds so far. */
+interface Row {
+  fault: Fault
+  store: StoreKind
+  rounds: RoundResult[]
+  /** Its share of the time that is used up. */
+  usedMs: number
+  isBusy: boolean
+}
+
+const rows: Row[] = []
+for (const fault of FAULTS) {
+  if (keys.length > 0 && !keys.includes(fault.key)) continue
+  const why = fault.unavailable?.()
+  if (why !== undefined) console.log(`${fault.key}: left out, because ${why}`)
+  for (const store of why === undefined ? fault.stores : [])
+    if (values.store === undefined || values.store === store) rows.push({ fault, store, rounds: [], usedMs: 0, isBusy: false })
+}
+if (rows.length === 0) fail('No fault is left to run.')
+console.log(`seed ${firstSeed}, ${minutes} minutes, ${rows.length} rows`)
+
+const startedMs = performance.now()
+const endMs = startedMs + minutes * 60_000
+let nextSeed = firstSeed
+let failures = 0
+await Promise.all(Array.from({ length: jobs }, work))
+
+const entries: Entry[] = rows
+  .filter(({ rounds }) => rounds.length > 0)
+  .map(({ fault, store, rounds }) => entryOf(fault, store, rounds, firstSeed))
+console.log()
+for (const entry of entries) console.log(describe(entry))
+if (values.write) console.log(`wrote ${writeLedger(entries)}`)
+if (failures > 0) console.log(`\n${failures} rounds failed`)
+process.exitCode = failures > 0 ? 1 : 0
+
+function entryOf({ key }: Fault, store: StoreKind, rounds: readonly RoundResult[], seed: number): Entry {
+  return { key, store, seed, ...combine(rounds) }
+}
+
+/** Runs rounds, always of the row that has had the least time, until the time is over. */
+async function work(): Promise<void> {
+  for (;;) {
+    const row = rows
+      .filter(({ isBusy, rounds }) => !isBusy && rounds.reduce((sum, { faults }) => sum + faults, 0) < mostRuns)
+      .sort((a, b) => a.usedMs - b.usedMs)[0]
+    if (row === undefined) return
+    if (performance.now() >= endMs) return
+    row.isBusy = true
+    const roundMs = performance.now()
+    await runRound(row, nextSeed++)
+    row.usedMs += performance.now() - roundMs
+    row.isBusy = false
+  }
+}
+
+async function runRound({ fault, store, rounds }: Row, seed: number): Promise<void> {
+  const left = mostRuns - rounds.reduce((sum, result) => sum + result.faults, 0)
+  const beginMs = performance.now()
+  let result: RoundResult
+  try {
+    result = await fault.round({
+      store,
+      seed,
+      random: seededRandom(seed),
+      faults: Math.min(fault.perRound, left),
+      deadlineMs: endMs,
+      say: (text) => progress(`${fault.key} on ${store}, seed ${seed}: ${text}`),
+    })
+  } catch (error) {
+    result = { ...EMPTY_RESULT, problems: [(error as Error).stack ?? String(error)] }
+  }
+  rounds.push(result)
+  progress('')
+  const seconds = ((performance.now() - beginMs) / 1_000).toFixed(0)
+  console.log(`${describe(entryOf(fault, store, [result], seed))} (${seconds} s)`)
+  if (result.problems.length === 0) return
+  failures++
+  for (const problem of result.problems) console.log(`  ✗ ${problem.replaceAll('\n', '\n    ')}`)
+  console.log(`  again: npm run faults -- --only ${fault.key} --store ${store} --seed ${seed} --runs ${fault.perRound}`)
+}
+
+/** The state of the running round, on a line that is overwritten. */
+function progress(text: string): void {
+  if (!process.stdout.isTTY || jobs > 1) return
+  process.stdout.write(`\r\u001b[2K${text.slice(0, (process.stdout.columns ?? 80) - 1)}`)
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text)
+  return value > 0 ? value : fail(`--${name} must be a number above 0.`)
+}
+
+function whole(name: string, text: string): number {
+  const value = Number(text)
+  return Number.isInteger(value) && value >= 1 ? value : fail(`--${name} must be a whole number of at least 1.`)
+}
+
+function fail(text: string): never {
+  console.error(text)
+  process.exit(2)
+}

@@ -1,0 +1,135 @@
+// The system under fault: nodes of the service in their own processes, on SQLite (one node) or PostgreSQL (several), a steady load
+// through the tracking API, and one destination for each way to deliver.
+//
+//   await using system = await startSystem({ store: 'postgres', random })
+//   await system.traffic.more(100)
+//   await system.node(1).kill(); await system.node(1).start()
+//   const audit = await auditSystem(system, { faults })                 audit.ts
+
+import { type Cluster, Node, startCluster } from '../cluster/cluster.ts'
+import { startTraffic, type Traffic } from '../cluster/traffic.ts'
+import { callControl, type ServiceOptions, startService, TOKEN } from '../service.ts'
+import { eventually } from '../signals.ts'
+import { numberedMessage, numberOf, startDestinations, startTalliedGateway, type TalliedDestination } from './destinations.ts'
+import type { StoreKind } from './fault.ts'
+import type { Random } from './random.ts'
+
+export interface SystemOptions {
+  store: StoreKind
+  random: Random
+  /** On PostgreSQL; 2 by default. */
+  nodes?: number
+  /** Messages per second; 40 by default. */
+  perSecond?: number
+  /** Each node connects to PostgreSQL through its own proxy. */
+  proxied?: boolean
+  /** PostgreSQL has a synchronous standby. */
+  standby?: boolean
+  /** Where the SQLite file is; a temporary folder by default. */
+  folder?: string
+  /** Whether one of the destinations is an integration; true by default. It needs a host process for each node. */
+  integration?: boolean
+  /** Further settings of each node, from 1. */
+  service?: (nth: number) => Pick<ServiceOptions, 'env' | 'execArgv'>
+}
+
+export interface System extends AsyncDisposable {
+  store: StoreKind
+  nodes: readonly Node[]
+  /** The node with this number, from 1. */
+  node(nth: number): Node
+  /** Only on PostgreSQL. */
+  cluster: Cluster | undefined
+  sourceId: string
+  writeKey: string
+  traffic: Traffic
+  destinations: readonly TalliedDestination[]
+  /** What receivers found wrong with requests. */
+  problems: string[]
+  /** The URLs of the running nodes. */
+  urls(): string[]
+  api<T = unknown>(path: string, init?: { method?: string; body?: unknown }): Promise<T>
+  /** Resolves when everything that has been acknowledged so far was accepted by every destination that must get it. */
+  caughtUp(deadlineMs?: number): Promise<void>
+}
+
+const CAUGHT_UP_MS = 120_000
+
+export async function startSystem(options: SystemOptions): Promise<System> {
+  const { store, random, nodes: count = 2, perSecond = 40, proxied = false, standby = false, integration = true, service, folder } = options
+  await using started = new AsyncDisposableStack()
+  const gateway = integration ? started.use(await startTalliedGateway(random)) : undefined
+  const settingsOf = (nth: number): Pick<ServiceOptions, 'env' | 'execArgv'> => {
+    const { env, execArgv = [] } = service?.(nth) ?? {}
+    return { env: { SWITCHYARD_INTEGRATION_HOSTS: '1', ...gateway?.gateway.env, ...env }, execArgv }
+  }
+  const cluster =
+    store === 'postgres' ? started.use(await startCluster({ nodes: count, proxied, standby, log: 'warn', service: settingsOf })) : undefined
+  const nodes = cluster?.nodes ?? [
+    new Node(
+      'node 1',
+      started.use(await startService({ log: 'warn', ...settingsOf(1), ...(folder !== undefined && { folder }) })),
+      undefined,
+    ),
+  ]
+  const [first] = nodes as [Node]
+  const { sourceId, writeKey } = first.service
+  const running = (): Node[] => nodes.filter(({ isUp }) => isUp)
+  const api = <T>(path: string, init?: { method?: string; body?: unknown }): Promise<T> =>
+    callControl<T>((running()[0] ?? first).url, TOKEN, path, init)
+
+  const problems: string[] = []
+  const destinations = await startDestinations({ api, sourceId, random, gateway, problems }, started)
+  for (const { url } of running()) {
+    await eventually(
+      () => callControl<{ data: unknown[] }>(url, TOKEN, '/destinations'),
+      ({ data }) => data.length === destinations.length,
+      { what: 'every node knows all destinations' },
+    )
+  }
+  const urls = (): string[] => running().map(({ url }) => url)
+  const traffic = started.use(startTraffic({ targets: urls, writeKey, perSecond, message: numberedMessage }))
+  const everything = started.move()
+  return {
+    store,
+    nodes,
+    node: (nth) => nodes[nth - 1] ?? first,
+    cluster,
+    sourceId,
+    writeKey,
+    traffic,
+    destinations,
+    problems,
+    urls,
+    api,
+    async caughtUp(deadlineMs = CAUGHT_UP_MS) {
+      const ids = [...traffic.acknowledged]
+      await Promise.all(destinations.map((destination) => allArrived(destination, ids, deadlineMs)))
+    },
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
+  }
+}
+
+/** Resolves when the destination has accepted all of these messages that it must get. */
+function allArrived({ name, tally, expected }: TalliedDestination, ids: readonly string[], deadlineMs: number): Promise<void> {
+  const missing = new Set(ids.filter((id) => expected(numberOf(id)) === 'delivered' && !tally.has(id)))
+  return new Promise((resolve, reject) => {
+    const look = (): void => {
+      for (const id of missing) if (tally.has(id)) missing.delete(id)
+      if (missing.size > 0) return
+      clearTimeout(late)
+      stop()
+      resolve()
+    }
+    const stop = tally.watch(look)
+    const late = setTimeout(() => {
+      stop()
+      reject(
+        new Error(
+          `after ${deadlineMs / 1_000} s, ${missing.size} acknowledged messages have not arrived at "${name}": ${[...missing].slice(0, 10).join()}`,
+        ),
+      )
+    }, deadlineMs)
+    look()
+  })
+}
