@@ -67,7 +67,7 @@ suite('integrations', { concurrency: 2 }, () => {
 
     await page.getByRole('textbox', { name: 'Search' }).fill('amplit')
     await page.getByText(/^\d of \d+ integrations$/).waitFor()
-    assert.match(await list.getByRole('link').first().innerText(), /Amplitude[^]*API key · \d+ actions · \d+ presets/)
+    assert.match(await list.getByRole('link').first().innerText(), /Amplitude[^]*API key · 2 required settings · \d+ actions · \d+ presets/)
     assert.equal(new URL(page.url()).searchParams.get('q'), 'amplit')
     await page.getByRole('textbox', { name: 'Search' }).fill('nothing like it')
     await page.getByText('No matching integration').waitFor()
@@ -75,7 +75,7 @@ suite('integrations', { concurrency: 2 }, () => {
 
     await page.getByRole('combobox', { name: 'Authentication' }).click()
     await page.getByRole('option', { name: 'Not available' }).click()
-    await list.getByText('Not available: it needs an OAuth app that only Segment has.').first().waitFor()
+    await list.getByText('Not available. It needs an OAuth app that only Segment has.').first().waitFor()
     assert.equal(await list.getByRole('link').count(), 0)
     await page.getByRole('combobox', { name: 'Authentication' }).click()
     await page.getByRole('option', { name: 'Not available' }).click()

@@ -48,20 +48,21 @@ export async function integrationPages(): Promise<IntegrationPage[]> {
 }
 
 function indexText(entries: readonly CatalogEntry[]): string {
-  const unavailable = entries.filter(({ available }) => !available).length
+  const problems = entries.filter(({ problem }) => problem !== null).length
   return [
     heading('Integrations', SOURCE),
-    `Switchyard can send to ${entries.length - unavailable} tools with Segment’s own open-source integrations. [Send events to your tools](../guide/integrations.md) shows how to add one, and what happens to a message that is sent to it.`,
+    `Switchyard can send to ${entries.length - problems} tools with Segment’s own open-source integrations. [Send events to your tools](../guide/integrations.md) shows how to add one, and what happens to a message that is sent to it.`,
     '',
     `The names, descriptions and code of the integrations come from the npm package [\`@segment/action-destinations\`](https://github.com/segmentio/action-destinations), which Segment publishes under the MIT licence. The names are trademarks of their owners.`,
     '',
-    ...(unavailable === 0 ? [] : [`${unavailable} more are listed as not available: they need an OAuth app that only Segment has.`, '']),
+    `${problems} more do not work outside of Segment. Their pages say why.`,
+    '',
     table(
       ['Integration', 'Slug', 'Auth', 'Actions', 'Presets'],
-      entries.map(({ slug, name, auth, actionCount, presetCount, available }) => [
+      entries.map(({ slug, name, auth, actionCount, presetCount, problem }) => [
         `[${quoted(name)}](${slug}.md)`,
         code(slug),
-        available ? auth : 'not available',
+        problem === null ? auth : 'does not work',
         String(actionCount),
         String(presetCount),
       ]),
@@ -71,22 +72,16 @@ function indexText(entries: readonly CatalogEntry[]): string {
 }
 
 export function integrationText(integration: CatalogIntegration): string {
-  const { slug, name, description, auth, available, deletes, settings, actions, presets } = integration
+  const { slug, name, description, auth, problem, deletes, settings, actions, presets } = integration
   const actionNames = new Map(actions.map((action) => [action.slug, action.name]))
   return [
     heading(quoted(name), SOURCE),
     ...(description === '' ? [] : [quoted(description), '']),
     `**Slug:** ${code(slug)} · **Authentication:** ${AUTH[auth]}${deletes ? ' · **Deletes users** on request' : ''}`,
     '',
-    ...(available
-      ? [
-          [
-            '```sh',
-            `switchyard destinations create 'NAME' --source SOURCE \\\n  --integration ${slug}${settingFlags(settings)}`,
-            '```',
-          ].join('\n'),
-        ]
-      : ['This integration is not available: it needs an OAuth app that only Segment has.']),
+    ...(problem === null
+      ? ['```sh', `switchyard destinations create 'NAME' --source SOURCE \\\n  --integration ${slug}${settingFlags(settings)}`, '```']
+      : [`**This integration does not work with Switchyard.** ${problem}`]),
     '',
     '## Settings',
     '',

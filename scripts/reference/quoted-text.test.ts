@@ -103,6 +103,8 @@ test('a page of an integration whose every text is hostile has only tags of ours
     presetCount: 1,
     batch: false,
     available: true,
+    problem: null,
+    requiredSettingCount: 0,
     segmentId: 'x',
     directory: 'x',
     settings: fields,

@@ -13,6 +13,7 @@ import { type CatalogIntegration, type ObjectSchema, readCatalog, readIntegratio
 import { currentStamp, STAMP_FILE } from './catalog-files.ts'
 import { type Definition, require } from './definitions.ts'
 import { sampleMapping, sampleObject, sampleSettings } from './fixtures/sample-settings.ts'
+import { PROBLEMS } from './known-problems.ts'
 
 interface Library {
   manifest: Record<string, { definition: Definition; directory: string }>
@@ -143,9 +144,15 @@ test('secrets are marked, by type and by name', () => {
       if (type === 'password') assert.equal(integration.settings.properties[key]?.writeOnly, true, `${integration.slug} ${key}`)
 })
 
+test('integrations that do not work outside of Segment are marked, and each that is marked is in the catalogue', () => {
+  const marked = integrations.filter(({ available, problem }) => available && problem !== null).map(({ slug }) => slug)
+  assert.deepEqual(marked.sort(), Object.keys(PROBLEMS))
+})
+
 test('an OAuth integration takes the tokens of the own app, and one that needs the app of Segment is not available', () => {
-  for (const { slug, auth, available, settings } of integrations) {
+  for (const { slug, auth, available, problem, settings } of integrations) {
     assert.equal(available, auth !== 'oauth-managed', slug)
+    if (!available) assert.equal(problem, 'It needs an OAuth app that only Segment has.')
     const { oauth } = settings.properties
     assert.equal(oauth !== undefined, auth === 'oauth2', slug)
     if (oauth === undefined) continue

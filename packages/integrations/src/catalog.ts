@@ -24,7 +24,11 @@ export interface CatalogEntry {
   presetCount: number
   /** Whether at least one action takes several messages at once. */
   batch: boolean
+  /** False if no destination can be created. */
   available: boolean
+  /** Why it does not work outside of Segment, in a sentence; null if it works. */
+  problem: string | null
+  requiredSettingCount: number
 }
 
 export interface CatalogIntegration extends CatalogEntry {

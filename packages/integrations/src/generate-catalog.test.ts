@@ -73,5 +73,7 @@ test('a definition that cannot be loaded is left out with a warning, and the res
     presetCount: 0,
     batch: false,
     available: true,
+    problem: null,
+    requiredSettingCount: 0,
   })
 })

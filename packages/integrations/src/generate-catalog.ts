@@ -14,6 +14,7 @@ import {
   registeredDefinitions,
 } from './definitions.ts'
 import { oauthSchema, objectSchema, settingsSchema } from './field-schema.ts'
+import { knownProblem } from './known-problems.ts'
 
 /** A slug is the name of a file, and "index" is taken. */
 const SLUG = /^(?!index$)[a-z0-9][a-z0-9-]{0,99}$/
@@ -69,8 +70,9 @@ export function writeCatalog(integrations: readonly CatalogIntegration[], stamp:
   write(STAMP_FILE, stamp)
 }
 
-function entryOf({ slug, name, description, auth, actionCount, presetCount, batch, available }: CatalogIntegration): CatalogEntry {
-  return { slug, name, description, auth, actionCount, presetCount, batch, available }
+function entryOf(integration: CatalogIntegration): CatalogEntry {
+  const { slug, name, description, auth, actionCount, presetCount, batch, available, problem, requiredSettingCount } = integration
+  return { slug, name, description, auth, actionCount, presetCount, batch, available, problem, requiredSettingCount }
 }
 
 function integrationOf(definition: Definition, directory: string, segmentId: string): CatalogIntegration {
@@ -78,6 +80,7 @@ function integrationOf(definition: Definition, directory: string, segmentId: str
   const actions = Object.entries(definition.actions).map(([slug, action]) => actionOf(slug, action))
   // Some presets are for plug-ins of Segment's browser library, which are not in this package.
   const presets = (definition.presets ?? []).filter((preset) => Object.hasOwn(definition.actions, preset.partnerAction)).map(presetOf)
+  const settings = settingsOf(definition)
   return {
     slug: definition.slug,
     name: definition.name,
@@ -87,9 +90,11 @@ function integrationOf(definition: Definition, directory: string, segmentId: str
     presetCount: presets.length,
     batch: actions.some(({ batch }) => batch),
     available: auth !== 'oauth-managed',
+    problem: knownProblem(definition.slug, auth),
+    requiredSettingCount: settings.required.length,
     segmentId,
     directory,
-    settings: settingsOf(definition),
+    settings,
     actions,
     presets,
     deletes: definition.onDelete !== undefined,

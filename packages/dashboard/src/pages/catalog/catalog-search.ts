@@ -16,7 +16,9 @@ export const AUTH_NAMES: Readonly<Record<Auth, string>> = {
   'oauth-managed': 'Not available',
 }
 
-export const NOT_AVAILABLE = 'Not available: it needs an OAuth app that only Segment has.'
+export function problemText({ available, problem }: Pick<CatalogEntry, 'available' | 'problem'>): string | null {
+  return problem === null ? null : `${available ? 'Does not work here' : 'Not available'}. ${problem}`
+}
 
 export function found(entries: readonly CatalogEntry[], text: string, auth: string): CatalogEntry[] {
   const words = text.trim().toLowerCase().split(/\s+/)
@@ -26,7 +28,7 @@ export function found(entries: readonly CatalogEntry[], text: string, auth: stri
     .filter(({ rank }) => rank !== null)
     .sort(
       (a, b) =>
-        Number(b.entry.available) - Number(a.entry.available) ||
+        Number(a.entry.problem !== null) - Number(b.entry.problem !== null) ||
         (a.rank as number) - (b.rank as number) ||
         shortName(a.entry.name).localeCompare(shortName(b.entry.name)),
     )
@@ -42,9 +44,12 @@ function rankOf({ name, slug, description }: CatalogEntry, words: readonly strin
   return words.every((word) => all.includes(word)) ? 2 : null
 }
 
-/** `3 actions · 2 presets · sends in batches` */
-export function abilitiesText({ actionCount, presetCount, batch }: CatalogEntry): string {
+/** `2 required settings · 3 actions · 2 presets · sends in batches` */
+export function abilitiesText({ requiredSettingCount, actionCount, presetCount, batch }: CatalogEntry): string {
   return [
+    ...(requiredSettingCount === 0
+      ? []
+      : [requiredSettingCount === 1 ? '1 required setting' : `${requiredSettingCount} required settings`]),
     actionCount === 1 ? '1 action' : `${actionCount} actions`,
     ...(presetCount === 0 ? [] : [presetCount === 1 ? '1 preset' : `${presetCount} presets`]),
     ...(batch ? ['sends in batches'] : []),

@@ -13,7 +13,7 @@ import { exactCount } from '../../text/format.ts'
 import { shortName } from '../../text/integration-tile.ts'
 import { useSearchState } from '../../url-state.ts'
 import classes from './catalog.module.css'
-import { AUTH_NAMES, type Auth, abilitiesText, aboutText, type CatalogEntry, found, NOT_AVAILABLE } from './catalog-search.ts'
+import { AUTH_NAMES, type Auth, abilitiesText, aboutText, type CatalogEntry, found, problemText } from './catalog-search.ts'
 import { InstallCatalog } from './install.tsx'
 
 export default function CatalogPage() {
@@ -65,7 +65,7 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
       <Group gap="sm" align="flex-end">
         <TextInput
           label="Search"
-          placeholder="Slack, Amplitude, S3 …"
+          placeholder="Slack, Amplitude, Kafka …"
           leftSection={<SearchIcon size={16} />}
           value={text}
           onChange={(event) => change({ q: event.currentTarget.value }, { replace: true })}
@@ -138,6 +138,7 @@ function WebhookCard() {
 
 function IntegrationCard({ entry }: { entry: CatalogEntry }) {
   const { slug, name, available, auth } = entry
+  const about = problemText(entry) ?? aboutText(entry)
   const inside = (
     <>
       <IntegrationTile slug={slug} name={name} />
@@ -145,8 +146,8 @@ function IntegrationCard({ entry }: { entry: CatalogEntry }) {
         <Text span fw={600} style={{ overflowWrap: 'anywhere' }}>
           {shortName(name)}
         </Text>
-        <Text span size="sm" className={classes.about} title={aboutText(entry)}>
-          {available ? aboutText(entry) : NOT_AVAILABLE}
+        <Text span size="sm" className={classes.about} title={about}>
+          {about}
         </Text>
         <Text span size="xs" c="dimmed">
           {available ? `${AUTH_NAMES[auth]} · ${abilitiesText(entry)}` : abilitiesText(entry)}

@@ -23,8 +23,8 @@ export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onI
           The integrations are not installed
         </Title>
         <Text size="sm">
-          More than 200 integrations, such as Slack, Amplitude and Amazon S3, are in a separate package of about 100 MB. The service
-          downloads it from the npm registry once, without a restart. Webhooks work without it.
+          About 190 integrations, such as Slack, Amplitude and Kafka, are in a separate package of about 100 MB. The service downloads it
+          from the npm registry once, without a restart. Webhooks work without it.
         </Text>
         {error !== null && !isBusy && (
           <Alert color="red" variant="light" role="alert" title="The installation failed">

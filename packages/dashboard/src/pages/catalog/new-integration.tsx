@@ -1,6 +1,6 @@
 // The form for a new integration, made from its definition. After saving, leads to its test.
 
-import { Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { ApiProblem } from '../../api/client.ts'
@@ -23,7 +23,6 @@ import {
   subscriptionProblems,
 } from '../destinations/integration/subscription-draft.ts'
 import { Subscriptions } from '../destinations/integration/subscriptions.tsx'
-import { NOT_AVAILABLE } from './catalog-search.ts'
 
 export default function NewIntegrationPage() {
   const slug = usePathPart(1)
@@ -59,9 +58,14 @@ export default function NewIntegrationPage() {
           {data.description === '' ? `Sends your events to ${shortName(data.name)}.` : <LinkedText markdown={data.description} />}
         </Text>
       </Group>
+      {data.available && data.problem !== null && (
+        <Alert color="orange" title="Does not work here">
+          {data.problem}
+        </Alert>
+      )}
       {!data.available ? (
         <Empty title="Not available" action={all}>
-          {NOT_AVAILABLE}
+          {data.problem}
         </Empty>
       ) : !isAdmin ? (
         <Empty title="Your token is read-only" action={all}>

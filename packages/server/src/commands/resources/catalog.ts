@@ -8,9 +8,10 @@ import { at } from '../line/references.ts'
 const COLUMNS: readonly Column[] = [
   ['slug', ({ slug }) => slug],
   ['name', ({ name }) => name],
-  ['auth', ({ auth, available }) => (available === true ? auth : `${cell(auth)} (not available)`)],
+  ['auth', ({ auth }) => auth],
   ['actions', ({ actionCount }) => actionCount],
   ['presets', ({ presetCount }) => presetCount],
+  ['problem', ({ problem }) => problem],
 ]
 
 interface Field {
@@ -52,12 +53,13 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const integration = await call.api.get(at`/api/catalog/${call.arguments[0] as string}`)
       if (call.json) call.out.json(integration)
       else {
-        const { slug, name, description, auth, available, settings, actions, presets } = integration
+        const { slug, name, description, auth, available, problem, settings, actions, presets } = integration
         showFacts(call.out, [
           ['slug', slug],
           ['name', name],
           ['description', description],
-          ['auth', available === true ? auth : `${cell(auth)}: not available, because it needs an OAuth app that only Segment has`],
+          ['auth', auth],
+          ...(problem === null ? [] : [[available === true ? 'does not work' : 'not available', problem] as [string, unknown]]),
           ...settingFacts(settings as { properties: Record<string, Field>; required: string[] }),
           ...(actions as JsonObject[]).map((action): [string, unknown] => [`action ${cell(action['slug'])}`, action['name']]),
           ...(presets as JsonObject[]).map((preset): [string, unknown] => [

@@ -7,6 +7,7 @@ import { ApiProblem } from '../service/api.ts'
 
 export interface CatalogIntegration {
   available: boolean
+  problem: string | null
   settings: Fields & { required: readonly string[] }
   actions: readonly { slug: string; fields: Fields }[]
 }

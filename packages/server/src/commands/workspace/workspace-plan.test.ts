@@ -9,6 +9,7 @@ function integration(settings: string[], required: string[], actions: Record<str
   const properties = (names: readonly string[]): Record<string, unknown> => Object.fromEntries(names.map((name) => [name, {}]))
   return {
     available,
+    problem: available ? null : 'It needs an OAuth app that only Segment has.',
     settings: { properties: properties(settings), required },
     actions: Object.entries(actions).map(([slug, fields]) => ({ slug, fields: { properties: properties(fields) } })),
   }

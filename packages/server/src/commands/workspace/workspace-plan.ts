@@ -141,9 +141,11 @@ function planDestination(about: AboutDestination): PlannedDestination {
       : notSupported('Another destination has this name. Rename it, and run the command again.')
   const integration = catalog.get(slug)
   if (integration === undefined) return notSupported(unknownReason(destination))
-  if (!integration.available) return notSupported('It needs an OAuth app that only Segment has.')
+  const { available, problem } = integration
+  if (!available) return notSupported(problem ?? 'It is not available.')
   if (source === null) return notSupported(`Its source (${destination.sourceId}) is not in the export.`)
   if (source.outcome === 'not_supported') return notSupported(`Its source ${source.name} is not imported.`)
+  if (problem !== null) planned.notes.push(`The integration does not work outside of Segment. ${problem}`)
   planSettings(planned, destination, integration, secrets.get(name) ?? {})
   planSubscriptions(planned, destination, integration, about.subscriptions)
   if (planned.secrets.length === 0) return planned

@@ -21,6 +21,13 @@ const ENTRY_FIELDS = {
   presetCount: integer({ description: 'The number of subscriptions that the definition suggests.' }),
   batch: boolean({ description: 'Whether at least one action can send several messages in one request.' }),
   available: boolean({ description: 'Whether a destination can use the integration.' }),
+  problem: nullable(
+    string({
+      description:
+        'Why the integration does not work outside of Segment, for example because it needs a key that only Segment has; null if it works. A destination can be created nevertheless if it is available.',
+    }),
+  ),
+  requiredSettingCount: integer({ description: 'The number of settings that every destination of the integration needs.' }),
 }
 const ENTRY = object(ENTRY_FIELDS, { title: 'CatalogEntry', description: 'An integration of the catalogue.' })
 
@@ -117,8 +124,9 @@ function matching(entries: readonly CatalogEntry[], query: string): CatalogEntry
   return [...found.filter(({ name }) => has(name)), ...found.filter(({ name }) => !has(name))]
 }
 
-function entryView({ slug, name, description, auth, actionCount, presetCount, batch, available }: CatalogEntry) {
-  return { slug, name, description, auth, actionCount, presetCount, batch, available }
+function entryView(entry: CatalogEntry) {
+  const { slug, name, description, auth, actionCount, presetCount, batch, available, problem, requiredSettingCount } = entry
+  return { slug, name, description, auth, actionCount, presetCount, batch, available, problem, requiredSettingCount }
 }
 
 function integrationView(integration: CatalogIntegration) {

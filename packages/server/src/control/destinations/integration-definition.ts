@@ -21,11 +21,7 @@ export async function definitionToUse(open: OpenCatalog | undefined, slug: strin
     throw invalidField('integration', `cannot be used, because the integrations package is not installed; ${INSTALL_HINT}`)
   const definition = await catalog.readIntegration(slug)
   if (definition === null) throw invalidField('integration', 'is not the slug of an integration; GET /api/catalog lists them')
-  if (!definition.available)
-    throw invalidField(
-      'integration',
-      'is not available: it needs an OAuth app that only Segment has, like all integrations whose auth is oauth-managed',
-    )
+  if (!definition.available) throw invalidField('integration', `is not available. ${definition.problem}`)
   return definition
 }
 
