@@ -27,8 +27,11 @@ export class Tally {
   /** The times in performance.now(), one or several. */
   readonly #times = new Map<string, number | number[]>()
   readonly #watchers = new Set<() => void>()
+  /** Called for each copy. */
+  onAccepted: (messageId: string, atMs: number) => void = () => {}
 
   add(messageId: string, atMs: number): void {
+    this.onAccepted(messageId, atMs)
     const before = this.#times.get(messageId)
     this.#times.set(messageId, before === undefined ? atMs : typeof before === 'number' ? [before, atMs] : [...before, atMs])
   }

@@ -31,6 +31,8 @@ export interface SystemOptions {
   integration?: boolean
   /** Further settings of each node, from 1. */
   service?: (nth: number) => Pick<ServiceOptions, 'env' | 'execArgv'>
+  /** Called for each message before its first call. */
+  onSent?: (messageId: string) => void
 }
 
 export interface System extends AsyncDisposable {
@@ -56,7 +58,18 @@ export interface System extends AsyncDisposable {
 const CAUGHT_UP_MS = 120_000
 
 export async function startSystem(options: SystemOptions): Promise<System> {
-  const { store, random, nodes: count = 2, perSecond = 40, proxied = false, standby = false, integration = true, service, folder } = options
+  const {
+    store,
+    random,
+    nodes: count = 2,
+    perSecond = 40,
+    proxied = false,
+    standby = false,
+    integration = true,
+    service,
+    folder,
+    onSent,
+  } = options
   await using started = new AsyncDisposableStack()
   const gateway = integration ? started.use(await startTalliedGateway(random)) : undefined
   const settingsOf = (nth: number): Pick<ServiceOptions, 'env' | 'execArgv'> => {
@@ -88,7 +101,11 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     )
   }
   const urls = (): string[] => running().map(({ url }) => url)
-  const traffic = started.use(startTraffic({ targets: urls, writeKey, perSecond, message: numberedMessage }))
+  const message = (id: string, nth: number): object => {
+    onSent?.(id)
+    return numberedMessage(id, nth)
+  }
+  const traffic = started.use(startTraffic({ targets: urls, writeKey, perSecond, message }))
   const everything = started.move()
   return {
     store,

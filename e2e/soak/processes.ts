@@ -1,0 +1,32 @@
+// What the processes of a node use, from /proc: memory, file descriptors, threads. Only on Linux.
+
+import { readdirSync, readFileSync } from 'node:fs'
+
+export interface Usage {
+  /** Resident memory, in MB. */
+  memoryMb: number
+  descriptors: number
+  threads: number
+}
+
+/** Of one process; undefined if it has ended. */
+export function usageOf(pid: number): Usage | undefined {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0)
+    return { memoryMb: field('VmRSS') / 1_024, descriptors: readdirSync(`/proc/${pid}/fd`).length, threads: field('Threads') }
+  } catch {
+    return undefined
+  }
+}
+
+/** The child processes of a node: the hosts of integrations. */
+export function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+    )
+  } catch {
+    return []
+  }
+}
