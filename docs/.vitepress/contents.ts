@@ -75,6 +75,7 @@ export const SECTIONS: readonly Section[] = [
       ['postgresql', 'PostgreSQL and several nodes'],
       ['backup', 'Backup and restore'],
       ['upgrade', 'Upgrade'],
+      ['fault-ledger', 'Fault ledger'],
       ['alerts', 'Alerts with Prometheus'],
     ],
   },

@@ -10,9 +10,9 @@
 // Fault tests are slow, because a lease has to expire. `npm test` runs the shortest version that still tests the behaviour.
 // SWITCHYARD_LONG_TESTS=1 runs them longer, more often and with more data: node --test e2e/cluster/
 
-import { execFileSync } from 'node:child_process'
 import { LEASE_MS } from '../../packages/server/src/store/postgres/cluster/membership.ts'
 import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { childrenOf, killProcess } from '../child-processes.ts'
 import { callControl, type Ended, type LedgerRow, type Service, type ServiceOptions, startService, TOKEN } from '../service.ts'
 import { eventually, type Waiting } from '../signals.ts'
 import { DatabaseProxy } from './proxy.ts'
@@ -260,16 +260,6 @@ async function synchronousStandby(primary: PostgresServer, port: number): Promis
 async function killWhole(server: PostgresServer): Promise<void> {
   const { pid } = server
   // Kills the server first, because otherwise it would shut down its children and log that.
-  const children = execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
-    .split('\n')
-    .filter(Boolean)
-    .map(Number)
-  for (const one of [pid, ...children]) {
-    try {
-      process.kill(one, 'SIGKILL')
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-    }
-  }
+  for (const one of [pid, ...childrenOf(pid)]) killProcess(one)
   await server.kill()
 }

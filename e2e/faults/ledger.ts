@@ -2,11 +2,11 @@
 // replaces only the entries of the rows that it ran, so each entry has its own date and seed.
 
 import { readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { table } from '../../scripts/reference/markdown.ts'
 import type { RoundResult, StoreKind } from './fault.ts'
 import { FAULTS } from './faults.ts'
+import { machineName } from './machine.ts'
 
 /** The rounds of one run, together. */
 export interface Combined {
@@ -76,7 +76,7 @@ export function describe({ key, store, seed, ...row }: Entry): string {
 /** Replaces these entries, and writes the page. Returns its path. */
 export function writeLedger(entries: readonly Entry[]): string {
   const date = new Date().toISOString().slice(0, 10)
-  const machine = `${cpus()[0]?.model.trim() ?? 'unknown'}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, ${process.platform} ${process.arch}, Node.js ${process.version}`
+  const machine = machineName()
   const isNew = (stored: Entry): boolean => entries.some(({ key, store }) => key === stored.key && store === stored.store)
   const all = [...storedEntries().filter((stored) => !isNew(stored)), ...entries.map((entry) => ({ ...entry, date, machine }))]
   const order = (entry: Entry): number => FAULTS.findIndex(({ key }) => key === entry.key)

@@ -2,10 +2,10 @@
 // docs/operations/fault-ledger.md.
 
 import { parseArgs } from 'node:util'
-import { EMPTY_RESULT, type Fault, type RoundResult, type StoreKind } from './fault.ts'
+import type { Fault, RoundResult, StoreKind } from './fault.ts'
 import { FAULTS } from './faults.ts'
 import { combine, describe, type Entry, writeLedger } from './ledger.ts'
-import { seededRandom } from './random.ts'
+import { type Row, runFaults } from './schedule.ts'
 
 const HELP = `Causes faults while messages flow, and compares every acknowledgement with what receivers got and with the books.
 
@@ -18,6 +18,7 @@ usage: npm run faults -- [options]
   --store NAME   sqlite or postgres (both)
   --jobs N       rounds at the same time (1)
   --write        put the result of these rows into docs/operations/fault-ledger.md
+  --page         only write that page again, from the stored results
   --list         list the faults
   --help         this text
 
@@ -33,12 +34,17 @@ const { values } = parseArgs({
     store: { type: 'string' },
     jobs: { type: 'string', default: '1' },
     write: { type: 'boolean', default: false },
+    page: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
 if (values.help) {
   process.stdout.write(HELP)
+  process.exit()
+}
+if (values.page) {
+  console.log(`wrote ${writeLedger([])}`)
   process.exit()
 }
 if (values.list) {
@@ -56,34 +62,20 @@ const unknown = keys.filter((key) => !FAULTS.some((fault) => fault.key === key))
 if (unknown.length > 0) fail(`unknown fault: ${unknown.join(', ')}; the faults are ${FAULTS.map(({ key }) => key).join(', ')}`)
 if (values.store !== undefined && values.store !== 'sqlite' && values.store !== 'postgres') fail('--store must be sqlite or postgres.')
 
-/** A fault on a store, and its rounds so far. */
-interface Row {
-  fault: Fault
-  store: StoreKind
-  rounds: RoundResult[]
-  /** Its share of the time that is used up. */
-  usedMs: number
-  isBusy: boolean
-}
-
-const rows: Row[] = []
-for (const fault of FAULTS) {
-  if (keys.length > 0 && !keys.includes(fault.key)) continue
+const chosen = FAULTS.filter(({ key }) => keys.length === 0 || keys.includes(key))
+const rows = chosen.flatMap((fault) => {
   const why = fault.unavailable?.()
   if (why !== undefined) console.log(`${fault.key}: left out, because ${why}`)
-  for (const store of why === undefined ? fault.stores : [])
-    if (values.store === undefined || values.store === store) rows.push({ fault, store, rounds: [], usedMs: 0, isBusy: false })
-}
+  const stores = why === undefined ? fault.stores : []
+  return stores.filter((store) => values.store === undefined || values.store === store).map((store) => ({ fault, store }))
+})
 if (rows.length === 0) fail('No fault is left to run.')
 console.log(`seed ${firstSeed}, ${minutes} minutes, ${rows.length} rows`)
 
-const startedMs = performance.now()
-const endMs = startedMs + minutes * 60_000
-let nextSeed = firstSeed
 let failures = 0
-await Promise.all(Array.from({ length: jobs }, work))
+const done = await runFaults({ rows, minutes, seed: firstSeed, mostFaults: mostRuns, jobs, onRound: report, say: progress })
 
-const entries: Entry[] = rows
+const entries: Entry[] = done
   .filter(({ rounds }) => rounds.length > 0)
   .map(({ fault, store, rounds }) => entryOf(fault, store, rounds, firstSeed))
 console.log()
@@ -96,42 +88,9 @@ function entryOf({ key }: Fault, store: StoreKind, rounds: readonly RoundResult[
   return { key, store, seed, ...combine(rounds) }
 }
 
-/** Runs rounds, always of the row that has had the least time, until the time is over. */
-async function work(): Promise<void> {
-  for (;;) {
-    const row = rows
-      .filter(({ isBusy, rounds }) => !isBusy && rounds.reduce((sum, { faults }) => sum + faults, 0) < mostRuns)
-      .sort((a, b) => a.usedMs - b.usedMs)[0]
-    if (row === undefined) return
-    if (performance.now() >= endMs) return
-    row.isBusy = true
-    const roundMs = performance.now()
-    await runRound(row, nextSeed++)
-    row.usedMs += performance.now() - roundMs
-    row.isBusy = false
-  }
-}
-
-async function runRound({ fault, store, rounds }: Row, seed: number): Promise<void> {
-  const left = mostRuns - rounds.reduce((sum, result) => sum + result.faults, 0)
-  const beginMs = performance.now()
-  let result: RoundResult
-  try {
-    result = await fault.round({
-      store,
-      seed,
-      random: seededRandom(seed),
-      faults: Math.min(fault.perRound, left),
-      deadlineMs: endMs,
-      say: (text) => progress(`${fault.key} on ${store}, seed ${seed}: ${text}`),
-    })
-  } catch (error) {
-    result = { ...EMPTY_RESULT, problems: [(error as Error).stack ?? String(error)] }
-  }
-  rounds.push(result)
+function report({ fault, store }: Row, { seed, result, ms }: { seed: number; result: RoundResult; ms: number }): void {
   progress('')
-  const seconds = ((performance.now() - beginMs) / 1_000).toFixed(0)
-  console.log(`${describe(entryOf(fault, store, [result], seed))} (${seconds} s)`)
+  console.log(`${describe(entryOf(fault, store, [result], seed))} (${(ms / 1_000).toFixed(0)} s)`)
   if (result.problems.length === 0) return
   failures++
   for (const problem of result.problems) console.log(`  ✗ ${problem.replaceAll('\n', '\n    ')}`)

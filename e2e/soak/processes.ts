@@ -19,14 +19,3 @@ export function usageOf(pid: number): Usage | undefined {
     return undefined
   }
 }
-
-/** The child processes of a node: the hosts of integrations. */
-export function childrenOf(pid: number): number[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-      readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
-    )
-  } catch {
-    return []
-  }
-}

@@ -80,7 +80,7 @@ async function soak(store: StoreKind): Promise<SoakRun> {
       // A fault may be in the way of the question; the next line has it then.
       const sample = await sampled
         .take(minutes(), faults.length)
-        .catch((error: Error) => void console.log(`${store}: no sample: ${error.message}`))
+        .catch((error: Error): undefined => console.log(`${store}: no sample: ${error.message}`) as undefined)
       if (sample === undefined) continue
       samples.push(sample)
       console.log(`${store.padEnd(8)} ${line(sample)}`)

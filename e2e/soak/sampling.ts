@@ -2,8 +2,9 @@
 // never killed, so that growth would show.
 
 import { statSync } from 'node:fs'
+import { childrenOf } from '../child-processes.ts'
 import { type System, type SystemOptions, startSystem } from '../faults/system.ts'
-import { childrenOf, usageOf } from './processes.ts'
+import { usageOf } from './processes.ts'
 
 /** One line of the table: medians and percentiles since the line before. */
 export interface Sample {
@@ -88,12 +89,13 @@ export async function startSampled(options: SystemOptions): Promise<Sampled> {
   }
 }
 
-async function storeMb({ cluster, node }: System): Promise<number> {
+async function storeMb(system: System): Promise<number> {
+  const { cluster } = system
   if (cluster !== undefined) {
     const [row] = await cluster.query<{ bytes: string }>('SELECT pg_database_size(current_database())::text AS bytes')
     return Number(row?.bytes) / 2 ** 20
   }
-  const { file } = node(1).service
+  const { file } = system.node(1).service
   return [file, `${file}-wal`].reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0) / 2 ** 20
 }
 

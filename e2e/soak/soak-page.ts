@@ -1,10 +1,10 @@
 // The table of a soak, in the terminal and in docs/operations/soak.md, and the decision whether something grows.
 
 import { readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { table } from '../../scripts/reference/markdown.ts'
 import type { StoreKind } from '../faults/fault.ts'
+import { machineName } from '../faults/machine.ts'
 import type { Sample } from './sampling.ts'
 
 export interface SoakRun {
@@ -83,8 +83,7 @@ function median(values: readonly number[]): number {
 
 /** Returns its path. */
 export function writePage(runs: readonly SoakRun[]): string {
-  const machine = `${cpus()[0]?.model.trim() ?? 'unknown'}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, ${process.platform} ${process.arch}, Node.js ${process.version}`
-  const stored: StoredSoak = { date: new Date().toISOString().slice(0, 10), machine, runs: [...runs] }
+  const stored: StoredSoak = { date: new Date().toISOString().slice(0, 10), machine: machineName(), runs: [...runs] }
   writeFileSync(DATA, `${JSON.stringify(stored, null, 2)}\n`)
   writeFileSync(PAGE, soakPage())
   return PAGE

@@ -1,9 +1,9 @@
 // The faults of a soak, one every few minutes. None of them ends the first node, which is the one that is measured.
 
 import { setTimeout as passing } from 'node:timers/promises'
+import { childrenOf } from '../child-processes.ts'
 import type { Random } from '../faults/random.ts'
 import type { System } from '../faults/system.ts'
-import { childrenOf } from './processes.ts'
 
 interface SprinkledFault {
   name: string

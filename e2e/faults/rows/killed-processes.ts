@@ -1,6 +1,6 @@
 // Processes and threads that end at once: a node, the hosts of integrations, sender threads, and the database server.
 
-import { execFileSync } from 'node:child_process'
+import { childrenOf, killProcess } from '../../child-processes.ts'
 import type { Fault, Injection } from '../fault.ts'
 import { injected } from '../round.ts'
 
@@ -26,10 +26,11 @@ const hostKilled: Injection = {
   stores: ['sqlite', 'postgres'],
   perRound: 25,
   async cause(system, random) {
+    // The hosts of a node are its only child processes.
     const hosts = system.nodes.flatMap(({ service }) => childrenOf(service.pid))
     // None is running if the next one has not been started yet.
     if (hosts.length === 0) return await system.traffic.more(10)
-    kill(random.pick(hosts))
+    killProcess(random.pick(hosts))
   },
 }
 
@@ -48,26 +49,6 @@ const serverKilled: Injection = {
 }
 
 export const KILLED_PROCESSES: readonly Fault[] = [nodeKilled, hostKilled, serverKilled].map(injected)
-
-/** The hosts of a node are its only child processes. */
-function childrenOf(pid: number): number[] {
-  try {
-    return execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
-      .split('\n')
-      .filter(Boolean)
-      .map(Number)
-  } catch {
-    return []
-  }
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-  }
-}
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))

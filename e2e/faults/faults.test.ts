@@ -1,0 +1,42 @@
+// One minute of the fault ledger in every test run: some of the faults, on both stores. SWITCHYARD_LONG_TESTS=1 causes all of them, for ten minutes.
+// And the published page is the one that its data gives.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { IS_LONG } from '../long-tests.ts'
+import type { StoreKind } from './fault.ts'
+import { FAULTS } from './faults.ts'
+import { combine, describe, ledgerPage, writtenPage } from './ledger.ts'
+import { type Row, runFaults } from './schedule.ts'
+
+const SHORT: readonly (readonly [key: string, store: StoreKind])[] = [
+  ['node-killed', 'sqlite'],
+  ['postgres-killed', 'postgres'],
+]
+const MINUTES = IS_LONG ? 10 : 1
+const PER_ROUND = 3
+const SEED = 1
+
+test(`faults for ${MINUTES === 1 ? 'one minute' : `${MINUTES} minutes`}: nothing acknowledged is lost, and the books balance`, async (t) => {
+  const all = FAULTS.flatMap((fault) => (fault.unavailable?.() === undefined ? fault.stores.map((store) => ({ fault, store })) : []))
+  const rows = IS_LONG ? all : all.filter(({ fault, store }) => SHORT.some(([key, on]) => key === fault.key && on === store))
+  // One round of each row, and more as long as there is time.
+  const done = await runFaults({
+    rows,
+    minutes: MINUTES,
+    seed: SEED,
+    perRound: PER_ROUND,
+    mostFaults: IS_LONG ? 100 : PER_ROUND,
+    onRound: report,
+  })
+  for (const { fault, rounds } of done) assert.ok(combine(rounds).faults > 0 || IS_LONG, `${fault.key} was not caused`)
+
+  function report({ fault, store }: Row, { seed, result }: { seed: number; result: Parameters<typeof combine>[0][number] }): void {
+    t.diagnostic(describe({ key: fault.key, store, seed, ...combine([result]) }))
+    assert.deepEqual(result.problems, [], `${fault.key} on ${store}, seed ${seed}`)
+  }
+})
+
+test('the page of the fault ledger is up to date with its data', () => {
+  assert.equal(writtenPage(), ledgerPage(), 'run: npm run faults -- --page')
+})
