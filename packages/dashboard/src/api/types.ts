@@ -169,7 +169,7 @@ export interface Operations {
   }
   /** List violations of tracking plans, newest first */
   'GET /api/violations': {
-    query: { source?: string | undefined; plan?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
+    query: { sourceId?: string | undefined; source?: string | undefined; plan?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['CountedViolation'][]; next: string | null; faults: { planId: string; rule: string; message: string }[] }
   }
@@ -265,20 +265,20 @@ export interface Operations {
   }
   /** List messages in quarantine, newest first */
   'GET /api/quarantine': {
-    query: { source?: string | undefined; plan?: string | undefined; rule?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
+    query: { sourceId?: string | undefined; source?: string | undefined; plan?: string | undefined; rule?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: ({ id: string; messageId: string | null; sourceId: string; type: string | null; event: string | null; userId: string | null; anonymousId: string | null; receivedAt: string; planId: string; rule: string; violations: ({ rule: string; code: 'unplanned_event' | 'missing_property' | 'unplanned_property' | 'wrong_type' | 'wrong_value' | 'wrong_format' | 'out_of_range' | 'other'; path: string; expected: string; found: string })[] })[]; next: string | null }
   }
   /** Release messages from quarantine */
   'POST /api/quarantine/release': {
     query: Record<string, never>
-    body: { ids?: string[] | undefined; source?: string | undefined; rule?: string | undefined }
+    body: { ids?: string[] | undefined; sourceId?: string | undefined; source?: string | undefined; rule?: string | undefined }
     answer: { released: number; more: boolean }
   }
   /** Delete messages from quarantine */
   'POST /api/quarantine/delete': {
     query: Record<string, never>
-    body: { ids?: string[] | undefined; source?: string | undefined; rule?: string | undefined }
+    body: { ids?: string[] | undefined; sourceId?: string | undefined; source?: string | undefined; rule?: string | undefined }
     answer: { deleted: number; more: boolean }
   }
   /** List replay jobs, newest first */

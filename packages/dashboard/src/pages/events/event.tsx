@@ -233,7 +233,7 @@ function PlanSection({ event: { sourceId, plan, event, type } }: { event: EventD
 
 /** The violations of one rule, newest first. */
 function EventViolations({ planId, sourceId, rule }: { planId: string; sourceId: string; rule: string }) {
-  const violations = useApi('GET /api/violations', { query: { plan: planId, source: sourceId, limit: 1_000 }, everyMs: 15_000 })
+  const violations = useApi('GET /api/violations', { query: { plan: planId, sourceId, limit: 1_000 }, everyMs: 15_000 })
   return (
     <Loaded query={violations} lines={2}>
       {({ data }) => {

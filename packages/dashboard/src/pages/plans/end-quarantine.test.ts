@@ -18,7 +18,7 @@ test('calls the API until no messages are left, and reports the progress', async
     { released: 12, more: false },
   ])
   const progress: number[] = []
-  const selection = { source: 'src_1', rule: 'track Order Completed' }
+  const selection = { sourceId: 'src_1', rule: 'track Order Completed' }
   assert.equal(await endQuarantine('release', selection, api, (count) => progress.push(count)), 10_012)
   assert.deepEqual(progress, [10_000, 10_012])
   assert.deepEqual(sent, [
@@ -42,5 +42,5 @@ test('sends at most 1,000 ids in a call', async () => {
 
 test('says in words what is released', () => {
   assert.equal(selectionWords({ ids: ['1-0'] }), '1 message')
-  assert.equal(selectionWords({ source: 'src_1', rule: 'track A' }, new Map([['src_1', 'Shop']])), 'all of Shop: A')
+  assert.equal(selectionWords({ sourceId: 'src_1', rule: 'track A' }, new Map([['src_1', 'Shop']])), 'all of Shop: A')
 })

@@ -5,7 +5,7 @@ import type { call as callApi } from '../../api/client.ts'
 import { ruleTitle } from './plan-text.ts'
 
 export type EndOfQuarantine = 'release' | 'delete'
-export type QuarantineSelection = { ids: readonly string[] } | { source: string; rule?: string }
+export type QuarantineSelection = { ids: readonly string[] } | { sourceId: string; rule?: string }
 
 const MAX_IDS = 1_000
 
@@ -17,7 +17,7 @@ export async function endQuarantine(
   onProgress: (count: number) => void,
 ): Promise<number> {
   let count = 0
-  const step = async (body: { ids?: string[]; source?: string; rule?: string }): Promise<boolean> => {
+  const step = async (body: { ids?: string[]; sourceId?: string; rule?: string }): Promise<boolean> => {
     const answer =
       end === 'release' ? await call('POST /api/quarantine/release', { body }) : await call('POST /api/quarantine/delete', { body })
     count += 'released' in answer ? answer.released : answer.deleted
@@ -35,6 +35,6 @@ export async function endQuarantine(
 /** `3 selected`, `all of Web shop`, `all of Web shop: Order Completed`. */
 export function selectionWords(selection: QuarantineSelection, names: ReadonlyMap<string, string> = new Map()): string {
   if ('ids' in selection) return selection.ids.length === 1 ? '1 message' : `${selection.ids.length.toLocaleString()} messages`
-  const source = names.get(selection.source) ?? selection.source
+  const source = names.get(selection.sourceId) ?? selection.sourceId
   return `all of ${source}${selection.rule === undefined ? '' : `: ${ruleTitle(selection.rule)}`}`
 }

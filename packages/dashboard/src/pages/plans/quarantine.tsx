@@ -25,7 +25,7 @@ export function Quarantine({ planId }: { planId?: string }) {
   const names = useNames()
   const source = params.get('source') ?? ''
   const rule = params.get('rule') ?? ''
-  const list = useList('GET /api/quarantine', { query: { limit: 50, plan: planId, source, rule }, everyMs: 10_000, keep: true })
+  const list = useList('GET /api/quarantine', { query: { limit: 50, plan: planId, sourceId: source, rule }, everyMs: 10_000, keep: true })
   const totals = useApi('GET /api/stats/totals', { everyMs: 15_000 })
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   useEffect(() => setSelected(new Set()), [source, rule])
@@ -136,7 +136,7 @@ export function Quarantine({ planId }: { planId?: string }) {
           ) : (
             onlySource !== undefined && (
               <EndButtons
-                selection={{ source: onlySource, ...(rule === '' ? {} : { rule }) }}
+                selection={{ sourceId: onlySource, ...(rule === '' ? {} : { rule }) }}
                 onEnd={() => setSelected(new Set())}
                 names={names.sources}
               />

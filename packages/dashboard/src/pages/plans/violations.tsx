@@ -22,7 +22,7 @@ export function Violations({ planId }: { planId?: string }) {
   const [params, change] = useSearchState()
   const { sources } = useNames()
   const source = params.get('source') ?? ''
-  const list = useList('GET /api/violations', { query: { limit: 100, plan: planId, source }, everyMs: 10_000, keep: true })
+  const list = useList('GET /api/violations', { query: { limit: 100, plan: planId, sourceId: source }, everyMs: 10_000, keep: true })
   const { rows } = list
   const columns: Column<Counted>[] = [
     {

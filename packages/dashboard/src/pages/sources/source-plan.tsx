@@ -11,7 +11,7 @@ import { rulesSummary } from '../plans/plan-text.ts'
 export function SourcePlan({ id }: { id: string }) {
   const plans = useApi('GET /api/plans', { query: { limit: 1_000 } })
   const totals = useApi('GET /api/stats/totals', { everyMs: 15_000 })
-  const violations = useApi('GET /api/violations', { query: { source: id, limit: 1_000 }, everyMs: 15_000 })
+  const violations = useApi('GET /api/violations', { query: { sourceId: id, limit: 1_000 }, everyMs: 15_000 })
   const violated = violations.data?.data.reduce((sum, { hours }) => sum + hours.reduce((day, hour) => day + hour, 0), 0)
   const counts = totals.data?.data.find(({ sourceId }) => sourceId === id)
   const held = counts?.quarantined ?? 0

@@ -36,8 +36,8 @@ export const QUARANTINE_COMMANDS: readonly Command[] = [
     },
     examples: ['switchyard quarantine', "switchyard quarantine list --source website --rule 'track Order Completed'"],
     async run(call) {
-      const source = await optionalId(call.api, 'source', call.flag('source'))
-      const query = { source, plan: call.flag('plan'), rule: call.flag('rule') }
+      const sourceId = await optionalId(call.api, 'source', call.flag('source'))
+      const query = { sourceId, plan: call.flag('plan'), rule: call.flag('rule') }
       await showNewest(call, '/api/quarantine', query, COLUMNS, 'No messages are in quarantine.')
       return EXIT.ok
     },
@@ -72,7 +72,7 @@ async function endQuarantine(call: Call, action: 'release' | 'delete', done: 'Re
   }
   if (source === undefined) for (let at = 0; at < ids.length; at += IDS_PER_CALL) await send({ ids: ids.slice(at, at + IDS_PER_CALL) })
   else {
-    const selection = { source: await idOf(call.api, 'source', source), ...(call.has('rule') && { rule: call.flag('rule') as string }) }
+    const selection = { sourceId: await idOf(call.api, 'source', source), ...(call.has('rule') && { rule: call.flag('rule') as string }) }
     while (await send(selection)) {
       if (call.signal.aborted) return EXIT.interrupted
       if (!call.json) call.out.remark(`${done} ${count} messages so far.`)

@@ -94,7 +94,7 @@ export const PLAN_COMMANDS: readonly Command[] = [
     examples: ['switchyard plan violations --source shop'],
     async run(call) {
       const { api, flag } = call
-      const query = { source: await optionalId(api, 'source', flag('source')), plan: await optionalId(api, 'plan', flag('plan')) }
+      const query = { sourceId: await optionalId(api, 'source', flag('source')), plan: await optionalId(api, 'plan', flag('plan')) }
       await showNewest(call, '/api/violations', query, VIOLATION_COLUMNS, 'No violations were recorded.')
       return EXIT.ok
     },

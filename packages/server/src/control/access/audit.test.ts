@@ -167,11 +167,11 @@ const RECIPES: Record<string, Recipe> = {
   },
   'POST /quarantine/release': {
     action: 'quarantine.release',
-    run: async (fixture) => fixture.call('POST', '/api/quarantine/release', { source: await sourceWithQuarantine(fixture) }),
+    run: async (fixture) => fixture.call('POST', '/api/quarantine/release', { sourceId: await sourceWithQuarantine(fixture) }),
   },
   'POST /quarantine/delete': {
     action: 'quarantine.delete',
-    run: async (fixture) => fixture.call('POST', '/api/quarantine/delete', { source: await sourceWithQuarantine(fixture) }),
+    run: async (fixture) => fixture.call('POST', '/api/quarantine/delete', { sourceId: await sourceWithQuarantine(fixture) }),
   },
   'POST /oauth-apps': { action: 'oauth-app.create', run: ({ call }) => call('POST', '/api/oauth-apps', { name: 'App' }) },
   'PATCH /oauth-apps/:id': {

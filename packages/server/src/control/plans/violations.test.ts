@@ -39,7 +39,7 @@ test('violations are counted by rule and path, bounded, and listed by plan and s
     content: { ...content, violations: { 2: [violation('properties.third'), violation('properties.fourth')] } },
   })
 
-  const { body } = await call('GET', `/api/violations?source=${source.id}`)
+  const { body } = await call('GET', `/api/violations?sourceId=${source.id}`)
   const found = body.data.map((entry: JsonObject) => [
     entry['violation']?.path ?? null,
     entry['total'],
@@ -57,12 +57,13 @@ test('violations are counted by rule and path, bounded, and listed by plan and s
   )
   assert.deepEqual(body.faults, [{ planId: plan.id, ...faults[0] }])
   assert.deepEqual((await call('GET', `/api/violations?plan=${plan.id}`)).body.data, body.data)
-  assert.deepEqual((await call('GET', `/api/violations?source=${other.id}`)).body.data, [])
+  assert.deepEqual((await call('GET', `/api/violations?source=${source.id}`)).body.data, body.data, 'the older name')
+  assert.deepEqual((await call('GET', `/api/violations?sourceId=${other.id}`)).body.data, [])
   const recent = await recorder.recent(Date.now())
   assert.deepEqual([...recent.keys()], [source.id])
   assert.deepEqual([recent.get(source.id)?.violations, recent.get(source.id)?.planRule], [5, 'track Order'])
 
-  for (const query of ['plan=%00', `plan=${plan.id}&source=%00`, 'source=%00']) {
+  for (const query of ['plan=%00', `plan=${plan.id}&sourceId=%00`, 'sourceId=%00']) {
     const { status, body: none } = await call('GET', `/api/violations?${query}`)
     assert.deepEqual([status, none.data], [200, []], query)
   }

@@ -49,7 +49,8 @@ const ANSWER = object({
   }),
 })
 const QUERY = listQuery({
-  source: optional(string({ min: 1, description: 'Only violations by messages of the source with this id.' })),
+  sourceId: optional(string({ min: 1, description: 'Only violations by messages of this source.' })),
+  source: optional(string({ min: 1, description: 'The older name of `sourceId`.' })),
   plan: optional(string({ min: 1, description: 'Only violations of the plan with this id.' })),
 })
 
@@ -68,16 +69,17 @@ export function violationRoutes({ store, clock, planFaults = () => [], flushViol
         await flushViolations()
         const { limit, cursor } = pageRequest('violations', query)
         const { plans, sources } = store.configuration()
-        const planId = query.plan ?? [...plans.values()].find(({ sourceIds }) => sourceIds.includes(query.source ?? ''))?.id
+        const { source, sourceId = source } = query
+        const planId = query.plan ?? [...plans.values()].find(({ sourceIds }) => sourceIds.includes(sourceId ?? ''))?.id
         const shown = planId === undefined ? [...plans.keys()] : [planId]
         const faults = shown.flatMap((id) => planFaults(id).map(({ rule, message }) => ({ planId: id, rule, message })))
         // Nothing is stored for others, and their ids may contain what the store cannot compare with.
         const isKnown =
-          (planId === undefined || plans.has(planId)) && (query.source === undefined || (planId !== undefined && sources.has(query.source)))
+          (planId === undefined || plans.has(planId)) && (sourceId === undefined || (planId !== undefined && sources.has(sourceId)))
         if (!isKnown) return { data: [], next: null, faults }
         const [, afterMs, key = ''] = /^(\d+) (.*)$/s.exec(cursor ?? '') ?? []
         const found = await store.documents.list(VIOLATION, {
-          prefix: planId === undefined ? '' : violationsOfPlan(planId, query.source),
+          prefix: planId === undefined ? '' : violationsOfPlan(planId, sourceId),
           order: 'newest',
           after: afterMs === undefined ? undefined : { key, atMs: Number(afterMs) },
           limit: limit + 1,

@@ -17,8 +17,11 @@ const MS_PER_CALL = 10_000
 
 const RULE = { min: 1, description: 'Only messages that violate this rule: `track Order Completed`, or a type such as `identify`.' }
 
+const OLDER_NAME = 'The older name of `sourceId`.'
+
 const FILTERS = {
-  source: optional(string({ min: 1, description: 'Only messages from the source with this id.' })),
+  sourceId: optional(string({ min: 1, description: 'Only messages from this source.' })),
+  source: optional(string({ min: 1, description: OLDER_NAME })),
   plan: optional(string({ min: 1, description: 'Only messages that violate the plan with this id.' })),
   rule: optional(string(RULE)),
 }
@@ -32,7 +35,8 @@ const SELECTION = object({
       description: 'The ids of the messages, as GET /api/quarantine lists them. Cannot be combined with the filters below.',
     }),
   ),
-  source: optional(string({ min: 1, max: 100, description: 'All messages from the source with this id.' })),
+  sourceId: optional(string({ min: 1, max: 100, description: 'All messages from this source.' })),
+  source: optional(string({ min: 1, max: 100, description: OLDER_NAME })),
   rule: optional(string({ ...RULE, max: 40_000 })),
 })
 
@@ -64,28 +68,28 @@ type Selection = Infer<typeof SELECTION>
 type Step = (messages: readonly QuarantinedMessage[]) => Promise<readonly string[]>
 
 export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] {
-  function audit(actor: Actor, action: string, { source, rule }: Selection) {
+  function audit(actor: Actor, action: string, { source, sourceId = source, rule }: Selection) {
     const entry = (change: QuarantineChange | null) => {
       if (change === null) return null
-      return { messages: change.ids.length, ...(source === undefined ? { ids: [...change.ids] } : { source, rule: rule ?? null }) }
+      return { messages: change.ids.length, ...(sourceId === undefined ? { ids: [...change.ids] } : { sourceId, rule: rule ?? null }) }
     }
     return (after: QuarantineChange | null, before: QuarantineChange | null) => {
-      return { actor, action, subject: source ?? null, before: entry(before), after: entry(after) }
+      return { actor, action, subject: sourceId ?? null, before: entry(before), after: entry(after) }
     }
   }
 
   /** Returns the number of messages for which `step` ended the quarantine, and whether there are more. */
   async function inSteps(selection: Selection, step: Step): Promise<{ count: number; more: boolean }> {
-    const { ids, source: sourceId, rule } = selection
+    const { ids, source, sourceId = source, rule } = selection
     if (ids !== undefined) {
-      const other = (['source', 'rule'] as const).find((name) => selection[name] !== undefined)
-      if (other !== undefined) throw invalidField(other, 'cannot be combined with ids. Select messages either by id or by source')
+      const other = (['sourceId', 'source', 'rule'] as const).find((name) => selection[name] !== undefined)
+      if (other !== undefined) throw invalidField(other, 'cannot be combined with ids. Select messages either by ids or by sourceId')
       let ended = 0
       for (let at = 0; at < ids.length; at += IDS_PER_STEP)
         ended += (await step(await store.quarantine.find(ids.slice(at, at + IDS_PER_STEP)))).length
       return { count: ended, more: false }
     }
-    if (sourceId === undefined) throw invalidField('source', 'is missing. Select messages either by ids or by source')
+    if (sourceId === undefined) throw invalidField('sourceId', 'is missing. Select messages either by ids or by sourceId')
     const endMs = clock.scheduleMs() + MS_PER_CALL
     let count = 0
     let seen = 0
@@ -94,7 +98,7 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
       // The oldest first, so that receivers get them in the order in which they were received.
       const page = await store.quarantine.list({ sourceId, rule }, { limit: MESSAGES_PER_STEP, cursor, oldestFirst: true })
       if (page.data.length === 0 && !store.configuration().sources.has(sourceId))
-        throw invalidField('source', 'is not the id of a source with messages in quarantine. GET /api/sources lists all sources')
+        throw invalidField('sourceId', 'is not the id of a source with messages in quarantine. GET /api/sources lists all sources')
       count += page.data.length === 0 ? 0 : (await step(page.data)).length
       seen += page.data.length
       cursor = page.next
@@ -113,7 +117,7 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
       answer: listAnswer(MESSAGE),
       errors: ['invalid_cursor'],
       async handle({ query }) {
-        const { source: sourceId, plan: planId, rule } = query
+        const { source, sourceId = source, plan: planId, rule } = query
         return pageAnswer('quarantine', await store.quarantine.list({ sourceId, planId, rule }, pageRequest('quarantine', query)), view)
       },
     }),
