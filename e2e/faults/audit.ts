@@ -20,7 +20,7 @@ export interface Audit {
   repeated: number
   mostRepeated: number
   repeatBound: number
-  longestPauseMs: number
+  longestPauseMs: number | null
   problems: string[]
 }
 
@@ -31,6 +31,7 @@ const RECORDED_LATE = 100
 const SHOWN = 5
 
 export interface AuditOptions {
+  /** Those that can make a delivery arrive twice. */
   faults: readonly FaultTime[]
   /** How long deliveries may take to end. */
   deadlineMs?: number
@@ -67,7 +68,7 @@ export async function auditSystem(system: System, { faults, deadlineMs = 180_000
     if (destination !== letters) problems.push(...(await deliveryProblems(system, destination, owed, lost)))
     const copies = repeats(destination, faults)
     repeated += copies.messages
-    repeatBound = Math.max(repeatBound, destination.inFlight + RECORDED_LATE)
+    if (faults.length > 0) repeatBound = Math.max(repeatBound, destination.inFlight + RECORDED_LATE)
     mostRepeated = Math.max(mostRepeated, copies.mostPerFault)
     problems.push(...copies.unexplained.slice(0, SHOWN))
     if (copies.mostPerFault > destination.inFlight + RECORDED_LATE)
@@ -201,8 +202,9 @@ function repeats(
   return { messages, mostPerFault: Math.max(0, ...perFault.values()), unexplained }
 }
 
-/** The longest time between two calls that were answered with 200. */
-function longestPause({ traffic }: System): number {
+/** The longest time between two calls that were answered with 200. Null if the traffic does not record its calls. */
+function longestPause({ traffic }: System): number | null {
+  if (traffic.calls.length === 0) return null
   const ends = traffic.calls.filter(({ status }) => status === 200).map(({ startMs, ms }) => startMs + ms)
   ends.sort((a, b) => a - b)
   let longest = 0

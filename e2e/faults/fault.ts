@@ -78,4 +78,6 @@ export interface Injection extends Omit<Fault, 'round'> {
   check?(system: System): Promise<string[]>
   /** Messages acknowledged between two faults, at random in this range. */
   between?: readonly [least: number, most: number]
+  /** Whether the fault can make a delivery arrive twice; true by default. */
+  repeats?: boolean
 }

@@ -2,5 +2,6 @@
 
 import type { Fault } from './fault.ts'
 import { KILLED_PROCESSES } from './rows/killed-processes.ts'
+import { KILLED_THREADS } from './rows/killed-threads.ts'
 
-export const FAULTS: readonly Fault[] = [...KILLED_PROCESSES]
+export const FAULTS: readonly Fault[] = [...KILLED_PROCESSES, ...KILLED_THREADS]

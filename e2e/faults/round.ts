@@ -16,7 +16,7 @@ export function injected(injection: Injection): Fault {
 
 async function injectedRound(injection: Injection, options: RoundOptions): Promise<RoundResult> {
   const { store, random, faults: most, deadlineMs, say } = options
-  const { between = [5, 60] } = injection
+  const { between = [5, 60], repeats = true } = injection
   await using system = await startSystem({ store, random, ...injection.system?.(options) })
   await system.traffic.more(WARM_UP)
   await system.caughtUp()
@@ -46,7 +46,7 @@ async function injectedRound(injection: Injection, options: RoundOptions): Promi
       break
     }
   }
-  const audit = await auditSystem(system, { faults })
+  const audit = await auditSystem(system, { faults: repeats ? faults : [] })
   problems.push(...audit.problems, ...((await injection.check?.(system)) ?? []))
   if (problems.length > 0) problems.push(logsOf(system))
   return { ...audit, faults: faults.length, recoveredMs, problems }

@@ -33,6 +33,18 @@ export interface SystemOptions {
   service?: (nth: number) => Pick<ServiceOptions, 'env' | 'execArgv'>
   /** Called for each message before its first call. */
   onSent?: (messageId: string) => void
+  /** What sends the messages; calls of the tracking API without a client by default. */
+  traffic?: (settings: TrafficSettings) => Promise<Traffic>
+}
+
+export interface TrafficSettings {
+  random: Random
+  /** Messages per second, in all. */
+  perSecond: number
+  writeKey: string
+  /** The URLs of the running nodes. */
+  targets: () => string[]
+  api: System['api']
 }
 
 export interface System extends AsyncDisposable {
@@ -69,6 +81,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     service,
     folder,
     onSent,
+    traffic: startOther,
   } = options
   await using started = new AsyncDisposableStack()
   const gateway = integration ? started.use(await startTalliedGateway(random)) : undefined
@@ -105,7 +118,10 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     onSent?.(id)
     return numberedMessage(id, nth)
   }
-  const traffic = started.use(startTraffic({ targets: urls, writeKey, perSecond, message }))
+  const traffic =
+    startOther === undefined
+      ? started.use(startTraffic({ targets: urls, writeKey, perSecond, message }))
+      : started.use(await startOther({ random, perSecond, writeKey, targets: urls, api }))
   const everything = started.move()
   return {
     store,

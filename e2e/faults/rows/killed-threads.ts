@@ -1,0 +1,66 @@
+// Threads of a node that end at once: those that send requests, and those that run transformations.
+
+import { connect } from 'node:net'
+import type { Node } from '../../cluster/cluster.ts'
+import type { Fault, Injection } from '../fault.ts'
+import type { Random } from '../random.ts'
+import { injected } from '../round.ts'
+import type { System } from '../system.ts'
+
+const CONTROL = new URL('../thread-control.ts', import.meta.url).href
+const ANNOUNCEMENT = /^threads can be ended at port (\d+)$/
+/** A thread that is replaced again and again is started after a pause of up to 5 s. */
+const MOST_TRIES = 100
+/** A node replaces a thread that hangs after 10 s, or after 20 s if it has just started it. The rest is for a busy machine. */
+const ENDED_MS = 90_000
+
+const threadsOf = (): Pick<Injection, 'system' | 'stores' | 'perRound'> => ({
+  stores: ['sqlite', 'postgres'],
+  perRound: 25,
+  system: () => ({ service: () => ({ env: { SWITCHYARD_SENDERS: '2' }, execArgv: ['--import', CONTROL] }) }),
+})
+
+const senderKilled: Injection = {
+  key: 'sender-killed',
+  title: 'A sender thread ends or hangs',
+  how: 'the thread is terminated at a random moment, with requests in flight; one in fifteen is blocked instead, until the node replaces it',
+  ...threadsOf(),
+  cause: (system, random) => endThread(system, random, random.chance(1 / 15) ? 'block' : 'kill', 'switchyard-sender'),
+}
+
+const transformKilled: Injection = {
+  key: 'transform-killed',
+  title: 'A thread that runs transformations ends',
+  how: 'the thread is terminated at a random moment',
+  ...threadsOf(),
+  cause: (system, random) => endThread(system, random, 'kill', 'transform'),
+}
+
+export const KILLED_THREADS: readonly Fault[] = [senderKilled, transformKilled].map(injected)
+
+/** Resolves when the thread has ended. */
+async function endThread(system: System, random: Random, act: 'kill' | 'block', name: string): Promise<void> {
+  const node = random.pick(system.nodes)
+  const nth = random.int(0, 1_000)
+  for (let tries = 1; tries <= MOST_TRIES; tries++) {
+    if ((await ask(node, `${act} ${name} ${nth}`)) !== 'none') return
+    // The thread that ended before has not been replaced yet.
+    await system.traffic.more(1)
+  }
+  throw new Error(`${node.name} has no thread named ${name}`)
+}
+
+async function ask({ service }: Node, line: string): Promise<string> {
+  const { msg } = await service.logged(({ msg }) => ANNOUNCEMENT.test(msg))
+  const port = Number(ANNOUNCEMENT.exec(msg)?.[1])
+  return await new Promise((resolve, reject) => {
+    let answer = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${line}\n`))
+    socket.setTimeout(ENDED_MS, () => socket.destroy(new Error(`no answer to "${line}" within ${ENDED_MS / 1_000} s`)))
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      answer += text
+    })
+    socket.on('end', () => resolve(answer))
+    socket.on('error', reject)
+  })
+}
