@@ -1,9 +1,9 @@
 // Runs all tests, one process per file. The longest files start first, and files that mostly wait alternate with files that use the processor,
 // so that all cores are busy until the end. All files share one PostgreSQL server, except those that kill theirs. If a file fails, the run fails:
-// nothing is retried, because that would hide races. `node scripts/tests.ts e2e/cluster` runs the tests in that folder, `--slowest` lists the slowest
-// files, and `node scripts/tests.ts FILE --repeat 50 --busy` looks for a race: it runs the file 50 times beside busy loops.
+// nothing is retried, because that would hide races. `node scripts/tests.ts e2e/cluster` runs the tests in that folder, `--slowest` lists the
+// files that use the most CPU time, and `node scripts/tests.ts FILE --repeat 50 --busy` looks for a race: it runs the file 50 times beside busy loops.
 
-import { globSync, statSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { Writable } from 'node:stream'
@@ -93,17 +93,24 @@ process.env['SWITCHYARD_TEST_POSTGRES_BIN'] ??= programs()
 // Compiling the service takes as long as the tests of many files, so processes share a compile cache.
 process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'switchyard-e2e-compiled')
 
+// Where test files write their CPU time when they exit. Linux counts it, with that of child processes that have ended, in hundredths of a second.
+const notes = mkdtempSync(join(tmpdir(), 'switchyard-tests-'))
+const CPU_TIMES = join(notes, 'cpu-times')
+
 /**
  * The timeout of node:test ends only a test. The runner would wait for ever for a process that something keeps alive after its tests, such as a
  * service that was not stopped. Not set in the file's worker threads, where it would end only the thread.
  */
-const ENDS_BY_ITSELF = `data:text/javascript,${encodeURIComponent(`
+const IN_EACH_FILE = `data:text/javascript,${encodeURIComponent(`
+import { appendFileSync, readFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 const end = () => {
   console.error('this file was still running after ${timeoutSeconds} s: something keeps its process alive')
   process.exit(1)
 }
 if (isMainThread) setTimeout(end, ${timeoutSeconds * 1_100}).unref()
+if (isMainThread && process.platform === 'linux')
+  process.on('exit', () => appendFileSync(${JSON.stringify(CPU_TIMES)}, readFileSync('/proc/self/stat', 'utf8').trim() + ' ' + process.argv[1] + '\\n'))
 `)}`
 
 const loops = values.busy ? Array.from({ length: BUSY_LOOPS }, () => new Worker('for (;;);', { eval: true })) : []
@@ -111,10 +118,8 @@ const took: [seconds: number, file: string][] = []
 const failed: string[] = []
 if (runs === 1) failed.push(...(await runFiles(process.stdout)))
 else await repeat()
-if (values.slowest) {
-  console.log('\nthe slowest files:')
-  for (const [seconds, file] of took.sort(([a], [b]) => b - a).slice(0, 40)) console.log(`${seconds.toFixed(1).padStart(7)} s  ${file}`)
-}
+if (values.slowest) printSlowest()
+rmSync(notes, { recursive: true })
 if (failed.length > 0) console.log(styleText('red', `\nfailed: ${[...new Set(failed)].join(', ')}`))
 await Promise.all(loops.map((loop) => loop.terminate()))
 await server?.dispose()
@@ -150,6 +155,32 @@ async function repeat(): Promise<void> {
   console.log(styleText('bold', `\n${failedRuns} of ${runs} runs failed`))
 }
 
+/** The CPU times are known only on Linux. Those of Chromium are incomplete, because it does not wait for all of its processes. */
+function printSlowest(): void {
+  const cpu = cpuTimes()
+  const column = (seconds: number | undefined): string => (seconds === undefined ? '' : `${seconds.toFixed(1)} s`).padStart(9)
+  took.sort(([a, one], [b, other]) => (cpu.get(other) ?? b) - (cpu.get(one) ?? a))
+  console.log('\nthe files with the most CPU time, and how long they took:')
+  for (const [seconds, file] of took.slice(0, 40)) console.log(`${column(cpu.get(file))}${column(seconds)}  ${file}`)
+  if (cpu.size === 0) return
+  console.log(`${column([...cpu.values()].reduce((sum, seconds) => sum + seconds, 0))} in all files`)
+  if (server !== null) console.log(`${column(cpuSeconds(readFileSync(`/proc/${server.pid}/stat`, 'utf8')))} in the PostgreSQL server`)
+}
+
+/** CPU seconds by file; empty if the system is not Linux. */
+function cpuTimes(): Map<string, number> {
+  const lines = existsSync(CPU_TIMES) ? readFileSync(CPU_TIMES, 'utf8').trim().split('\n') : []
+  const all = lines.map((line): [string, number] => [relative(root, line.slice(line.lastIndexOf(' ') + 1)), cpuSeconds(line)])
+  // Forked processes of a test file write a line, too, which is already counted.
+  return new Map(all.filter(([file]) => files.includes(file)))
+}
+
+/** User and system time of a process and of its child processes that have ended, from a line of /proc/PID/stat. */
+function cpuSeconds(stat: string): number {
+  const ticks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return ticks.slice(11, 15).reduce((sum, count) => sum + Number(count), 0) / 100
+}
+
 /** The files that did not pass, including those that ended without reporting a result. */
 async function runFiles(output: NodeJS.WritableStream): Promise<string[]> {
   const passed = new Set<string>()
@@ -157,7 +188,7 @@ async function runFiles(output: NodeJS.WritableStream): Promise<string[]> {
     files: files.map((file) => join(root, file)),
     concurrency: FILES_AT_ONCE,
     timeout: timeoutSeconds * 1_000,
-    execArgv: ['--import', ENDS_BY_ITSELF],
+    execArgv: ['--import', IN_EACH_FILE],
   })
   stream.on('test:summary', ({ file, success, duration_ms }) => {
     if (file === undefined) return
