@@ -152,6 +152,7 @@ export function errorBody({ code, message, field }: { code: string; message: str
   return { success: false, error: code, code, message, ...(field === undefined ? {} : { field }) }
 }
 
+/** Not with toLocaleString, which takes 10 ms at the first call: it loads the data of languages. */
 function count(value: number): string {
-  return value.toLocaleString('en-US')
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ',')
 }

@@ -3,19 +3,22 @@
 
 import { VERSION } from '../api/version.ts'
 import { harmless } from '../logging/terminal-text.ts'
-import { COMMANDS, SECTIONS } from './commands.ts'
 import { type Call, CommandProblem, EXIT, type ExitCode } from './line/command.ts'
 import { controlToken, serviceUrl } from './line/global-flags.ts'
 import { describe, helpText } from './line/help.ts'
 import { createOutput } from './line/output.ts'
-import { type Parsed, parseCommandLine } from './line/parse-command-line.ts'
+import { DEFAULT_COMMAND, type Parsed, parseCommandLine } from './line/parse-command-line.ts'
+import { serve } from './serve.ts'
 import { createApi } from './service/api.ts'
 
 type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'on' | 'exit'> & Record<'stdout' | 'stderr', NodeJS.WriteStream>
 
 export async function runCommandLine(process: Process): Promise<void> {
   const { stdout, stderr, env } = process
-  const line = parseCommandLine(process.argv.slice(2), COMMANDS)
+  const argv = process.argv.slice(2)
+  // A start of the service does not load the other commands.
+  const commands = argv[0] === undefined || argv[0] === DEFAULT_COMMAND ? [serve] : (await import('./commands.ts')).COMMANDS
+  const line = parseCommandLine(argv, commands)
   const isService = line.kind === 'run' && line.parsed.command.isService === true
   // With `switchyard tail | head` the reader closes the pipe, which is not an error. The service keeps running without a reader.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -30,9 +33,11 @@ export async function runCommandLine(process: Process): Promise<void> {
 
   async function run(): Promise<ExitCode> {
     switch (line.kind) {
-      case 'help':
+      case 'help': {
+        const { SECTIONS } = await import('./commands.ts')
         stdout.write(line.json ? `${JSON.stringify(describe(SECTIONS, line), null, 2)}\n` : helpText(SECTIONS, line, stdout.columns))
         return EXIT.ok
+      }
       case 'version':
         stdout.write(`${VERSION}\n`)
         return EXIT.ok

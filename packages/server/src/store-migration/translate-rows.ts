@@ -2,8 +2,8 @@
 // PostgreSQL cannot store it, and secrets are encrypted with the nodes' key. A row gets the same ids each time, so that an interrupted
 // migration can be resumed. Only settings that concern the file alone are left out.
 
+import { SECRET_PREFIX } from '../store/configuration/configuration-rows.ts'
 import { versionContext } from '../store/configuration/destination-versions.ts'
-import { SECRET_PREFIX } from '../store/configuration/resource-rows.ts'
 import { encryptedDestinationDoc, redactAttempt, redactAudit } from '../store/configuration/unencrypted-credentials.ts'
 import { type AttemptDoc, writeOwedUrls } from '../store/encoding/attempt-doc.ts'
 import type { Seed } from '../store/encoding/fingerprint.ts'

@@ -10,9 +10,9 @@ import { type Configuration, type Destination, type NewPlan, type Source, type S
 import { newId } from '../port/new-id.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import type { SecretStore, StoredSecret } from '../port/secrets.ts'
-import type { ConfigurationChanges, SettingRows } from './configuration-rows.ts'
+import { type ConfigurationChanges, SECRET_PREFIX, type SettingRows } from './configuration-rows.ts'
 import { dropAllVersions, listVersions, readVersion, reencryptVersions, withVersion, writeVersion } from './destination-versions.ts'
-import { type ResourceKind, type Resources, SECRET_PREFIX } from './resource-rows.ts'
+import type { ResourceKind, Resources } from './resource-rows.ts'
 import { encryptDestination, secretCount } from './stored-destination.ts'
 
 const ID_PREFIXES: Record<ResourceKind, string> = { sources: 'src', destinations: 'dst', oauthApps: 'app', tokens: 'tok', plans: 'pln' }

@@ -10,6 +10,12 @@ import type { OAuthStore } from '../port/secrets.ts'
 import type { ResourceKind, Resources } from './resource-rows.ts'
 import type { StoredDestination } from './stored-destination.ts'
 
+// These constants are here and not beside their code, so that the reading thread of SQLite does not load the kinds of destinations for them.
+/** Settings whose names begin with this are encrypted secrets. */
+export const SECRET_PREFIX = 'secret.'
+/** The encrypted content of one page of versions: see VersionRows. */
+export const VERSION_PAGE_BYTES = 4 * 1024 * 1024
+
 /** A version of a destination as it is stored. */
 export interface VersionRow {
   destinationId: string

@@ -12,8 +12,6 @@ import type { ConfigurationChange, ConfigurationChanges, VersionRow } from './co
 
 /** The newest versions that are kept of each destination. */
 export const VERSIONS_KEPT = 100
-/** The encrypted content of one page of versions: see VersionRows. */
-export const VERSION_PAGE_BYTES = 4 * 1024 * 1024
 /** Greater than the number of every version. */
 const NO_BOUND = 2 ** 31 - 1
 

@@ -14,9 +14,6 @@ export interface Resources {
 
 export type ResourceKind = keyof Resources
 
-/** Settings whose names begin with this are encrypted secrets. */
-export const SECRET_PREFIX = 'secret.'
-
 export const EMPTY_CONFIGURATION: Configuration = {
   sources: new Map(),
   destinations: new Map(),

@@ -2,8 +2,7 @@
 // used assertions.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
-import type { SettingRows } from '../../configuration/configuration-rows.ts'
-import { SECRET_PREFIX } from '../../configuration/resource-rows.ts'
+import { SECRET_PREFIX, type SettingRows } from '../../configuration/configuration-rows.ts'
 import type { Ask, Database } from '../session/database.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 

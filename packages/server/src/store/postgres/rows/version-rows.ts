@@ -1,7 +1,6 @@
 // The versions of destinations. They are written in the transaction that changes the destination.
 
-import type { VersionRow } from '../../configuration/configuration-rows.ts'
-import { VERSION_PAGE_BYTES } from '../../configuration/destination-versions.ts'
+import { VERSION_PAGE_BYTES, type VersionRow } from '../../configuration/configuration-rows.ts'
 import type { Ask } from '../session/database.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 

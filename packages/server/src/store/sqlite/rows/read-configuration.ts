@@ -1,8 +1,6 @@
 // Reads the configuration, which the store keeps in memory, and the work that was unfinished when the process last ended.
 
-import type { VersionRow } from '../../configuration/configuration-rows.ts'
-import { VERSION_PAGE_BYTES } from '../../configuration/destination-versions.ts'
-import { SECRET_PREFIX } from '../../configuration/resource-rows.ts'
+import { SECRET_PREFIX, VERSION_PAGE_BYTES, type VersionRow } from '../../configuration/configuration-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import type { ControlToken, NewDeletion, OAuthApp, Source, StoredPlan } from '../../store.ts'
 import { readSetting } from '../schema/settings.ts'
