@@ -74,6 +74,8 @@ export interface Injection extends Omit<Fault, 'round'> {
   system?: (options: RoundOptions) => Partial<SystemOptions>
   /** Causes the fault once and undoes it. When it resolves, the system must be able to recover by itself. */
   cause(system: System, random: Random): Promise<void>
+  /** Ends what the fault started beside the usual traffic, before the audit. Returns problems. */
+  finish?(system: System): Promise<string[]>
   /** Problems beyond those of the audit, after it. */
   check?(system: System): Promise<string[]>
   /** Messages acknowledged between two faults, at random in this range. */

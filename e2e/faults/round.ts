@@ -2,7 +2,7 @@
 // fault before; the time to recover is measured for those that are not followed by another one too soon.
 
 import { auditSystem, type FaultTime } from './audit.ts'
-import type { Fault, Injection, RoundOptions, RoundResult } from './fault.ts'
+import { EMPTY_RESULT, type Fault, type Injection, type RoundOptions, type RoundResult } from './fault.ts'
 import { type System, startSystem } from './system.ts'
 
 /** Every so many faults, the next one waits until the system has recovered, and the time is measured. */
@@ -46,7 +46,12 @@ async function injectedRound(injection: Injection, options: RoundOptions): Promi
       break
     }
   }
-  const audit = await auditSystem(system, { faults: repeats ? faults : [] })
+  problems.push(...((await injection.finish?.(system)) ?? []))
+  const audit = await auditSystem(system, { faults: repeats ? faults : [] }).catch((error: Error) => {
+    // Why a fault could not be caused says more.
+    problems.push(error.message)
+    return { ...EMPTY_RESULT, longestPauseMs: 0 }
+  })
   problems.push(...audit.problems, ...((await injection.check?.(system)) ?? []))
   if (problems.length > 0) problems.push(logsOf(system))
   return { ...audit, faults: faults.length, recoveredMs, problems }

@@ -65,6 +65,8 @@ export interface System extends AsyncDisposable {
   api<T = unknown>(path: string, init?: { method?: string; body?: unknown }): Promise<T>
   /** Resolves when everything that has been acknowledged so far was accepted by every destination that must get it. */
   caughtUp(deadlineMs?: number): Promise<void>
+  /** Called when the system is stopped. */
+  defer(end: () => Promise<void>): void
 }
 
 const CAUGHT_UP_MS = 120_000
@@ -139,6 +141,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
       const ids = [...traffic.acknowledged]
       await Promise.all(destinations.map((destination) => allArrived(destination, ids, deadlineMs)))
     },
+    defer: (end) => everything.defer(end),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
 }

@@ -1,0 +1,83 @@
+// Whether concurrent calls and their answers can be explained: by making the operations one after the other, in an order in which no
+// operation comes before another one that ended before it began, with the same answers, and with the configuration that was found at the
+// end. A call whose answer was lost is made completely, at any time after its start, or not at all. The search tries every such order.
+
+import { applied, inOrder, NOT_FOUND, type Operation, type State, shown } from './model.ts'
+
+export interface Call {
+  operation: Operation
+  node: string
+  /** performance.now() */
+  startMs: number
+  /** Infinity if the answer was lost. */
+  endMs: number
+  /** `shown` is the resource in the answer. */
+  outcome: { is: 'done'; shown?: string } | { is: 'refused'; code: string } | { is: 'lost' }
+}
+
+const MOST_STEPS = 200_000
+
+/** Returns undefined if the calls can be explained, otherwise the largest part that can be, in words. */
+export function unexplained(from: State, calls: readonly Call[], found: State): string | undefined {
+  const goal = inOrder(found)
+  const seen = new Set<string>()
+  let longest: readonly number[] = []
+  let closest = from
+  let steps = 0
+
+  const search = (state: State, order: readonly number[]): boolean => {
+    const done = new Set(order)
+    const left = calls.flatMap((_, at) => (done.has(at) ? [] : [at]))
+    const text = inOrder(state)
+    if (left.every((at) => calls[at]?.outcome.is === 'lost') && text === goal) return true
+    const key = `${left.join()} ${text}`
+    if (seen.has(key) || ++steps > MOST_STEPS) return false
+    seen.add(key)
+    if (order.length > longest.length) {
+      longest = order
+      closest = state
+    }
+    const firstEndMs = Math.min(...left.map((at) => (calls[at] as Call).endMs))
+    return left.some((at) => {
+      const call = calls[at] as Call
+      if (call.startMs > firstEndMs) return false
+      const next = after(state, call, calls)
+      return next !== undefined && search(next, [...order, at])
+    })
+  }
+  if (search(from, [])) return undefined
+  const rest = calls.filter((_, at) => !longest.includes(at))
+  return [
+    steps > MOST_STEPS ? 'The search was given up.' : 'No order of the calls explains their answers and the configuration.',
+    `Before: ${inOrder(from)}`,
+    `Explained: ${longest.map((at) => describe(calls[at] as Call)).join('; ')}`,
+    `Then: ${inOrder(closest)}`,
+    `Not explained: ${rest.map(describe).join('; ')}`,
+    `Found: ${goal}`,
+  ].join('\n')
+}
+
+/** The state after the call, or undefined if the call would have been answered differently in this state. */
+function after(state: State, { operation, outcome, startMs }: Call, calls: readonly Call[]): State | undefined {
+  const next = applied(state, operation)
+  if (outcome.is === 'refused') {
+    if (next === outcome.code) return state
+    const { kind, name } = operation
+    // A node reads the changes of others a moment later, and looks for what it is to update in its memory.
+    const isNew = calls.some((other) => other.operation.does === 'create' && other.operation.name === name && other.startMs < startMs)
+    return kind !== 'sources' && outcome.code === NOT_FOUND[kind] && isNew ? state : undefined
+  }
+  if (typeof next === 'string') return undefined
+  if (outcome.is === 'done' && outcome.shown !== undefined) {
+    const resource = next[operation.kind][operation.name]
+    if (resource === undefined || shown(resource) !== outcome.shown) return undefined
+  }
+  return next
+}
+
+export function describe({ operation, node, startMs, endMs, outcome }: Call): string {
+  const { kind, name, does, ifShown, ...rest } = operation
+  const answer = outcome.is === 'refused' ? outcome.code : outcome.is
+  const details = JSON.stringify(rest)
+  return `[${startMs.toFixed(0)}–${endMs.toFixed(0)} ${node}] ${does} ${kind} ${name} ${details}${ifShown === undefined ? '' : ` if ${ifShown}`} → ${answer}`
+}
