@@ -40,7 +40,8 @@ suite('first run', { concurrency: 1 }, () => {
     await page.getByText('Message received and stored').waitFor()
     await page.getByRole('button', { name: 'Send a message', exact: false }).getByText('done').waitFor()
 
-    await page.getByRole('button', { name: 'Next: add a webhook' }).click()
+    await page.getByRole('button', { name: 'Next: add a destination' }).click()
+    await page.getByRole('link', { name: 'View all integrations' }).waitFor()
     const url = page.getByRole('textbox', { name: 'URL' })
     await url.fill('ftp://example.com')
     await page.getByText('Start the URL with https:// or http://.').waitFor()

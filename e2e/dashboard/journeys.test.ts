@@ -50,7 +50,7 @@ suite('journeys', { concurrency: 2 }, () => {
     await promisify(execFile)('sh', ['-c', snippet])
     await page.getByText('Message received and stored').waitFor()
 
-    await page.getByRole('button', { name: 'Next: add a webhook' }).click()
+    await page.getByRole('button', { name: 'Next: add a destination' }).click()
     await page.getByRole('textbox', { name: 'URL' }).fill('not an address')
     await page.getByRole('button', { name: 'Add webhook' }).click()
     assert.equal(await page.getByRole('textbox', { name: 'URL' }).getAttribute('aria-invalid'), 'true')

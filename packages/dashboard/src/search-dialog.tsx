@@ -22,7 +22,7 @@ export default function SearchDialog({ openCount }: { openCount: number }) {
   const text = query.trim()
   const actions: SpotlightActionData[] = [
     ...NAVIGATION.map(({ path, label, Icon }) => ({ id: path, label, leftSection: <Icon />, onClick: () => go(path) })),
-    { id: 'start', label: 'Get started', description: 'Send a first message and add a webhook', onClick: () => go('/start') },
+    { id: 'start', label: 'Get started', description: 'Send a first message and add a destination', onClick: () => go('/start') },
     ...(sources?.data ?? []).map(({ id, name }) => ({
       id,
       label: name,

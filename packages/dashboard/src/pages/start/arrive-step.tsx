@@ -1,4 +1,4 @@
-// The last step: a real message, followed from the tracking API to the response of the webhook.
+// The last step: a real message, followed from the tracking API to the response of the destination.
 
 import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
@@ -57,12 +57,12 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
   return (
     <Stack gap="lg">
       {destinations.length === 0 ? (
-        <Alert color="orange" title="No webhook yet">
-          A message would be stored but not delivered. <ViewLink to="/start?step=webhook">Add a webhook first</ViewLink>.
+        <Alert color="orange" title="No destination yet">
+          A message would be stored but not delivered. <ViewLink to="/start?step=webhook">Add a destination first</ViewLink>.
         </Alert>
       ) : fed.length === 0 && other !== undefined ? (
-        <Alert color="orange" title={`No webhook receives messages from ${source.name}`}>
-          The source is not attached to it, or the webhook is paused or disabled.{' '}
+        <Alert color="orange" title={`No destination receives messages from ${source.name}`}>
+          The source is not attached to it, or the destination is paused or disabled.{' '}
           <ViewLink to={`/destinations/${other.id}?tab=settings`}>View settings of {other.name}</ViewLink>
         </Alert>
       ) : null}
@@ -138,7 +138,7 @@ function Followed({ story, names }: { story: Story; names: ReadonlyMap<string, s
       </Stack>
       {isDelivered && (
         <Alert color="teal" variant="light" title="Setup complete" role="status">
-          Every new message is delivered this way, retried for hours if a webhook does not answer, and can be looked up and replayed.
+          Every new message is delivered this way, retried for hours if a destination does not answer, and can be looked up and replayed.
         </Alert>
       )}
       <Group>

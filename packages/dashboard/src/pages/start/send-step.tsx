@@ -197,7 +197,7 @@ function Arrived({ message, sourceName, isNew, onNext }: { message: Message; sou
       </Text>
       {message.message !== null && <Json value={message.message} label="the message" maxHeight={260} />}
       <Group>
-        <Button onClick={onNext}>Next: add a webhook</Button>
+        <Button onClick={onNext}>Next: add a destination</Button>
         <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
           View timeline
         </Button>

@@ -1,4 +1,4 @@
-// The first run: send a message, add a webhook, see a message arrive, and choose where alerts go. Which steps are done follows from the data of the installation, so
+// The first run: send a message, add a destination, see a message arrive, and choose where alerts go. Which steps are done follows from the data of the installation, so
 // it can be left and continued at any time. Each step has its own URL.
 
 import { Alert, Badge, Button, Group, SimpleGrid, Stack, Text, ThemeIcon, Title, UnstyledButton } from '@mantine/core'
@@ -12,17 +12,17 @@ import { useSession } from '../../session.tsx'
 import { useSearchState } from '../../url-state.ts'
 import { AlertReceivers } from '../alerts/alert-receivers.tsx'
 import { ArriveStep } from './arrive-step.tsx'
+import { DestinationStep } from './destination-step.tsx'
 import { doneSteps, nextStep, STEPS, type Step } from './progress.ts'
 import { SendStep } from './send-step.tsx'
 import classes from './start.module.css'
-import { WebhookStep } from './webhook-step.tsx'
 
 const ALL = { limit: 1_000 }
 
 const ABOUT: Readonly<Record<Step, { title: string; about: string }>> = {
   send: { title: 'Send a message', about: 'Run one of the snippets and watch the message arrive.' },
-  webhook: { title: 'Add a webhook', about: 'Choose where messages are delivered, and send a test.' },
-  arrive: { title: 'See it arrive', about: 'Send a message and follow it to the response of the webhook.' },
+  webhook: { title: 'Add a destination', about: 'Choose where messages are delivered, and send a test.' },
+  arrive: { title: 'See it arrive', about: 'Send a message and follow it to the response of the destination.' },
   alerts: {
     title: 'Where should alerts go?',
     about: 'When a source falls silent or a destination fails, the service sends a message about it.',
@@ -106,7 +106,7 @@ export default function StartPage() {
         ) : step === 'send' ? (
           <SendStep source={source} sources={all} onSource={(id) => change({ source: id })} onNext={() => goTo('webhook')} />
         ) : step === 'webhook' ? (
-          <WebhookStep
+          <DestinationStep
             source={source}
             destinations={hooks}
             chosen={chosen}

@@ -1,4 +1,5 @@
-// The second step: add a webhook by its URL, or run the built-in receiver, which adds itself. Then send a test and show the response.
+// The second step: add a webhook by its URL, run the built-in receiver, which adds itself, or choose a tool in the catalogue. Then send a test and
+// show the response.
 
 import { Alert, Badge, Button, Group, Paper, Radio, SegmentedControl, Stack, Text, TextInput, Title } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
@@ -18,7 +19,7 @@ import { listenCommand } from './progress.ts'
 type Destination = Schemas['Destination']
 type Source = Schemas['Source']
 
-export interface WebhookStepProps {
+export interface DestinationStepProps {
   source: Source
   destinations: readonly Destination[]
   chosen: Destination | undefined
@@ -26,7 +27,7 @@ export interface WebhookStepProps {
   onNext: () => void
 }
 
-export function WebhookStep({ source, destinations, chosen, onChoose, onNext }: WebhookStepProps) {
+export function DestinationStep({ source, destinations, chosen, onChoose, onNext }: DestinationStepProps) {
   const { isAdmin } = useSession()
   const [params, change] = useSearchState()
   const isAdding = destinations.length === 0 || params.get('add') === 'yes'
@@ -44,13 +45,13 @@ export function WebhookStep({ source, destinations, chosen, onChoose, onNext }: 
           />
         ) : (
           <Alert color="gray">
-            Your token has read-only access. Ask someone with an admin token to add a webhook; it is then shown here.
+            Your token has read-only access. Ask someone with an admin token to add a destination; it is then shown here.
           </Alert>
         )
       ) : (
         <Stack gap="sm">
           {destinations.length > 1 ? (
-            <Radio.Group label="Webhook" value={chosen?.id ?? null} onChange={onChoose}>
+            <Radio.Group label="Destination" value={chosen?.id ?? null} onChange={onChoose}>
               <Stack gap="xs" mt="xs">
                 {destinations.slice(-8).map((each) => (
                   <Radio
@@ -78,7 +79,7 @@ export function WebhookStep({ source, destinations, chosen, onChoose, onNext }: 
           {isAdmin && (
             <Group>
               <Button variant="default" size="xs" onClick={() => change({ add: 'yes' })}>
-                Add another webhook
+                Add a destination
               </Button>
               {chosen !== undefined && (
                 <ViewLink to={`/destinations/${chosen.id}?tab=settings`}>Set up signing, headers and filters</ViewLink>
@@ -98,7 +99,7 @@ function Adding({ source, onAdded, onCancel }: { source: Source; onAdded: (id: s
   return (
     <Stack gap="md">
       <SegmentedControl
-        aria-label="Kind of webhook"
+        aria-label="Kind of destination"
         value={kind}
         onChange={(value) => change({ with: value === 'listen' ? 'listen' : null }, { replace: true })}
         data={[
@@ -108,10 +109,13 @@ function Adding({ source, onAdded, onCancel }: { source: Source; onAdded: (id: s
         maw={420}
       />
       {kind === 'url' ? <UrlForm source={source} onAdded={onAdded} /> : <Listen source={source} />}
+      <Text size="sm">
+        Or send to one of your tools: <ViewLink to="/catalog">View all integrations</ViewLink>
+      </Text>
       {onCancel && (
         <Group>
           <Button variant="subtle" size="xs" onClick={onCancel}>
-            Back to existing webhooks
+            Back to existing destinations
           </Button>
         </Group>
       )}
@@ -204,7 +208,7 @@ function Test({ destination, onNext }: { destination: Destination; onNext: () =>
     <Paper withBorder p="md" component="section" aria-labelledby="test-title">
       <Stack gap="sm">
         <Title order={3} size="h5" id="test-title">
-          Test the webhook
+          Test the destination
         </Title>
         <Text size="sm" c="dimmed">
           Sends a sample message and shows the response. The message is not stored and not counted.
