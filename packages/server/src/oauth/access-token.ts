@@ -3,7 +3,6 @@
 // revocation, a removed key or a change of the sources takes effect with the next request. Only verified signatures are cached.
 
 import { createHash, randomUUID } from 'node:crypto'
-import { errors, jwtVerify, SignJWT } from 'jose'
 import type { OAuthApp, OAuthKey, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { CLOCK_SKEW_MS } from './client-assertion.ts'
@@ -61,6 +60,8 @@ export function createAccessTokens({ store, clock, maxCached = MAX_CACHED }: Acc
 
   async function readToken(token: string): Promise<Grant | null> {
     const { publicKey } = await signingKey()
+    // Loaded with the first token, because many installations have no application.
+    const { errors, jwtVerify } = await import('jose')
     try {
       const { payload } = await jwtVerify(token, publicKey, {
         algorithms: [SIGNING_ALGORITHM],
@@ -84,6 +85,7 @@ export function createAccessTokens({ store, clock, maxCached = MAX_CACHED }: Acc
   return {
     async issue(app, key, issuer) {
       const { id, privateKey } = await signingKey()
+      const { SignJWT } = await import('jose')
       const nowMs = clock.wallMs()
       // With milliseconds, and never before the last revocation, even if the clock was set back: a client whose token was revoked
       // requests a new one immediately, and that one must be valid.

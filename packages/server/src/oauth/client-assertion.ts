@@ -3,7 +3,7 @@
 // the error says what to fix. The token endpoint makes sure that an assertion is used only once.
 
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
+import type * as Jose from 'jose'
 import type { Configuration, OAuthApp, OAuthKey } from '../store/store.ts'
 import { type AssertionAlgorithm, algorithmOf } from './keys.ts'
 
@@ -28,17 +28,19 @@ const NOT_AUTHENTICATED =
   'The client assertion is not signed with a key of a known application. Check the client id (sub), the key id (kid), the private key and its algorithm.'
 
 export async function checkAssertion(assertion: string, context: AssertionContext): Promise<CheckedAssertion> {
+  // Loaded with the first assertion, because many installations have no application.
+  const jose = await import('jose')
   const { configuration, nowMs } = context
-  const claimed = claimedIds(assertion)
+  const claimed = claimedIds(assertion, jose)
   const app = claimed === null ? undefined : configuration.oauthApps.get(claimed.clientId)
   if (claimed === null || app === undefined) return { ok: false, clientId: null, reason: NOT_AUTHENTICATED }
   const rejected = (reason: string): CheckedAssertion => ({ ok: false, clientId: app.id, reason })
   const key = app.keys.find(({ id }) => id === claimed.keyId)
   if (key === undefined) return rejected(NOT_AUTHENTICATED)
   const { publicKey, algorithm } = verifierOf(key)
-  let claims: JWTPayload
+  let claims: Jose.JWTPayload
   try {
-    const verified = await jwtVerify(assertion, publicKey, {
+    const verified = await jose.jwtVerify(assertion, publicKey, {
       // Only the algorithm of the key. The sender must not choose it.
       algorithms: [algorithm],
       currentDate: new Date(nowMs),
@@ -47,8 +49,8 @@ export async function checkAssertion(assertion: string, context: AssertionContex
     })
     claims = verified.payload
   } catch (error) {
-    if (!(error instanceof errors.JOSEError)) throw error
-    return rejected(reasonOf(error))
+    if (!(error instanceof jose.errors.JOSEError)) throw error
+    return rejected(reasonOf(error, jose))
   }
   const problem = claimsProblem(claims, app, context)
   if (problem !== null) return rejected(problem)
@@ -56,7 +58,7 @@ export async function checkAssertion(assertion: string, context: AssertionContex
 }
 
 /** Reads the client id and key id that an assertion claims, without verifying them. */
-function claimedIds(assertion: string): { clientId: string; keyId: string } | null {
+function claimedIds(assertion: string, { decodeJwt, decodeProtectedHeader }: typeof Jose): { clientId: string; keyId: string } | null {
   try {
     const { kid } = decodeProtectedHeader(assertion)
     const { sub } = decodeJwt(assertion)
@@ -66,7 +68,7 @@ function claimedIds(assertion: string): { clientId: string; keyId: string } | nu
   }
 }
 
-function claimsProblem({ iss, sub, aud, iat = 0, exp = 0, jti }: JWTPayload, app: OAuthApp, context: AssertionContext): string | null {
+function claimsProblem({ iss, sub, aud, iat = 0, exp = 0, jti }: Jose.JWTPayload, app: OAuthApp, context: AssertionContext): string | null {
   const { nowMs, isOwnAddress } = context
   if (sub !== app.id) return NOT_AUTHENTICATED
   if (iss !== app.id && !(typeof iss === 'string' && isOwnAddress(iss))) return 'The claim iss must be the client id.'
@@ -83,7 +85,7 @@ function claimsProblem({ iss, sub, aud, iat = 0, exp = 0, jti }: JWTPayload, app
   return null
 }
 
-function reasonOf(error: errors.JOSEError): string {
+function reasonOf(error: Jose.errors.JOSEError, { errors }: typeof Jose): string {
   if (error instanceof errors.JWTExpired) return 'The client assertion has expired. Create a new one, and check the clock of the client.'
   if (error instanceof errors.JWTClaimValidationFailed) {
     const claim = ['iss', 'sub', 'aud', 'iat', 'exp', 'jti', 'nbf'].find((name) => name === error.claim)
