@@ -6,8 +6,13 @@
 //   sender.resume()                                               after a restart: what was unanswered is sent again
 //   await sender.finish()                                         no new batches; resolves when every one is answered
 
+import { setTimeout as passing } from 'node:timers/promises'
+import { IS_LONG } from './long-tests.ts'
 import { type Service, track } from './service.ts'
 import { Signals, type Waiting } from './signals.ts'
+
+/** Between two batches, so that a test does not send thousands of messages while it waits. The long form sends as fast as the service answers. */
+const PAUSE_MS = IS_LONG ? 0 : 20
 
 export interface SenderOptions {
   batchSize?: number
@@ -67,6 +72,7 @@ export function startSender(service: () => Service, options: SenderOptions = {})
       if (!(await deliver(ids.map((id) => track(id, fields))))) return
       for (const id of ids) sender.acknowledged.add(id)
       signals.notify()
+      await passing(PAUSE_MS)
     }
   }
 
