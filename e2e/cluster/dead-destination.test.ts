@@ -9,10 +9,10 @@ import { IS_LONG } from '../long-tests.ts'
 import { startCluster } from './cluster.ts'
 import { createSubject, oweToDead, percentile, sampleInTurns } from './latency.ts'
 
-const OWED = IS_LONG ? 1_000_000 : 20_000
+const OWED = IS_LONG ? 1_000_000 : 10_000
 const BATCH = IS_LONG ? 10 : 50
 const NODES = IS_LONG ? 3 : 2
-const SAMPLING = { turns: IS_LONG ? 20 : 4, messagesPerTurn: IS_LONG ? 250 : 150, perSecond: 150 }
+const SAMPLING = { turns: IS_LONG ? 20 : 2, messagesPerTurn: IS_LONG ? 250 : 150, perSecond: 150 }
 const WARM_UP = { turns: 1, messagesPerTurn: 150, perSecond: 150 }
 const MOST_TIMES = 3
 const MOST_MORE_MS = 250

@@ -309,13 +309,14 @@ export async function until<T>(
   what: string,
   { patienceMs = 10_000 }: { patienceMs?: number } = {},
 ): Promise<T> {
-  const deadline = Date.now() + patienceMs
+  const started = Date.now()
   for (;;) {
     const answer = await ask()
     if (isSo(answer)) return answer
-    assert.ok(Date.now() < deadline, `timed out after ${patienceMs / 1_000} seconds waiting until ${what}. Last: ${JSON.stringify(answer)}`)
+    const waitedMs = Date.now() - started
+    assert.ok(waitedMs < patienceMs, `timed out after ${patienceMs / 1_000} seconds waiting until ${what}. Last: ${JSON.stringify(answer)}`)
     // Without a pause, asking would take the processor from the work.
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await new Promise((resolve) => setTimeout(resolve, Math.min(5 + waitedMs / 10, 100)))
   }
 }
 

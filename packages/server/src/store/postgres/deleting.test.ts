@@ -68,13 +68,8 @@ function knows(store: Store, id: string): Promise<void> {
 const PATIENCE_MS = 60_000
 
 async function reached(store: Store, id: string, state: DeletionSummary['state']): Promise<DeletionDetail> {
-  const deadline = Date.now() + PATIENCE_MS
-  for (;;) {
-    const deletion = (await store.deletions.one(id)) as DeletionDetail
-    if (deletion.state === state) return deletion
-    assert.ok(Date.now() < deadline, `still ${deletion.state}, not ${state}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
+  const ask = async (): Promise<DeletionDetail> => (await store.deletions.one(id)) as DeletionDetail
+  return until(ask, (deletion) => deletion.state === state, `the deletion is ${state}`, { patienceMs: PATIENCE_MS })
 }
 
 async function messageIds(store: Store, sourceId: string): Promise<unknown[]> {
