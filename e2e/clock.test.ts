@@ -2,14 +2,11 @@
 // early and no retry waits for the clock; what was sent before is still known.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { type Receiver, startReceiver } from './receiver.ts'
 import { type Service, startService, track } from './service.ts'
 import { gate } from './signals.ts'
+import { createWallClock } from './wall-clock.ts'
 
 const HOUR_MS = 3_600_000
 /** Much less than the clock jumps by, and much more than a retry takes. */
@@ -27,7 +24,7 @@ suite('the wall clock jumps', { concurrency: 4 }, () => {
       await using receiver = await startReceiver(({ number, headers }) =>
         headers['x-attempt'] === '1' ? { status: 500, ...(number === 1 ? { after: jumped.opened } : {}) } : undefined,
       )
-      await using service = await startService(clock.options)
+      await using service = await startService(clock)
       await service.destination({ urls: [receiver.url], retryWindowMs: WINDOW_MS })
       await assertJumped(service, 0)
       assert.equal((await service.send([track('before')])).status, 200)
@@ -49,7 +46,7 @@ suite('the wall clock jumps', { concurrency: 4 }, () => {
     test(`${way} while the service is stopped: what waits for a retry is retried in its time`, async () => {
       using clock = createWallClock()
       await using receiver = await startReceiver(({ headers }) => (headers['x-attempt'] === '1' ? { status: 500 } : undefined))
-      await using first = await startService(clock.options)
+      await using first = await startService(clock)
       await first.destination({ urls: [receiver.url], retryWindowMs: WINDOW_MS })
       await sendAndFail(first, receiver, 'before')
       await first.stop()
@@ -62,31 +59,6 @@ suite('the wall clock jumps', { concurrency: 4 }, () => {
     })
   }
 })
-
-interface WallClock extends Disposable {
-  options: { env: Record<string, string>; execArgv: string[] }
-  /** From now on, it is wrong by so much. */
-  jump(offsetMs: number): void
-}
-
-function createWallClock(): WallClock {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-clock-'))
-  const file = join(folder, 'offset')
-  const clock: WallClock = {
-    options: {
-      env: { E2E_CLOCK_OFFSET_FILE: file },
-      execArgv: ['--import', pathToFileURL(join(import.meta.dirname, 'clock-offset.ts')).href],
-    },
-    jump(offsetMs) {
-      // It is read all the time, and must never be empty.
-      writeFileSync(`${file}.new`, String(offsetMs))
-      renameSync(`${file}.new`, file)
-    },
-    [Symbol.dispose]: () => rmSync(folder, { recursive: true }),
-  }
-  clock.jump(0)
-  return clock
-}
 
 /** That the service itself believes so. */
 async function assertJumped(service: Service, jumpMs: number): Promise<void> {

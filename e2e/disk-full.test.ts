@@ -2,31 +2,20 @@
 // happens meanwhile is recorded later, and room is all that it takes to go on.
 
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { SQLITE_ONLY } from '../packages/server/src/store/fixtures/test-store.ts'
 import { startReceiver } from './receiver.ts'
 import { startSender } from './sender.ts'
 import { runService, type Service, startService, track } from './service.ts'
 import { eventually, gate } from './signals.ts'
+import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts'
 
-interface SmallDisk extends Disposable {
-  folder: string
-  /** Takes all the room that is left. */
-  fill(): void
-  /** Gives back what fill() took. */
-  free(): void
-  /** Makes the whole larger. */
-  grow(megabytes: number): void
-}
+const WHY_NOT = SQLITE_ONLY || (whyNoSmallDisk() ?? false)
 
-suite('the disk is full', { concurrency: 4, skip: SQLITE_ONLY }, () => {
-  test('while the disk is full calls get 503 and nothing else stops; with room again it goes on alone, and nothing is lost', async (t) => {
-    using disk = mountSmallDisk(t, 16)
-    if (disk === null) return
+suite('the disk is full', { concurrency: 4, skip: WHY_NOT }, () => {
+  test('while the disk is full calls get 503 and nothing else stops; with room again it goes on alone, and nothing is lost', async () => {
+    using disk = mountSmallDisk(16)
     await using receiver = await startReceiver()
     await using service = await startService({ folder: disk.folder })
     await service.destination({ urls: [receiver.url] })
@@ -89,9 +78,8 @@ suite('the disk is full', { concurrency: 4, skip: SQLITE_ONLY }, () => {
     assert.equal(receiver.byMessageId.has(`small-${small.length}`), false)
   })
 
-  test('a disk filled by the messages themselves: each 200 is kept over kill -9 and a start on the full disk', async (t) => {
-    using disk = mountSmallDisk(t, 2)
-    if (disk === null) return
+  test('a disk filled by the messages themselves: each 200 is kept over kill -9 and a start on the full disk', async () => {
+    using disk = mountSmallDisk(2)
     await using receiver = await startReceiver(() => ({ status: 503 }))
     await using first = await startService({ folder: disk.folder, log: 'error' })
     await first.destination({ urls: [receiver.url] })
@@ -129,9 +117,8 @@ suite('the disk is full', { concurrency: 4, skip: SQLITE_ONLY }, () => {
     )
   })
 
-  test('a first start on a full disk is refused with a clear sentence, and leaves nothing that stands in the way of the next', async (t) => {
-    using disk = mountSmallDisk(t, 1)
-    if (disk === null) return
+  test('a first start on a full disk is refused with a clear sentence, and leaves nothing that stands in the way of the next', async () => {
+    using disk = mountSmallDisk(1)
     disk.fill()
     const file = join(disk.folder, 'switchyard.db')
     const { code, stdout, stderr } = await runService({ env: { SWITCHYARD_PORT: '0', SWITCHYARD_STORE: `sqlite:${file}` } }).ended
@@ -143,9 +130,8 @@ suite('the disk is full', { concurrency: 4, skip: SQLITE_ONLY }, () => {
     assert.equal((await service.send([track('m-1')])).status, 200)
   })
 
-  test('SIGTERM while the disk is full: exit 0 within 10 s, and what could not be recorded is delivered again after the restart', async (t) => {
-    using disk = mountSmallDisk(t, 16)
-    if (disk === null) return
+  test('SIGTERM while the disk is full: exit 0 within 10 s, and what could not be recorded is delivered again after the restart', async () => {
+    using disk = mountSmallDisk(16)
     await using receiver = await startReceiver()
     await using first = await startService({ folder: disk.folder })
     await first.destination({ urls: [receiver.url] })
@@ -177,45 +163,4 @@ async function statusOf({ url }: Service, path: string): Promise<number> {
   const response = await fetch(`${url}${path}`)
   await response.arrayBuffer()
   return response.status
-}
-
-/** A tmpfs; null, and the test is skipped, where this user may not mount one. */
-function mountSmallDisk(t: TestContext, megabytes: number): SmallDisk | null {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-disk-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'switchyard-e2e', folder], { stdio: 'pipe' })
-  } catch (error) {
-    rmSync(folder, { recursive: true })
-    t.skip(`needs a user who may mount a tmpfs (root on Linux): ${(error as Error).message.trim()}`)
-    return null
-  }
-  const ballast = join(folder, 'ballast')
-  return {
-    folder,
-    fill() {
-      const file = openSync(ballast, 'a')
-      try {
-        // To the last byte: large pieces first.
-        for (const size of [1_048_576, 4_096, 1]) while (writePiece(file, size));
-      } finally {
-        closeSync(file)
-      }
-    },
-    free: () => rmSync(ballast),
-    grow: (larger) => void execFileSync('mount', ['-o', `remount,size=${larger}m`, folder], { stdio: 'pipe' }),
-    [Symbol.dispose]() {
-      execFileSync('umount', ['--lazy', folder], { stdio: 'pipe' })
-      rmSync(folder, { recursive: true })
-    },
-  }
-}
-
-/** False when there was no room for it. */
-function writePiece(file: number, size: number): boolean {
-  try {
-    return writeSync(file, Buffer.alloc(size)) === size
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-    return false
-  }
 }

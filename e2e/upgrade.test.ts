@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { openWriter } from '../packages/server/src/store/sqlite/schema/database.ts'
 import { MIGRATIONS } from '../packages/server/src/store/sqlite/schema/migrations.ts'
@@ -16,6 +15,7 @@ import { startSwitchyard, switchyard } from './command-line.ts'
 import { startReceiver } from './receiver.ts'
 import { callControl, type DeliveryView, type LedgerRow, runService, type ServiceOptions, startService } from './service.ts'
 import { eventually } from './signals.ts'
+import { createWallClock } from './wall-clock.ts'
 
 const FIXTURES = join(import.meta.dirname, 'fixtures')
 const STORES = globSync('*.db.gz', { cwd: FIXTURES })
@@ -54,10 +54,10 @@ function unpack(t: TestContext, name: string): { facts: Facts; file: string; opt
   const file = join(folder, 'switchyard.db')
   writeFileSync(file, gunzipSync(readFileSync(join(FIXTURES, `${name}.db.gz`))), { mode: 0o600 })
   writeFileSync(`${file}.key`, `${facts.key}\n`, { mode: 0o600 })
-  const offset = join(folder, 'clock-offset')
-  writeFileSync(offset, String(Date.parse(facts.madeAt) + 600_000 - Date.now()))
-  const execArgv = ['--import', pathToFileURL(join(import.meta.dirname, 'clock-offset.ts')).href]
-  return { facts, file, options: { folder, token: null, env: { E2E_CLOCK_OFFSET_FILE: offset }, execArgv } }
+  const clock = createWallClock()
+  t.after(() => clock[Symbol.dispose]())
+  clock.jump(Date.parse(facts.madeAt) + 600_000 - Date.now())
+  return { facts, file, options: { folder, token: null, execArgv: clock.execArgv } }
 }
 
 function schemaOf(file: string): number {

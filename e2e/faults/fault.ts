@@ -82,4 +82,6 @@ export interface Injection extends Omit<Fault, 'round'> {
   between?: readonly [least: number, most: number]
   /** Whether the fault can make a delivery arrive twice; true by default. */
   repeats?: boolean
+  /** Whether retention may drop messages whose deliveries have ended. */
+  mayBeDropped?: boolean
 }

@@ -1,8 +1,18 @@
 // All rows of the fault ledger, in the order in which it lists them.
 
 import type { Fault } from './fault.ts'
+import { CLOCK_JUMPS } from './rows/clock-jumps.ts'
 import { CONTROL_CHANGES } from './rows/control-changes.ts'
+import { FULL_DISK } from './rows/full-disk.ts'
+import { IO_ERRORS } from './rows/io-errors.ts'
 import { KILLED_PROCESSES } from './rows/killed-processes.ts'
 import { KILLED_THREADS } from './rows/killed-threads.ts'
 
-export const FAULTS: readonly Fault[] = [...KILLED_PROCESSES, ...KILLED_THREADS, ...CONTROL_CHANGES]
+export const FAULTS: readonly Fault[] = [
+  ...KILLED_PROCESSES,
+  ...KILLED_THREADS,
+  ...FULL_DISK,
+  ...IO_ERRORS,
+  ...CLOCK_JUMPS,
+  ...CONTROL_CHANGES,
+]

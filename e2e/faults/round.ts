@@ -10,13 +10,16 @@ const MEASURED_EVERY = 4
 /** Messages that are acknowledged before the first fault: until then, code is compiled and hosts are started. */
 const WARM_UP = 100
 
+export type RoundParts = Omit<Injection, keyof Fault>
+
 export function injected(injection: Injection): Fault {
   return { ...injection, round: (options) => injectedRound(injection, options) }
 }
 
-async function injectedRound(injection: Injection, options: RoundOptions): Promise<RoundResult> {
+/** For rows that need something of their own in each round, such as a disk. */
+export async function injectedRound(injection: RoundParts, options: RoundOptions): Promise<RoundResult> {
   const { store, random, faults: most, deadlineMs, say } = options
-  const { between = [5, 60], repeats = true } = injection
+  const { between = [5, 60], repeats = true, mayBeDropped = false } = injection
   await using system = await startSystem({ store, random, ...injection.system?.(options) })
   await system.traffic.more(WARM_UP)
   await system.caughtUp()
@@ -47,7 +50,7 @@ async function injectedRound(injection: Injection, options: RoundOptions): Promi
     }
   }
   problems.push(...((await injection.finish?.(system)) ?? []))
-  const audit = await auditSystem(system, { faults: repeats ? faults : [] }).catch((error: Error) => {
+  const audit = await auditSystem(system, { faults: repeats ? faults : [], mayBeDropped }).catch((error: Error) => {
     // Why a fault could not be caused says more.
     problems.push(error.message)
     return { ...EMPTY_RESULT, longestPauseMs: 0 }

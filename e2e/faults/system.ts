@@ -6,6 +6,7 @@
 //   await system.node(1).kill(); await system.node(1).start()
 //   const audit = await auditSystem(system, { faults })                 audit.ts
 
+import type { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { type Cluster, Node, startCluster } from '../cluster/cluster.ts'
 import { startTraffic, type Traffic } from '../cluster/traffic.ts'
 import { callControl, type ServiceOptions, startService, TOKEN } from '../service.ts'
@@ -27,6 +28,8 @@ export interface SystemOptions {
   standby?: boolean
   /** Where the SQLite file is; a temporary folder by default. */
   folder?: string
+  /** A running PostgreSQL server for the nodes, which is not stopped; a new one by default. */
+  server?: PostgresServer
   /** Whether one of the destinations is an integration; true by default. It needs a host process for each node. */
   integration?: boolean
   /** Further settings of each node, from 1. */
@@ -82,6 +85,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     integration = true,
     service,
     folder,
+    server,
     onSent,
     traffic: startOther,
   } = options
@@ -92,7 +96,18 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     return { env: { SWITCHYARD_INTEGRATION_HOSTS: '1', ...gateway?.gateway.env, ...env }, execArgv }
   }
   const cluster =
-    store === 'postgres' ? started.use(await startCluster({ nodes: count, proxied, standby, log: 'warn', service: settingsOf })) : undefined
+    store === 'postgres'
+      ? started.use(
+          await startCluster({
+            nodes: count,
+            proxied,
+            standby,
+            log: 'warn',
+            service: settingsOf,
+            ...(server !== undefined && { on: { server, database: 'postgres' } }),
+          }),
+        )
+      : undefined
   const nodes = cluster?.nodes ?? [
     new Node(
       'node 1',

@@ -1,0 +1,64 @@
+// The disk of the store fails: statements of the thread that writes the SQLite file report I/O errors, also while a transaction commits.
+
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { eventually } from '../../signals.ts'
+import type { ErrorKind, StoreErrors } from '../../store-errors.ts'
+import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
+import { injectedRound } from '../round.ts'
+
+const ioError: Fault = {
+  key: 'io-error',
+  title: 'Writing to the disk fails',
+  how: 'Statements of the thread that writes the file fail with disk I/O errors, for up to two seconds: some or all of them, with the transaction left open or rolled back. In a quarter of the cases a commit takes effect and reports an error, everything fails after it, and the node is killed and started again',
+  stores: ['sqlite'],
+  perRound: 25,
+  round: ioErrorRound,
+}
+
+async function ioErrorRound(options: RoundOptions): Promise<RoundResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-errors-'))
+  const control = join(folder, 'errors')
+  const fail = (errors: StoreErrors): void => {
+    // It is read all the time, and must never be empty.
+    writeFileSync(`${control}.new`, JSON.stringify(errors))
+    renameSync(`${control}.new`, control)
+  }
+  const recover = (): void => fail({ share: 0, kinds: [] })
+  const caused = (): Record<ErrorKind, number> | undefined =>
+    existsSync(`${control}.caused`) ? (JSON.parse(readFileSync(`${control}.caused`, 'utf8')) as Record<ErrorKind, number>) : undefined
+  recover()
+  const preload = `${pathToFileURL(join(import.meta.dirname, '..', '..', 'store-errors.ts')).href}?file=${encodeURIComponent(control)}`
+  try {
+    return await injectedRound(
+      {
+        system: () => ({ service: () => ({ execArgv: ['--import', preload] }) }),
+        async cause(system, random) {
+          const isCommit = random.chance(0.25)
+          rmSync(`${control}.caused`, { force: true })
+          fail(
+            isCommit
+              ? { share: 1, kinds: ['commit'] }
+              : { share: random.pick([0.02, 0.2, 1]), kinds: random.pick([['before'], ['rollback'], ['before', 'rollback']] as const) },
+          )
+          const isCaused = (counts = caused()): boolean => counts !== undefined && (!isCommit || counts.commit > 0)
+          try {
+            await eventually(async () => isCaused(), Boolean, { what: 'a statement failed' })
+            await new Promise((resolve) => setTimeout(resolve, random.int(0, 2_000)))
+            if (isCommit || random.chance(0.2)) await system.node(1).kill()
+          } finally {
+            recover()
+          }
+          if (!system.node(1).isUp) await system.node(1).start()
+        },
+      },
+      options,
+    )
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+export const IO_ERRORS: readonly Fault[] = [ioError]

@@ -1,0 +1,29 @@
+// A wall clock of the service that can be set wrong while it runs: see clock-offset.ts, which it preloads.
+
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+export interface WallClock extends Disposable {
+  /** Options of Node.js that give a process this clock. */
+  execArgv: string[]
+  /** From now on, it is wrong by so much. */
+  jump(offsetMs: number): void
+}
+
+export function createWallClock(): WallClock {
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-clock-'))
+  const file = join(folder, 'offset')
+  const clock: WallClock = {
+    execArgv: ['--import', `${pathToFileURL(join(import.meta.dirname, 'clock-offset.ts')).href}?file=${encodeURIComponent(file)}`],
+    jump(offsetMs) {
+      // It is read all the time, and must never be empty.
+      writeFileSync(`${file}.new`, String(offsetMs))
+      renameSync(`${file}.new`, file)
+    },
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true }),
+  }
+  clock.jump(0)
+  return clock
+}
