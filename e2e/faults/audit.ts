@@ -5,7 +5,8 @@
 import { RESUME_MS } from '../cluster/cluster.ts'
 import { callControl, type DeliveryView, type LedgerRow, type SourceStats, TOKEN } from '../service.ts'
 import { eventually } from '../signals.ts'
-import { type FinalState, LETTERS, numberOf, type TalliedDestination } from './destinations.ts'
+import { type FinalState, LETTERS, type TalliedDestination } from './destinations.ts'
+import { numberOf } from './numbered-message.ts'
 import type { System } from './system.ts'
 
 /** The time of a fault, in performance.now(): from its cause to the moment when the system can recover by itself. */
@@ -73,7 +74,7 @@ export async function auditSystem(system: System, { faults, deadlineMs = 180_000
     repeated += copies.messages
     if (faults.length > 0) repeatBound = Math.max(repeatBound, destination.inFlight + RECORDED_LATE)
     mostRepeated = Math.max(mostRepeated, copies.mostPerFault)
-    problems.push(...copies.unexplained.slice(0, SHOWN))
+    problems.push(...(await unexplainedCopies(system, destination, copies.unexplained)))
     if (copies.mostPerFault > destination.inFlight + RECORDED_LATE)
       problems.push(`${destination.name}: ${copies.mostPerFault} messages arrived twice after one fault`)
     if (!mayBeDropped) problems.push(...(await settledTwice(system, destination, owed)))
@@ -189,7 +190,7 @@ async function bookProblems({ nodes, sourceId }: System, acknowledged: number): 
 
 /** Messages of which more than one copy was accepted; the most after one fault; and copies that no fault explains. */
 function repeats(
-  { name, tally }: TalliedDestination,
+  { tally }: TalliedDestination,
   faults: readonly FaultTime[],
 ): { messages: number; mostPerFault: number; unexplained: string[] } {
   let messages = 0
@@ -205,11 +206,30 @@ function repeats(
       const causes = faults.filter(isCause)
       // Usually the fault that was the next to end; otherwise the one before, from which the system was recovering.
       const cause = causes.find(({ toMs }) => toMs >= earlierMs) ?? causes.at(-1)
-      if (cause === undefined) unexplained.push(`${name}: ${id} arrived ${times.length} times, and no fault explains it`)
+      if (cause === undefined) unexplained.push(id)
       else perFault.set(cause, (perFault.get(cause) ?? 0) + 1)
     }
   }
   return { messages, mostPerFault: Math.max(0, ...perFault.values()), unexplained }
+}
+
+/**
+ * Copies that no failed attempt explains either. On a busy machine, an attempt can time out although the receiver has accepted the message;
+ * then the attempt is on record.
+ */
+async function unexplainedCopies(system: System, { name, id }: TalliedDestination, messageIds: readonly string[]): Promise<string[]> {
+  const problems: string[] = []
+  for (const messageId of messageIds) {
+    const { deliveries } = await system.api<{ deliveries: { destinationId: string; attempts: { reason: string | null }[] }[] }>(
+      `/messages/${messageId}`,
+    )
+    const attempts = deliveries.find(({ destinationId }) => destinationId === id)?.attempts ?? []
+    // After a failure with a status, the receiver has not accepted it.
+    if (attempts.some(({ reason }) => reason !== null && !reason.startsWith('http_'))) continue
+    problems.push(`${name}: ${messageId} arrived more than once, and neither a fault nor a failed attempt explains it`)
+    if (problems.length === SHOWN) break
+  }
+  return problems
 }
 
 /** The longest time between two calls that were answered with 200. Null if the traffic does not record its calls. */

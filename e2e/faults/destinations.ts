@@ -5,19 +5,10 @@
 import { setTimeout as passing } from 'node:timers/promises'
 import { type Gateway, startGateway } from '../fixtures/recording-gateway.ts'
 import { type Answer, type Arrival, type Behaviour, type Receiver, startReceiver } from '../receiver.ts'
-import { track } from '../service.ts'
+import { numberOf } from './numbered-message.ts'
 import type { Random } from './random.ts'
 
 export type FinalState = 'delivered' | 'failed' | 'cancelled'
-
-/** Sent by the n-th call: what becomes of it is decided by n. */
-export function numberedMessage(messageId: string, nth: number): object {
-  return track(messageId, { event: 'Order Completed', properties: { n: nth, total: nth / 100, text: 'x'.repeat(nth % 400) } })
-}
-
-export function numberOf(messageId: string): number {
-  return Number(messageId.slice(messageId.lastIndexOf('-') + 1))
-}
 
 const isDropped = (nth: number): boolean => nth % 10 === 7
 const isRefused = (nth: number): boolean => nth % 10 === 3

@@ -1,6 +1,7 @@
 // All rows of the fault ledger, in the order in which it lists them.
 
 import type { Fault } from './fault.ts'
+import { CLIENTS } from './rows/clients.ts'
 import { CLOCK_JUMPS } from './rows/clock-jumps.ts'
 import { CONTROL_CHANGES } from './rows/control-changes.ts'
 import { FULL_DISK } from './rows/full-disk.ts'
@@ -15,4 +16,5 @@ export const FAULTS: readonly Fault[] = [
   ...IO_ERRORS,
   ...CLOCK_JUMPS,
   ...CONTROL_CHANGES,
+  ...CLIENTS,
 ]

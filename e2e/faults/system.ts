@@ -11,8 +11,9 @@ import { type Cluster, Node, startCluster } from '../cluster/cluster.ts'
 import { startTraffic, type Traffic } from '../cluster/traffic.ts'
 import { callControl, type ServiceOptions, startService, TOKEN } from '../service.ts'
 import { eventually } from '../signals.ts'
-import { numberedMessage, numberOf, startDestinations, startTalliedGateway, type TalliedDestination } from './destinations.ts'
+import { startDestinations, startTalliedGateway, type TalliedDestination } from './destinations.ts'
 import type { StoreKind } from './fault.ts'
+import { numberedMessage, numberOf } from './numbered-message.ts'
 import type { Random } from './random.ts'
 
 export interface SystemOptions {

@@ -1,8 +1,8 @@
 // The wall clock of a node is set wrong: by seconds, hours or days, forwards and back, while it runs and while it is stopped.
 
 import { createWallClock } from '../../wall-clock.ts'
-import { numberedMessage, numberOf } from '../destinations.ts'
 import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
+import { numberedMessage, numberOf } from '../numbered-message.ts'
 import type { Random } from '../random.ts'
 import { injectedRound } from '../round.ts'
 import type { System } from '../system.ts'

@@ -1,0 +1,71 @@
+// What clients connect to, in front of the nodes: an address that stays the same while nodes come and go, as that of a load balancer. It can
+// refuse requests in any way for a while. It counts those that were refused, by itself or by a node.
+
+import type { ServerResponse } from 'node:http'
+import { type Answer, type Arrival, type Receiver, startReceiver } from '../../receiver.ts'
+
+export interface Front extends AsyncDisposable {
+  url: string
+  /** How requests are refused from now on; null: they are forwarded to a node. */
+  storm: (() => Answer) | null
+  /** The performance.now() of each request that was refused, or that no node answered. */
+  refused: number[]
+  /** Refuses connections until comeBack(). */
+  goAway(): Promise<void>
+  comeBack(): Promise<void>
+  /** Resolves when this many more requests were refused. */
+  moreRefused(requests: number): Promise<void>
+}
+
+const FORWARD_MS = 30_000
+
+export async function startFront(targets: () => readonly string[]): Promise<Front> {
+  const refused: number[] = []
+  let turn = 0
+
+  async function forward({ method, path, headers, bytes }: Arrival, response: ServerResponse): Promise<void> {
+    const urls = targets()
+    const target = urls[turn++ % Math.max(1, urls.length)]
+    try {
+      if (target === undefined) throw new Error('no node is running')
+      const answer = await fetch(`${target}${path}`, {
+        method,
+        headers: { authorization: headers['authorization'] ?? '', 'content-type': headers['content-type'] ?? '' },
+        body: new Uint8Array(bytes),
+        signal: AbortSignal.timeout(FORWARD_MS),
+      })
+      const text = await answer.text()
+      if (answer.status !== 200) refused.push(performance.now())
+      const retryAfter = answer.headers.get('retry-after')
+      response.writeHead(answer.status, retryAfter === null ? {} : { 'retry-after': retryAfter }).end(text)
+    } catch {
+      refused.push(performance.now())
+      response.destroy()
+    }
+  }
+
+  const receiver: Receiver = await startReceiver(
+    (arrival) => {
+      if (front.storm === null) return { script: (response) => void forward(arrival, response) }
+      refused.push(performance.now())
+      return front.storm()
+    },
+    { forgets: true },
+  )
+  const front: Front = {
+    url: receiver.url.replace(/\/$/, ''),
+    storm: null,
+    refused,
+    goAway: () => receiver.goAway(),
+    comeBack: () => receiver.comeBack(),
+    moreRefused(requests) {
+      const wanted = refused.length + requests
+      return receiver.until(() => refused.length >= wanted, {
+        what: `${requests} more requests were refused`,
+        state: () => `${refused.length} so far`,
+      })
+    },
+    [Symbol.asyncDispose]: () => receiver.goAway(),
+  }
+  return front
+}
