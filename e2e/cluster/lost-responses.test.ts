@@ -14,6 +14,7 @@ import {
   RecordingConsumer,
   settlementOf,
   track,
+  tracks,
   until,
 } from '../../packages/server/src/store/conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
@@ -100,6 +101,32 @@ test('a batch whose response was lost is rejected, recognized as a duplicate whe
   )
   assert.deepEqual(await ledgerOf(store, destinationId), { owed: 1, delivered: 1, pending: 0, failed: 0, expired: 0, cancelled: 0 })
 })
+
+test('a shipment whose response was lost is released only as it was stored, not after the node has claimed it again', async () => {
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
+  store.delivery.attach(new RecordingConsumer())
+  const [held] = await until(
+    async () => {
+      proxy.loseAnswers([{ to: 'accept' }])
+      await assert.rejects(accept(store, sourceId, tracks(1), [destinationId]), StoreUnavailable)
+      // As if the response to its release was lost too, and the response to the next claim is still on its way. Unless it is released by now.
+      return database.query<{ id: string }>('UPDATE switchyard.shipments SET claim = 2 WHERE holder > 0 RETURNING id')
+    },
+    ({ length }) => length === 1,
+    'the node does not know that it holds a shipment',
+  )
+  await heartbeats(2)
+  assert.deepEqual(await database.query('SELECT claim FROM switchyard.shipments WHERE holder > 0 AND id = $1', [held?.id]), [{ claim: 2 }])
+})
+
+/** Resolves when the work of this many heartbeats is done. */
+async function heartbeats(count: number): Promise<void> {
+  for (let left = count + 1; left > 0; left--) {
+    const lease = async (): Promise<string> => JSON.stringify(await database.query('SELECT expires_at FROM switchyard.nodes'))
+    const before = await lease()
+    await until(lease, (now) => now !== before, 'the next heartbeat')
+  }
+}
 
 test('a node whose first statements lose their responses repeats them, and prints the one token that is valid', async () => {
   await using parts = new AsyncDisposableStack()

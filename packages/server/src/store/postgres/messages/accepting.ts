@@ -12,7 +12,7 @@ import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import { type CountBatch, DeferredCounts } from '../../history/deferred-counts.ts'
 import { withoutQuarantined } from '../../quarantine/quarantine-routes.ts'
-import { type AcceptBatch, type AcceptResult, type IngestStore, type Skip, StoreUnavailable } from '../../store.ts'
+import { type AcceptBatch, type AcceptResult, type IngestStore, type Shipment, type Skip, StoreUnavailable } from '../../store.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { MessageContext } from '../session/store-context.ts'
 import { writeText } from '../session/text-columns.ts'
@@ -94,6 +94,7 @@ export class Accepting implements IngestStore {
     } finally {
       this.#writing.delete(writing)
     }
+    this.#leaveLost(accepted)
     handToDelivery(this.#context.consumer(), accepted, wanted, batch)
     return { segment: accepted.segment, duplicates: accepted.duplicates }
   }
@@ -138,8 +139,9 @@ export class Accepting implements IngestStore {
         this.#tools.onCommit(performance.now() - started, items.length)
         this.#reportState(null)
         const replies = group.replies(absent)
-        for (const { id } of replies.flatMap(({ claimed }) => claimed))
-          this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
+        if (group.holder === this.#context.membership.holder)
+          for (const { id } of replies.flatMap(({ claimed }) => claimed))
+            this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
         if (absent.size > 0) await recordDuplicates(this.#context.fast, group.duplicates(absent)).catch(() => {})
         return replies
       } catch (error) {
@@ -154,6 +156,14 @@ export class Accepting implements IngestStore {
         else await this.#ensureLease(items)
       }
     }
+  }
+
+  /** If this node was declared dead meanwhile, other nodes may hold the shipments that were stored as held by it. */
+  #leaveLost(accepted: Accepted): void {
+    const isHeld = ({ id, claim }: Shipment): boolean => this.#tools.claiming.holds(id as string, claim)
+    if (accepted.claimed.every(isHeld)) return
+    accepted.unclaimed.push(...accepted.claimed.filter((shipment) => !isHeld(shipment)).map(({ destinationId }) => destinationId))
+    accepted.claimed = accepted.claimed.filter(isHeld)
   }
 
   /** While the lease was expired, other nodes may have made a change without waiting for this one. A batch that was planned before the change must not be stored after it. */
@@ -221,9 +231,11 @@ class Group {
   readonly #segments: PlannedSegment[] = []
   readonly #planned: Planned[] = []
   readonly ownedIds: string[] = []
+  readonly holder: string
 
   constructor(items: readonly Item[], context: MessageContext) {
     this.#context = context
+    this.holder = context.membership.holder
     for (const item of items) this.#assignIds(item)
   }
 
@@ -250,7 +262,7 @@ class Group {
       const own = item.wanted[at]?.isReserved ?? false
       const id = ids.next()
       if (own) this.ownedIds.push(id)
-      const holder = own ? this.#context.membership.holder : '0'
+      const holder = own ? this.holder : '0'
       this.#planned.push({ id, item, segment, destinationId, destination: num, indexes, count, own, holder })
       routes.s.push([num, id, indexes ?? 0, count])
     }
@@ -283,7 +295,7 @@ class Group {
     const serverMs = membership.serverMs()
     const sources = this.#segments.map(({ source }) => source)
     const values = {
-      holder: membership.holder,
+      holder: this.holder,
       day: Math.floor(serverMs / DAY_MS),
       isAfterMidnight: serverMs % DAY_MS < AFTER_MIDNIGHT_MS,
       keys,

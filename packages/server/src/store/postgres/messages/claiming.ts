@@ -7,7 +7,7 @@ import { unpackBody } from '../../encoding/body-bytes.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import { bodyOf, type StoredContent } from '../../history/segment-rows.ts'
 import type { SegmentBody } from '../../port/stored-messages.ts'
-import type { Claim, ClaimedShipment, ClaimRequest, RowId, Shipment } from '../../store.ts'
+import { type Claim, type ClaimedShipment, type ClaimRequest, type RowId, type Shipment, StoreUnavailable } from '../../store.ts'
 import { CONTENT_COLUMNS, SEGMENT_TABLES } from '../rows/segment-rows.ts'
 import { int4s, int8s } from '../session/binary-arrays.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
@@ -155,6 +155,7 @@ export class Claiming {
     const destination = this.#context.idMap.num('destinations', destinationId)
     if (destination === undefined) return []
     await this.#releasing
+    const { holder } = this.#context.membership
     const { rows } = await this.#context.fast.query<ShipmentRow>(
       {
         name: 'claim-overdue',
@@ -164,8 +165,9 @@ export class Claiming {
             ORDER BY first_attempt LIMIT $4 FOR UPDATE SKIP LOCKED))
           RETURNING 0 AS ord, s.id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts`,
       },
-      [this.#context.membership.holder, destination, Math.floor(firstAttemptBeforeMs), limit],
+      [holder, destination, Math.floor(firstAttemptBeforeMs), limit],
     )
+    this.#assertHolder(holder)
     rows.sort((a, b) => (a.first_attempt ?? 0) - (b.first_attempt ?? 0))
     for (const { id, claim, bytes } of rows) this.hold(id, claim, bytes)
     return this.#filled(rows, destinationId)
@@ -270,7 +272,8 @@ export class Claiming {
     const now = performance.now()
     const ids = [...this.#uncertain.keys()].filter((id) => !this.#held.has(id))
     const { rows } = await this.#context.fast.query<{ id: string }>(
-      'UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[]) RETURNING id',
+      // Under a later claim, it was released before, and the answer to that was lost. Then this node has claimed it, and may not know that yet.
+      'UPDATE shipments SET holder = 0 WHERE holder = $1 AND claim = 1 AND id = ANY ($2::bigint[]) RETURNING id',
       [this.#context.membership.holder, int8s(ids)],
     )
     for (const { id } of rows) this.#uncertain.delete(id)
@@ -335,6 +338,7 @@ export class Claiming {
 
   async #claimOnce(requests: readonly ClaimRequest[]): Promise<ClaimResult[]> {
     const now = performance.now()
+    const { holder } = this.#context.membership
     const parameters = requests.map(({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }, ord) => ({
       ord,
       destination: this.#context.idMap.num('destinations', destinationId) ?? '0',
@@ -344,10 +348,8 @@ export class Claiming {
       now: Math.floor(nowMs),
       max_bytes: Math.min(Math.floor(maxBytes), Number.MAX_SAFE_INTEGER),
     }))
-    const { rows } = await this.#context.fast.query<ClaimRow>(
-      CLAIM,
-      CLAIM.values({ holder: this.#context.membership.holder, requests: parameters }),
-    )
+    const { rows } = await this.#context.fast.query<ClaimRow>(CLAIM, CLAIM.values({ holder, requests: parameters }))
+    this.#assertHolder(holder)
     const tookMs = performance.now() - now
     const [row] = rows
     const claimed = row?.claimed ?? []
@@ -362,6 +364,11 @@ export class Claiming {
       }
       return { rows: own, moreFresh, nextRetryAtMs: row?.next?.[ord] ?? null }
     })
+  }
+
+  /** If this node has joined again since the statement was sent, what the statement claimed is released, and others may have it. */
+  #assertHolder(holder: string): void {
+    if (holder !== this.#context.membership.holder) throw new StoreUnavailable('this node was declared dead')
   }
 
   async #filled(rows: readonly ShipmentRow[], destinationId: string): Promise<ClaimedShipment[]> {
@@ -395,6 +402,8 @@ export class Claiming {
       return { shipment: shipmentOf(row, destinationId, parts, segments, false), bodies: own, bytes }
     }
     return rows.flatMap((row, at) => {
+      // This node was declared dead meanwhile.
+      if (!this.holds(row.id, row.claim)) return []
       try {
         return [fill(row, stored[at] as StoredPart<string>[])]
       } catch (error) {
