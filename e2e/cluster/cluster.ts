@@ -5,6 +5,7 @@
 //   await cluster.node(1).kill(); await cluster.node(1).start()
 //   cluster.node(2).proxy.cut()
 //   await cluster.killServer(); await cluster.server.run()
+//   await cluster.killServer(); await cluster.promote(); await cluster.addStandby()
 //   await cluster.known('/destinations/dst_…')                   every running node knows it
 //
 // Fault tests are slow, because a lease has to expire. `npm test` runs the shortest version that still tests the behaviour.
@@ -142,25 +143,34 @@ export interface Cluster extends AsyncDisposable {
   killServer(): Promise<void>
   /** The proxy between the primary and its standby. */
   replication: DatabaseProxy
-  /** Promotes the standby to primary. */
+  /** Whether there is a standby that can be promoted. */
+  hasStandby: boolean
+  /** Promotes the standby to primary. The former primary must have ended. */
   promote(): Promise<void>
+  /** Replaces the former primary, after promote(), by a new standby at the same address. Resolves when commits wait for it. */
+  addStandby(): Promise<void>
 }
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const { nodes: count = 3, standby: hasStandby = false, proxied = false, log = 'warn', service, on } = options
   await using started = new AsyncDisposableStack()
-  const own = async (server: PostgresServer): Promise<PostgresServer> => {
-    started.defer(() => server.dispose())
-    return server
+  const servers: PostgresServer[] = []
+  started.defer(async () => void (await Promise.all(servers.map((each) => each.dispose()))))
+  const own = (one: PostgresServer): PostgresServer => {
+    servers.push(one)
+    return one
   }
-  let server = on?.server ?? (await own(await PostgresServer.start({ settings: ['synchronous_commit=on'] })))
+  let server = on?.server ?? own(await PostgresServer.start({ settings: ['synchronous_commit=on'] }))
   const database = on?.database ?? 'postgres'
   const replication = hasStandby ? started.use(await DatabaseProxy.start(server.port)) : undefined
-  const standby = replication && (await own(await synchronousStandby(server, replication.port)))
+  let standby = replication && own(await synchronousStandby(server, replication.port))
+  /** The former primary, until a new standby has its address. */
+  let former: PostgresServer | undefined
+  const other = standby?.port
 
   const addressOf = (port: number): string => {
-    if (standby === undefined) return server.url(database).replace(`:${server.port}/`, `:${port}/`)
-    return `${server.url(database).replace(`:${server.port}/`, `:${port},127.0.0.1:${standby.port}/`)}?target_session_attrs=read-write`
+    if (other === undefined) return server.url(database).replace(`:${server.port}/`, `:${port}/`)
+    return `${server.url(database).replace(`:${server.port}/`, `:${port},127.0.0.1:${other}/`)}?target_session_attrs=read-write`
   }
   const startNode = async (nth: number): Promise<Node> => {
     const proxy = proxied ? started.use(await DatabaseProxy.start(server.port)) : undefined
@@ -217,27 +227,44 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     killServer: () => killWhole(server),
     // Used only by tests that start the cluster with a standby.
     replication: replication as DatabaseProxy,
+    get hasStandby() {
+      return standby !== undefined
+    },
     async promote() {
-      if (standby === undefined) throw new Error('the cluster was started without a standby')
+      if (standby === undefined) throw new Error('the cluster has no standby')
       const client = await standby.client()
       try {
-        await client.query('SELECT pg_promote()')
+        const { rows } = await client.query<{ promoted: boolean }>('SELECT pg_promote() AS promoted')
+        if (rows[0]?.promoted !== true) throw new Error('the standby was not promoted within a minute')
       } finally {
         await client.end()
       }
+      former = server
       server = standby
+      standby = undefined
+    },
+    async addStandby() {
+      if (former === undefined || replication === undefined) throw new Error('no standby was promoted')
+      const { port } = former
+      await former.dispose()
+      former = undefined
+      replication.reset()
+      replication.heal()
+      replication.target = server.port
+      standby = own(await synchronousStandby(server, replication.port, port))
     },
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
   return cluster
 }
 
-/** Starts a standby that every commit of the primary waits for. */
-async function synchronousStandby(primary: PostgresServer, port: number): Promise<PostgresServer> {
+/** Starts a standby that every commit of the primary waits for. It replicates through the port `via`, and listens on `port`. */
+async function synchronousStandby(primary: PostgresServer, via: number, port?: number): Promise<PostgresServer> {
   const { username, password } = new URL(primary.url())
-  const source = `primary_conninfo='host=127.0.0.1 port=${port} user=${username} password=${password} application_name=standby'`
+  const source = `primary_conninfo='host=127.0.0.1 port=${via} user=${username} password=${password} application_name=standby'`
   // Some limits of a standby must be at least as high as those of its primary.
-  const standby = await primary.standby([MAX_CONNECTIONS, 'shared_buffers=64MB', 'fsync=off', source])
+  const settings = [MAX_CONNECTIONS, 'shared_buffers=64MB', 'fsync=off', 'dynamic_shared_memory_type=mmap', source]
+  const standby = await primary.standby(settings, port)
   const client = await primary.client()
   try {
     await client.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
@@ -245,7 +272,7 @@ async function synchronousStandby(primary: PostgresServer, port: number): Promis
     await eventually(
       async () => (await client.query<{ state: string }>('SELECT sync_state AS state FROM pg_stat_replication')).rows,
       (rows) => rows[0]?.state === 'sync',
-      { what: 'the standby replicates, and commits wait for it', deadlineMs: 20_000 },
+      { what: 'the standby replicates, and commits wait for it', deadlineMs: 60_000 },
     )
   } catch (error) {
     await standby.dispose()

@@ -72,6 +72,10 @@ export interface Fault {
 /** A fault that is caused in the usual system. */
 export interface Injection extends Omit<Fault, 'round'> {
   system?: (options: RoundOptions) => Partial<SystemOptions>
+  /** Whether one fault may hit all nodes; otherwise it hits one. */
+  hitsAllNodes?: boolean
+  /** Makes the fault possible again after the one before; not part of its time. */
+  prepare?(system: System): Promise<void>
   /** Causes the fault once and undoes it. When it resolves, the system must be able to recover by itself. */
   cause(system: System, random: Random): Promise<void>
   /** Ends what the fault started beside the usual traffic, before the audit. Returns problems. */

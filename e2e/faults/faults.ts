@@ -4,6 +4,9 @@ import type { Fault } from './fault.ts'
 import { CLIENTS } from './rows/clients.ts'
 import { CLOCK_JUMPS } from './rows/clock-jumps.ts'
 import { CONTROL_CHANGES } from './rows/control-changes.ts'
+import { DATABASE_NETWORK } from './rows/database-network.ts'
+import { FAILOVER } from './rows/failover.ts'
+import { FROZEN_NODE } from './rows/frozen-node.ts'
 import { FULL_DISK } from './rows/full-disk.ts'
 import { IO_ERRORS } from './rows/io-errors.ts'
 import { KILLED_PROCESSES } from './rows/killed-processes.ts'
@@ -12,6 +15,9 @@ import { KILLED_THREADS } from './rows/killed-threads.ts'
 export const FAULTS: readonly Fault[] = [
   ...KILLED_PROCESSES,
   ...KILLED_THREADS,
+  ...FROZEN_NODE,
+  ...FAILOVER,
+  ...DATABASE_NETWORK,
   ...FULL_DISK,
   ...IO_ERRORS,
   ...CLOCK_JUMPS,

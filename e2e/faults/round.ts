@@ -19,17 +19,19 @@ export function injected(injection: Injection): Fault {
 /** For rows that need something of their own in each round, such as a disk. */
 export async function injectedRound(injection: RoundParts, options: RoundOptions): Promise<RoundResult> {
   const { store, random, faults: most, deadlineMs, say } = options
-  const { between = [5, 60], repeats = true, mayBeDropped = false } = injection
+  const { between = [5, 60], repeats = true, hitsAllNodes = false, mayBeDropped = false } = injection
   await using system = await startSystem({ store, random, ...injection.system?.(options) })
-  await system.traffic.more(WARM_UP)
-  await system.caughtUp()
+  await system.traffic.more(WARM_UP, { deadlineMs: RECOVER_MS })
+  await system.caughtUp(RECOVER_MS)
   const faults: FaultTime[] = []
   const recoveredMs: number[] = []
   const problems: string[] = []
   while (faults.length < most && (faults.length === 0 || performance.now() < deadlineMs)) {
-    await system.traffic.more(random.int(...between))
-    const fromMs = performance.now()
+    let fromMs = performance.now()
     try {
+      await injection.prepare?.(system)
+      await system.traffic.more(random.int(...between), { deadlineMs: RECOVER_MS })
+      fromMs = performance.now()
       await injection.cause(system, random)
     } catch (error) {
       problems.push(`fault ${faults.length + 1} could not be caused: ${(error as Error).message}\n${logsOf(system)}`)
@@ -50,7 +52,8 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
     }
   }
   problems.push(...((await injection.finish?.(system)) ?? []))
-  const audit = await auditSystem(system, { faults: repeats ? faults : [], mayBeDropped }).catch((error: Error) => {
+  const nodesAtOnce = hitsAllNodes ? system.nodes.length : 1
+  const audit = await auditSystem(system, { faults: repeats ? faults : [], nodesAtOnce, mayBeDropped }).catch((error: Error) => {
     // Why a fault could not be caused says more.
     problems.push(error.message)
     return { ...EMPTY_RESULT, longestPauseMs: 0 }
@@ -62,7 +65,10 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
 
 const RECOVER_MS = 180_000
 
-/** The last lines that each node logged, to find out why something went wrong. */
+const SHOWN_LINES = 10
+
+/** The last lines that each node logged, to find out why something went wrong. Attempts fail all the time. */
 export function logsOf(system: System): string {
-  return system.nodes.map(({ name, service }) => `${name} logged:\n${service.stderr().slice(-1_500)}`).join('\n')
+  const lines = (log: string): string[] => log.split('\n').filter((line) => line !== '' && !line.includes('"the attempt failed'))
+  return system.nodes.map(({ name, service }) => [`${name} logged:`, ...lines(service.stderr()).slice(-SHOWN_LINES)].join('\n')).join('\n')
 }

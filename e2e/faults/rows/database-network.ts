@@ -1,0 +1,69 @@
+// The network between nodes and PostgreSQL: cut, one-way or slow, for one node or for all. Each node connects through its own proxy.
+
+import { setTimeout as passing } from 'node:timers/promises'
+import { LEASE_MS, type Node } from '../../cluster/cluster.ts'
+import type { Fault, Injection } from '../fault.ts'
+import type { Random } from '../random.ts'
+import { injected } from '../round.ts'
+import type { System } from '../system.ts'
+
+const PROXIED = { stores: ['postgres'], perRound: 25, hitsAllNodes: true, system: () => ({ proxied: true, perSecond: 20 }) } as const
+
+const cut: Injection = {
+  ...PROXIED,
+  key: 'network-cut',
+  title: 'The network between node and database is cut',
+  how: 'A proxy drops everything for 0.2 to 15 s and holds back new connections, or resets all connections; for one node, or for all nodes at once. One in seven cuts is longer than the lease',
+  async cause(system, random) {
+    const nodes = affected(system, random)
+    if (random.chance(0.2)) {
+      if (nodes.reduce((sum, { proxy }) => sum + proxy.reset(), 0) === 0) throw new Error('no connection was open')
+      return
+    }
+    await during(nodes, durationOf(random), ({ proxy }) => proxy.cut())
+  },
+}
+
+const oneWay: Injection = {
+  ...PROXIED,
+  key: 'network-one-way',
+  title: 'The network between node and database works one-way',
+  how: 'A proxy drops only the answers of the database, or only what nodes send, for 0.2 to 15 s; for one node, or for all nodes at once. One in seven times it is longer than the lease',
+  async cause(system, random) {
+    const lost = random.pick(['answers', 'requests'] as const)
+    await during(affected(system, random), durationOf(random), ({ proxy }) => proxy.cut(lost))
+  },
+}
+
+const slow: Injection = {
+  ...PROXIED,
+  key: 'network-slow',
+  title: 'The network between node and database is slow',
+  how: 'A proxy delays everything by 20 to 600 ms in each direction, half of the time with 50 to 500 kB per second, for 1 to 8 s; for one node, or for all nodes at once',
+  async cause(system, random) {
+    const delayMs = random.int(20, 600)
+    const slowness = random.chance(0.5) ? { delayMs, bytesPerSecond: random.int(50_000, 500_000) } : { delayMs }
+    await during(affected(system, random), random.int(1_000, 8_000), ({ proxy }) => proxy.slow(slowness))
+  },
+}
+
+export const DATABASE_NETWORK: readonly Fault[] = [cut, oneWay, slow].map(injected)
+
+function affected({ nodes }: System, random: Random): readonly Node[] {
+  return random.chance(0.3) ? nodes : [random.pick(nodes)]
+}
+
+async function during(nodes: readonly Node[], ms: number, cause: (node: Node) => void): Promise<void> {
+  const open = nodes.reduce((sum, { proxy }) => sum + proxy.openConnections, 0)
+  if (open === 0) throw new Error('no connection was open')
+  for (const node of nodes) cause(node)
+  await passing(ms)
+  for (const { proxy } of nodes) proxy.heal()
+}
+
+/** Mostly short; sometimes longer than the timeout of a statement or the lease. */
+export function durationOf(random: Random): number {
+  const share = random.next()
+  if (share < 0.6) return random.int(200, 2_000)
+  return share < 0.86 ? random.int(2_000, 8_000) : random.int(LEASE_MS + 500, 15_000)
+}
