@@ -49,6 +49,33 @@ test('outcomes that wait to be recorded count towards the memory limit, so they 
   await rig.untilIdle()
 })
 
+test('if an outcome could not be recorded for a second, nothing more is sent until the store is back', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  const [one, other] = [
+    await rig.destination('one', { urls: [receiver.url] }),
+    await rig.destination('other', { urls: [(await rig.receiver()).url] }),
+  ]
+  await rig.until(() => rig.claims.length === 2)
+  rig.storeErrors.settle = unavailable()
+  await rig.accept([one], 1)
+  await rig.until(() => rig.settleCalls === 1)
+  rig.clock.advance(900)
+  await rig.accept([one], 1)
+  await rig.until(() => receiver.received.length === 2)
+  rig.clock.advance(200)
+  await rig.accept([one, other], 5)
+  // The lane of the other destination has nothing unrecorded, so it sends. By then, this one would have sent too.
+  await rig.until(() => rig.attempts.filter(({ destination }) => destination.id === other.id).length === 5)
+  assert.equal(receiver.received.length, 2)
+  delete rig.storeErrors.settle
+  rig.clock.advance(30_000)
+  await rig.untilLedger(one, { delivered: 7, pending: 0 })
+  assert.equal(receiver.received.length, 7)
+  await rig.untilIdle()
+  await rig.stop()
+})
+
 test('the service can stop while the store is unavailable, and sends the messages again whose outcome it could not record', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()

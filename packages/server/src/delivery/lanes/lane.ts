@@ -253,7 +253,7 @@ export class Lane implements SlotUser {
     if (this.#held.isNearlyFull) this.#batchBuffer.close()
     const now = this.#now
     const allowed = this.#gate.allowance(now)
-    const handedOver = this.#runsAhead ? allowed * AHEAD : allowed
+    const handedOver = this.#held.isBehind(now) ? 0 : this.#runsAhead ? allowed * AHEAD : allowed
     while (this.#inFlight < handedOver) {
       const task = this.#queue.next(allowed, this.#inFlightRetries)
       if (task === undefined || !this.#deps.slots.take(this, slotsFor(this.destination, task.units[0] as Unit))) break

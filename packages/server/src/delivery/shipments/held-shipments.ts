@@ -34,6 +34,8 @@ export interface HeldShipmentsDeps {
 
 /** The most that one lane holds in memory. Shipments that do not fit stay in the store. */
 const LANE_BYTES = 4 * 1024 * 1024
+/** If an outcome could not be recorded for this long, nothing more is sent: it would all be sent again if another node took over. */
+const RECORD_LATE_MS = 1_000
 /** The most expired deliveries in one settlement. */
 const EXPIRED_AT_ONCE = 5_000
 
@@ -44,8 +46,8 @@ export class HeldShipments {
   /** Waiting or in progress. */
   readonly #tasks = new Set<Task>()
   #bytes = 0
-  /** The number of settlements in progress. */
-  #recording = 0
+  /** The settlements in progress, the oldest first. */
+  readonly #recordings = new Set<{ sinceMs: number }>()
 
   constructor(deps: HeldShipmentsDeps) {
     this.#deps = deps
@@ -60,7 +62,13 @@ export class HeldShipments {
 
   /** Whether nothing is held or being recorded. */
   get isIdle(): boolean {
-    return this.#tasks.size === 0 && this.#recording === 0
+    return this.#tasks.size === 0 && this.#recordings.size === 0
+  }
+
+  /** Whether the store has not recorded an outcome in time. When it has, `onRecorded` is called. */
+  isBehind(nowMs: number): boolean {
+    for (const { sinceMs } of this.#recordings) return nowMs - sinceMs > RECORD_LATE_MS
+    return false
   }
 
   // ── Memory ──
@@ -207,10 +215,11 @@ export class HeldShipments {
   }
 
   #record(settlement: Settlement, charge: number, onEnd: (recorded: boolean) => void = () => undefined): void {
-    this.#recording++
+    const recording = { sinceMs: this.#deps.clock.scheduleMs() }
+    this.#recordings.add(recording)
     // The memory is held until the settlement is recorded, so that a slow store is not given even more to record.
     this.#recorder.record(settlement, (recorded) => {
-      this.#recording--
+      this.#recordings.delete(recording)
       this.giveBack(charge)
       if (recorded) {
         for (const { attempt, dueAtMs } of settlement.remaining) this.#deps.backlog.returned(attempt, dueAtMs)
