@@ -25,6 +25,8 @@ export const CLI = join(import.meta.dirname, '..', 'packages', 'server', 'src', 
 export const TOKEN = 'token-of-the-whole-system-tests'
 
 const STOP_DEADLINE_MS = 30_000
+/** A start takes half a second, and most of a minute while many other programs run. */
+const START_DEADLINE_MS = 180_000
 /** Half of a start is compiling, and these tests make some hundred: 0.3 s instead of 0.6 s each. */
 const NODE_COMPILE_CACHE = join(tmpdir(), 'switchyard-e2e-compiled')
 
@@ -278,7 +280,7 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
     return found as unknown as RegExpExecArray
   }
 
-  const [, url = ''] = await printed(/^Switchyard listens on (\S+)$/m)
+  const [, url = ''] = await printed(/^Switchyard listens on (\S+)$/m, { deadlineMs: START_DEADLINE_MS })
   const [, writeKey = '', sourceId = ''] = await printed(/^ *Write key +(\S+) .*?(src_\w+)\)?$/m)
   const [, shown = ''] = await printed(/^ *Admin token +(\S+).*$/m)
 

@@ -27,7 +27,7 @@ export const RESUME_MS = LEASE_MS + 5_000
  */
 export const RESUME_KILLED_MS = LEASE_MS / 2
 
-const SECRET_KEY = 'secret-key-of-the-cluster-tests-0123456789'
+export const SECRET_KEY = 'secret-key-of-the-cluster-tests-0123456789'
 const MAX_CONNECTIONS = 'max_connections=200'
 
 export interface ClusterOptions {

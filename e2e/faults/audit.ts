@@ -34,6 +34,8 @@ const SHOWN = 5
 export interface AuditOptions {
   /** Those that can make a delivery arrive twice. */
   faults: readonly FaultTime[]
+  /** What the books had before the traffic began. */
+  before?: { ledger: readonly LedgerRow[]; accepted: number }
   /** How many nodes one fault hits at most; 1 by default. */
   nodesAtOnce?: number
   /** How long deliveries may take to end. */
@@ -44,7 +46,7 @@ export interface AuditOptions {
 
 /** Ends the traffic, waits until nothing is pending, and compares. */
 export async function auditSystem(system: System, options: AuditOptions): Promise<Audit> {
-  const { faults, nodesAtOnce = 1, deadlineMs = 180_000, mayBeDropped = false } = options
+  const { faults, before, nodesAtOnce = 1, deadlineMs = 180_000, mayBeDropped = false } = options
   const { traffic, destinations } = system
   const problems: string[] = []
   await traffic.finish({ deadlineMs })
@@ -69,7 +71,7 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
   let repeatBound = 0
   for (const destination of destinations) {
     const owed = owedTo(destination, acknowledged)
-    problems.push(...ledgerProblems(destination, owed, rows))
+    problems.push(...ledgerProblems(destination, owed, rows, before?.ledger))
     problems.push(...arrivalProblems(destination, owed, sent, lost))
     const stored = mayBeDropped ? undefined : lost
     if (destination !== letters) problems.push(...(await deliveryProblems(system, destination, owed, stored)))
@@ -82,7 +84,7 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
     if (copies.mostPerFault > bound) problems.push(`${destination.name}: ${copies.mostPerFault} messages arrived twice after one fault`)
     if (!mayBeDropped) problems.push(...(await settledTwice(system, destination, owed)))
   }
-  problems.push(...system.problems, ...(await bookProblems(system, acknowledged.size)))
+  problems.push(...system.problems, ...(await bookProblems(system, (before?.accepted ?? 0) + acknowledged.size)))
   return {
     acknowledged: acknowledged.size,
     lost: lost.size,
@@ -111,15 +113,22 @@ function countOf(owed: Owed, wanted: FinalState): number {
   return count
 }
 
-function ledgerProblems({ name, id }: TalliedDestination, owed: Owed, rows: readonly LedgerRow[]): string[] {
+function ledgerProblems(
+  { name, id }: TalliedDestination,
+  owed: Owed,
+  rows: readonly LedgerRow[],
+  before: readonly LedgerRow[] = [],
+): string[] {
   const row = rows.find(({ destinationId }) => destinationId === id)
+  // What was pending then must be delivered now.
+  const then = before.find(({ destinationId }) => destinationId === id) ?? { owed: 0, delivered: 0, pending: 0, failed: 0 }
   if (row === undefined) return []
   const wanted = {
-    owed: owed.size,
-    delivered: countOf(owed, 'delivered'),
+    owed: then.owed + owed.size,
+    delivered: then.delivered + then.pending + countOf(owed, 'delivered'),
     pending: 0,
-    failed: countOf(owed, 'failed'),
-    expired: 0,
+    failed: then.failed + countOf(owed, 'failed'),
+    expired: countOf(owed, 'expired'),
     cancelled: countOf(owed, 'cancelled'),
   }
   const differs = Object.entries(wanted).some(([field, value]) => row[field as keyof LedgerRow] !== value)
@@ -145,23 +154,29 @@ async function deliveryProblems(
 ): Promise<string[]> {
   const problems: string[] = []
   const seen = new Set<string>()
-  let cursor: string | null = null
-  do {
-    const after: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`
-    const page: { data: DeliveryView[]; next: string | null } = await system.api(`/deliveries?limit=1000&destinationId=${id}${after}`)
-    for (const { messageId, state } of page.data) {
-      if (seen.has(messageId)) problems.push(`${name}: ${messageId} has two deliveries in the store`)
-      seen.add(messageId)
-      if (owed.has(messageId) && owed.get(messageId) !== state)
-        problems.push(`${name}: ${messageId} is ${state} in the store instead of ${owed.get(messageId)}`)
-    }
-    cursor = page.next
-  } while (cursor !== null)
+  for await (const { messageId, state } of deliveriesOf(system, id)) {
+    if (seen.has(messageId) && owed.has(messageId)) problems.push(`${name}: ${messageId} has two deliveries in the store`)
+    seen.add(messageId)
+    if (owed.has(messageId) && owed.get(messageId) !== state)
+      problems.push(`${name}: ${messageId} is ${state} in the store instead of ${owed.get(messageId)}`)
+  }
   const missing = lost === undefined ? [] : [...owed.keys()].filter((messageId) => !seen.has(messageId))
   for (const messageId of missing) lost?.add(messageId)
   if (missing.length > 0)
     problems.push(`${name}: ${missing.length} acknowledged messages are not in the store: ${missing.slice(0, SHOWN).join()}`)
   return problems.slice(0, SHOWN)
+}
+
+async function* deliveriesOf(system: System, destinationId: string): AsyncIterable<DeliveryView> {
+  let cursor: string | null = null
+  do {
+    const after: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`
+    const page: { data: DeliveryView[]; next: string | null } = await system.api(
+      `/deliveries?limit=1000&destinationId=${destinationId}${after}`,
+    )
+    yield* page.data
+    cursor = page.next
+  } while (cursor !== null)
 }
 
 /** Sums the outcomes of the attempts: a delivery that two nodes have settled would count twice. */
@@ -186,7 +201,7 @@ async function bookProblems({ nodes, sourceId }: System, acknowledged: number): 
     const { data } = await callControl<{ data: SourceStats[] }>(url, TOKEN, '/stats/totals')
     const accepted = data.find((row) => row.sourceId === sourceId)?.accepted
     if (accepted !== acknowledged)
-      problems.push(`${name}: ${acknowledged} messages were acknowledged, and ${accepted} are counted as accepted`)
+      problems.push(`${name}: ${acknowledged} messages were acknowledged in all, and ${accepted} are counted as accepted`)
   }
   return problems
 }

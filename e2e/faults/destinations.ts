@@ -8,10 +8,12 @@ import { type Answer, type Arrival, type Behaviour, type Receiver, startReceiver
 import { numberOf } from './numbered-message.ts'
 import type { Random } from './random.ts'
 
-export type FinalState = 'delivered' | 'failed' | 'cancelled'
+export type FinalState = 'delivered' | 'failed' | 'expired' | 'cancelled'
 
 const isDropped = (nth: number): boolean => nth % 10 === 7
 const isRefused = (nth: number): boolean => nth % 10 === 3
+
+const UNCERTAIN = -1
 
 /** The messages that a receiver accepted: answered with 2xx, in full. */
 export class Tally {
@@ -24,7 +26,13 @@ export class Tally {
   add(messageId: string, atMs: number): void {
     this.onAccepted(messageId, atMs)
     const before = this.#times.get(messageId)
-    this.#times.set(messageId, before === undefined ? atMs : typeof before === 'number' ? [before, atMs] : [...before, atMs])
+    const isFirst = before === undefined || before === UNCERTAIN
+    this.#times.set(messageId, isFirst ? atMs : typeof before === 'number' ? [before, atMs] : [...before, atMs])
+  }
+
+  /** The answer may not have been read, so a further copy does not count as a repetition. */
+  addUncertain(messageId: string): void {
+    if (!this.#times.has(messageId)) this.#times.set(messageId, UNCERTAIN)
   }
 
   notify(): void {
@@ -62,17 +70,18 @@ export interface TalliedDestination {
   receiver: Pick<Receiver, 'goAway' | 'comeBack' | 'answer'>
   /** How the delivery of a message must end; undefined: it is not owed to this destination. */
   expected: (nth: number) => FinalState | undefined
+  /** The messages that a request is about. */
+  idsOf: (arrival: Pick<Arrival, 'messages' | 'bytes'>) => string[]
   /** The most messages in flight to it, from all nodes. */
   inFlight: number
 }
 
-interface Planned {
+export interface PlannedDestination {
   name: string
   settings: object
   expected: TalliedDestination['expected']
   behave?: (messageIds: readonly string[]) => Answer | undefined
-  /** The messages that a request is about. */
-  idsOf?: (arrival: Arrival) => string[]
+  idsOf?: TalliedDestination['idsOf']
   batchSize?: number
   isWrong?: (arrival: Arrival) => string | undefined
 }
@@ -85,7 +94,7 @@ const TRANSFORMATION = `export default (message) => message.properties.n % 10 ==
 
 export const LETTERS = 'dead letters'
 
-const PLANNED: readonly Planned[] = [
+export const USUAL_DESTINATIONS: readonly PlannedDestination[] = [
   { name: 'one by one', settings: {}, expected: () => 'delivered' },
   { name: 'in batches', settings: { batch: { size: BATCH, lingerMs: 20 } }, batchSize: BATCH, expected: () => 'delivered' },
   {
@@ -117,6 +126,8 @@ export interface DestinationsOptions {
   api: <T>(path: string, init?: { method?: string; body?: unknown }) => Promise<T>
   sourceId: string
   random: Random
+  /** Besides the integration. */
+  planned: readonly PlannedDestination[]
   /** If missing, there is no integration. */
   gateway: TalliedGateway | undefined
   /** Collects what receivers found wrong with a request. */
@@ -132,34 +143,37 @@ export interface TalliedGateway extends AsyncDisposable {
 export async function startTalliedGateway(random: Random): Promise<TalliedGateway> {
   const tally = new Tally()
   const flaky = failingNowAndThen(random)
-  const idOf = (body: string): string => (JSON.parse(body) as { text: string }).text
-  const gateway = await startGateway(({ body }) => flaky([idOf(body)]), {
+  const gateway = await startGateway(({ bytes }) => flaky([textIn(bytes)]), {
     forgets: true,
     answered({ status, bytes }) {
       if (status !== 200) return
-      tally.add(idOf(bytes.toString()), performance.now())
+      tally.add(textIn(bytes), performance.now())
       tally.notify()
     },
   })
   return { gateway, tally, [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose]() }
 }
 
+function textIn(bytes: Buffer): string {
+  return (JSON.parse(bytes.toString()) as { text: string }).text
+}
+
 /** Creates all destinations, the dead-letter destination before the one that names it. */
 export async function startDestinations(options: DestinationsOptions, started: AsyncDisposableStack): Promise<TalliedDestination[]> {
-  const { api, sourceId, random, gateway, problems } = options
+  const { api, sourceId, random, planned: all, gateway, problems } = options
   const create = async (body: object): Promise<string> =>
     (await api<{ id: string }>('/destinations', { method: 'POST', body: { retry: RETRY, maxInFlight: MAX_IN_FLIGHT, ...body } })).id
   const made: TalliedDestination[] = []
   let deadLetter: string | undefined
-  for (const planned of PLANNED) {
-    const { name, settings, expected, batchSize = 1 } = planned
+  for (const planned of all) {
+    const { name, settings, expected, idsOf = messageIds, batchSize = 1 } = planned
     const tally = new Tally()
     const receiver = started.use(await startTalliedReceiver(planned, { tally, random, problems }))
     const sourceIds = name === LETTERS ? [] : [sourceId]
     const letters = name === 'refusing some' ? { deadLetter } : {}
     const id = await create({ name, sourceIds, urls: [receiver.url], ...settings, ...letters })
     if (name === LETTERS) deadLetter = id
-    made.push({ name, id, tally, receiver, expected, inFlight: MAX_IN_FLIGHT * batchSize })
+    made.push({ name, id, tally, receiver, expected, idsOf, inFlight: MAX_IN_FLIGHT * batchSize })
   }
   if (gateway !== undefined) {
     const mapping = { url: SLACK_URL, channel: '#orders', text: { '@template': '{{messageId}}' } }
@@ -167,13 +181,15 @@ export async function startDestinations(options: DestinationsOptions, started: A
     const name = 'integration'
     const id = await create({ name, sourceIds: [sourceId], type: 'integration', integration: 'actions-slack', settings: {}, subscriptions })
     const { tally, gateway: receiver } = gateway
-    made.push({ name, id, tally, receiver: receiver as unknown as Receiver, expected: () => 'delivered', inFlight: MAX_IN_FLIGHT })
+    const expected = (): FinalState => 'delivered'
+    const idsOf: TalliedDestination['idsOf'] = ({ bytes }) => [textIn(bytes)]
+    made.push({ name, id, tally, receiver: receiver as unknown as Receiver, expected, idsOf, inFlight: MAX_IN_FLIGHT })
   }
   return made
 }
 
 function startTalliedReceiver(
-  { behave = () => undefined, idsOf = messageIds, isWrong }: Planned,
+  { behave = () => undefined, idsOf = messageIds, isWrong }: PlannedDestination,
   { tally, random, problems }: { tally: Tally; random: Random; problems: string[] },
 ): Promise<Receiver> {
   const flaky = failingNowAndThen(random)
@@ -186,14 +202,14 @@ function startTalliedReceiver(
   return startReceiver(answer, {
     forgets: true,
     answered(arrival) {
-      if (arrival.status !== 200) return
+      if (arrival.status === null || arrival.status < 200 || arrival.status > 299) return
       for (const id of idsOf(arrival)) tally.add(id, performance.now())
       tally.notify()
     },
   })
 }
 
-function messageIds({ messages }: Arrival): string[] {
+function messageIds({ messages }: Pick<Arrival, 'messages'>): string[] {
   return messages.flatMap(({ messageId }) => (messageId === undefined ? [] : [messageId]))
 }
 

@@ -11,7 +11,13 @@ import { type Cluster, Node, startCluster } from '../cluster/cluster.ts'
 import { startTraffic, type Traffic } from '../cluster/traffic.ts'
 import { callControl, type ServiceOptions, startService, TOKEN } from '../service.ts'
 import { eventually } from '../signals.ts'
-import { startDestinations, startTalliedGateway, type TalliedDestination } from './destinations.ts'
+import {
+  type PlannedDestination,
+  startDestinations,
+  startTalliedGateway,
+  type TalliedDestination,
+  USUAL_DESTINATIONS,
+} from './destinations.ts'
 import type { StoreKind } from './fault.ts'
 import { numberedMessage, numberOf } from './numbered-message.ts'
 import type { Random } from './random.ts'
@@ -31,6 +37,8 @@ export interface SystemOptions {
   folder?: string
   /** A running PostgreSQL server for the nodes, which is not stopped; a new one by default. */
   server?: PostgresServer
+  /** The usual ones by default. */
+  destinations?: readonly PlannedDestination[]
   /** Whether one of the destinations is an integration; true by default. It needs a host process for each node. */
   integration?: boolean
   /** Further settings of each node, from 1. */
@@ -89,6 +97,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     server,
     onSent,
     traffic: startOther,
+    destinations: planned = USUAL_DESTINATIONS,
   } = options
   await using started = new AsyncDisposableStack()
   const gateway = integration ? started.use(await startTalliedGateway(random)) : undefined
@@ -123,7 +132,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     callControl<T>((running()[0] ?? first).url, TOKEN, path, init)
 
   const problems: string[] = []
-  const destinations = await startDestinations({ api, sourceId, random, gateway, problems }, started)
+  const destinations = await startDestinations({ api, sourceId, random, planned, gateway, problems }, started)
   for (const { url } of running()) {
     await eventually(
       () => callControl<{ data: unknown[] }>(url, TOKEN, '/destinations'),
@@ -153,13 +162,20 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     problems,
     urls,
     api,
-    async caughtUp(deadlineMs = CAUGHT_UP_MS) {
-      const ids = [...traffic.acknowledged]
-      await Promise.all(destinations.map((destination) => allArrived(destination, ids, deadlineMs)))
-    },
+    caughtUp: (deadlineMs) => allAccepted(destinations, traffic.acknowledged, deadlineMs),
     defer: (end) => everything.defer(end),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
+}
+
+/** Resolves when every destination has accepted all of these messages that it must get. */
+export async function allAccepted(
+  destinations: readonly TalliedDestination[],
+  messageIds: Iterable<string>,
+  deadlineMs = CAUGHT_UP_MS,
+): Promise<void> {
+  const ids = [...messageIds]
+  await Promise.all(destinations.map((destination) => allArrived(destination, ids, deadlineMs)))
 }
 
 /** Resolves when the destination has accepted all of these messages that it must get. */
@@ -167,7 +183,8 @@ function allArrived({ name, tally, expected }: TalliedDestination, ids: readonly
   const missing = new Set(ids.filter((id) => expected(numberOf(id)) === 'delivered' && !tally.has(id)))
   return new Promise((resolve, reject) => {
     const look = (): void => {
-      for (const id of missing) if (tally.has(id)) missing.delete(id)
+      // What must become of a message may change meanwhile, if a receiver refuses it.
+      for (const id of missing) if (tally.has(id) || expected(numberOf(id)) !== 'delivered') missing.delete(id)
       if (missing.size > 0) return
       clearTimeout(late)
       stop()

@@ -1,0 +1,188 @@
+// Receivers that misbehave in every way, each for itself, for some seconds. One receiver stays healthy: its messages must not be delayed.
+// What must become of a message follows from the last answer that its receiver gave to it.
+
+import { setTimeout as passing } from 'node:timers/promises'
+import type { Answer, Behaviour } from '../../receiver.ts'
+import { eventually } from '../../signals.ts'
+import { BAD_ANSWERS_OF_TOOLS, type BadAnswer, badAnswers, LONG_RETRY_AFTER, REDIRECTED_PATH } from '../bad-answers.ts'
+import { type FinalState, LETTERS, type PlannedDestination, type TalliedDestination, USUAL_DESTINATIONS } from '../destinations.ts'
+import type { Fault, Injection } from '../fault.ts'
+import { numberOf } from '../numbered-message.ts'
+import type { Random } from '../random.ts'
+import { injected } from '../round.ts'
+import type { System } from '../system.ts'
+
+const HEALTHY = 'one by one'
+const PATIENT = 'short retry window'
+/** Less than usual, so that a receiver that hangs is noticed within a fault. */
+const TIMEOUT_MS = 3_000
+/** Delays at the healthy destination during faults may be this much longer than three times those between faults, on the same loaded machine. */
+const MOST_DELAYED_MS = 2_500
+const FAULT_MS = [500, 3_000] as const
+
+/** Its receiver asks for a pause without end. What has been tried then ends with the retry window. */
+const DESTINATIONS: readonly PlannedDestination[] = [
+  ...USUAL_DESTINATIONS,
+  { name: PATIENT, settings: { retryWindowMs: 30_000 }, expected: () => 'delivered' },
+]
+
+/** How the receivers of a system misbehave. */
+interface Misbehaviour {
+  receivers: Receiving[]
+  /** Of the messages that arrived at the healthy receiver, during a fault and otherwise: milliseconds since the service received them. */
+  delaysMs: number[]
+  otherDelaysMs: number[]
+  isOn: boolean
+}
+
+interface Receiving {
+  destination: TalliedDestination
+  kinds: readonly (readonly BadAnswer[])[]
+  /** The next bad answer; undefined: the usual one. */
+  next: () => BadAnswer | undefined
+}
+
+const systems = new WeakMap<System, Misbehaviour>()
+
+const receivers: Injection = {
+  key: 'receivers',
+  title: 'Receivers misbehave',
+  how: 'most receivers at once, each at random for 0.5 to 3 s: refuse connections, come and go, hang, drip, reset in the middle of an answer, answer garbage, broken HTTP, gigabytes, redirects, wrong statuses, invalid and endless Retry-After',
+  note: `One receiver stays healthy; the round fails if its messages arrive much later during faults than between them (p99). A message whose last answer was permanent must be failed in the books. If an answer was reset after it was written, nobody can know whether it was read, so a copy that follows does not count as a repetition. The time to recover includes the wait of open circuit breakers.`,
+  stores: ['sqlite', 'postgres'],
+  perRound: 12,
+  system: () => ({ destinations: DESTINATIONS }),
+  async cause(system, random) {
+    const misbehaviour = systems.get(system) ?? (await install(system, random))
+    const chosen = misbehaviour.receivers.filter(() => random.chance(0.7))
+    if (chosen.length === 0) chosen.push(random.pick(misbehaviour.receivers))
+    const ms = random.int(...FAULT_MS)
+    misbehaviour.isOn = true
+    await Promise.all(chosen.map((receiving) => misbehave(receiving, ms, random)))
+    misbehaviour.isOn = false
+    // Ends the pause, as somebody would who has found another URL. What has been tried waits for the end of its retry window.
+    const paused = chosen.find(({ destination }) => destination.name === PATIENT)?.destination
+    if (paused !== undefined) {
+      const url = await urlOf(system, paused)
+      await system.api(`/destinations/${paused.id}`, { method: 'PATCH', body: { urls: [`${url.split('?')[0]}?${random.int(1, 1e9)}`] } })
+    }
+  },
+  async check(system) {
+    const { delaysMs = [], otherDelaysMs = [] } = systems.get(system) ?? {}
+    const [during, otherwise] = [percentile99(delaysMs), percentile99(otherDelaysMs)]
+    return during <= MOST_DELAYED_MS + 3 * otherwise
+      ? []
+      : [`p99 of the delay at the healthy destination was ${during} ms during faults, and ${otherwise} ms otherwise`]
+  },
+}
+
+export const BAD_RECEIVERS: readonly Fault[] = [injected(receivers)]
+
+/** One receiver, for this long. */
+async function misbehave(receiving: Receiving, ms: number, random: Random): Promise<void> {
+  const { destination, kinds } = receiving
+  const untilMs = performance.now() + ms
+  const way = destination.name === PATIENT ? 1 : random.next()
+  if (way < 0.1) {
+    await destination.receiver.goAway()
+    await passing(ms)
+    await comeBack(destination)
+  } else if (way < 0.2) {
+    while (performance.now() < untilMs) {
+      await destination.receiver.goAway()
+      await passing(random.int(20, 300))
+      await comeBack(destination)
+      await passing(random.int(20, 300))
+    }
+  } else {
+    const kind = random.pick(kinds)
+    const only = way < 0.5 ? random.pick(kind) : undefined
+    receiving.next = () => only ?? (random.chance(0.2) ? undefined : random.pick(random.pick(kinds)))
+    await passing(ms)
+    receiving.next = () => undefined
+  }
+}
+
+/** Another process may have used the port for a moment, for a connection of its own. */
+async function comeBack({ name, receiver }: TalliedDestination): Promise<void> {
+  await eventually(
+    () =>
+      receiver.comeBack().then(
+        () => true,
+        () => false,
+      ),
+    (isBack) => isBack,
+    { what: `the receiver of "${name}" listens again` },
+  )
+}
+
+async function install(system: System, random: Random): Promise<Misbehaviour> {
+  const { destinations, problems } = system
+  const named = (name: string): TalliedDestination => destinations.find((one) => one.name === name) as TalliedDestination
+  const misbehaviour: Misbehaviour = { receivers: [], delaysMs: [], otherDelaysMs: [], isOn: false }
+  systems.set(system, misbehaviour)
+
+  const healthy = named(HEALTHY)
+  const usual = healthy.receiver.answer
+  healthy.receiver.answer = (arrival) => {
+    if (arrival.path === REDIRECTED_PATH) problems.push('a redirect was followed')
+    const delaysMs = misbehaviour.isOn ? misbehaviour.delaysMs : misbehaviour.otherDelaysMs
+    for (const { receivedAt } of arrival.messages) delaysMs.push(arrival.wallMs - Date.parse(receivedAt as string))
+    return usual(arrival)
+  }
+  const elsewhere = await urlOf(system, healthy)
+  for (const destination of destinations) {
+    if (destination === healthy) continue
+    if (destination.name !== PATIENT)
+      await system.api(`/destinations/${destination.id}`, { method: 'PATCH', body: { timeoutMs: TIMEOUT_MS } })
+    const isWebhook = destination.name !== 'integration'
+    misbehaviour.receivers.push(receiving(destination, isWebhook ? badAnswers(elsewhere) : BAD_ANSWERS_OF_TOOLS, random))
+  }
+  const [refusing, letters] = [named('refusing some'), named(LETTERS)]
+  const ofLetter = letters.expected
+  // Every delivery that failed has a dead letter.
+  letters.expected = (nth) => (refusing.expected(nth) === 'failed' ? (ofLetter(nth) === 'failed' ? 'failed' : 'delivered') : undefined)
+  return misbehaviour
+}
+
+async function urlOf(system: System, { id }: TalliedDestination): Promise<string> {
+  const { urls } = await system.api<{ urls: [string] }>(`/destinations/${id}`)
+  return urls[0]
+}
+
+/** From now on, what must become of a message is decided by the last answer to it. */
+function receiving(destination: TalliedDestination, kinds: Receiving['kinds'], random: Random): Receiving {
+  const { receiver, tally, idsOf, expected } = destination
+  const one: Receiving = { destination, kinds, next: () => undefined }
+  const last = new Map<number, FinalState>()
+  const usual = receiver.answer
+  const isPatient = destination.name === PATIENT
+  if (isPatient) one.kinds = [[{ ends: 'retried', answer: () => longPause(random) }]]
+  const answerWith: Behaviour = (arrival) => {
+    const ids = idsOf(arrival)
+    let bad = one.next()
+    const isSuccess = bad?.ends === 'delivered' || bad?.ends === 'either'
+    // Refused in any case, by the receiver or by the integration.
+    if (isSuccess && ids.some((id) => expected(numberOf(id)) === 'failed')) bad = undefined
+    const answer = bad === undefined ? usual(arrival) : bad.answer(random)
+    for (const id of ids) {
+      if (bad?.ends === 'failed') last.set(numberOf(id), 'failed')
+      else if (isPatient && (bad !== undefined || (answer?.status ?? 200) !== 200)) last.set(numberOf(id), 'expired')
+      else last.delete(numberOf(id))
+      if (bad?.ends === 'either') tally.addUncertain(id)
+    }
+    tally.notify()
+    return answer
+  }
+  receiver.answer = answerWith
+  destination.expected = (nth) => last.get(nth) ?? expected(nth)
+  return one
+}
+
+function percentile99(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? 0
+}
+
+function longPause(random: Random): Answer {
+  return { status: random.pick([429, 503]), headers: { 'retry-after': random.pick(LONG_RETRY_AFTER) } }
+}

@@ -1,0 +1,38 @@
+// Nodes that are stopped and started in an orderly way, one after the other, as in an upgrade. No outcome is uncertain then, so nothing may
+// arrive twice.
+
+import type { Fault, Injection } from '../fault.ts'
+import { injected } from '../round.ts'
+import type { System } from '../system.ts'
+
+/** The most tries of one call, including the first, while another node is running. */
+const MOST_TRIES = 8
+
+/** How many nodes of a system have been restarted. */
+const restarts = new WeakMap<System, number>()
+
+const rollingRestart: Injection = {
+  key: 'rolling-restart',
+  title: 'Rolling restart',
+  how: 'each node in turn gets SIGTERM, must end with exit code 0, and is started again',
+  note: 'Nothing may arrive twice. On PostgreSQL, no call may need more than a few tries, because another node is running.',
+  stores: ['sqlite', 'postgres'],
+  perRound: 15,
+  repeats: false,
+  async cause(system) {
+    const nth = restarts.get(system) ?? 0
+    restarts.set(system, nth + 1)
+    const node = system.node((nth % system.nodes.length) + 1)
+    const { code, signal, ms, stderr } = await node.stop()
+    if (code !== 0)
+      throw new Error(`${node.name} ended with ${signal ?? code} instead of 0, after ${Math.round(ms)} ms:\n${stderr.slice(-1_500)}`)
+    await node.start()
+    await node.becomes(200)
+  },
+  async check({ store, traffic }) {
+    const tries = Math.max(...traffic.calls.map(({ nth }) => nth))
+    return store === 'sqlite' || tries <= MOST_TRIES ? [] : [`a call was made ${tries} times`]
+  },
+}
+
+export const ROLLING_RESTART: readonly Fault[] = [injected(rollingRestart)]
