@@ -65,3 +65,36 @@ test('a cut proxy holds back data and new connections, closes nothing, and deliv
   await signals.until(() => ends.length === 3)
   server.close()
 })
+
+test('a slow proxy delays both directions and keeps the order, and reset() breaks all connections', async (t) => {
+  const server = createServer((socket) => void socket.on('error', () => {}).pipe(socket))
+  t.after(() => server.close())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  await using proxy = await DatabaseProxy.start((server.address() as { port: number }).port)
+  const signals = new Signals()
+  let answer = ''
+  const socket = connect(proxy.port, '127.0.0.1')
+  socket
+    .setEncoding('utf8')
+    .on('data', (text: string) => {
+      answer += text
+      signals.notify()
+    })
+    .on('error', () => {})
+  proxy.slow({ delayMs: 40, bytesPerSecond: 1_000 })
+  const since = performance.now()
+  socket.write('a'.repeat(30))
+  await signals.until(() => answer.length === 30)
+  assert.ok(performance.now() - since >= 2 * (40 + 30) - 5, 'latency and transfer, there and back')
+  socket.write('b')
+  // What is sent afterwards must not overtake it.
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  proxy.heal()
+  socket.write('c')
+  await signals.until(() => answer.length === 32)
+  assert.equal(answer.slice(30), 'bc')
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  assert.equal(proxy.reset(), 1)
+  await closed
+})
