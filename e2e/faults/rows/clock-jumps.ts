@@ -1,5 +1,10 @@
-// The wall clock of a node is set wrong: by seconds, hours or days, forwards and back, while it runs and while it is stopped.
+// Wall clocks are set wrong: by seconds, hours or days, forwards and back, while a node runs and while it is stopped. Once with a preload
+// that changes Date in the nodes, and once with libfaketime, where it is installed: in the nodes and in PostgreSQL.
 
+import { PostgresServer } from '../../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { createFakeClock, type FakeClock, whyNoLibfaketime } from '../../libfaketime.ts'
+import type { ServiceOptions } from '../../service.ts'
+import { eventually } from '../../signals.ts'
 import { createWallClock } from '../../wall-clock.ts'
 import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
 import { numberedMessage, numberOf } from '../numbered-message.ts'
@@ -19,25 +24,65 @@ const clockJump: Fault = {
   stores: ['sqlite', 'postgres'],
   perRound: 20,
   note: 'On SQLite, a clock that is ahead by more than the retention time (7 days) drops messages whose deliveries have ended; nothing that is still owed, and duplicates are still recognized',
-  round: clockRound,
+  round: (options) => clockRound(options, createWallClock),
 }
 
-async function clockRound(options: RoundOptions): Promise<RoundResult> {
+const clockJumpWithLibfaketime: Fault = {
+  key: 'clock-jump-libfaketime',
+  title: 'The clock of a node or of PostgreSQL jumps, by libfaketime',
+  how: "The same as `clock-jump`, with clocks that are faked for whole processes; on PostgreSQL, every second jump is one of the server's clock, by hours within the same day",
+  stores: ['sqlite', 'postgres'],
+  perRound: 20,
+  unavailable: whyNoLibfaketime,
+  note: "PostgreSQL's clock is not set to another day (UTC): messages from before would not be recognized as duplicates",
+  round: (options) => (options.store === 'postgres' ? roundWithServerClock(options) : clockRound(options, createFakeClock)),
+}
+
+/** The clock of one node: a WallClock or a FakeClock. */
+interface NodeClock extends Disposable, Pick<ServiceOptions, 'env' | 'execArgv'> {
+  jump(offsetMs: number): void
+}
+
+async function roundWithServerClock(options: RoundOptions): Promise<RoundResult> {
+  using clock = createFakeClock()
+  const server = await PostgresServer.start({ settings: ['synchronous_commit=on'], env: clock.env })
+  try {
+    return await clockRound(options, createFakeClock, { server, clock })
+  } finally {
+    await server.dispose()
+  }
+}
+
+async function clockRound(
+  options: RoundOptions,
+  createClock: () => NodeClock,
+  database?: { server: PostgresServer; clock: FakeClock },
+): Promise<RoundResult> {
   await using clocks = new AsyncDisposableStack()
-  const ofNodes = Array.from({ length: NODES }, () => clocks.use(createWallClock()))
-  const jump = (nth: number, offsetMs: number): void => ofNodes[nth - 1]?.jump(offsetMs)
+  const ofNodes = Array.from({ length: NODES }, () => clocks.use(createClock()))
+  const jumpOfNodes = async (system: System, random: Random): Promise<void> => {
+    const all = system.nodes.map((_, at) => at + 1)
+    for (const nth of random.chance(0.3) ? all : [random.pick(all)]) {
+      const isKilled = random.chance(0.3)
+      if (isKilled) await system.node(nth).kill()
+      ofNodes[nth - 1]?.jump(anyOffset(random))
+      if (isKilled) await system.node(nth).start()
+    }
+  }
   return await injectedRound(
     {
-      system: () => ({ nodes: NODES, service: (nth) => ({ execArgv: ofNodes[nth - 1]?.execArgv ?? [] }) }),
+      system: () => ({
+        nodes: NODES,
+        service: (nth) => {
+          const { env = {}, execArgv = [] } = ofNodes[nth - 1] as NodeClock
+          return { env, execArgv }
+        },
+        ...(database !== undefined && { server: database.server }),
+      }),
       async cause(system, random) {
         await whileReceiverIsAway(system, random, async () => {
-          const all = system.nodes.map((_, at) => at + 1)
-          for (const nth of random.chance(0.3) ? all : [random.pick(all)]) {
-            const isKilled = random.chance(0.3)
-            if (isKilled) await system.node(nth).kill()
-            jump(nth, anyOffset(random))
-            if (isKilled) await system.node(nth).start()
-          }
+          if (database !== undefined && random.chance(0.5)) database.clock.jump(offsetWithinDay(random))
+          else await jumpOfNodes(system, random)
           await sendAgain(system, random)
         })
       },
@@ -47,14 +92,21 @@ async function clockRound(options: RoundOptions): Promise<RoundResult> {
   )
 }
 
+/** How wrong a clock may be that must not show another day in UTC, now and for some minutes. */
+function offsetWithinDay(random: Random): number {
+  const sinceMidnightMs = Date.now() % DAY_MS
+  const marginMs = 10 * 60 * SECOND_MS
+  return random.int(Math.min(0, marginMs - sinceMidnightMs), Math.max(0, DAY_MS - marginMs - sinceMidnightMs))
+}
+
 /** How wrong a clock is: less than a minute, a day or 30 days, either way, or right again. */
-export function anyOffset(random: Random): number {
+function anyOffset(random: Random): number {
   const most = random.pick([0, 60 * SECOND_MS, DAY_MS, 30 * DAY_MS])
   return random.int(-most, most)
 }
 
 /** Half of the time one receiver is away meanwhile, so that many deliveries wait for a retry. */
-export async function whileReceiverIsAway(system: System, random: Random, act: () => Promise<void>): Promise<void> {
+async function whileReceiverIsAway(system: System, random: Random, act: () => Promise<void>): Promise<void> {
   const { receiver } = random.pick(system.destinations.slice(0, 5))
   const isAway = random.chance(0.5)
   if (isAway) {
@@ -71,17 +123,21 @@ export async function whileReceiverIsAway(system: System, random: Random, act: (
 const AGAIN = 20
 
 /** Messages that were acknowledged before. They are duplicates: the audit finds those that were accepted or delivered once more. */
-export async function sendAgain(system: System, random: Random): Promise<void> {
+async function sendAgain(system: System, random: Random): Promise<void> {
   const { traffic, writeKey } = system
   const known = [...traffic.acknowledged]
   const batch = Array.from({ length: AGAIN }, () => random.pick(known)).map((id) => numberedMessage(id, numberOf(id)))
-  const response = await fetch(`${random.pick(system.urls())}/v1/batch`, {
-    method: 'POST',
-    headers: { authorization: `Basic ${btoa(`${writeKey}:`)}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ batch }),
-  })
-  const text = await response.text()
-  if (response.status !== 200) throw new Error(`messages that were sent again were answered with ${response.status} ${text}`)
+  const send = async (): Promise<number> => {
+    const response = await fetch(`${random.pick(system.urls())}/v1/batch`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`${writeKey}:`)}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ batch }),
+    })
+    await response.text()
+    return response.status
+  }
+  // A node that was just started may need a moment.
+  await eventually(send, (status) => status === 200, { what: 'messages that were sent again were answered with 200' })
 }
 
-export const CLOCK_JUMPS: readonly Fault[] = [clockJump]
+export const CLOCK_JUMPS: readonly Fault[] = [clockJump, clockJumpWithLibfaketime]
