@@ -297,7 +297,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const hasDashboard = registerDashboard(app, { folder: join(import.meta.dirname, '..', '..', 'dashboard', 'dist') })
 
   const retention = setInterval(
-    () => void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'deleting expired data failed')),
+    () => void store.dropExpired().catch((err: unknown) => log.error({ err }, 'deleting expired data failed')),
     RETENTION_EVERY_MS,
   )
   retention.unref()
@@ -328,7 +328,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   url = urlOf(app.server.address() as AddressInfo)
   replays.start()
   alerts.start()
-  void store.dropExpired(clock.wallMs()).catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
+  void store.dropExpired().catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
   let closing: Promise<void> | undefined
   return {
     url,

@@ -57,8 +57,8 @@ export interface Store {
   serverFacts?(): Promise<ServerFacts>
   /** Makes a commit to find out whether that is possible now. Used by /readyz. */
   check(): Promise<{ ok: true } | { ok: false; message: string }>
-  /** Drops whole days that are older than the retention time, in small steps. Called by a timer of the app, or by a test. */
-  dropExpired(nowMs: number): Promise<void>
+  /** Drops whole days that are older than the retention time, in small steps. `nowMs` is only for tests; the default is the clock by which rows are dated. */
+  dropExpired(nowMs?: number): Promise<void>
   /** Commits all earlier writes and closes the store. */
   close(): Promise<void>
 }

@@ -290,7 +290,8 @@ class Postgres implements PostgresStore {
     }
   }
 
-  async dropExpired(nowMs: number): Promise<void> {
+  /** Rows are dated by the server's clock. That of this machine may be wrong. */
+  async dropExpired(nowMs = this.membership.serverMs()): Promise<void> {
     await this.#retentionRuns.run(nowMs)
     this.#resume()
   }

@@ -190,7 +190,7 @@ class Sqlite implements SqliteStore {
     }
   }
 
-  dropExpired(nowMs: number): Promise<void> {
+  dropExpired(nowMs = this.#clock.wallMs()): Promise<void> {
     return this.#retention.run(nowMs)
   }
 
