@@ -184,4 +184,19 @@ export function retention({ open }: StoreFixture): void {
     await store.dropExpired(Date.now() + DAY_MS - 60_000)
     assert.deepEqual((await accept(store, sourceId, [track('again')])).duplicates, [0])
   })
+
+  withStore('a message is still a duplicate when a wrong clock has dropped it, also after restarts', async (opened) => {
+    const { sourceId, destinationId } = await newSourceAndDestination(opened.store)
+    await accept(opened.store, sourceId, [track('first')], [destinationId])
+    await settleAll(opened.store, destinationId, 'delivered')
+    await opened.store.dropExpired(FAR())
+    assert.deepEqual(await stored(opened.store), [])
+    await accept(opened.store, sourceId, [track('second')])
+    for (let restarts = 1; restarts <= 2; restarts++) {
+      const store = await opened.reopen()
+      for (const id of ['first', 'second'])
+        assert.deepEqual((await accept(store, sourceId, [track(id)])).duplicates, [0], `${id} after ${restarts} restarts`)
+      await store.dropExpired(FAR())
+    }
+  })
 }

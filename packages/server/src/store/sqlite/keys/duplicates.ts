@@ -24,11 +24,17 @@ export class Duplicates {
   #writer: RunWriter | null = null
   #completed = false
   #newest = 0
+  /** The oldest segment with keys in the newest table. */
+  #oldestRecent = 0
+  /** Keys of older segments need not be found any more. */
+  #neededFrom: number
+  #isFreezeDue = false
   /** The slots that were filled since begin(). */
   #added: number[] = []
 
   constructor(database: DatabaseSync, oldestSegment: number, runKeys = RUN_KEYS) {
     this.#runKeys = runKeys
+    this.#neededFrom = oldestSegment
     this.#recent = new RecentKeys(runKeys)
     this.#runs = new KeyRuns(database)
     const covered = this.#runs.load(database, oldestSegment)
@@ -37,6 +43,7 @@ export class Duplicates {
     for (const { seq, keys } of rows as Iterable<{ seq: number; keys: Uint8Array }>) {
       const words = new Uint32Array(keys.slice().buffer)
       if (this.#recent.size + words.length / KEY_WORDS > this.#runKeys) this.#writeWhole(database)
+      if (this.#recent.size === 0) this.#oldestRecent = seq
       for (let at = 0; at < words.length; at += KEY_WORDS) if (isKey(words, at)) this.#recent.add(words, at, seq)
       this.#newest = seq
     }
@@ -50,6 +57,7 @@ export class Duplicates {
   add(words: Uint32Array, at: number, segment: number): boolean {
     if (this.#frozen !== null && this.#frozen.find(words, at) !== 0) return false
     // The table in memory is searched first, because most duplicates are retries of a client and are found there.
+    if (this.#recent.size === 0) this.#oldestRecent = segment
     const slot = this.#recent.add(words, at, segment)
     if (slot === -1) return false
     if (this.#runs.find(words, at) !== 0) {
@@ -85,7 +93,7 @@ export class Duplicates {
       this.#frozen = null
       this.#completed = false
     }
-    if (this.#recent.size >= this.#runKeys * FULL && this.#frozen === null) this.#freeze()
+    if ((this.#isFreezeDue || this.#recent.size >= this.#runKeys * FULL) && this.#frozen === null) this.#freeze()
   }
 
   /** The frozen table is still complete in memory, so the part of its run that was rolled back is written again. */
@@ -104,7 +112,19 @@ export class Duplicates {
 
   /** Runs older than this no longer stop duplicates. They are dropped together with the segments that they refer to. */
   forget(oldestSegment: number): void {
+    this.#neededFrom = oldestSegment
     this.#runs.forget(oldestSegment)
+  }
+
+  /**
+   * Called in transactions before segments up to `cutoff` are dropped, until it returns false. Keys that are only in memory would be lost with
+   * their segments at the next restart, so they are written as a run if they are still needed. They are only if the clock is wrong.
+   */
+  saveStep(cutoff: number): boolean {
+    if (cutoff <= this.#neededFrom) return false
+    if (this.#frozen !== null) return true
+    this.#isFreezeDue = this.#recent.size > 0 && this.#oldestRecent < cutoff
+    return this.#isFreezeDue
   }
 
   dropStep(oldestSegment: number): boolean {
@@ -112,6 +132,7 @@ export class Duplicates {
   }
 
   #freeze(): void {
+    this.#isFreezeDue = false
     this.#frozen = this.#recent
     this.#recent = this.#spare ?? new RecentKeys(this.#runKeys)
     this.#recent.clear()

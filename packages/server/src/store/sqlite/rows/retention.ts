@@ -82,6 +82,7 @@ export class Retention {
   /** Returns false if there is nothing more to drop. */
   step(): boolean {
     if (!this.#isPinned) throw new Error('the pinned segments have not been set')
+    if (this.#duplicates.saveStep(this.#cutoff)) return true
     const tables = Object.keys(TABLES) as Table[]
     return tables.some((table) => this.#drop(table)) || dropRepeats(this.#rows, this.#cutoff) || this.#duplicates.dropStep(this.#cutoff)
   }
