@@ -5,14 +5,14 @@
 
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { Writable } from 'node:stream'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { parseArgs, styleText } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { programs } from '../packages/server/src/store/postgres/fixtures/postgres-programs.ts'
-import { createTemplate, PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { createInitialData, createTemplate, PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 
 const root = join(import.meta.dirname, '..')
 /** After this time a hanging test fails. The longest file takes a fraction of it. */
@@ -80,6 +80,9 @@ for (const [flag, value] of Object.entries({ repeat: runs, timeout: timeoutSecon
   process.exit(2)
 }
 
+// All servers of the test files are copies of one database cluster. None is created for another server's tests, which may not start one.
+const initialData = process.env['SWITCHYARD_TEST_POSTGRES'] === undefined ? createInitialData() : undefined
+if (initialData !== undefined) process.env['SWITCHYARD_TEST_POSTGRES_DATA'] = initialData
 const server =
   process.env['SWITCHYARD_TEST_POSTGRES'] === undefined ? await PostgresServer.start({ settings: ['max_connections=500'] }) : null
 if (server !== null) {
@@ -123,6 +126,7 @@ rmSync(notes, { recursive: true })
 if (failed.length > 0) console.log(styleText('red', `\nfailed: ${[...new Set(failed)].join(', ')}`))
 await Promise.all(loops.map((loop) => loop.terminate()))
 await server?.dispose()
+if (initialData !== undefined) rmSync(dirname(initialData), { recursive: true })
 process.exitCode = failed.length === 0 ? 0 : 1
 
 /** Test files whose path contains one of the given texts, or all test files if none is given. The path of a file selects only that file. */
