@@ -8,7 +8,7 @@ import { IS_LONG } from '../long-tests.ts'
 import { eventually } from '../signals.ts'
 import { LEASE_MS, RESUME_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
-import { holdMessage, startLoad } from './traffic.ts'
+import { enough, holdMessage, startLoad } from './traffic.ts'
 
 const FROZEN_MS = IS_LONG ? 60_000 : LEASE_MS + 4_000
 
@@ -16,7 +16,7 @@ test('SIGSTOP of a node for longer than its lease, then SIGCONT: it cannot settl
   await using cluster = await startCluster()
   await using load = await startLoad(cluster)
   const node = cluster.node(1)
-  await load.traffic.more(300)
+  await load.traffic.more(enough(300))
   await using held = await holdMessage(cluster, node.url, 'frozen')
 
   const fromMs = performance.now()

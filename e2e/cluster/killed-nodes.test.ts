@@ -7,7 +7,7 @@ import { IS_LONG } from '../long-tests.ts'
 import { eventually } from '../signals.ts'
 import { type Cluster, RESUME_KILLED_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe, type Fault } from './compare-ledgers.ts'
-import { holdMessage, startLoad } from './traffic.ts'
+import { enough, holdMessage, startLoad } from './traffic.ts'
 
 const KILLS = IS_LONG ? 20 : 2
 const ENDED_SESSIONS = IS_LONG ? 20 : 4
@@ -18,7 +18,7 @@ test('repeated kill -9 of one of three nodes: nothing is lost, and others take o
   const faults: Fault[] = []
 
   // A node that does not come back: only the others can deliver what it held.
-  await load.traffic.more(200)
+  await load.traffic.more(enough(200))
   await using held = await holdMessage(cluster, cluster.node(1).url, 'killed')
   const killedMs = performance.now()
   await cluster.node(1).kill()
@@ -30,7 +30,7 @@ test('repeated kill -9 of one of three nodes: nothing is lost, and others take o
 
   // Nodes that are restarted at once.
   for (let kill = 1; kill <= KILLS; kill++) {
-    await load.traffic.more(150 + 137 * (kill % 7))
+    await load.traffic.more(enough(150 + 137 * (kill % 7)))
     const node = cluster.node(1 + (kill % 3))
     const fromMs = performance.now()
     await node.kill()
@@ -71,7 +71,7 @@ test('the sessions by which nodes notice that another has ended are terminated a
   await announced(cluster)
   const fromMs = performance.now()
   for (let time = 1; time <= ENDED_SESSIONS; time++) {
-    await load.traffic.more(100)
+    await load.traffic.more(enough(100))
     // Those of all nodes at once, every second time.
     const ended = await cluster.query<{ pid: number }>(
       `SELECT pid, pg_terminate_backend(pid) FROM pg_locks l JOIN switchyard.nodes n ON (l.classid::bigint << 32) | l.objid::bigint = n.holder

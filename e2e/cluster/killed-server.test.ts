@@ -8,7 +8,7 @@ import { IS_LONG } from '../long-tests.ts'
 import { track } from '../service.ts'
 import { type Cluster, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
-import { holdMessage, startLoad } from './traffic.ts'
+import { enough, holdMessage, startLoad } from './traffic.ts'
 
 const AWAY_MS = IS_LONG ? 20_000 : 5_000
 const QUICK_KILLS = IS_LONG ? 20 : 3
@@ -25,11 +25,11 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes recov
   const fromMs = performance.now()
   // Killed at arbitrary moments of commits, and restarted at once.
   for (let kill = 1; kill <= QUICK_KILLS; kill++) {
-    await load.traffic.more(200 + 37 * kill)
+    await load.traffic.more(enough(200 + 37 * kill))
     await cluster.killServer()
     await cluster.server.run()
   }
-  await load.traffic.more(300)
+  await load.traffic.more(enough(300))
   await using held = await holdMessage(cluster, cluster.node(2).url, 'through the outage')
 
   const awayFromMs = performance.now()
@@ -46,7 +46,7 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes recov
   await cluster.server.run()
   const backMs = await areReady(cluster)
   t.diagnostic(`all nodes were ready ${Math.round(backMs)} ms after the server`)
-  await load.traffic.more(300)
+  await load.traffic.more(enough(300))
   const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs: performance.now() }] })
   t.diagnostic(describe(comparison))
   assert.equal(held.arrivals().length, 1, 'a delivery that ended during the outage is recorded afterwards, and not sent again')
@@ -58,7 +58,7 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes recov
 test('the primary is killed and its synchronous standby promoted: the nodes fail over by themselves with nothing lost', async (t) => {
   await using cluster = await startCluster({ standby: true })
   await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 100 })
-  await load.traffic.more(300)
+  await load.traffic.more(enough(300))
   const holders = await holdersOf(cluster)
 
   const fromMs = performance.now()
@@ -70,7 +70,7 @@ test('the primary is killed and its synchronous standby promoted: the nodes fail
   await cluster.promote()
   const backMs = await areReady(cluster)
   t.diagnostic(`all nodes were ready ${Math.round(backMs)} ms after the promotion`)
-  await load.traffic.more(300)
+  await load.traffic.more(enough(300))
   const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs: performance.now() }] })
   t.diagnostic(describe(comparison))
   assert.deepEqual(await holdersOf(cluster), holders, 'no node was declared dead, although all of them lost their locks')

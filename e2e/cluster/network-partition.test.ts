@@ -8,7 +8,7 @@ import { IS_LONG } from '../long-tests.ts'
 import { track } from '../service.ts'
 import { LEASE_MS, type Node, RESUME_KILLED_MS, RESUME_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
-import { holdMessage, startLoad } from './traffic.ts'
+import { enough, holdMessage, startLoad } from './traffic.ts'
 
 /** How long a call to a disconnected node may take before the node has noticed that it is disconnected. */
 const BOUND_MS = 15_000
@@ -26,7 +26,7 @@ test('a node that is disconnected from the database answers 503 in time, others 
   const others = [cluster.node(2), cluster.node(3)]
   // The disconnected node is called separately, so that a retry on another node cannot hide an error of the others.
   await using load = await startLoad(cluster, { targets: () => others.map(({ url }) => url), timeoutMs: 30_000 })
-  await load.traffic.more(200)
+  await load.traffic.more(enough(200))
   for (let nth = 1; nth <= 20; nth++) assert.equal((await ask(node, `before-${nth}`)).status, 200)
 
   await using held = await holdMessage(cluster, node.url, 'cut off')
@@ -119,7 +119,7 @@ test('the responses of the database are lost: what it committed anyway is neithe
       return fresh.length > 0 ? { status: 503 } : undefined
     }
   }
-  await load.traffic.more(400)
+  await load.traffic.more(enough(400))
   const fromMs = performance.now()
   node.proxy.cut('answers')
   await node.becomes(503)
@@ -127,7 +127,7 @@ test('the responses of the database are lost: what it committed anyway is neithe
   node.proxy.heal()
   await node.becomes(200, { deadlineMs: 15_000 })
   const toMs = performance.now()
-  await load.traffic.more(100)
+  await load.traffic.more(enough(100))
   const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs }], deadlineMs: 45_000 })
   t.diagnostic(describe(comparison))
 })

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { IS_LONG } from '../long-tests.ts'
 import { startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
-import { startLoad } from './traffic.ts'
+import { enough, startLoad } from './traffic.ts'
 
 const ROUNDS = IS_LONG ? 5 : 1
 /** How long an orderly shutdown may take, with some margin for a busy machine. */
@@ -20,7 +20,7 @@ test('every node is restarted one by one under load: every failed call succeeds 
   let slowestShutdownMs = 0
   for (let round = 1; round <= ROUNDS; round++) {
     for (const node of cluster.nodes) {
-      await load.traffic.more(200)
+      await load.traffic.more(enough(200))
       const { code, signal, ms, stderr } = await node.stop()
       assert.deepEqual([code, signal], [0, null], stderr)
       slowestShutdownMs = Math.max(slowestShutdownMs, ms)
@@ -29,7 +29,7 @@ test('every node is restarted one by one under load: every failed call succeeds 
       await node.becomes(200)
     }
   }
-  await load.traffic.more(200)
+  await load.traffic.more(enough(200))
   const comparison = await compareLedgers(cluster, load)
   const tries = Math.max(...load.traffic.calls.map(({ nth }) => nth))
   t.diagnostic(`${describe(comparison)}; at most ${tries} tries; the slowest shutdown took ${Math.round(slowestShutdownMs)} ms`)

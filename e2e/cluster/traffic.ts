@@ -55,6 +55,9 @@ export interface Traffic extends Disposable {
   finish(waiting?: Waiting): Promise<void>
 }
 
+/** How many messages a test waits for before and after a fault: a third every day, and all with SWITCHYARD_LONG_TESTS=1. */
+export const enough = (messages: number): number => (IS_LONG ? messages : Math.ceil(messages / 3))
+
 const CALL_TIMEOUT_MS = 4_000
 const FIRST_AGAIN_MS = 100
 const MOST_AGAIN_MS = 1_000
