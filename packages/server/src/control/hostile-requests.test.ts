@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { type TestContext, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { JsonSchema } from '../api/schema.ts'
 import { controlRoutes } from './control.ts'
@@ -26,7 +26,7 @@ interface Ground extends Fixture {
   pathOf: (route: Route, params?: Record<string, string>) => string
 }
 
-async function ground(t: TestContext): Promise<Ground> {
+async function ground(t: Pick<TestContext, 'after'>): Promise<Ground> {
   const fixture = await startControl(t)
   const made = async (path: string, body: object): Promise<string> => ((await fixture.call('POST', path, body)).body as { id: string }).id
   const source = await made('/api/sources', { name: 'a' })
@@ -50,6 +50,14 @@ async function ground(t: TestContext): Promise<Ground> {
   }
 }
 
+const ends: (() => Promise<void>)[] = []
+let shared: Promise<Ground> | undefined
+/** For tests whose requests change nothing. */
+const sharedGround = (): Promise<Ground> => (shared ??= ground({ after: (end) => void ends.push(end as () => Promise<void>) }))
+after(async () => {
+  for (const end of ends) await end()
+})
+
 function propertiesOf(schema: { toJsonSchema: () => JsonSchema } | undefined): Record<string, JsonSchema> {
   return (schema?.toJsonSchema()['properties'] ?? {}) as Record<string, JsonSchema>
 }
@@ -61,8 +69,8 @@ function isRefused({ status, body }: Answer, code: string | RegExp, field: strin
   assert.ok(typeof field === 'string' ? gotField === field : field.test(gotField), `${where}: ${gotField}`)
 }
 
-test('an unknown query parameter is rejected with its name on every route', async (t) => {
-  const { call, pathOf, bodyOf } = await ground(t)
+test('an unknown query parameter is rejected with its name on every route', async () => {
+  const { call, pathOf, bodyOf } = await sharedGround()
   for (const route of ROUTES) {
     for (const name of ['surprise', '__proto__', 'constructor', 'limit%5B%5D']) {
       const body = route.body === undefined ? undefined : bodyOf(route)
@@ -72,8 +80,8 @@ test('an unknown query parameter is rejected with its name on every route', asyn
   }
 })
 
-test('an unknown field of a body is rejected with its name on every route with a body', async (t) => {
-  const { call, pathOf, bodyOf } = await ground(t)
+test('an unknown field of a body is rejected with its name on every route with a body', async () => {
+  const { call, pathOf, bodyOf } = await sharedGround()
   for (const route of WITH_BODY) {
     const where = `${route.method} ${route.path}`
     const good = bodyOf(route) as object
@@ -86,8 +94,8 @@ test('an unknown field of a body is rejected with its name on every route with a
   assert.equal(({} as Record<string, unknown>)['polluted'], undefined)
 })
 
-test('a field of the wrong type is rejected with its name, for every field', async (t) => {
-  const { call, pathOf, bodyOf } = await ground(t)
+test('a field of the wrong type is rejected with its name, for every field', async () => {
+  const { call, pathOf, bodyOf } = await sharedGround()
   const values: [type: string, value: unknown][] = [
     ['string', 'x'],
     ['number', 1.5],
@@ -112,8 +120,8 @@ test('a field of the wrong type is rejected with its name, for every field', asy
   assert.ok(tried > 100, `only ${tried} were tried`)
 })
 
-test('the error for a missing required field contains its name', async (t) => {
-  const { call, pathOf, bodyOf } = await ground(t)
+test('the error for a missing required field contains its name', async () => {
+  const { call, pathOf, bodyOf } = await sharedGround()
   for (const route of WITH_BODY) {
     for (const name of (route.body?.toJsonSchema()['required'] ?? []) as string[]) {
       const { [name]: _, ...rest } = bodyOf(route) as Record<string, unknown>
@@ -122,8 +130,8 @@ test('the error for a missing required field contains its name', async (t) => {
   }
 })
 
-test('the id of another kind of resource is not found, and neither are strange ids', async (t) => {
-  const { call, pathOf, bodyOf, ids } = await ground(t)
+test('the id of another kind of resource is not found, and neither are strange ids', async () => {
+  const { call, pathOf, bodyOf, ids } = await sharedGround()
   const odd = [
     '__proto__',
     'constructor',
@@ -160,8 +168,8 @@ test('the id of another kind of resource is not found, and neither are strange i
   }
 })
 
-test('a limit that is too large, or not a number, is rejected on every list', async (t) => {
-  const { call, pathOf } = await ground(t)
+test('a limit that is too large, or not a number, is rejected on every list', async () => {
+  const { call, pathOf } = await sharedGround()
   for (const route of LISTS) {
     for (const limit of ['100000', '1001', '0', '-1', '1.5', 'abc', '', '1e3', '%001', '9'.repeat(400)]) {
       isRefused(await call('GET', `${pathOf(route)}?limit=${limit}`), 'invalid_field', 'limit', `${route.path} ${limit}`)
@@ -194,8 +202,8 @@ test('a cursor that the list did not return is rejected on every list', async (t
   }
 })
 
-test('a made-up cursor with a valid checksum is rejected or returns a page', async (t) => {
-  const { call, ids } = await ground(t)
+test('a made-up cursor with a valid checksum is rejected or returns a page', async () => {
+  const { call, ids } = await sharedGround()
   const numbers = [0, 1, -1, 1.5, 2 ** 31, 2 ** 53 - 1, 2 ** 53, 1e300, null, true]
   const texts = [
     '',
@@ -237,8 +245,8 @@ test('a made-up cursor with a valid checksum is rejected or returns a page', asy
   assert.ok(pages > 0, 'some of them are valid positions')
 })
 
-test('times outside of the valid range find nothing, or are rejected with the field', async (t) => {
-  const { call, pathOf, ids } = await ground(t)
+test('times outside of the valid range find nothing, or are rejected with the field', async () => {
+  const { call, pathOf, ids } = await sharedGround()
   let tried = 0
   for (const route of ROUTES.filter(({ method, stream }) => method === 'GET' && stream === undefined)) {
     for (const [name, schema] of Object.entries(propertiesOf(route.query))) {
@@ -262,8 +270,8 @@ test('times outside of the valid range find nothing, or are rejected with the fi
   assert.ok(tried > 20, `only ${tried} were tried`)
 })
 
-test('a query parameter of the wrong type, or given twice, is rejected with its name', async (t) => {
-  const { call, pathOf, ids } = await ground(t)
+test('a query parameter of the wrong type, or given twice, is rejected with its name', async () => {
+  const { call, pathOf, ids } = await sharedGround()
   for (const route of ROUTES) {
     const properties = propertiesOf(route.query)
     const required = ((route.query?.toJsonSchema()['required'] ?? []) as string[]).map((name) => `${name}=x`)
@@ -335,8 +343,8 @@ test('no JSON body causes a failure', async (t) => {
   )
 })
 
-test('text filters accept any text and find nothing', async (t) => {
-  const { call, pathOf } = await ground(t)
+test('text filters accept any text and find nothing', async () => {
+  const { call, pathOf } = await sharedGround()
   for (const route of ROUTES.filter(({ method, stream }) => method === 'GET' && stream === undefined)) {
     for (const [name, schema] of Object.entries(propertiesOf(route.query))) {
       if (schema['type'] !== 'string' || schema['enum'] !== undefined || schema['format'] !== undefined || name === 'cursor') continue
@@ -351,8 +359,8 @@ test('text filters accept any text and find nothing', async (t) => {
   }
 })
 
-test('a body that is not JSON, or not an object, is rejected on every route with a body', async (t) => {
-  const { call, pathOf } = await ground(t)
+test('a body that is not JSON, or not an object, is rejected on every route with a body', async () => {
+  const { call, pathOf } = await sharedGround()
   const deep = `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
   for (const route of WITH_BODY) {
     const where = `${route.method} ${route.path}`
@@ -370,8 +378,8 @@ test('a body that is not JSON, or not an object, is rejected on every route with
   }
 })
 
-test('a body that is too large, or compressed, is rejected on every route that is not a read', async (t) => {
-  const { call, pathOf } = await ground(t)
+test('a body that is too large, or compressed, is rejected on every route that is not a read', async () => {
+  const { call, pathOf } = await sharedGround()
   const large = JSON.stringify({ name: 'x'.repeat(1024 * 1024) })
   for (const route of ROUTES.filter(({ method }) => method !== 'GET')) {
     const where = `${route.method} ${route.path}`
@@ -389,8 +397,8 @@ function isTakenFor({ path }: Route, asked: string): boolean {
   return pattern.test(asked)
 }
 
-test('unsupported methods are 405 with the supported ones in Allow; OPTIONS allows no other origin', async (t) => {
-  const { call, pathOf } = await ground(t)
+test('unsupported methods are 405 with the supported ones in Allow; OPTIONS allows no other origin', async () => {
+  const { call, pathOf } = await sharedGround()
   for (const path of new Set(ROUTES.map((route) => pathOf(route)))) {
     // A literal path can also match the id of another route: /destinations/health.
     const matching = ROUTES.filter((route) => pathOf(route) === path || isTakenFor(route, path))
@@ -410,16 +418,16 @@ test('unsupported methods are 405 with the supported ones in Allow; OPTIONS allo
   }
 })
 
-test('HEAD returns the same as GET, without a body', async (t) => {
-  const { call, pathOf } = await ground(t)
+test('HEAD returns the same as GET, without a body', async () => {
+  const { call, pathOf } = await sharedGround()
   for (const route of ROUTES.filter(({ method, stream }) => method === 'GET' && stream === undefined)) {
     const [head, get] = [await call('HEAD', pathOf(route)), await call('GET', pathOf(route))]
     assert.deepEqual([head.status, head.text], [get.status, ''], route.path)
   }
 })
 
-test('extra slashes and escaped slashes are not found', async (t) => {
-  const { call } = await ground(t)
+test('extra slashes and escaped slashes are not found', async () => {
+  const { call } = await sharedGround()
   for (const path of [
     '/api/sources/',
     '/api/sources//',
