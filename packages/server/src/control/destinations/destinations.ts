@@ -254,8 +254,9 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
       tagged: true,
       errors: ['destination_not_found'],
       async handle({ params, body, actor, role, exchange }) {
-        const found = find(params['id'])
-        const { id } = found
+        const id = params['id'] ?? ''
+        // Another node may have created it a moment ago. A change of nothing reads what is stored, and writes nothing.
+        const found = store.configuration().destinations.get(id) ?? existing(await store.settings.updateDestination(id, {}))
         await assertLoadable(checkCode, body, found)
         const restored = await contentToRestore(store.settings, id, body)
         const definition = await installedDefinition(catalog, found)

@@ -102,7 +102,8 @@ export function planRoutes({ store }: ControlParts): Route[] {
       errors: ['plan_not_found', 'source_has_plan'],
       async handle({ params, body: { description: about, ...body }, actor, exchange }) {
         const id = params['id'] ?? ''
-        const { rules } = found(plans().get(id))
+        // Another node may have created it a moment ago. A change of nothing reads what is stored, and writes nothing.
+        const { rules } = plans().get(id) ?? found(await store.settings.updatePlan(id, {}))
         if (body.rules !== undefined) await checkRules(body.rules, rules)
         const changed = (before: StoredPlan, configuration: Configuration): Partial<NewPlan> => {
           checkIfMatch(exchange, planView(before))
