@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Call, unexplained } from './explain.ts'
-import { applied, EMPTY, type Operation, type State, shown } from './model.ts'
+import { applied, EMPTY, type Operation, type Resource, type State, shown } from './model.ts'
 
 const source = (keys: string[]) => ({ keys, enabled: true })
 const START: State = {
@@ -13,7 +13,7 @@ const START: State = {
 }
 const removing = (key: string): Operation => ({ kind: 'sources', name: 's', does: 'remove key', key })
 const adding = (key: string): Operation => ({ kind: 'sources', name: 's', does: 'add key', key })
-const changing = (fields: object): Operation => ({ kind: 'destinations', name: 'd', does: 'update', fields })
+const changing = (fields: Resource & { code?: number | null }): Operation => ({ kind: 'destinations', name: 'd', does: 'update', fields })
 
 function call(operation: Operation, [startMs, endMs]: [number, number], answer = 'done'): Call {
   const outcome: Call['outcome'] = answer === 'done' || answer === 'lost' ? { is: answer } : { is: 'refused', code: answer }

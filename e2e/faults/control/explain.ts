@@ -2,7 +2,7 @@
 // operation comes before another one that ended before it began, with the same answers, and with the configuration that was found at the
 // end. A call whose answer was lost is made completely, at any time after its start, or not at all. The search tries every such order.
 
-import { applied, inOrder, NOT_FOUND, type Operation, type State, shown } from './model.ts'
+import { applied, inOrder, type Operation, type State, shown } from './model.ts'
 
 export interface Call {
   operation: Operation
@@ -41,7 +41,7 @@ export function unexplained(from: State, calls: readonly Call[], found: State): 
     return left.some((at) => {
       const call = calls[at] as Call
       if (call.startMs > firstEndMs) return false
-      const next = after(state, call, calls)
+      const next = after(state, call)
       return next !== undefined && search(next, [...order, at])
     })
   }
@@ -58,15 +58,9 @@ export function unexplained(from: State, calls: readonly Call[], found: State): 
 }
 
 /** The state after the call, or undefined if the call would have been answered differently in this state. */
-function after(state: State, { operation, outcome, startMs }: Call, calls: readonly Call[]): State | undefined {
+function after(state: State, { operation, outcome }: Call): State | undefined {
   const next = applied(state, operation)
-  if (outcome.is === 'refused') {
-    if (next === outcome.code) return state
-    const { kind, name } = operation
-    // A node reads the changes of others a moment later, and looks for what it is to update in its memory.
-    const isNew = calls.some((other) => other.operation.does === 'create' && other.operation.name === name && other.startMs < startMs)
-    return kind !== 'sources' && outcome.code === NOT_FOUND[kind] && isNew ? state : undefined
-  }
+  if (outcome.is === 'refused') return next === outcome.code ? state : undefined
   if (typeof next === 'string') return undefined
   if (outcome.is === 'done' && outcome.shown !== undefined) {
     const resource = next[operation.kind][operation.name]

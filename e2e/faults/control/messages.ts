@@ -132,7 +132,7 @@ export class Messages implements AsyncDisposable {
   async send(url: string, source: string, key: string, users: readonly string[]): Promise<number | null | undefined> {
     const random = this.#random
     const messages = Array.from({ length: random.int(1, 5) }, () => {
-      const isBad = random.chance(0.3)
+      const isBad = random.chance(0.4)
       const isRefused = random.chance(0.15)
       const id = `${source}.${++this.#last}${isBad ? 'b' : ''}${isRefused ? 'r' : ''}`
       return { id, source, user: random.pick(users), isBad, isRefused, period: this.periods.length, startMs: performance.now() }

@@ -36,7 +36,7 @@ export type Operation = {
 )
 
 export const MAX_KEYS = 100
-export const NOT_FOUND: Readonly<Record<Kind, string>> = {
+const NOT_FOUND: Readonly<Record<Kind, string>> = {
   sources: 'source_not_found',
   destinations: 'destination_not_found',
   plans: 'plan_not_found',

@@ -6,7 +6,7 @@ import { type Kind, MAX_KEYS, type Operation, type Resource, type State } from '
 import { PREFIX } from './requests.ts'
 
 const MOST: Readonly<Record<Kind, number>> = { sources: 5, destinations: 6, plans: 3 }
-const FEWEST: Readonly<Record<Kind, number>> = { sources: 3, destinations: 3, plans: 1 }
+const FEWEST: Readonly<Record<Kind, number>> = { sources: 3, destinations: 3, plans: 2 }
 const MODES = ['observe', 'quarantine', 'quarantine', 'strip']
 
 export class Operations {
@@ -59,10 +59,11 @@ export class Operations {
     return this.#ofDestination(name, before, sources)
   }
 
-  #ofSource(name: string, { keys = [] }: Resource): Operation {
+  #ofSource(name: string, { keys = [], enabled }: Resource): Operation {
     const random = this.#random
     const kind = 'sources'
-    if (random.chance(0.15)) return { kind, name, does: 'update', fields: { enabled: random.chance(0.7) } }
+    // A source is disabled for a short time only, because it gets no messages meanwhile.
+    if (random.chance(enabled === true ? 0.1 : 0.8)) return { kind, name, does: 'update', fields: { enabled: enabled !== true } }
     if (random.chance(0.5)) return { kind, name, does: 'remove key', key: random.pick(keys) }
     return { kind, name, does: 'add key', key: random.chance(0.15) ? random.pick(keys) : this.#key() }
   }

@@ -13,7 +13,7 @@ const RETRY = { initialMs: 200, maxMs: 2_000 }
 const CALL_TIMEOUT_MS = 90_000
 
 export interface Answer {
-  /** Null: the answer was lost. Undefined: the request was not sent, because nobody listened. */
+  /** Null: the answer was lost, or the store did not answer the node in time. Undefined: the request was not sent, because nobody listened. */
   status: number | null | undefined
   body: Record<string, unknown>
   tag: string | null
@@ -34,7 +34,9 @@ export async function attempt(url: string, path: string, init: { method?: string
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
     const text = await response.text()
-    return { status: response.status, body: text === '' ? {} : JSON.parse(text), tag: response.headers.get('etag') }
+    // On an overloaded machine, a node can lose its connection to the database while it commits.
+    const status = response.status === 503 ? null : response.status
+    return { status, body: text === '' ? {} : JSON.parse(text), tag: response.headers.get('etag') }
   } catch (error) {
     if ((error as Error).name === 'TimeoutError')
       throw new Error(`${method} ${path} was not answered within ${CALL_TIMEOUT_MS / 1_000} s`, { cause: error })
