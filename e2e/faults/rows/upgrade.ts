@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as passing } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { createSecretBox, type SecretBox } from '../../../packages/server/src/secrets/secret-box.ts'
 import { ADVISORY_LOCKS } from '../../../packages/server/src/store/postgres/session/advisory-locks.ts'
@@ -16,6 +15,7 @@ import { type Cluster, Node, SECRET_KEY } from '../../cluster/cluster.ts'
 import { startTraffic } from '../../cluster/traffic.ts'
 import { type Arrival, startReceiver } from '../../receiver.ts'
 import { callControl, type LedgerRow, runService, type Service, startService, TOKEN } from '../../service.ts'
+import { createWallClock } from '../../wall-clock.ts'
 import { auditSystem } from '../audit.ts'
 import { type TalliedDestination, Tally, USUAL_DESTINATIONS } from '../destinations.ts'
 import type { Fault, Injection, RoundOptions, RoundResult } from '../fault.ts'
@@ -147,10 +147,10 @@ async function roundOnSqlite({ random, say }: RoundOptions): Promise<RoundResult
   const facts = JSON.parse(readFileSync(join(FIXTURES, `${name}.json`), 'utf8')) as Facts
   writeFileSync(file, gunzipSync(readFileSync(join(FIXTURES, `${name}.db.gz`))), { mode: 0o600 })
   writeFileSync(`${file}.key`, `${facts.key}\n`, { mode: 0o600 })
-  const offset = join(folder, 'clock-offset')
   // Ten minutes after it was made, so that no retry window has ended.
-  writeFileSync(offset, String(Date.parse(facts.madeAt) + 600_000 - Date.now()))
-  const execArgv = ['--import', pathToFileURL(join(FIXTURES, '..', 'clock-offset.ts')).href]
+  const clock = started.use(createWallClock())
+  clock.jump(Date.parse(facts.madeAt) + 600_000 - Date.now())
+  const { execArgv } = clock
 
   const old = new Map<string, Set<string>>()
   const destinations: (TalliedDestination & { receiver: { url: string } })[] = []
@@ -164,7 +164,7 @@ async function roundOnSqlite({ random, say }: RoundOptions): Promise<RoundResult
     startTraffic({ targets: () => [url], writeKey: facts.writeKey, perSecond: 40, name: 'n', message: numberedMessage }),
   )
   const fromMs = performance.now()
-  const env = { SWITCHYARD_PORT: String(port), E2E_CLOCK_OFFSET_FILE: offset }
+  const env = { SWITCHYARD_PORT: String(port) }
   for (let kill = random.int(0, 3); kill > 0; kill--) {
     const run = runService({
       env: { ...env, SWITCHYARD_STORE: `sqlite:${file}`, SWITCHYARD_LOG: 'warn', SWITCHYARD_ADMIN_TOKEN: TOKEN },
