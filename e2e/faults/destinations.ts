@@ -214,7 +214,8 @@ function messageIds({ messages }: Pick<Arrival, 'messages'>): string[] {
 }
 
 /** Answers as slowly as a distant server, so that something is always in flight, and fails now and then, so that something always waits for a retry. */
-function failingNowAndThen(random: Random): (ids: readonly string[]) => Answer {
+function failingNowAndThen(shared: Random): (ids: readonly string[]) => Answer {
+  const random = shared.fork()
   return () => {
     const after = passing(random.int(5, 60))
     return random.chance(0.02) ? { after, status: 503 } : { after }

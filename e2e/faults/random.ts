@@ -8,6 +8,8 @@ export interface Random {
   int(least: number, most: number): number
   pick<T>(values: readonly T[]): T
   chance(share: number): boolean
+  /** A sequence of its own, for something that draws at moments that the seed does not determine, such as a receiver. */
+  fork(): Random
 }
 
 /** Mulberry32. */
@@ -28,5 +30,6 @@ export function seededRandom(seed: number): Random {
       return values[int(0, values.length - 1)] as T
     },
     chance: (share) => next() < share,
+    fork: () => seededRandom(Math.floor(next() * 2 ** 32)),
   }
 }
