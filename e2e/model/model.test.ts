@@ -13,11 +13,12 @@ const BOUNDS: Bounds[] = [
   { nodes: 2, messages: 2, faults: 1, refusals: 1 },
   { nodes: 2, messages: 1, faults: 2, refusals: 1 },
   { nodes: 3, messages: 1, faults: 2, refusals: 0 },
+  { nodes: 3, messages: 2, faults: 1, refusals: 0 },
 ]
 const LONG_BOUNDS: Bounds[] = [
   { nodes: 2, messages: 2, faults: 2, refusals: 1 },
   { nodes: 2, messages: 1, faults: 3, refusals: 1 },
-  { nodes: 3, messages: 2, faults: 1, refusals: 0 },
+  { nodes: 3, messages: 2, faults: 2, refusals: 0 },
   { nodes: 3, messages: 1, faults: 3, refusals: 0 },
 ]
 

@@ -48,7 +48,9 @@ function main(): number {
     refusals: count('refusals', values.refusals, 0, 9),
   }
   if (values.mutant !== undefined) return checkMutant(values.mutant)
-  console.log(`${bounds.nodes} nodes, ${bounds.messages} messages, at most ${bounds.faults} faults and ${bounds.refusals} refusals\n`)
+  console.log(
+    `nodes: ${bounds.nodes}, messages: ${bounds.messages}, faults: at most ${bounds.faults}, refusals: at most ${bounds.refusals}\n`,
+  )
   const started = performance.now()
   const { states, steps, depth, violation } = check(createProtocol(bounds))
   console.log(`${states} states, ${steps} steps, depth ${depth}, ${((performance.now() - started) / 1_000).toFixed(1)} s\n`)
