@@ -61,6 +61,7 @@ export class Changes {
     const changes = new Changes(system, random, messages, await messages.start())
     for (const operation of changes.#operations.first()) await changes.#make(changes.#running(), operation)
     await changes.#compare()
+    if (Object.keys(changes.#state.plans).length === 0) throw new Error('the first sources, destinations and plans could not be created')
     return changes
   }
 
@@ -133,7 +134,7 @@ export class Changes {
       const does = random.chance(0.7) ? 'release' : 'delete'
       add(({ url }) => this.#quarantine.end(url, source, does))
     }
-    if (random.chance(0.4)) {
+    if (destinations.length > 0 && random.chance(0.4)) {
       const destination = random.pick(destinations)
       const rate = random.chance(0.5) ? 5 : null
       add(({ url }) => this.#replays.create(url, destination, rate))
@@ -261,7 +262,8 @@ export class Changes {
   async finish(): Promise<string[]> {
     const problems = this.#problems
     try {
-      if (!this.#isUnexplained) await this.#finish()
+      // If a node could not be started again, that is the problem.
+      if (!this.#isUnexplained && this.#runningNodes().length === this.#system.nodes.length) await this.#finish()
     } catch (error) {
       problems.push((error as Error).stack ?? String(error))
     }

@@ -16,7 +16,8 @@ const END_MS = 120_000
 
 export class Replays {
   readonly #directory: Directory
-  readonly #created: { id: string; isCancelled: boolean }[] = []
+  /** `isCancelled` is undefined if the answer was lost. */
+  readonly #created: { id: string; isCancelled: boolean | undefined }[] = []
   #lost = 0
 
   constructor(directory: Directory) {
@@ -36,6 +37,7 @@ export class Replays {
     if (job === undefined) return
     const { status, body } = await attempt(url, `/replays/${job.id}`, { method: 'PATCH', body: { state: 'cancelled' } })
     if (status === 200) job.isCancelled = true
+    if (status === null && job.isCancelled === false) job.isCancelled = undefined
     // A running job on another node is known at once: jobs are read from the store.
     if (status === 404) throw new Error(`the job ${job.id} was acknowledged, and another node answers ${JSON.stringify(body)}`)
   }
@@ -56,6 +58,7 @@ export class Replays {
       for (const { id, isCancelled } of this.#created) {
         const job = byId.get(id)
         if (job === undefined) problems.push(`the replay job ${id} was acknowledged and is not there`)
+        else if (isCancelled === undefined) continue
         else if (isCancelled !== (job.state === 'cancelled'))
           problems.push(`the replay job ${id} is ${job.state}; cancelled: ${isCancelled}`)
         else if (!isCancelled && job.done !== job.total) problems.push(`the replay job ${id} has done ${job.done} of ${job.total}`)
