@@ -6,7 +6,7 @@
 //   sender.resume()                                               after a restart: what was unanswered is sent again
 //   await sender.finish()                                         no new batches; resolves when every one is answered
 
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { IS_LONG } from './long-tests.ts'
 import { type Service, track } from './service.ts'
 import { Signals, type Waiting } from './signals.ts'
@@ -72,7 +72,7 @@ export function startSender(service: () => Service, options: SenderOptions = {})
       if (!(await deliver(ids.map((id) => track(id, fields))))) return
       for (const id of ids) sender.acknowledged.add(id)
       signals.notify()
-      await passing(PAUSE_MS)
+      await sleep(PAUSE_MS)
     }
   }
 

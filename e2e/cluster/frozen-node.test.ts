@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { IS_LONG } from '../long-tests.ts'
 import { eventually } from '../signals.ts'
 import { LEASE_MS, RESUME_MS, startCluster } from './cluster.ts'
@@ -20,7 +20,7 @@ test('SIGSTOP of a node for longer than its lease, then SIGCONT: it cannot settl
   await using held = await holdMessage(cluster, node.url, 'frozen')
 
   const fromMs = performance.now()
-  const frozen = passing(FROZEN_MS)
+  const frozen = sleep(FROZEN_MS)
   node.freeze()
   held.acceptRequests()
   const resumedMs = await held.deliveredAgain(fromMs, RESUME_MS)

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { IS_LONG } from '../long-tests.ts'
 import { track } from '../service.ts'
 import { type Cluster, startCluster } from './cluster.ts'
@@ -33,7 +33,7 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes recov
   await using held = await holdMessage(cluster, cluster.node(2).url, 'through the outage')
 
   const awayFromMs = performance.now()
-  const away = passing(AWAY_MS)
+  const away = sleep(AWAY_MS)
   await cluster.killServer()
   // The attempt in flight ends while its outcome cannot be recorded.
   held.answerHolder()
@@ -64,7 +64,7 @@ test('the primary is killed and its synchronous standby promoted: the nodes fail
   const fromMs = performance.now()
   // Commits of the primary no longer reach the standby, so none of them may be acknowledged.
   cluster.replication.cut()
-  await passing(BEHIND_MS)
+  await sleep(BEHIND_MS)
   await cluster.killServer()
   await areUnavailable(cluster)
   await cluster.promote()

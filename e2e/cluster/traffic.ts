@@ -6,7 +6,7 @@
 //   await load.traffic.more(500)                                  resolves when that many more are acknowledged; the load continues
 //   await load.traffic.finish()                                   no new messages; resolves when every one is acknowledged
 
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { IS_LONG } from '../long-tests.ts'
 import { type Behaviour, type Receiver, startReceiver } from '../receiver.ts'
 import { track } from '../service.ts'
@@ -260,7 +260,7 @@ export async function holdMessage(cluster: Cluster, url: string, name: string): 
 function failingNowAndThen(): Behaviour {
   const failed = new Set<string | undefined>()
   return ({ messages, number }) => {
-    const after = passing(ANSWER_MS)
+    const after = sleep(ANSWER_MS)
     if (number % 50 !== 0 || messages.some(({ messageId }) => failed.has(messageId))) return { after }
     for (const { messageId } of messages) failed.add(messageId)
     return { after, status: 503 }

@@ -2,7 +2,7 @@
 // letters, and through an integration. For each message it is known in advance how its delivery to each of them must end. A tally
 // records which messages a receiver accepted and when; it keeps a few bytes per message, so that hours of traffic fit in memory.
 
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Gateway, startGateway } from '../fixtures/recording-gateway.ts'
 import { type Answer, type Arrival, type Behaviour, type Receiver, startReceiver } from '../receiver.ts'
 import { numberOf } from './numbered-message.ts'
@@ -217,7 +217,7 @@ function messageIds({ messages }: Pick<Arrival, 'messages'>): string[] {
 function failingNowAndThen(shared: Random): (ids: readonly string[]) => Answer {
   const random = shared.fork()
   return () => {
-    const after = passing(random.int(5, 60))
+    const after = sleep(random.int(5, 60))
     return random.chance(0.02) ? { after, status: 503 } : { after }
   }
 }

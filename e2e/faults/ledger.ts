@@ -8,7 +8,7 @@ import type { RoundResult, StoreKind } from './fault.ts'
 import { FAULTS } from './faults.ts'
 import { machineName } from './machine.ts'
 
-/** The rounds of one run, together. */
+/** The results of all rounds of a row, together. */
 export interface Combined {
   rounds: number
   failedRounds: number
@@ -66,14 +66,14 @@ export function describe({ key, store, seed, ...row }: Entry): string {
     `${faults} faults`,
     `${acknowledged} acknowledged`,
     `${lost} lost`,
-    `${repeated} arrived twice (at most ${mostRepeated} of ${repeatBound} after one fault)`,
+    `${repeated} arrived twice (at most ${mostRepeated} after one fault, limit ${repeatBound})`,
     ...(longestPauseMs === null ? [] : [`longest pause ${seconds(longestPauseMs)}`]),
-    ...(recoveredMs === null ? [] : [`recovered in ${seconds(recoveredMs.median)}, at most ${seconds(recoveredMs.longest)}`]),
+    ...(recoveredMs === null ? [] : [`recovered in ${seconds(recoveredMs.median)} (median), at most ${seconds(recoveredMs.longest)}`]),
   ]
   return `${failedRounds === 0 ? '✔' : '✗'} ${key} on ${store}, seed ${seed}: ${facts.join(', ')}`
 }
 
-/** Replaces these entries, and writes the page. Returns its path. */
+/** Replaces the stored entries of these rows, and writes the page. Returns its path. */
 export function writeLedger(entries: readonly Entry[]): string {
   const date = new Date().toISOString().slice(0, 10)
   const machine = machineName()
@@ -123,10 +123,12 @@ export function ledgerPage(): string {
       rows,
     ),
     COLUMNS,
-    `Machine${machines.length === 1 ? '' : 's'}: ${machines.join('; ')}. Other work ran on it at the same time, so times are upper limits.`,
+    ...(machines.length === 0
+      ? []
+      : [`Measured on: ${machines.join('; ')}. Other programs ran at the same time, so an idle machine is faster.`]),
     '## How each fault is caused',
     table(
-      ['Fault', '`--only`', 'How', 'Remarks'],
+      ['Fault', '`--only`', 'How it is caused', 'Remarks and limits'],
       FAULTS.map(({ title, key, how, note = '' }) => [title, `\`${key}\``, how, note]),
     ),
     MIX,
@@ -141,9 +143,9 @@ function cells(entry: StoredEntry): string[] {
   return [
     number(faults),
     number(acknowledged),
-    failedRounds === 0 ? `**${lost}**` : `**${lost}**; ${failedRounds} rounds failed`,
+    failedRounds === 0 ? `**${lost}**` : `**${lost}**; failed rounds: ${failedRounds}`,
     number(repeated),
-    `${number(mostRepeated)} of ${number(repeatBound)}`,
+    `${number(mostRepeated)} (limit ${number(repeatBound)})`,
     longestPauseMs === null ? '' : seconds(longestPauseMs),
     recoveredMs === null ? '' : `${seconds(recoveredMs.median)}, ${seconds(recoveredMs.longest)}`,
     `${date}, ${seed}`,
@@ -158,16 +160,24 @@ function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`
 }
 
-const INTRODUCTION = `What Switchyard survives, measured. \`npm run faults\` starts real nodes, sends messages all the time, causes a fault at random moments, and then compares every acknowledgement that a sender got with what receivers got and with the books. You can run it yourself:
+const INTRODUCTION = `What happens when parts of the system fail, measured. \`npm run faults\` starts real nodes, sends messages continuously, and causes a fault again and again at random moments. Then it compares every acknowledgement that a sender got with what receivers accepted, with the stored deliveries and with the ledger. You can run it yourself:
 
 \`\`\`sh
-npm run faults -- --minutes 10                       # every fault, for ten minutes in all
-npm run faults -- --only node-killed --seed 4711     # one fault, with a seed
-npm run faults -- --list                             # all faults
+npm run faults -- --minutes 10                       # all faults, ten minutes in total
+npm run faults -- --only node-killed --seed 4711     # one fault, with a given seed
+npm run faults -- --list                             # the list of faults
 \`\`\``
 
-const COLUMNS = `**Acknowledged** counts messages whose call was answered with 200; each of them goes to five destinations. **Lost** counts acknowledged messages that did not reach a destination, or whose outcome is missing in the books. **Arrived twice** counts deliveries of which a receiver accepted more than one copy; the next column has the most that one fault caused at one destination, and the limit: what was in flight to the destination (20 requests, here with up to 15 messages each), and 100 for each node that the fault hits, whose outcome was not recorded yet. **Longest pause** is the longest time in which no call was answered with 200. **Recovered** is the time from the end of the fault until every message acknowledged until then had arrived everywhere. The **seed** is that of the first round; the next round has the next number.`
+const COLUMNS = `The columns:
 
-const MIX = `## What runs meanwhile
+- **Acknowledged**: messages whose call was answered with 200. In the rows about clients: messages whose call of the client library has returned (with a spool), or whose callback reported success (without).
+- **Lost**: acknowledged messages that did not reach a destination, or whose outcome is not recorded.
+- **Arrived twice**: deliveries of which a receiver accepted more than one copy, because of a fault or because an attempt had timed out on the busy machine.
+- **Most after one fault**: the most copies of this kind that one fault caused at one destination, and the limit. The limit is what can be in flight to a destination (20 requests, some of them with up to 15 messages), and for each affected node 100 messages whose response had arrived but was not recorded yet. It is 0 if the fault must not cause any.
+- **Longest pause**: the longest time in which no call was answered with 200.
+- **Recovered**: the time from the end of a fault until everything that was acknowledged before had arrived at every destination. It is measured for every fourth fault; the others are followed by the next fault sooner.
+- **Seed**: the seed of the first round. The next round has the next number.`
 
-Every message goes to five destinations: a webhook that gets messages one by one, one that gets batches, one with a transformation that drops a tenth of the messages, one that refuses a tenth for good and sends dead letters for them to a sixth destination, and an integration (Slack). Receivers answer after 5 to 60 ms, and fail 2 % of the requests with 503, so that something is always in flight and something always waits for a retry. On PostgreSQL, two nodes share the load unless a row says otherwise.`
+const MIX = `## The load
+
+In most rows, every message goes to five destinations: a webhook that gets single messages, one that gets batches, one with a transformation that drops a tenth of the messages, one whose receiver refuses a tenth permanently (their dead letters go to a sixth destination), and an integration (Slack). Receivers answer after 5 to 60 ms, and answer 2 % of the requests with 503, so that some messages are always in flight and some always wait for a retry. SQLite has one node. On PostgreSQL, two nodes share the load unless the row says otherwise. Everything runs on one machine. A power failure, which also loses data that was written but not synced to disk, is not covered.`

@@ -70,7 +70,7 @@ export interface System extends AsyncDisposable {
   writeKey: string
   traffic: Traffic
   destinations: readonly TalliedDestination[]
-  /** What receivers found wrong with requests. */
+  /** Problems that receivers found in requests. */
   problems: string[]
   /** The URLs of the running nodes. */
   urls(): string[]
@@ -166,6 +166,12 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     defer: (end) => everything.defer(end),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
+}
+
+/** For faults that only PostgreSQL can have. */
+export function clusterOf({ cluster }: System): Cluster {
+  if (cluster === undefined) throw new Error('this fault needs PostgreSQL')
+  return cluster
 }
 
 /** Resolves when every destination has accepted all of these messages that it must get. */

@@ -1,7 +1,7 @@
 // Entry of `npm run soak`: a steady load for hours, with a fault every few minutes. Prints memory, file descriptors, threads, store size and
 // latency over time, says what grows, and ends with the audit of the fault ledger. With --write it puts the table into docs/operations/soak.md.
 
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { auditSystem, type FaultTime } from '../faults/audit.ts'
 import type { StoreKind } from '../faults/fault.ts'
@@ -121,7 +121,7 @@ async function soak(store: StoreKind): Promise<SoakRun> {
 async function waited(ms: number, endMs: number): Promise<boolean> {
   const leftMs = endMs - performance.now()
   if (leftMs <= 0 || stopped.signal.aborted) return false
-  await passing(Math.min(ms, leftMs), undefined, { signal: stopped.signal }).catch(() => {})
+  await sleep(Math.min(ms, leftMs), undefined, { signal: stopped.signal }).catch(() => {})
   return !stopped.signal.aborted
 }
 

@@ -1,6 +1,6 @@
 // The faults of a soak, one every few minutes. None of them ends the first node, which is the one that is measured.
 
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { childrenOf } from '../child-processes.ts'
 import type { Random } from '../faults/random.ts'
 import type { System } from '../faults/system.ts'
@@ -27,7 +27,7 @@ export const SPRINKLED: readonly SprinkledFault[] = [
     async cause({ destinations }, random) {
       const { receiver } = random.pick(destinations.filter(({ name }) => name !== 'integration'))
       await receiver.goAway()
-      await passing(random.int(1_000, 30_000))
+      await sleep(random.int(1_000, 30_000))
       await receiver.comeBack()
     },
   },
@@ -37,7 +37,7 @@ export const SPRINKLED: readonly SprinkledFault[] = [
     async cause({ nodes }, random) {
       const node = random.pick(nodes)
       node.freeze()
-      await passing(random.int(500, 4_000))
+      await sleep(random.int(500, 4_000))
       node.thaw()
     },
   },
@@ -47,7 +47,7 @@ export const SPRINKLED: readonly SprinkledFault[] = [
     async cause(system, random) {
       const node = random.pick(system.nodes.slice(1))
       await node.kill()
-      await passing(random.int(0, 5_000))
+      await sleep(random.int(0, 5_000))
       await node.start()
     },
   },
@@ -56,7 +56,7 @@ export const SPRINKLED: readonly SprinkledFault[] = [
     isPossible: ({ cluster }) => cluster !== undefined,
     async cause({ cluster }, random) {
       await cluster?.killServer()
-      await passing(random.int(0, 5_000))
+      await sleep(random.int(0, 5_000))
       await cluster?.server.run()
     },
   },

@@ -13,7 +13,7 @@
 
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Analytics } from '@switchyard/node'
 import { numberedMessage } from '../numbered-message.ts'
 
@@ -75,7 +75,7 @@ while (!finishing.signal.aborted) {
   wanted = 0
   for (let at = 0; at < made; at++) await call(++nth)
   await Promise.race([
-    passing((1_000 * BURST) / perSecond),
+    sleep((1_000 * BURST) / perSecond),
     new Promise<void>((resolve) => {
       stir = resolve
     }),

@@ -1,6 +1,7 @@
 // Concurrent random changes through the control API of all nodes, one of which is killed in the middle. After each kill, the calls must be
 // explained by the model (explain.ts), every node must show the same configuration, and the tracking API of every node must follow it.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Node } from '../../cluster/cluster.ts'
 import { eventually } from '../../signals.ts'
 import type { Random } from '../random.ts'
@@ -91,7 +92,7 @@ export class Changes {
 
   #kill(node: Node, delayMs: number): Promise<void> {
     const restart = async (): Promise<void> => {
-      await new Promise((resolve) => setTimeout(resolve, delayMs))
+      await sleep(delayMs)
       await node.kill()
       if (this.#system.store === 'postgres' && this.#random.chance(0.3)) await this.#system.traffic.more(this.#random.int(1, 40))
       await node.start()

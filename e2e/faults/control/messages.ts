@@ -1,7 +1,7 @@
 // The messages of these sources, and what must become of them. The configuration changes while they are sent, so for some it is not known
 // which destinations must get them. It is known if nothing that decides it was changed since all nodes agreed on the configuration.
 
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Arrival, type Receiver, startReceiver } from '../../receiver.ts'
 import type { Random } from '../random.ts'
 import type { Call } from './explain.ts'
@@ -94,7 +94,7 @@ export class Messages implements AsyncDisposable {
 
   /** A delete message has no messageId. A refused message in a batch is accepted: the others must not fail with it. */
   #answer({ messages, headers, isBatch }: Arrival): { after: Promise<void>; status?: number } {
-    const after = passing(this.#random.int(5, 40))
+    const after = sleep(this.#random.int(5, 40))
     if (this.#random.chance(0.02)) return { after, status: 503 }
     const isRefused = !isBatch && messages[0]?.messageId?.endsWith('r') === true && headers['x-replay'] !== 'true'
     return isRefused ? { after, status: 410 } : { after }

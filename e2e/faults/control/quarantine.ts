@@ -1,4 +1,4 @@
-// The quarantine, while nodes die: a message stays there until it is released or deleted, and each of both is done completely.
+// The quarantine, while nodes are killed: a message stays there until it is released or deleted, and either is done completely.
 
 import type { Messages, Sent } from './messages.ts'
 import type { State } from './model.ts'
@@ -26,14 +26,14 @@ export class Quarantine {
   async end(url: string, source: string, does: 'release' | 'delete'): Promise<void> {
     const ending: Ending = { source, does, startMs: performance.now(), endMs: Number.POSITIVE_INFINITY, isDone: false }
     this.#endings.push(ending)
-    const { status } = await attempt(url, `/quarantine/${does}`, { method: 'POST', body: { source: this.#directory.id(source) } })
+    const { status } = await attempt(url, `/quarantine/${does}`, { method: 'POST', body: { sourceId: this.#directory.id(source) } })
     if (status == null) return
     ending.endMs = performance.now()
     ending.isDone = status === 200
   }
 
   async #held(url: string, source: string): Promise<Set<string>> {
-    const all = await list<{ messageId: string }>(url, `/quarantine?source=${this.#directory.id(source)}`)
+    const all = await list<{ messageId: string }>(url, `/quarantine?sourceId=${this.#directory.id(source)}`)
     return new Set(all.map(({ messageId }) => messageId))
   }
 
@@ -56,7 +56,7 @@ export class Quarantine {
           for (const [name, { sources, enabled }] of Object.entries(final.destinations))
             if (enabled === true && sources?.includes(source)) released.push([message, name])
       }
-      const { status, body } = await attempt(url, '/quarantine/release', { method: 'POST', body: { source: this.#directory.id(source) } })
+      const { status, body } = await attempt(url, '/quarantine/release', { method: 'POST', body: { sourceId: this.#directory.id(source) } })
       if (status !== 200) problems.push(`the quarantine of ${source} could not be released: ${status} ${JSON.stringify(body)}`)
       else if (body['released'] !== held.size)
         problems.push(`${Number(body['released'])} messages of ${source} were released instead of ${held.size}`)

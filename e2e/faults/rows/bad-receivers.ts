@@ -1,7 +1,7 @@
 // Receivers that misbehave in every way, each for itself, for some seconds. One receiver stays healthy: its messages must not be delayed.
 // What must become of a message follows from the last answer that its receiver gave to it.
 
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Behaviour } from '../../receiver.ts'
 import { eventually } from '../../signals.ts'
 import { BAD_ANSWERS_OF_TOOLS, type BadAnswer, badAnswers, LONG_RETRY_AFTER, REDIRECTED_PATH } from '../bad-answers.ts'
@@ -47,8 +47,8 @@ const systems = new WeakMap<System, Misbehaviour>()
 const receivers: Injection = {
   key: 'receivers',
   title: 'Receivers misbehave',
-  how: 'most receivers at once, each at random for 0.5 to 3 s: refuse connections, come and go, hang, drip, reset in the middle of an answer, answer garbage, broken HTTP, gigabytes, redirects, wrong statuses, invalid and endless Retry-After',
-  note: `One receiver stays healthy; the round fails if its messages arrive much later during faults than between them (p99). A message whose last answer was permanent must be failed in the books. If an answer was reset after it was written, nobody can know whether it was read, so a copy that follows does not count as a repetition. The time to recover includes the wait of open circuit breakers.`,
+  how: 'Most receivers at once, each in its own way for 0.5 to 3 s: they refuse connections, come and go, hang, respond very slowly, reset connections in the middle of a response, or respond with garbage, broken HTTP, gigabytes, redirects, unusual statuses, or an invalid or extremely long Retry-After.',
+  note: 'One receiver stays healthy; the round fails if its messages arrive much later during faults than between them (p99). A message whose last response was a permanent error must be recorded as failed. If a 2xx response may have been lost, or came with broken data, another copy of the message does not count as arrived twice. The time to recover includes the pauses of circuit breakers.',
   stores: ['sqlite', 'postgres'],
   perRound: 12,
   system: () => ({ destinations: DESTINATIONS }),
@@ -85,20 +85,20 @@ async function misbehave(receiving: Receiving, ms: number, random: Random): Prom
   const way = destination.name === PATIENT ? 1 : random.next()
   if (way < 0.1) {
     await destination.receiver.goAway()
-    await passing(ms)
+    await sleep(ms)
     await comeBack(destination)
   } else if (way < 0.2) {
     while (performance.now() < untilMs) {
       await destination.receiver.goAway()
-      await passing(random.int(20, 300))
+      await sleep(random.int(20, 300))
       await comeBack(destination)
-      await passing(random.int(20, 300))
+      await sleep(random.int(20, 300))
     }
   } else {
     const kind = random.pick(kinds)
     const only = way < 0.5 ? random.pick(kind) : undefined
     receiving.next = () => only ?? (random.chance(0.2) ? undefined : random.pick(random.pick(kinds)))
-    await passing(ms)
+    await sleep(ms)
     receiving.next = () => undefined
   }
 }

@@ -1,6 +1,6 @@
 // The client library, @switchyard/node: its process is killed, the service is away, and requests are refused.
 
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer } from '../../receiver.ts'
 import { clientsOf, startClients } from '../clients/clients.ts'
 import type { Fault, Injection } from '../fault.ts'
@@ -14,8 +14,8 @@ const PER_SECOND = 25
 const clientKilled: Injection = {
   key: 'client-killed',
   title: 'A client with a spool is killed',
-  how: 'SIGKILL to one or all of three processes that share a spool folder, at a random moment, also while they recover messages of others or cannot send; started again at once',
-  note: 'A message counts as acknowledged when its call has returned. Clients send it again if they do not know its outcome; the service stores it once.',
+  how: 'One of three client processes that share a spool folder gets SIGKILL (in a fifth of the cases all of them), at a random moment, and is started again at once. Some are killed while they cannot send, or again while they start and recover messages.',
+  note: 'Clients send a message again if they do not know whether it was accepted; the service stores it once, so nothing may arrive twice.',
   stores: ['sqlite', 'postgres'],
   perRound: 25,
   repeats: false,
@@ -40,7 +40,7 @@ const clientKilled: Injection = {
     )
     if (random.chance(0.2)) {
       // They are killed again while they start and recover messages.
-      await passing(random.int(0, 800))
+      await sleep(random.int(0, 800))
       await Promise.all(killed.map((client) => client.kill()))
       for (const client of killed) client.start()
     }
@@ -51,9 +51,9 @@ const clientKilled: Injection = {
 
 const serviceAway: Injection = {
   key: 'service-away',
-  title: 'The service is away, and clients wait for it',
-  how: 'SIGKILL or SIGTERM to all nodes; started again after some seconds, sometimes up to 30, and one time in fifty after one to two minutes; meanwhile, connections are refused or reset. Two clients have a spool, one has not',
-  note: 'The clients retry without a limit (`maxRetries: Infinity`). By default, a client reports messages as failed after three retries. The time to recover contains the pause between two retries, which is up to 30 s.',
+  title: 'All nodes are down, and clients retry',
+  how: 'All nodes get SIGKILL or SIGTERM, and are started again, mostly within 2 s, sometimes after up to 30 s, and one time in fifty after 1 to 2 minutes. Meanwhile, connections are refused or reset. Two clients have a spool, one has none.',
+  note: 'The clients retry without a limit (`maxRetries: Infinity`). By default, a client reports messages as failed after three retries. The time to recover includes the pause between two retries, which is up to 30 s.',
   stores: ['sqlite', 'postgres'],
   perRound: 15,
   system: () => ({ perSecond: PER_SECOND, traffic: startClients({ spooled: 2, unspooled: 1 }) }),
@@ -63,7 +63,7 @@ const serviceAway: Injection = {
     const isRefused = random.chance(0.5)
     if (isRefused) await front.goAway()
     await Promise.all(system.nodes.map((node) => (isKilled ? node.kill() : node.stop())))
-    await passing(awayMs(random))
+    await sleep(awayMs(random))
     await Promise.all(system.nodes.map((node) => node.start()))
     if (isRefused) await front.comeBack()
   },
@@ -94,9 +94,9 @@ const REFUSALS: readonly ((random: Random) => Answer)[] = [
 
 const storm: Injection = {
   key: 'storm-429',
-  title: 'Storms of 429 and other refusals, with clients',
-  how: 'for up to 5 s, every request is answered with 429 or 503, with and without Retry-After, with 502, or with a reset; or clients make hundreds of calls at once and exceed the rate limit of the service',
-  note: `Clients send no request during a pause that Retry-After asks for, and at most ${MOST_PER_SECOND} requests per second each that are refused.`,
+  title: 'Clients get 429 and other errors',
+  how: 'For up to 5 s, every request is answered with 429 or 503 (with and without Retry-After) or 502, or its connection is reset. Or a client makes hundreds of calls at once, and exceeds the rate limit of the service.',
+  note: `No client may send a request during a pause that Retry-After asks for in seconds (pauses until a date are not checked). At most ${MOST_PER_SECOND} refused requests per second and client are allowed, so that no client retries in a busy loop.`,
   stores: ['sqlite', 'postgres'],
   perRound: 20,
   repeats: false,
@@ -114,7 +114,7 @@ const storm: Injection = {
     }
     const kinds = random.chance(0.3) ? REFUSALS : [random.pick(REFUSALS)]
     front.storm = () => random.pick(kinds)(random)
-    await Promise.all([refused, passing(random.int(200, 5_000))])
+    await Promise.all([refused, sleep(random.int(200, 5_000))])
     front.storm = null
   },
   check: async (system) => [...clientsOf(system).problems, ...busyLoops(system)],

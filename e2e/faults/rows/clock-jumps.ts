@@ -20,21 +20,21 @@ const NODES = 2
 const clockJump: Fault = {
   key: 'clock-jump',
   title: 'The clock of a node jumps',
-  how: 'The wall clock of a node, or of each on its own, is set to a time that is wrong by up to a minute, a day or 30 days, forwards or back; a third of the time while the node is killed and started again. Every time, messages that were acknowledged before are sent again',
+  how: 'The clock of a node, or of every node separately, is set wrong by up to a minute, a day or 30 days, forwards or backwards, or set right again. In 3 of 10 cases the node is killed before and started afterwards. Half of the time one receiver refuses connections meanwhile. After each jump, 20 messages that were acknowledged before are sent again.',
   stores: ['sqlite', 'postgres'],
   perRound: 20,
-  note: 'On SQLite, a clock that is ahead by more than the retention time (7 days) drops messages whose deliveries have ended; nothing that is still owed, and duplicates are still recognized',
+  note: 'Only the time that JavaScript code reads is wrong. On SQLite, a clock that is ahead by more than the retention time (7 days) drops messages whose deliveries have ended. Nothing that is still pending is dropped, and duplicates are still recognized.',
   round: (options) => clockRound(options, createWallClock),
 }
 
 const clockJumpWithLibfaketime: Fault = {
   key: 'clock-jump-libfaketime',
-  title: 'The clock of a node or of PostgreSQL jumps, by libfaketime',
-  how: "The same as `clock-jump`, with clocks that are faked for whole processes; on PostgreSQL, every second jump is one of the server's clock, by hours within the same day",
+  title: 'The clock of a node or of PostgreSQL jumps (libfaketime)',
+  how: "The same as `clock-jump`, but libfaketime sets the clock of whole processes. On PostgreSQL, half of the jumps are of the server's clock, within the same day.",
   stores: ['sqlite', 'postgres'],
   perRound: 20,
   unavailable: whyNoLibfaketime,
-  note: "PostgreSQL's clock is not set to another day (UTC): messages from before would not be recognized as duplicates",
+  note: "PostgreSQL's clock is not set to another day (UTC): messages from before would then not be recognized as duplicates.",
   round: (options) => (options.store === 'postgres' ? roundWithServerClock(options) : clockRound(options, createFakeClock)),
 }
 

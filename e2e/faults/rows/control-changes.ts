@@ -9,8 +9,8 @@ const started = new WeakMap<System, Changes>()
 
 const controlChanges: Injection = {
   key: 'control-changes',
-  title: 'A node is killed during concurrent changes of the configuration',
-  how: 'five callers change write keys, sources, destinations, tracking plans, replays, quarantine and deletions at the same time, on all nodes; SIGKILL to a node while a change is in flight on it',
+  title: 'A node is killed during concurrent configuration changes',
+  how: 'Five callers at a time change write keys, sources, destinations and tracking plans, create and cancel replays, release and delete quarantined messages, and request deletions of users, on all nodes (on PostgreSQL two or three). A node gets SIGKILL while a change is in flight on it.',
   stores: ['sqlite', 'postgres'],
   perRound: 25,
   between: [1, 10],
@@ -21,7 +21,7 @@ const controlChanges: Injection = {
     await changes.killDuringChanges()
   },
   finish: async (system) => (await started.get(system)?.finish()) ?? [],
-  note: 'After each kill, an order of the calls must explain every answer and the configuration that all nodes show; a change whose answer was lost is there completely or not at all. In the end, the messages of these sources, the jobs and the deletion requests are compared too. The counts are those of the usual load.',
+  note: 'After each kill, all nodes must show the same configuration, and some order of the calls must explain it and every response. A change whose response was lost must be there completely or not at all. At the end, the messages of the changed sources, the replays, the quarantine and the deletions are checked too. The numbers above are those of the usual load, not of these messages.',
 }
 
 export const CONTROL_CHANGES: readonly Fault[] = [injected(controlChanges)]

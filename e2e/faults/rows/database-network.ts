@@ -1,6 +1,6 @@
 // The network between nodes and PostgreSQL: cut, one-way or slow, for one node or for all. Each node connects through its own proxy.
 
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { LEASE_MS, type Node } from '../../cluster/cluster.ts'
 import type { Fault, Injection } from '../fault.ts'
 import type { Random } from '../random.ts'
@@ -12,8 +12,8 @@ const PROXIED = { stores: ['postgres'], perRound: 25, hitsAllNodes: true, system
 const cut: Injection = {
   ...PROXIED,
   key: 'network-cut',
-  title: 'The network between node and database is cut',
-  how: 'A proxy drops everything for 0.2 to 15 s and holds back new connections, or resets all connections; for one node, or for all nodes at once. One in seven cuts is longer than the lease',
+  title: 'The network between nodes and PostgreSQL is cut',
+  how: 'For 0.2 to 15 s, a proxy passes nothing on, and opens no new connections. In a fifth of the cases it resets all connections instead. This affects one node or, in 3 of 10 cases, all nodes at once. One cut in seven is longer than the lease.',
   async cause(system, random) {
     const nodes = affected(system, random)
     if (random.chance(0.2)) {
@@ -27,8 +27,8 @@ const cut: Injection = {
 const oneWay: Injection = {
   ...PROXIED,
   key: 'network-one-way',
-  title: 'The network between node and database works one-way',
-  how: 'A proxy drops only the answers of the database, or only what nodes send, for 0.2 to 15 s; for one node, or for all nodes at once. One in seven times it is longer than the lease',
+  title: 'The network between nodes and PostgreSQL fails in one direction',
+  how: 'For 0.2 to 15 s, a proxy passes on either only what nodes send or only what PostgreSQL sends, and opens no new connections. This affects one node or, in 3 of 10 cases, all nodes at once. One time in seven it lasts longer than the lease.',
   async cause(system, random) {
     const lost = random.pick(['answers', 'requests'] as const)
     await during(affected(system, random), durationOf(random), ({ proxy }) => proxy.cut(lost))
@@ -38,8 +38,8 @@ const oneWay: Injection = {
 const slow: Injection = {
   ...PROXIED,
   key: 'network-slow',
-  title: 'The network between node and database is slow',
-  how: 'A proxy delays everything by 20 to 600 ms in each direction, half of the time with 50 to 500 kB per second, for 1 to 8 s; for one node, or for all nodes at once',
+  title: 'The network between nodes and PostgreSQL is slow',
+  how: 'A proxy delays everything by 20 to 600 ms in each direction, for 1 to 8 s; half of the time it also limits the rate to 50 to 500 kB per second. This affects one node or, in 3 of 10 cases, all nodes at once.',
   async cause(system, random) {
     const delayMs = random.int(20, 600)
     const slowness = random.chance(0.5) ? { delayMs, bytesPerSecond: random.int(50_000, 500_000) } : { delayMs }
@@ -57,7 +57,7 @@ async function during(nodes: readonly Node[], ms: number, cause: (node: Node) =>
   const open = nodes.reduce((sum, { proxy }) => sum + proxy.openConnections, 0)
   if (open === 0) throw new Error('no connection was open')
   for (const node of nodes) cause(node)
-  await passing(ms)
+  await sleep(ms)
   for (const { proxy } of nodes) proxy.heal()
 }
 

@@ -1,7 +1,7 @@
 // A node is frozen and continues, as when its machine is paused or swaps. Other nodes take over if it takes longer than the lease.
 
 import { execFileSync } from 'node:child_process'
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { eventually } from '../../signals.ts'
 import type { Fault, Injection } from '../fault.ts'
 import { injected } from '../round.ts'
@@ -9,8 +9,8 @@ import { durationOf } from './database-network.ts'
 
 const frozen: Injection = {
   key: 'node-frozen',
-  title: 'A node is frozen and continues',
-  how: 'SIGSTOP to its process, and SIGCONT after 0.2 to 15 s; on PostgreSQL, one in seven times longer than the lease',
+  title: 'A node is frozen and resumes',
+  how: 'The node gets SIGSTOP, and SIGCONT after 0.1 to 4 s on SQLite, 0.2 to 15 s on PostgreSQL. On PostgreSQL, one pause in seven is longer than the lease.',
   stores: ['sqlite', 'postgres'],
   perRound: 25,
   system: () => ({ perSecond: 20 }),
@@ -24,7 +24,7 @@ const frozen: Injection = {
         (state) => state === 'T',
         { what: `${node.name} is stopped` },
       )
-      await passing(ms)
+      await sleep(ms)
     } finally {
       node.thaw()
     }

@@ -1,9 +1,9 @@
 // The disk of the store is full: a small file system of its own, filled to the last byte while messages flow.
 
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { PostgresServer } from '../../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
-import type { SourceStats } from '../../service.ts'
-import { track } from '../../service.ts'
+import { type SourceStats, track } from '../../service.ts'
 import { mountSmallDisk, type SmallDisk, whyNoSmallDisk } from '../../small-disk.ts'
 import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
 import type { Random } from '../random.ts'
@@ -14,20 +14,20 @@ const SQLITE_MB = 192
 const POSTGRES_MB = 384
 /** Keeps the log short, so that most of the disk is left for the tables. */
 const POSTGRES_SETTINGS = ['synchronous_commit=on', 'min_wal_size=32MB', 'max_wal_size=64MB']
-/** Files have room inside, which is used up before a write fails. */
+/** The files of the store have free space inside, which these messages use up before a write fails. */
 const LARGE_MESSAGES = 14
 const LARGE_BYTES = 22_000
-/** Calls of almost half a megabyte each until one is refused. */
+/** Each call has almost half a megabyte. */
 const MOST_CALLS = 400
 
 const diskFull: Fault = {
   key: 'disk-full',
   title: 'The disk is full',
-  how: "The store's file or PostgreSQL's data folder is on a small file system, which is filled to the last byte for up to two seconds after the first call was refused; in 3 of 10 cases, the node (or PostgreSQL) is killed and started on the full disk",
+  how: "The SQLite file or PostgreSQL's data folder is on a small file system. It is filled to the last byte, until at least one call was refused and for up to 2 s longer. SQLite: in 3 of 10 cases the node is killed and started while the disk is full. PostgreSQL: the server or a node is killed, each in 15 % of the cases, and started when there is room again.",
   stores: ['sqlite', 'postgres'],
   perRound: 12,
   unavailable: whyNoSmallDisk,
-  note: 'PostgreSQL shuts down if it cannot write its log, and must then be started again when there is room',
+  note: 'The file system is a tmpfs. PostgreSQL shuts down if it cannot write its write-ahead log, and does not start again by itself: the test starts it when there is room.',
   round: (options) => (options.store === 'sqlite' ? roundOnSqlite(options) : roundOnPostgres(options)),
 }
 
@@ -83,7 +83,7 @@ async function whileFull(disk: SmallDisk, system: System, filler: Filler, act: (
   try {
     await filler.untilRefused(system)
     await act()
-    await new Promise((resolve) => setTimeout(resolve, filler.random.int(0, 2_000)))
+    await sleep(filler.random.int(0, 2_000))
   } finally {
     disk.free()
   }
@@ -95,7 +95,7 @@ class Filler {
   #source: { id: string; writeKeys: string[] } | undefined
   #sent = 0
   #acknowledged = 0
-  /** Calls without an answer: they may be stored or not. */
+  /** The messages of calls without an answer: they may be stored or not. */
   #unknown = 0
 
   constructor(random: Random) {

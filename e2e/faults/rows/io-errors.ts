@@ -3,6 +3,7 @@
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { eventually } from '../../signals.ts'
 import type { ErrorKind, StoreErrors } from '../../store-errors.ts'
@@ -11,8 +12,9 @@ import { injectedRound } from '../round.ts'
 
 const ioError: Fault = {
   key: 'io-error',
-  title: 'Writing to the disk fails',
-  how: 'Statements of the thread that writes the file fail with disk I/O errors, for up to two seconds: some or all of them, with the transaction left open or rolled back. In a quarter of the cases a commit takes effect and reports an error, everything fails after it, and the node is killed and started again',
+  title: 'The disk reports I/O errors',
+  how: 'SQL statements of the thread that writes the SQLite file fail with disk I/O errors, for up to 2 s: 2 %, 20 % or all of them, with the transaction left open or rolled back. In a quarter of the cases a commit takes effect but reports an error, everything fails after it, and the node is killed and started again; in a fifth of the other cases the node is killed too.',
+  note: 'A file that is loaded into the node throws the errors in place of SQLite; no real device fails. Data that the disk changes or loses without an error is not covered, and neither are I/O errors of PostgreSQL.',
   stores: ['sqlite'],
   perRound: 25,
   round: ioErrorRound,
@@ -46,7 +48,7 @@ async function ioErrorRound(options: RoundOptions): Promise<RoundResult> {
           const isCaused = (counts = caused()): boolean => counts !== undefined && (!isCommit || counts.commit > 0)
           try {
             await eventually(async () => isCaused(), Boolean, { what: 'a statement failed' })
-            await new Promise((resolve) => setTimeout(resolve, random.int(0, 2_000)))
+            await sleep(random.int(0, 2_000))
             if (isCommit || random.chance(0.2)) await system.node(1).kill()
           } finally {
             recover()

@@ -1,13 +1,16 @@
-// Processes and threads that end at once: a node, the hosts of integrations, sender threads, and the database server.
+// Processes that are killed: a node, an integration host, and the PostgreSQL server.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { childrenOf, killProcess } from '../../child-processes.ts'
+import { eventually } from '../../signals.ts'
 import type { Fault, Injection } from '../fault.ts'
 import { injected } from '../round.ts'
+import { clusterOf } from '../system.ts'
 
 const nodeKilled: Injection = {
   key: 'node-killed',
   title: 'A node is killed',
-  how: 'SIGKILL to its process at a random moment; started again at once, or a moment later',
+  how: 'The node gets SIGKILL at a random moment, and is started again at once. On PostgreSQL, in 3 of 10 cases the other node accepts up to 60 messages first.',
   stores: ['sqlite', 'postgres'],
   perRound: 25,
   async cause(system, random) {
@@ -22,14 +25,16 @@ const nodeKilled: Injection = {
 const hostKilled: Injection = {
   key: 'host-killed',
   title: 'An integration host is killed',
-  how: 'SIGKILL to the host process of a node, at a random moment',
+  how: 'A host process of a node gets SIGKILL at a random moment. The node starts a new one.',
   stores: ['sqlite', 'postgres'],
   perRound: 25,
   async cause(system, random) {
-    // The hosts of a node are its only child processes.
-    const hosts = system.nodes.flatMap(({ service }) => childrenOf(service.pid))
-    // None is running if the next one has not been started yet.
-    if (hosts.length === 0) return await system.traffic.more(10)
+    // The hosts of a node are its only child processes. None is running until the one that was killed before is replaced.
+    const hosts = await eventually(
+      async () => system.nodes.flatMap(({ service }) => childrenOf(service.pid)),
+      ({ length }) => length > 0,
+      { what: 'an integration host is running' },
+    )
     killProcess(random.pick(hosts))
   },
 }
@@ -37,19 +42,15 @@ const hostKilled: Injection = {
 const serverKilled: Injection = {
   key: 'postgres-killed',
   title: 'PostgreSQL is killed',
-  how: 'SIGKILL to the server and all its processes; started again at once, or some seconds later',
+  how: 'All processes of the server get SIGKILL. It is started again at once or, in 3 of 10 cases, up to 5 s later.',
   stores: ['postgres'],
   perRound: 20,
-  async cause({ cluster }, random) {
-    if (cluster === undefined) throw new Error('needs PostgreSQL')
+  async cause(system, random) {
+    const cluster = clusterOf(system)
     await cluster.killServer()
-    if (random.chance(0.3)) await pause(random.int(100, 5_000))
+    if (random.chance(0.3)) await sleep(random.int(100, 5_000))
     await cluster.server.run()
   },
 }
 
 export const KILLED_PROCESSES: readonly Fault[] = [nodeKilled, hostKilled, serverKilled].map(injected)
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}

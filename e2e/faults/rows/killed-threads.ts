@@ -1,4 +1,4 @@
-// Threads of a node that end at once: those that send requests, and those that run transformations.
+// Threads of a node that end or hang: those that send requests, and those that run transformations.
 
 import { connect } from 'node:net'
 import type { Node } from '../../cluster/cluster.ts'
@@ -9,9 +9,9 @@ import type { System } from '../system.ts'
 
 const CONTROL = new URL('../thread-control.ts', import.meta.url).href
 const ANNOUNCEMENT = /^threads can be ended at port (\d+)$/
-/** A thread that is replaced again and again is started after a pause of up to 5 s. */
+/** A node waits up to 5 s before it replaces a thread that has ended repeatedly. */
 const MOST_TRIES = 100
-/** A node replaces a thread that hangs after 10 s, or after 20 s if it has just started it. The rest is for a busy machine. */
+/** A node replaces a thread that has hung for 10 s, or for 20 s if it was just started. The rest is for a busy machine. */
 const ENDED_MS = 90_000
 
 const threadsOf = (): Pick<Injection, 'system' | 'stores' | 'perRound'> => ({
@@ -23,15 +23,16 @@ const threadsOf = (): Pick<Injection, 'system' | 'stores' | 'perRound'> => ({
 const senderKilled: Injection = {
   key: 'sender-killed',
   title: 'A sender thread ends or hangs',
-  how: 'the thread is terminated at a random moment, with requests in flight; one in fifteen is blocked instead, until the node replaces it',
+  how: 'The thread is terminated at a random moment. One in fifteen is blocked instead, until the node replaces it.',
+  note: 'A file that is loaded into the node ends the thread, because signals cannot reach a single thread. Each node has two senders.',
   ...threadsOf(),
   cause: (system, random) => endThread(system, random, random.chance(1 / 15) ? 'block' : 'kill', 'switchyard-sender'),
 }
 
 const transformKilled: Injection = {
   key: 'transform-killed',
-  title: 'A thread that runs transformations ends',
-  how: 'the thread is terminated at a random moment',
+  title: 'A transformation thread ends',
+  how: 'The thread is terminated at a random moment, as in `sender-killed`.',
   ...threadsOf(),
   cause: (system, random) => endThread(system, random, 'kill', 'transform'),
 }

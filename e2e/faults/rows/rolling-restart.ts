@@ -13,9 +13,9 @@ const restarts = new WeakMap<System, number>()
 
 const rollingRestart: Injection = {
   key: 'rolling-restart',
-  title: 'Rolling restart',
-  how: 'each node in turn gets SIGTERM, must end with exit code 0, and is started again',
-  note: 'Nothing may arrive twice. On PostgreSQL, no call may need more than a few tries, because another node is running.',
+  title: 'Nodes are restarted one after the other (rolling restart)',
+  how: 'Each node in turn gets SIGTERM, must end with exit code 0, and is started again.',
+  note: `Nothing may arrive twice. On PostgreSQL, no call may need more than ${MOST_TRIES} tries, because another node is running. All nodes have the same version.`,
   stores: ['sqlite', 'postgres'],
   perRound: 15,
   repeats: false,

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as passing } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { createSecretBox, type SecretBox } from '../../../packages/server/src/secrets/secret-box.ts'
 import { ADVISORY_LOCKS } from '../../../packages/server/src/store/postgres/session/advisory-locks.ts'
@@ -22,7 +22,7 @@ import type { Fault, Injection, RoundOptions, RoundResult } from '../fault.ts'
 import { numberedMessage } from '../numbered-message.ts'
 import type { Random } from '../random.ts'
 import { injected, logsOf } from '../round.ts'
-import { allAccepted, type System } from '../system.ts'
+import { allAccepted, clusterOf, type System } from '../system.ts'
 
 const HELD_AT_FIRST_MS = 40
 
@@ -33,17 +33,18 @@ const LATER_SETTINGS = ['subscribe', 'request', 'transformation', 'version', 'de
 
 const onPostgres: Injection = {
   key: 'upgrade',
-  title: 'Upgrade from an earlier store format',
-  how: 'SQLite: a file that an earlier version wrote (schema 1 to 5) is opened while senders call; PostgreSQL: all nodes are stopped, the database gets an earlier schema (1 to 3), and the nodes start at once. Up to three processes are killed while they migrate',
-  note: 'On PostgreSQL there is no database of an earlier version: the later steps of the schema are undone in a database with messages, deliveries and books, for destinations that use nothing newer. Both versions at the same time are not part of it.',
+  title: 'A store in an earlier format is upgraded',
+  how: 'SQLite: a file that an earlier version wrote (schema 1 to 5) is opened while senders call. PostgreSQL: all nodes are stopped, the database gets an earlier schema (1 to 3), and all nodes are started at the same time. Up to three processes are killed while they migrate the store.',
+  note: 'On PostgreSQL, the database was not written by an earlier version: the later steps of the schema are undone in a database that is in use. Destinations with newer features, and nodes of different versions at the same time, are not covered.',
   stores: ['sqlite', 'postgres'],
   perRound: 8,
   system: () => ({
     integration: false,
     destinations: USUAL_DESTINATIONS.filter(({ name }) => name === 'one by one' || name === 'in batches'),
   }),
-  async cause({ nodes, cluster }, random) {
-    if (cluster === undefined) throw new Error('needs PostgreSQL')
+  async cause(system, random) {
+    const { nodes } = system
+    const cluster = clusterOf(system)
     const ends = await Promise.all(nodes.map((node) => node.stop()))
     for (const { code, stderr } of ends) if (code !== 0) throw new Error(`a node ended with ${code}:\n${stderr.slice(-1_500)}`)
     const schema = random.int(1, 3)
@@ -108,8 +109,8 @@ async function killAtRandom(run: ReturnType<typeof runService>, isMigrating: () 
     isOver = true
   })
   const isReady = (): boolean => isOver || run.stdout().includes('listens on')
-  if (mustMigrate) while (!isReady() && !(await isMigrating())) await passing(1)
-  await passing(waitMs)
+  if (mustMigrate) while (!isReady() && !(await isMigrating())) await sleep(1)
+  await sleep(waitMs)
   run.kill('SIGKILL')
   const { code, stderr } = await run.ended
   if (code !== null) throw new Error(`the process that was to be killed ended with ${code}:\n${stderr.slice(-1_500)}`)
@@ -209,7 +210,7 @@ async function startOldDestination(
   const idsOf = ({ messages }: Pick<Arrival, 'messages'>): string[] =>
     messages.flatMap(({ messageId }) => (messageId === undefined || isOld(messageId) ? [] : [messageId]))
   const receiver = started.use(
-    await startReceiver(() => ({ after: passing(random.int(5, 60)), status: isRefusing ? 404 : 200 }), {
+    await startReceiver(() => ({ after: sleep(random.int(5, 60)), status: isRefusing ? 404 : 200 }), {
       forgets: true,
       answered(arrival) {
         if (arrival.status !== 200) return
