@@ -139,7 +139,7 @@ export class Accepting implements IngestStore {
         this.#tools.onCommit(performance.now() - started, items.length)
         this.#reportState(null)
         const replies = group.replies(absent)
-        if (group.holder === this.#context.membership.holder)
+        if (this.#tools.claiming.isHolder(group.holder))
           for (const { id } of replies.flatMap(({ claimed }) => claimed))
             this.#tools.claiming.hold(id as string, 1, group.bytesOf(id as string))
         if (absent.size > 0) await recordDuplicates(this.#context.fast, group.duplicates(absent)).catch(() => {})

@@ -131,6 +131,8 @@ export class Claiming {
   /** Rows that the database showed as held by this node at the last check, but that were not in memory: `ID CLAIM`. */
   #strays = new Set<string>()
   #straysCheckedAt = 0
+  /** The holder id under which this node was last declared dead. Until it has joined again, it has no other. */
+  #lostHolder = ''
 
   constructor(context: MessageContext) {
     this.#context = context
@@ -215,6 +217,11 @@ export class Claiming {
     this.#held.delete(id)
   }
 
+  /** Whether what a statement gave to this holder still belongs to this node, now that its answer has arrived. */
+  isHolder(holder: string): boolean {
+    return holder === this.#context.membership.holder && holder !== this.#lostHolder
+  }
+
   /** These shipments may have been committed as held by this node, but nothing in this process has them. */
   addUncertain(ids: readonly string[]): void {
     for (const id of ids) this.#uncertain.set(id, performance.now() + UNCERTAIN_MS)
@@ -222,6 +229,7 @@ export class Claiming {
 
   /** This node was declared dead, and other nodes may have taken over what it held. */
   fenced(): void {
+    this.#lostHolder = this.#context.membership.holder
     this.#held.clear()
     this.#scanPositions.clear()
     this.#uncertain.clear()
@@ -290,7 +298,7 @@ export class Claiming {
       { name: 'strays', text: 'SELECT id, claim FROM shipments WHERE holder = $1' },
       [holder],
     )
-    if (holder !== this.#context.membership.holder) return
+    if (!this.isHolder(holder)) return
     const before = this.#strays
     const unknown = rows.filter(({ id, claim }) => !this.holds(id, claim))
     this.#strays = new Set(unknown.map(({ id, claim }) => `${id} ${claim}`))
@@ -366,9 +374,9 @@ export class Claiming {
     })
   }
 
-  /** If this node has joined again since the statement was sent, what the statement claimed is released, and others may have it. */
+  /** If this node was declared dead since the statement was sent, what the statement claimed is released, and others may have it. */
   #assertHolder(holder: string): void {
-    if (holder !== this.#context.membership.holder) throw new StoreUnavailable('this node was declared dead')
+    if (!this.isHolder(holder)) throw new StoreUnavailable('this node was declared dead')
   }
 
   async #filled(rows: readonly ShipmentRow[], destinationId: string): Promise<ClaimedShipment[]> {

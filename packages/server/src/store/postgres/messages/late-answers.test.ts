@@ -1,5 +1,5 @@
-// A node was declared dead and has joined again, and only then gets the answer to a statement that it sent before. Other nodes may have
-// what the statement gave to it, so it must not deliver that.
+// A node was declared dead, has noticed it, and only then gets the answer to a statement that it sent before. Other nodes may have what the
+// statement gave to it, so it must not deliver that, whether it has already joined again or not.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -7,6 +7,7 @@ import pg from 'pg'
 import { accept, claim, newSourceAndDestination, RecordingConsumer, track, until } from '../../conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
+import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { PostgresStore } from '../store.ts'
 
 let database: TestDatabase
@@ -37,6 +38,26 @@ async function joinAgainDuring<T>(send: () => Promise<T>): Promise<T> {
   return answer
 }
 
+/** Like `joinAgainDuring`, but the answer arrives while the node cannot join yet. */
+async function answerBeforeJoining<T>(send: () => Promise<T>): Promise<T> {
+  await database.query('INSERT INTO switchyard.gate DEFAULT VALUES')
+  const answer = send()
+  await waiting('PgSleep')
+  const locking = new pg.Client({ connectionString: database.url })
+  await locking.connect()
+  try {
+    await locking.query('SELECT pg_advisory_lock($1)', [ADVISORY_LOCKS.membership])
+    await release()
+    await waiting('advisory')
+    await database.query('DELETE FROM switchyard.gate')
+    await Promise.allSettled([answer])
+  } finally {
+    await locking.end()
+  }
+  await joined()
+  return answer
+}
+
 async function waiting(event: string): Promise<void> {
   await until(
     () => database.query('SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = $1', [event]),
@@ -47,8 +68,16 @@ async function waiting(event: string): Promise<void> {
 
 /** Like another node that has found the lock of this one free. Resolves when this one has joined again. */
 async function declareDead(): Promise<void> {
+  await release()
+  await joined()
+}
+
+async function release(): Promise<void> {
   await database.query('UPDATE switchyard.nodes SET holder = -holder WHERE holder > 0')
   await database.query('UPDATE switchyard.shipments SET holder = 0 WHERE holder > 0')
+}
+
+async function joined(): Promise<void> {
   await until(
     () => database.query('SELECT FROM switchyard.nodes WHERE holder > 0'),
     ({ length }) => length === 1,
@@ -56,14 +85,21 @@ async function declareDead(): Promise<void> {
   )
 }
 
-test('a node does not deliver what it claimed before it was declared dead', async () => {
-  const { sourceId, destinationId } = await newSourceAndDestination(store)
-  await accept(store, sourceId, [track('claimed late')], [destinationId])
-  await assert.rejects(
-    joinAgainDuring(() => claim(store, destinationId)),
-    { message: 'this node was declared dead' },
-  )
-})
+const ANSWERS = [
+  ['after it has joined again', joinAgainDuring],
+  ['before it has joined again', answerBeforeJoining],
+] as const
+
+for (const [when, answering] of ANSWERS) {
+  test(`a node does not deliver what it claimed before it was declared dead, if it learns that ${when}`, async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
+    await accept(store, sourceId, [track('claimed late')], [destinationId])
+    await assert.rejects(
+      answering(() => claim(store, destinationId)),
+      { message: 'this node was declared dead' },
+    )
+  })
+}
 
 test('a node does not deliver what it claimed, if it is declared dead while it reads the messages', async () => {
   const { sourceId, destinationId } = await newSourceAndDestination(store)
@@ -82,12 +118,14 @@ test('a node does not deliver what it claimed, if it is declared dead while it r
   }
 })
 
-test('a node acknowledges what it stored before it was declared dead, and leaves the delivery to whoever claims it', async () => {
-  const { sourceId, destinationId } = await newSourceAndDestination(store)
-  const consumer = new RecordingConsumer()
-  store.delivery.attach(consumer)
-  const { duplicates } = await joinAgainDuring(() => accept(store, sourceId, [track('stored late')], [destinationId]))
-  assert.deepEqual(duplicates, [])
-  assert.deepEqual([consumer.received.length, consumer.cancelled.length], [0, 1], 'the reservation is cancelled')
-  assert.ok(consumer.woken.includes(destinationId))
-})
+for (const [when, answering] of ANSWERS) {
+  test(`a node acknowledges what it stored before it was declared dead, and leaves it to the node that claims it, if it learns that ${when}`, async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
+    const consumer = new RecordingConsumer()
+    store.delivery.attach(consumer)
+    const { duplicates } = await answering(() => accept(store, sourceId, [track('stored late')], [destinationId]))
+    assert.deepEqual(duplicates, [])
+    assert.deepEqual([consumer.received.length, consumer.cancelled.length], [0, 1], 'the reservation is cancelled')
+    assert.ok(consumer.woken.includes(destinationId))
+  })
+}
