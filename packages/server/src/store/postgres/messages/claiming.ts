@@ -290,14 +290,14 @@ export class Claiming {
 
   /** If the answer to a claim is lost, this node does not know which rows it claimed. They are found as rows that two successive checks show as held by this node but not in memory. */
   async #releaseStrays(): Promise<void> {
-    const now = performance.now()
-    if (now - this.#straysCheckedAt < STRAYS_EVERY_MS) return
-    this.#straysCheckedAt = now
+    if (performance.now() - this.#straysCheckedAt < STRAYS_EVERY_MS) return
     const { holder } = this.#context.membership
     const { rows } = await this.#context.fast.query<{ id: string; claim: number }>(
       { name: 'strays', text: 'SELECT id, claim FROM shipments WHERE holder = $1' },
       [holder],
     )
+    // Not when the query was sent: if it was slow, it may have seen rows that were claimed only just now.
+    this.#straysCheckedAt = performance.now()
     if (!this.isHolder(holder)) return
     const before = this.#strays
     const unknown = rows.filter(({ id, claim }) => !this.holds(id, claim))
