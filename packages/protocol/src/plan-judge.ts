@@ -1,6 +1,7 @@
 // Judges messages by a tracking plan. A plan becomes a judge once per version; a rule is compiled when its first message arrives, because a
 // plan can have many rules and compiling one takes about a millisecond. Invariant: no message is lost because of a plan. If a rule cannot be
-// compiled, or a validator throws, the fault is reported once and the messages of the rule count as valid.
+// compiled, or a validator throws, the fault is reported once and the messages of the rule count as valid. If there is no compiler yet,
+// because it cannot be loaded, the next message tries again.
 
 import type { JsonObject } from './messages.ts'
 import { type CreateSchemaCompiler, isObject, MAX_ERRORS, type SchemaValidator } from './plan-schema.ts'
@@ -59,7 +60,11 @@ export function createPlanJudge(
       mode: rule.mode,
       field: plannedField(rule.type),
       validate: (value) => {
-        compile ??= createCompiler()
+        if (compile === undefined) {
+          compile = createCompiler()
+          // So far, all faults were that there was none.
+          faults.length = 0
+        }
         compiled.validate = compile(closedSchema(rule))
         return compiled.validate(value)
       },
@@ -69,7 +74,8 @@ export function createPlanJudge(
   }
 
   function fail(rule: CompiledRule, error: unknown): void {
-    rule.validate = NOTHING
+    if (compile !== undefined) rule.validate = NOTHING
+    else if (faults.some((known) => known.rule === rule.key)) return
     const fault = { rule: rule.key, message: error instanceof Error ? error.message : String(error) }
     faults.push(fault)
     onFault?.(fault)

@@ -43,6 +43,7 @@ import { createOAuth } from './oauth/oauth.ts'
 import { Metrics } from './observe/metrics.ts'
 import { createObserver } from './observe/observe.ts'
 import { createPlanJudges } from './plans/plan-judges.ts'
+import { loadValidator } from './plans/plan-schema-compiler.ts'
 import { createReplayRunner } from './replaying/replay-runner.ts'
 import { planRoutes } from './routing/plan.ts'
 import { SecretBoxError } from './secrets/secret-box.ts'
@@ -126,6 +127,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     parts.lookup || parts.clock || senderThreads === 0
       ? openInlineSender({ ...sending, lookup: parts.lookup, now: () => clock.wallMs(), hosts })
       : openSenderThreads(senderThreads, sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced'), hosts })
+  if (store.configuration().plans.size > 0) loadValidator()
   const plans = createPlanJudges((planId, { rule, message }) =>
     log.error({ planId, rule, problem: message }, 'a rule of a tracking plan cannot be applied; its messages count as valid'),
   )

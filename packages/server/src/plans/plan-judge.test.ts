@@ -240,6 +240,23 @@ test('a rule that cannot be applied is reported once, and its messages count as 
   assert.notEqual(plan.judge({ type: 'screen' }), null)
 })
 
+test('a compiler that could not be loaded is loaded with a later message', () => {
+  const faults: PlanFault[] = []
+  let isLoadable = false
+  const load = (): ReturnType<typeof createSchemaCompiler> => {
+    if (!isLoadable) throw new Error('too many open files')
+    return createSchemaCompiler()
+  }
+  const rule: PlanRule = { type: 'track', event: 'Order', mode: 'observe', schema: { required: ['id'] } }
+  const plan = createPlanJudge({ unplanned: 'allow', rules: [rule] }, load, (fault) => faults.push(fault))
+  assert.deepEqual([plan.judge(order({})), plan.judge(order({}))], [null, null])
+  assert.deepEqual(faults, [{ rule: 'track Order', message: 'too many open files' }], 'reported once')
+  assert.deepEqual(plan.faults, faults)
+  isLoadable = true
+  assert.equal(plan.judge(order({}))?.violations.length, 1)
+  assert.deepEqual(plan.faults, [])
+})
+
 const chain = Object.fromEntries(
   Array.from({ length: 4 }, (_, at) => [`d${at}`, { allOf: Array.from({ length: 20 }, () => ({ $ref: `#/$defs/d${at + 1}` })) }]),
 )
