@@ -162,7 +162,7 @@ async function roundOnSqlite({ random, say }: RoundOptions): Promise<RoundResult
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const traffic = started.use(
-    startTraffic({ targets: () => [url], writeKey: facts.writeKey, perSecond: 40, name: 'n', message: numberedMessage }),
+    startTraffic({ targets: () => [url], writeKey: facts.writeKey, perSecond: 20, name: 'n', message: numberedMessage }),
   )
   const fromMs = performance.now()
   const env = { SWITCHYARD_PORT: String(port) }
@@ -206,11 +206,13 @@ async function startOldDestination(
   const before = new Set<string>()
   old.set(id, before)
   const isRefusing = id === destinations.refusing
+  // It gets one request at a time, and must keep up with the traffic.
+  const isSilent = id === destinations.silent
   const isOld = (messageId: string | undefined): boolean => messageId === undefined || messageId.startsWith('m-')
   const idsOf = ({ messages }: Pick<Arrival, 'messages'>): string[] =>
     messages.flatMap(({ messageId }) => (messageId === undefined || isOld(messageId) ? [] : [messageId]))
   const receiver = started.use(
-    await startReceiver(() => ({ after: sleep(random.int(5, 60)), status: isRefusing ? 404 : 200 }), {
+    await startReceiver(() => ({ after: sleep(random.int(0, isSilent ? 5 : 60)), status: isRefusing ? 404 : 200 }), {
       forgets: true,
       answered(arrival) {
         if (arrival.status !== 200) return
@@ -221,7 +223,7 @@ async function startOldDestination(
     }),
   )
   const name = Object.entries(destinations).find(([, value]) => value === id)?.[0] ?? id
-  return { name, id, tally, receiver, idsOf, expected: () => (isRefusing ? 'failed' : 'delivered'), inFlight: name === 'silent' ? 1 : 50 }
+  return { name, id, tally, receiver, idsOf, expected: () => (isRefusing ? 'failed' : 'delivered'), inFlight: isSilent ? 1 : 50 }
 }
 
 /** Gives the destinations in the file the URLs of these receivers, and enables them, as the API of that version would have. */
