@@ -1,9 +1,10 @@
-// A wall clock of a whole process, faked by libfaketime, which can be set wrong while the process runs. The monotonic clock stays right.
+// The wall clock of a whole process, faked by libfaketime. It can be set wrong while the process runs; the monotonic clock stays right.
 // Unlike clock-offset.ts, it also works for programs in other languages, such as PostgreSQL.
 
-import { chmodSync, existsSync, globSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, globSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { replaceFile } from './replace-file.ts'
 
 /** Where distributions install it; the variant for programs with threads. */
 const PLACES = [
@@ -15,7 +16,7 @@ const PLACES = [
 export interface FakeClock extends Disposable {
   /** Environment variables that give a process this clock. */
   env: Record<string, string>
-  /** From now on, it is wrong by so much. */
+  /** Sets the clock wrong by this much, from now on. */
   jump(offsetMs: number): void
 }
 
@@ -43,9 +44,7 @@ export function createFakeClock(): FakeClock {
       NO_FAKE_STAT: '1',
     },
     jump(offsetMs) {
-      // It is read all the time, and must never be empty.
-      writeFileSync(`${file}.new`, `${offsetMs < 0 ? '' : '+'}${(offsetMs / 1_000).toFixed(3)}`)
-      renameSync(`${file}.new`, file)
+      replaceFile(file, `${offsetMs < 0 ? '' : '+'}${(offsetMs / 1_000).toFixed(3)}`)
     },
     [Symbol.dispose]: () => rmSync(folder, { recursive: true }),
   }

@@ -5,14 +5,15 @@
 //
 // before    the statement is not run, and the transaction stays open: a page could not be read
 // rollback  the transaction is rolled back, as SQLite does after some errors
-// commit    COMMIT takes effect, and reports an error; from then on everything fails, until the process ends. That is how a log that could
-//           not be synced looks at the next start: the transaction was reported as failed, and is there
+// commit    COMMIT takes effect but reports an error, and from then on everything fails until the process ends. This is what happens if the
+//           write-ahead log could not be synced: the transaction was reported as failed, but is there after the next start
 //
 // The counts of the errors so far, by kind, are written to the file with `.caused` at its end.
 
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { threadName } from 'node:worker_threads'
+import { replaceFile } from './replace-file.ts'
 
 export type ErrorKind = 'before' | 'rollback' | 'commit'
 
@@ -46,14 +47,12 @@ function failStatements(path: string): void {
     const { share, kinds } = JSON.parse(readFileSync(path, 'utf8')) as StoreErrors
     if (random() >= share) return undefined
     const kind = kinds[Math.floor(random() * kinds.length)]
-    // Rolling back is not failed, and only a commit can take effect and report an error.
+    // ROLLBACK never fails, and only COMMIT can take effect and report an error.
     return sql === 'ROLLBACK' || (kind === 'commit' && sql !== 'COMMIT') ? undefined : kind
   }
   const fail = (kind: ErrorKind): never => {
     caused[kind]++
-    // It is read at any time, and must never be empty.
-    writeFileSync(`${path}.caused.new`, JSON.stringify(caused))
-    renameSync(`${path}.caused.new`, `${path}.caused`)
+    replaceFile(`${path}.caused`, JSON.stringify(caused))
     throw Object.assign(new Error('disk I/O error (injected)'), {
       code: 'ERR_SQLITE_ERROR',
       errcode: SQLITE_IOERR,

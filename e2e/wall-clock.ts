@@ -1,14 +1,15 @@
 // A wall clock of the service that can be set wrong while it runs: see clock-offset.ts, which it preloads.
 
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { replaceFile } from './replace-file.ts'
 
 export interface WallClock extends Disposable {
   /** Options of Node.js that give a process this clock. */
   execArgv: string[]
-  /** From now on, it is wrong by so much. */
+  /** Sets the clock wrong by this much, from now on. */
   jump(offsetMs: number): void
 }
 
@@ -18,9 +19,7 @@ export function createWallClock(): WallClock {
   const clock: WallClock = {
     execArgv: ['--import', `${pathToFileURL(join(import.meta.dirname, 'clock-offset.ts')).href}?file=${encodeURIComponent(file)}`],
     jump(offsetMs) {
-      // It is read all the time, and must never be empty.
-      writeFileSync(`${file}.new`, String(offsetMs))
-      renameSync(`${file}.new`, file)
+      replaceFile(file, String(offsetMs))
     },
     [Symbol.dispose]: () => rmSync(folder, { recursive: true }),
   }

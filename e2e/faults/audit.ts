@@ -1,6 +1,6 @@
 // Compares what senders were told with what receivers got and with the books: every acknowledged message reached every destination that
-// must get it, every delivery ended once and as expected, the ledger equals its recount on every node, and copies that arrived twice are
-// explained by a fault. Reports differences in sentences, and counts.
+// must get it, every delivery ended once and as expected, the ledger equals its recount on every node, and a fault explains every copy that
+// arrived twice. Returns counts, and a sentence for each difference.
 
 import { RESUME_MS } from '../cluster/cluster.ts'
 import { callControl, type DeliveryView, type LedgerRow, type SourceStats, TOKEN } from '../service.ts'
@@ -25,22 +25,22 @@ export interface Audit {
   problems: string[]
 }
 
-/** Outcomes are recorded at most this long after the answer, so what was answered before may not be sent again. The invariant says 1 s; the rest is for a busy machine. */
+/** Outcomes are recorded at most this long after the response, so older ones must not be sent again. The invariant says 1 s; the rest is for a busy machine. */
 const RECORDED_MS = 4_000
-/** Answered, and not recorded yet, at one destination by one node. */
+/** The most responses to one node, at one destination, that are not recorded yet. */
 const RECORDED_LATE = 100
 const SHOWN = 5
 
 export interface AuditOptions {
-  /** Those that can make a delivery arrive twice. */
+  /** The faults that can make a delivery arrive twice. */
   faults: readonly FaultTime[]
-  /** What the books had before the traffic began. */
+  /** The ledger and the number of accepted messages before the traffic began. */
   before?: { ledger: readonly LedgerRow[]; accepted: number }
-  /** How many nodes one fault hits at most; 1 by default. */
+  /** The most nodes that one fault affects; 1 by default. */
   nodesAtOnce?: number
   /** How long deliveries may take to end. */
   deadlineMs?: number
-  /** Whether messages may be gone from the store when nothing is pending of them any more, because retention dropped them. */
+  /** Whether retention may have dropped messages whose deliveries have ended. */
   mayBeDropped?: boolean
 }
 
@@ -59,7 +59,7 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
   const rows = await eventually(
     async () => (await system.api<{ data: LedgerRow[] }>('/ledger')).data.filter(({ destinationId }) => own.has(destinationId)),
     (ledger) => ledger.length === own.size && ledger.every(({ pending }) => pending === 0),
-    { what: `nothing is pending of ${acknowledged.size} messages`, deadlineMs },
+    { what: `all deliveries of ${acknowledged.size} messages have ended`, deadlineMs },
   ).catch((error: Error) => {
     problems.push(error.message)
     return [] as LedgerRow[]
@@ -120,7 +120,7 @@ function ledgerProblems(
   before: readonly LedgerRow[] = [],
 ): string[] {
   const row = rows.find(({ destinationId }) => destinationId === id)
-  // What was pending then must be delivered now.
+  // What was pending before must have been delivered.
   const then = before.find(({ destinationId }) => destinationId === id) ?? { owed: 0, delivered: 0, pending: 0, failed: 0 }
   if (row === undefined) return []
   const wanted = {
@@ -145,7 +145,7 @@ function arrivalProblems({ name, tally }: TalliedDestination, owed: Owed, sent: 
   ]
 }
 
-/** Every message has one delivery, with the expected outcome. Those that are missing are added to `lost`, unless they may be missing. */
+/** Every message must have one delivery, with the expected outcome. Missing ones are added to `lost`; if that is undefined, they may be missing. */
 async function deliveryProblems(
   system: System,
   { name, id }: TalliedDestination,
@@ -179,7 +179,7 @@ async function* deliveriesOf(system: System, destinationId: string): AsyncIterab
   } while (cursor !== null)
 }
 
-/** Sums the outcomes of the attempts: a delivery that two nodes have settled would count twice. */
+/** Sums the outcomes of the recorded attempts. A delivery that two nodes have settled would count twice. */
 async function settledTwice({ cluster }: System, { name, id }: TalliedDestination, owed: Owed): Promise<string[]> {
   if (cluster === undefined) return []
   const [row] = await cluster.query<{ delivered: string }>(
@@ -188,7 +188,9 @@ async function settledTwice({ cluster }: System, { name, id }: TalliedDestinatio
     [id],
   )
   const wanted = countOf(owed, 'delivered')
-  return Number(row?.delivered) === wanted ? [] : [`${name}: the attempts delivered ${row?.delivered} messages instead of ${wanted}`]
+  return Number(row?.delivered) === wanted
+    ? []
+    : [`${name}: the recorded attempts delivered ${row?.delivered} messages instead of ${wanted}`]
 }
 
 async function bookProblems({ nodes, sourceId }: System, acknowledged: number): Promise<string[]> {
@@ -201,7 +203,7 @@ async function bookProblems({ nodes, sourceId }: System, acknowledged: number): 
     const { data } = await callControl<{ data: SourceStats[] }>(url, TOKEN, '/stats/totals')
     const accepted = data.find((row) => row.sourceId === sourceId)?.accepted
     if (accepted !== acknowledged)
-      problems.push(`${name}: ${acknowledged} messages were acknowledged in all, and ${accepted} are counted as accepted`)
+      problems.push(`${name}: ${accepted} messages are counted as accepted, but ${acknowledged} were acknowledged`)
   }
   return problems
 }
@@ -222,7 +224,7 @@ function repeats(
       const isCause = ({ fromMs, toMs }: FaultTime): boolean =>
         timeMs >= fromMs && earlierMs >= fromMs - RECORDED_MS && earlierMs <= toMs + RESUME_MS
       const causes = faults.filter(isCause)
-      // Usually the fault that was the next to end; otherwise the one before, from which the system was recovering.
+      // The next fault to end, or else the one before it, from which the system was recovering.
       const cause = causes.find(({ toMs }) => toMs >= earlierMs) ?? causes.at(-1)
       if (cause === undefined) unexplained.push(id)
       else perFault.set(cause, (perFault.get(cause) ?? 0) + 1)
@@ -232,8 +234,8 @@ function repeats(
 }
 
 /**
- * Copies that no failed attempt explains either. On a busy machine, an attempt can time out although the receiver has accepted the message;
- * then the attempt is on record.
+ * Reports copies that no failed attempt explains either. On a busy machine, an attempt can time out although the receiver has accepted the
+ * message; then the failed attempt is recorded.
  */
 async function unexplainedCopies(system: System, { name, id }: TalliedDestination, messageIds: readonly string[]): Promise<string[]> {
   const problems: string[] = []
@@ -242,7 +244,7 @@ async function unexplainedCopies(system: System, { name, id }: TalliedDestinatio
       `/messages/${messageId}`,
     )
     const attempts = deliveries.find(({ destinationId }) => destinationId === id)?.attempts ?? []
-    // After a failure with a status, the receiver has not accepted it.
+    // If an attempt failed with an HTTP status, the receiver has not accepted the message in it.
     if (attempts.some(({ reason }) => reason !== null && !reason.startsWith('http_'))) continue
     problems.push(`${name}: ${messageId} arrived more than once, and neither a fault nor a failed attempt explains it`)
     if (problems.length === SHOWN) break

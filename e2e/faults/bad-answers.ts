@@ -1,5 +1,5 @@
-// Answers of receivers that misbehave, and what must become of a delivery that is answered so. Answers that are no valid HTTP are written
-// to the socket directly; they end the connection, because the server would hold back its answer to the next request.
+// Answers of receivers that misbehave, and how a delivery with such an answer must end. Answers that are not valid HTTP are written to the
+// socket directly; they end the connection, because the server would hold back its answer to the next request.
 
 import type { Socket } from 'node:net'
 import { drip, pour } from '../raw-receiver.ts'
@@ -134,8 +134,8 @@ export function badAnswers(elsewhere: string): readonly (readonly BadAnswer[])[]
   return [SLOW, CUT, TOO_MUCH, BROKEN, WRONG_STATUS, [redirect]]
 }
 
-/** To an integration, which judges by what its library makes of the answer. */
-export const BAD_ANSWERS_OF_TOOLS: readonly (readonly BadAnswer[])[] = [
+/** Answers to an integration, whose outcome depends on how its library reads them. */
+export const BAD_ANSWERS_TO_INTEGRATIONS: readonly (readonly BadAnswer[])[] = [
   [
     retried(() => ({ hang: true })),
     retried(() => ({ reset: true })),
@@ -149,5 +149,5 @@ export const BAD_ANSWERS_OF_TOOLS: readonly (readonly BadAnswer[])[] = [
   ],
 ]
 
-/** Longer than anybody waits. */
+/** Longer than any retry window. */
 export const LONG_RETRY_AFTER = ['86400', '9999999999', 'Fri, 31 Dec 9999 23:59:59 GMT']

@@ -24,11 +24,11 @@ export interface RoundResult {
   faults: number
   /** Messages whose call was answered with 200. */
   acknowledged: number
-  /** Acknowledged messages that did not arrive, or whose outcome is not in the books. */
+  /** Acknowledged messages that did not arrive, or whose outcome is not recorded. */
   lost: number
   /** Deliveries of which a receiver accepted more than one copy. */
   repeated: number
-  /** The most of them that one fault caused at one destination, and the most that are allowed. */
+  /** The most copies that one fault caused at one destination, and the most that are allowed. */
   mostRepeated: number
   repeatBound: number
   /** The longest time in which no call was answered with 200. Null if the row does not measure it. */
@@ -39,7 +39,7 @@ export interface RoundResult {
   problems: string[]
 }
 
-/** Of a round that did not come to its audit. */
+/** The result of a round that failed before its audit. */
 export const EMPTY_RESULT: RoundResult = {
   faults: 0,
   acknowledged: 0,
@@ -53,34 +53,34 @@ export const EMPTY_RESULT: RoundResult = {
 }
 
 export interface Fault {
-  /** For --only. */
+  /** The name for --only. */
   key: string
   /** The row's name in the ledger. */
   title: string
   /** How it is caused, for the ledger. */
   how: string
   stores: readonly StoreKind[]
-  /** Faults in a round, unless the time ends before. */
+  /** Faults in a round, unless the time is over first. */
   perRound: number
   round(options: RoundOptions): Promise<RoundResult>
-  /** Why it cannot run on this machine; undefined if it can. */
+  /** Why the fault cannot be caused on this machine; undefined if it can. */
   unavailable?(): string | undefined
-  /** What the reader should know about the result. */
+  /** What the reader of the ledger should know, and what is not covered. */
   note?: string
 }
 
 /** A fault that is caused in the usual system. */
 export interface Injection extends Omit<Fault, 'round'> {
   system?: (options: RoundOptions) => Partial<SystemOptions>
-  /** Whether one fault may hit all nodes; otherwise it hits one. */
+  /** Whether one fault may affect all nodes; otherwise it affects one. */
   hitsAllNodes?: boolean
-  /** Makes the fault possible again after the one before; not part of its time. */
+  /** Makes the fault possible again after the previous one. Its time is not measured. */
   prepare?(system: System): Promise<void>
   /** Causes the fault once and undoes it. When it resolves, the system must be able to recover by itself. */
   cause(system: System, random: Random): Promise<void>
-  /** Ends what the fault started beside the usual traffic, before the audit. Returns problems. */
+  /** Before the audit: ends what the fault started beside the usual traffic. Returns problems. */
   finish?(system: System): Promise<string[]>
-  /** Problems beyond those of the audit, after it. */
+  /** After the audit: returns further problems. */
   check?(system: System): Promise<string[]>
   /** Messages acknowledged between two faults, at random in this range. */
   between?: readonly [least: number, most: number]

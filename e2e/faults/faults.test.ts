@@ -1,5 +1,5 @@
 // One minute of the fault ledger in every test run: some of the faults, on both stores. SWITCHYARD_LONG_TESTS=1 causes all of them, for ten minutes.
-// And the published page is the one that its data gives.
+// Also checks that the published page matches its data.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

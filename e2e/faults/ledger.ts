@@ -125,7 +125,7 @@ export function ledgerPage(): string {
     COLUMNS,
     ...(machines.length === 0
       ? []
-      : [`Measured on: ${machines.join('; ')}. Other programs ran at the same time, so an idle machine is faster.`]),
+      : [`Measured on: ${machines.join('; ')}. Other programs ran at the same time, which makes the times longer.`]),
     '## How each fault is caused',
     table(
       ['Fault', '`--only`', 'How it is caused', 'Remarks and limits'],

@@ -1,6 +1,5 @@
-// The messages of the system under fault. What becomes of a message is decided by its number.
+// The messages of the system under fault. Each has a number, which decides how its deliveries must end.
 
-/** Sent by the n-th call. */
 export function numberedMessage(messageId: string, nth: number) {
   const properties = { n: nth, total: nth / 100, text: 'x'.repeat(nth % 400) }
   return { type: 'track' as const, messageId, userId: `user of ${messageId}`, event: 'Order Completed', properties }

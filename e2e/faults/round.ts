@@ -1,13 +1,13 @@
-// The usual round: starts a system, causes the fault again and again at random moments, and audits. Faults also hit the recovery from the
-// fault before; the time to recover is measured for those that are not followed by another one too soon.
+// The usual round: starts a system, causes the fault again and again at random moments, and audits. A fault may hit while the system still
+// recovers from the previous one. Every few faults, the round waits for the recovery and measures how long it takes.
 
 import { auditSystem, type FaultTime } from './audit.ts'
 import { EMPTY_RESULT, type Fault, type Injection, type RoundOptions, type RoundResult } from './fault.ts'
 import { type System, startSystem } from './system.ts'
 
-/** Every so many faults, the next one waits until the system has recovered, and the time is measured. */
+/** After this many faults, the next one waits until the system has recovered, and the time is measured. */
 const MEASURED_EVERY = 4
-/** Messages that are acknowledged before the first fault: until then, code is compiled and hosts are started. */
+/** Messages that are acknowledged before the first fault. Meanwhile, code is compiled and hosts are started. */
 const WARM_UP = 100
 
 export type RoundParts = Omit<Injection, keyof Fault>
@@ -54,7 +54,7 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
   problems.push(...((await injection.finish?.(system)) ?? []))
   const nodesAtOnce = hitsAllNodes ? system.nodes.length : 1
   const audit = await auditSystem(system, { faults: repeats ? faults : [], nodesAtOnce, mayBeDropped }).catch((error: Error) => {
-    // Why a fault could not be caused says more.
+    // The problems before this one are listed first: they usually explain it.
     problems.push(error.message)
     return { ...EMPTY_RESULT, longestPauseMs: 0 }
   })
@@ -67,7 +67,7 @@ const RECOVER_MS = 180_000
 
 const SHOWN_LINES = 10
 
-/** The last lines that each node logged, to find out why something went wrong. Attempts fail all the time. */
+/** The last lines that each node logged, without failed attempts, which are frequent. */
 export function logsOf(system: System): string {
   const lines = (log: string): string[] => log.split('\n').filter((line) => line !== '' && !line.includes('"the attempt failed'))
   return system.nodes.map(({ name, service }) => [`${name} logged:`, ...lines(service.stderr()).slice(-SHOWN_LINES)].join('\n')).join('\n')

@@ -1,4 +1,4 @@
-// Entry of `npm run faults`: causes faults until the time is over, prints a line for each round, and with --write records the result in
+// Entry of `npm run faults`: causes faults until the time is over, and prints a line for each round. With --write, it writes the results to
 // docs/operations/fault-ledger.md.
 
 import { parseArgs } from 'node:util'
@@ -7,22 +7,22 @@ import { FAULTS } from './faults.ts'
 import { combine, describe, type Entry, writeLedger } from './ledger.ts'
 import { type Row, runFaults } from './schedule.ts'
 
-const HELP = `Causes faults while messages flow, and compares every acknowledgement with what receivers got and with the books.
+const HELP = `Causes faults under load, and compares every acknowledgement with what receivers accepted and with the ledger.
 
 usage: npm run faults -- [options]
 
-  --minutes N    how long to run in all; the rows share the time (10)
-  --runs N       end a row when its fault was caused this often on a store
-  --seed N       the seed of the first round; the next round has the next number (random)
-  --only KEY,…   only these faults
-  --store NAME   sqlite or postgres (both)
-  --jobs N       rounds at the same time (1)
-  --write        put the result of these rows into docs/operations/fault-ledger.md
+  --minutes N    total time, shared by all faults (default: 10)
+  --runs N       cause each fault this many times on each store, then stop
+  --seed N       seed of the first round; the next round has the next number (default: random)
+  --only KEY,…   cause only these faults
+  --store NAME   sqlite or postgres (default: both)
+  --jobs N       rounds to run at the same time (default: 1)
+  --write        write the results of these faults to docs/operations/fault-ledger.md
   --page         only write that page again, from the stored results
   --list         list the faults
-  --help         this text
+  --help         print this text
 
-A failed round prints the command that runs it again. The exit code is 1 if a round failed.
+For each failed round, the command that repeats it is printed. The exit code is 1 if a round failed.
 `
 
 const { values } = parseArgs({
@@ -59,17 +59,17 @@ const firstSeed = values.seed === undefined ? Math.floor(Math.random() * 1_000_0
 const jobs = whole('jobs', values.jobs)
 const keys = (values.only ?? []).flatMap((names) => names.split(','))
 const unknown = keys.filter((key) => !FAULTS.some((fault) => fault.key === key))
-if (unknown.length > 0) fail(`unknown fault: ${unknown.join(', ')}; the faults are ${FAULTS.map(({ key }) => key).join(', ')}`)
+if (unknown.length > 0) fail(`Unknown fault: ${unknown.join(', ')}. The faults are: ${FAULTS.map(({ key }) => key).join(', ')}.`)
 if (values.store !== undefined && values.store !== 'sqlite' && values.store !== 'postgres') fail('--store must be sqlite or postgres.')
 
 const chosen = FAULTS.filter(({ key }) => keys.length === 0 || keys.includes(key))
 const rows = chosen.flatMap((fault) => {
   const why = fault.unavailable?.()
-  if (why !== undefined) console.log(`${fault.key}: left out, because ${why}`)
+  if (why !== undefined) console.log(`${fault.key}: skipped: ${why}`)
   const stores = why === undefined ? fault.stores : []
   return stores.filter((store) => values.store === undefined || values.store === store).map((store) => ({ fault, store }))
 })
-if (rows.length === 0) fail('No fault is left to run.')
+if (rows.length === 0) fail('There is no fault to cause: check --only and --store.')
 console.log(`seed ${firstSeed}, ${minutes} minutes, ${rows.length} rows`)
 
 let failures = 0
@@ -94,7 +94,7 @@ function report({ fault, store }: Row, { seed, result, ms }: { seed: number; res
   if (result.problems.length === 0) return
   failures++
   for (const problem of result.problems) console.log(`  ✗ ${problem.replaceAll('\n', '\n    ')}`)
-  console.log(`  again: npm run faults -- --only ${fault.key} --store ${store} --seed ${seed} --runs ${fault.perRound}`)
+  console.log(`  to repeat: npm run faults -- --only ${fault.key} --store ${store} --seed ${seed} --runs ${fault.perRound}`)
 }
 
 /** The state of the running round, on a line that is overwritten. */

@@ -49,7 +49,7 @@ export async function runFaults(options: ScheduleOptions): Promise<Row[]> {
           deadlineMs: endMs,
           say: (text) => say?.(`${fault.key} on ${store}, seed ${roundSeed}: ${text}`),
         })
-        // A round that could not be made has failed; the others go on.
+        // A round that throws has failed; the other rounds go on.
         .catch((error: Error): RoundResult => ({ ...EMPTY_RESULT, problems: [error.stack ?? String(error)] }))
       rounds.push(result)
       row.isBusy = false

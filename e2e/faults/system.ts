@@ -189,7 +189,7 @@ function allArrived({ name, tally, expected }: TalliedDestination, ids: readonly
   const missing = new Set(ids.filter((id) => expected(numberOf(id)) === 'delivered' && !tally.has(id)))
   return new Promise((resolve, reject) => {
     const look = (): void => {
-      // What must become of a message may change meanwhile, if a receiver refuses it.
+      // The expected outcome of a message changes if a receiver refuses it meanwhile.
       for (const id of missing) if (tally.has(id) || expected(numberOf(id)) !== 'delivered') missing.delete(id)
       if (missing.size > 0) return
       clearTimeout(late)
@@ -201,7 +201,7 @@ function allArrived({ name, tally, expected }: TalliedDestination, ids: readonly
       stop()
       reject(
         new Error(
-          `after ${deadlineMs / 1_000} s, ${missing.size} acknowledged messages have not arrived at "${name}": ${[...missing].slice(0, 10).join()}`,
+          `${missing.size} acknowledged messages have not arrived at "${name}" within ${deadlineMs / 1_000} s: ${[...missing].slice(0, 10).join()}`,
         ),
       )
     }, deadlineMs)

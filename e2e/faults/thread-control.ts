@@ -1,7 +1,7 @@
 // Preloaded into a node (--import), in every thread of it: ends or blocks a thread on request, because signals cannot reach a single thread.
 // It listens on a port of 127.0.0.1, which it announces in the log. A request is one line, and its answer comes when the thread has ended.
 //
-//   kill switchyard-sender 7   ends the seventh thread whose name starts like this, counted round and round
+//   kill switchyard-sender 7   ends one of the threads whose names start like this: the one with this index, modulo their number
 //   block switchyard-sender 7  makes it hang, until the node replaces it
 //
 // Worker threads start threads of their own (a sender starts those for transformations), so each of them reports what it starts.

@@ -50,7 +50,7 @@ export function settle(m: number, t: number, by: Holder, mutant: Mutant | null):
       (mutant === 'fence by row id' && row !== undefined) ||
       (mutant === 'fence by holder id' && row?.holder === by)
     if (!isHeld && !isLoose) return
-    if (row !== undefined && row.holder !== 0 && row.claim !== number) message.usurped = true
+    if (row !== undefined && row.holder !== 0 && row.claim !== number) message.settledByOldClaim = true
     message.rows = message.rows.filter((other) => other !== row)
     if (stage === 'retry') message.rows.push({ id: ++message.lastId, holder: 0, claim: 0 })
     else message[stage === 'sent' ? 'delivered' : 'failed']++

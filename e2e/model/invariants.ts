@@ -12,7 +12,7 @@ export const INVARIANTS = {
   'owed = delivered + pending + failed': ofEach(({ owed, delivered, rows, failed }) => owed === delivered + rows.length + failed),
   'stored once, settled once': ofEach(({ owed, delivered, failed }) => owed <= 1 && delivered + failed <= 1),
   'what is recorded as delivered was received': ofEach(({ delivered, received }) => delivered <= received),
-  'only the current claim settles': ofEach(({ usurped }) => !usurped),
+  'only the current claim settles': ofEach(({ settledByOldClaim }) => !settledByOldClaim),
   'received once, and once more for each fault that hit it in flight': ofEach(({ received, hits }) => received <= 1 + hits),
 } as const
 

@@ -43,7 +43,7 @@ export interface Message {
   received: number
   hits: number
   /** It was settled by a task whose claim was over, while a later claim was in force. */
-  usurped: boolean
+  settledByOldClaim: boolean
 }
 
 export interface Node {
@@ -87,7 +87,7 @@ export function initialState({ nodes, messages, faults, refusals }: Bounds, isCl
       acknowledged: false,
       received: 0,
       hits: 0,
-      usurped: false,
+      settledByOldClaim: false,
     })),
     faultsLeft: faults,
     refusalsLeft: refusals,

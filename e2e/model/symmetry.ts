@@ -28,7 +28,7 @@ function keyIn({ nodes, members, messages, faultsLeft, refusalsLeft }: State, or
   const name = (holder: Holder): string => (holder === 0 ? '-' : `${order[nodeOf(holder)]}${age(holder)}`)
   const texts: string[] = []
   for (const message of messages) {
-    const { rows, owed, delivered, failed, tasks, acknowledged, received, hits, usurped } = message
+    const { rows, owed, delivered, failed, tasks, acknowledged, received, hits, settledByOldClaim } = message
     const known: string[] = []
     for (const task of tasks) {
       const { stage, holder, id, claim, isLeft } = task
@@ -36,7 +36,7 @@ function keyIn({ nodes, members, messages, faultsLeft, refusalsLeft }: State, or
       const at = rows.findIndex((row) => row.id === id)
       known.push(LETTERS[stage] + Number(isLeft) + name(holder) + (at < 0 ? '' : `${at}${(rows[at] as Row).claim - claim}`))
     }
-    const flags = `${Number(acknowledged && !(isFenced && owed > 0))}${Number(usurped)}${Number(received > 0)}${received - hits}`
+    const flags = `${Number(acknowledged && !(isFenced && owed > 0))}${Number(settledByOldClaim)}${Number(received > 0)}${received - hits}`
     texts.push(`${owed}${delivered}${failed}${flags}${rows.map(({ holder }) => name(holder)).join()}:${known.sort().join()}`)
   }
   return [faultsLeft, refusalsLeft, members.map(name).sort().join(), ...texts.sort()].join(';')

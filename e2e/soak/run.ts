@@ -1,5 +1,5 @@
 // Entry of `npm run soak`: a steady load for hours, with a fault every few minutes. Prints memory, file descriptors, threads, store size and
-// latency over time, says what grows, and ends with the audit of the fault ledger. With --write it puts the table into docs/operations/soak.md.
+// latency over time, reports what grows, and ends with the audit of the fault ledger. With --write it writes docs/operations/soak.md.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -7,23 +7,24 @@ import { auditSystem, type FaultTime } from '../faults/audit.ts'
 import type { StoreKind } from '../faults/fault.ts'
 import { seededRandom } from '../faults/random.ts'
 import { type Sample, type Sampled, startSampled } from './sampling.ts'
-import { growthOf, headings, line, type SoakRun, writePage } from './soak-page.ts'
-import { SPRINKLED } from './sprinkled-faults.ts'
+import { SOAK_FAULTS } from './soak-faults.ts'
+import { growthOf, headings, line, type SoakRun, writePage, writeResult } from './soak-page.ts'
 
-const HELP = `Holds a steady load for hours, with a fault every few minutes, and shows what grows.
+const HELP = `Runs a steady load for hours, with a fault every few minutes, and reports what grows.
 
 usage: npm run soak -- [options]
 
-  --hours N            how long (2)
-  --store NAME         sqlite or postgres (both, at the same time)
-  --rate N             messages per second, to each store (25)
-  --every MINUTES      between two lines of the table (5)
-  --fault-every MINUTES  between two faults (3)
-  --seed N             the seed of the faults (random)
-  --write              put the table into docs/operations/soak.md
-  --help               this text
+  --hours N              how long to run (default: 2)
+  --store NAME           sqlite or postgres (default: both, at the same time)
+  --rate N               messages per second to each store (default: 25)
+  --every MINUTES        time between two lines of the table (default: 5)
+  --fault-every MINUTES  time between two faults (default: 3)
+  --seed N               seed of the faults (default: random)
+  --write                write the result to docs/operations/soak.md
+  --page                 only write that page again, from the stored result
+  --help                 print this text
 
-Ctrl-C ends it early, with the audit. The exit code is 1 if a message was lost or something grew. Needs Linux, for /proc.
+Press Ctrl-C to end early, with the audit. The exit code is 1 if the audit found a problem or something grew. Needs Linux, because it reads /proc.
 `
 
 const { values } = parseArgs({
@@ -35,6 +36,7 @@ const { values } = parseArgs({
     'fault-every': { type: 'string', default: '3' },
     seed: { type: 'string' },
     write: { type: 'boolean', default: false },
+    page: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -42,7 +44,11 @@ if (values.help) {
   process.stdout.write(HELP)
   process.exit()
 }
-if (process.platform !== 'linux') fail('The soak reads /proc, which only Linux has.')
+if (values.page) {
+  console.log(`wrote ${writePage()}`)
+  process.exit()
+}
+if (process.platform !== 'linux') fail('The soak test reads /proc, so it needs Linux.')
 const [hours, rate, everyMinutes, faultMinutes] = (['hours', 'rate', 'every', 'fault-every'] as const).map((name) => {
   const value = Number(values[name])
   return value > 0 ? value : fail(`--${name} must be a number above 0.`)
@@ -54,12 +60,12 @@ const stores: StoreKind[] = values.store === undefined ? ['sqlite', 'postgres'] 
 
 const stopped = new AbortController()
 process.once('SIGINT', () => {
-  console.log('\nending early; press Ctrl-C again to end at once')
+  console.log('\nEnding early, with the audit. Press Ctrl-C again to end at once.')
   stopped.abort()
 })
 console.log(`seed ${seed}, ${hours} hours, ${rate} messages per second`)
 const runs = await Promise.all(stores.map(soak))
-if (values.write) console.log(`wrote ${writePage(runs)}`)
+if (values.write) console.log(`wrote ${writeResult(runs)}`)
 process.exitCode = runs.some(({ problems }) => problems.length > 0) ? 1 : 0
 
 async function soak(store: StoreKind): Promise<SoakRun> {
@@ -77,7 +83,7 @@ async function soak(store: StoreKind): Promise<SoakRun> {
 
   const printing = (async () => {
     while (await waited(everyMinutes * 60_000, endMs)) {
-      // A fault may be in the way of the question; the next line has it then.
+      // A fault may keep the API from answering. Then this line is left out.
       const sample = await sampled
         .take(minutes(), faults.length)
         .catch((error: Error): undefined => console.log(`${store}: no sample: ${error.message}`) as undefined)
@@ -88,7 +94,7 @@ async function soak(store: StoreKind): Promise<SoakRun> {
   })()
   const breaking = (async () => {
     while (await waited(faultMinutes * 60_000, endMs - faultMinutes * 60_000)) {
-      const fault = random.pick(SPRINKLED.filter(({ isPossible }) => isPossible(system)))
+      const fault = random.pick(SOAK_FAULTS.filter(({ isPossible }) => isPossible(system)))
       const fromMs = performance.now()
       try {
         await fault.cause(system, random)

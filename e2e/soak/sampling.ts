@@ -3,6 +3,7 @@
 
 import { statSync } from 'node:fs'
 import { childrenOf } from '../child-processes.ts'
+import { percentile } from '../cluster/latency.ts'
 import { type System, type SystemOptions, startSystem } from '../faults/system.ts'
 import { usageOf } from './processes.ts'
 
@@ -16,9 +17,9 @@ export interface Sample {
   descriptors: number
   threads: number
   storeMb: number
-  /** Of a call, in ms, retries not included. */
+  /** The duration of a call in ms, without retries. */
   acceptMs: [median: number, p99: number]
-  /** From the first call to the arrival at a webhook, in ms, with retries. */
+  /** From the first call to the arrival at a webhook in ms, with retries. */
   deliverMs: [median: number, p99: number]
   faults: number
 }
@@ -63,8 +64,8 @@ export async function startSampled(options: SystemOptions): Promise<Sampled> {
         percentile(
           looks.map((one) => one[field]),
           0.5,
-        )
-      const spread = (values: number[]): [number, number] => [percentile(values, 0.5), percentile(values, 0.99)]
+        ) || 0
+      const spread = (values: number[]): [number, number] => [percentile(values, 0.5) || 0, percentile(values, 0.99) || 0]
       const sample: Sample = {
         minutes,
         acknowledged: system.traffic.acknowledged.size,
@@ -97,9 +98,4 @@ async function storeMb(system: System): Promise<number> {
   }
   const { file } = system.node(1).service
   return [file, `${file}-wal`].reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0) / 2 ** 20
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
 }

@@ -5,7 +5,7 @@ import { childrenOf } from '../child-processes.ts'
 import type { Random } from '../faults/random.ts'
 import type { System } from '../faults/system.ts'
 
-interface SprinkledFault {
+interface SoakFault {
   name: string
   isPossible: (system: System) => boolean
   cause(system: System, random: Random): Promise<void>
@@ -13,7 +13,7 @@ interface SprinkledFault {
 
 const hosts = ({ nodes }: System): number[] => nodes.flatMap(({ service }) => childrenOf(service.pid))
 
-export const SPRINKLED: readonly SprinkledFault[] = [
+export const SOAK_FAULTS: readonly SoakFault[] = [
   {
     name: 'host killed',
     isPossible: (system) => hosts(system).length > 0,

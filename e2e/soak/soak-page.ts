@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { table } from '../../scripts/reference/markdown.ts'
+import { percentile } from '../cluster/latency.ts'
 import type { StoreKind } from '../faults/fault.ts'
 import { machineName } from '../faults/machine.ts'
 import type { Sample } from './sampling.ts'
@@ -35,16 +36,16 @@ const COLUMNS: readonly [name: string, text: (sample: Sample) => string][] = [
   ['Acknowledged', ({ acknowledged }) => acknowledged.toLocaleString('en-US')],
   ['Pending', ({ pending }) => pending.toLocaleString('en-US')],
   ['Memory', ({ memoryMb }) => `${memoryMb.toFixed(0)} MB`],
-  ['Hosts', ({ hostsMb }) => `${hostsMb.toFixed(0)} MB`],
+  ['Host memory', ({ hostsMb }) => `${hostsMb.toFixed(0)} MB`],
   ['Descriptors', ({ descriptors }) => String(descriptors)],
   ['Threads', ({ threads }) => String(threads)],
   ['Store', ({ storeMb }) => `${storeMb.toFixed(1)} MB`],
-  ['Per message', (sample) => `${(bytesPerMessage(sample) / 1_024).toFixed(2)} KB`],
-  ['Accepting', ({ acceptMs: [median, p99] }) => `${median.toFixed(0)}, ${p99.toFixed(0)} ms`],
-  ['Delivering', ({ deliverMs: [median, p99] }) => `${median.toFixed(0)}, ${p99.toFixed(0)} ms`],
+  ['Store/message', (sample) => `${(bytesPerMessage(sample) / 1_024).toFixed(2)} KB`],
+  ['Accept p50, p99', ({ acceptMs: [median, p99] }) => `${median.toFixed(0)}, ${p99.toFixed(0)} ms`],
+  ['Deliver p50, p99', ({ deliverMs: [median, p99] }) => `${median.toFixed(0)}, ${p99.toFixed(0)} ms`],
   ['Faults', ({ faults }) => String(faults)],
 ]
-const WIDTH = 15
+const WIDTH = 18
 
 export function headings(): string {
   return COLUMNS.map(([name]) => name.padStart(WIDTH)).join('')
@@ -58,12 +59,12 @@ function bytesPerMessage({ storeMb, acknowledged }: Sample): number {
   return (storeMb * 2 ** 20) / Math.max(1, acknowledged)
 }
 
-/** The most that a median of the last quarter may be above that of the second quarter. The first quarter warms up. */
+/** How many times higher the median of the last quarter may be than that of the second quarter. The first quarter is the warm-up. */
 const GROWTH: readonly [name: string, of: (sample: Sample) => number, most: number][] = [
-  ['Memory', ({ memoryMb }) => memoryMb, 1.25],
+  ['The memory in MB', ({ memoryMb }) => memoryMb, 1.25],
   ['The number of file descriptors', ({ descriptors }) => descriptors, 1.25],
   ['The number of threads', ({ threads }) => threads, 1.25],
-  ['The size of the store for each message', bytesPerMessage, 1.15],
+  ['The number of bytes in the store per message', bytesPerMessage, 1.15],
 ]
 const LEAST_SAMPLES = 8
 
@@ -71,20 +72,21 @@ export function growthOf(samples: readonly Sample[]): string[] {
   const quarter = Math.floor(samples.length / 4)
   if (samples.length < LEAST_SAMPLES) return []
   return GROWTH.flatMap(([name, of, most]) => {
-    const early = median(samples.slice(quarter, 2 * quarter).map(of))
-    const late = median(samples.slice(-quarter).map(of))
+    const early = percentile(samples.slice(quarter, 2 * quarter).map(of), 0.5)
+    const late = percentile(samples.slice(-quarter).map(of), 0.5)
     return late > early * most ? [`${name} grew from ${early.toFixed(0)} to ${late.toFixed(0)}.`] : []
   })
 }
 
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-}
-
-/** Returns its path. */
-export function writePage(runs: readonly SoakRun[]): string {
+/** Stores the result and writes the page. Returns the path of the page. */
+export function writeResult(runs: readonly SoakRun[]): string {
   const stored: StoredSoak = { date: new Date().toISOString().slice(0, 10), machine: machineName(), runs: [...runs] }
   writeFileSync(DATA, `${JSON.stringify(stored, null, 2)}\n`)
+  return writePage()
+}
+
+/** Writes the page from the stored result. */
+export function writePage(): string {
   writeFileSync(PAGE, soakPage())
   return PAGE
 }
@@ -95,13 +97,13 @@ export function soakPage(): string {
     '# Soak test',
     '<!-- Written by npm run soak -- --write (e2e/soak/soak-page.ts). Do not edit. -->',
     INTRODUCTION,
-    `${date}; ${machine}. Other work ran on the machine at the same time.`,
+    `Measured on ${date}: ${machine}. Other programs ran at the same time, which makes the times longer.`,
     ...runs.map(section),
   ].join('\n\n')}\n`
 }
 
 function section({ store, seed, rate, hours, acknowledged, lost, repeated, faults, samples, problems }: SoakRun): string {
-  const causes = Object.entries(faults).map(([name, times]) => `${name} ${times}`)
+  const causes = Object.entries(faults).map(([name, times]) => `${name} (${times})`)
   const rows = samples.map((sample) => COLUMNS.map(([, text]) => text(sample)))
   return [
     `## ${store === 'sqlite' ? 'SQLite' : 'PostgreSQL, two nodes'}`,
@@ -111,15 +113,22 @@ function section({ store, seed, rate, hours, acknowledged, lost, repeated, fault
       rows,
     ),
     problems.length === 0
-      ? 'Nothing grew, and the audit found nothing wrong.'
+      ? 'Nothing grew beyond the limits, and the audit found no problem.'
       : ['The run found:', ...problems.map((problem) => `- ${problem.split('\n')[0]}`)].join('\n'),
   ].join('\n\n')
 }
 
-const INTRODUCTION = `A steady load for hours, with a fault every few minutes. Each message goes to five destinations, as in the [fault ledger](fault-ledger.md). The table shows what the first node uses; it is never killed, so growth would show. Run it yourself:
+const INTRODUCTION = `A steady load for hours, with a fault every few minutes. Each message goes to five destinations, as in the [fault ledger](fault-ledger.md). The table shows what the first node uses. That node is never killed, so that growth becomes visible. Run it yourself:
 
 \`\`\`sh
 npm run soak -- --hours 2
 \`\`\`
 
-**Memory**, **descriptors** and **threads** are medians for the process of the node since the line before; **hosts** is the memory of its integration hosts. **Per message** is the size of the store divided by the number of messages; nothing is old enough to be removed, so the store itself grows. **Accepting** is the time of a call, **delivering** the time from the first call to the arrival at a webhook, with retries: median and 99th percentile. A run fails if a message is lost, or if memory, descriptors, threads or the size per message are more than a quarter (size: 15 %) higher in the last quarter than in the second.`
+The columns, since the previous line:
+
+- **Memory**, **Descriptors**, **Threads**: of the node's process (medians). **Host memory** is that of its integration hosts.
+- **Store**: the size of the store. **Store/message** is this size divided by the number of messages. No message is old enough to be removed, so the store grows with the messages.
+- **Accept**: the duration of a call. **Deliver**: the time from the first call to the arrival at a webhook, with retries. Both as median and 99th percentile.
+- **Pending**: deliveries that have not ended.
+
+A run fails if a message is lost, or if memory, descriptors or threads are more than 25 % higher in the last quarter of the time than in the second, or the size per message more than 15 %. Two hours do not show what grows more slowly, and retention removes nothing in that time.`

@@ -62,12 +62,12 @@ analytics.on('http_request', () => {
 const finishing = new AbortController()
 let wanted = 0
 let nth = 0
-let stir = (): void => {}
+let wake = (): void => {}
 createInterface({ input: process.stdin }).on('line', (line) => {
   const [order, count] = line.split(' ')
   if (order === 'finish') finishing.abort()
   else wanted += Number(count)
-  stir()
+  wake()
 })
 
 while (!finishing.signal.aborted) {
@@ -77,7 +77,7 @@ while (!finishing.signal.aborted) {
   await Promise.race([
     sleep((1_000 * BURST) / perSecond),
     new Promise<void>((resolve) => {
-      stir = resolve
+      wake = resolve
     }),
   ])
 }

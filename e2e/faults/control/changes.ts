@@ -35,13 +35,13 @@ export class Changes {
   readonly #seenEntries = new Set<string>()
   /** Write keys that were removed, also with their source. */
   readonly #removedKeys = new Set<string>()
-  /** Deletion requests that are not answered yet. They wait for the leases of killed nodes, so they are not waited for here. */
+  /** Deletion requests that are not answered yet. They wait for the leases of killed nodes, so a round does not wait for them. */
   readonly #waiting = new Set<Promise<void>>()
   #state: State = EMPTY
   /** The model does not know the state any more. */
   #isUnexplained = false
   #calls: Call[] = []
-  /** While no node may be running. */
+  /** Ends when the killed node runs again. */
   #restart: Promise<void> = Promise.resolve()
 
   private constructor(system: System, random: Random, messages: Messages, receiverUrl: string) {
@@ -121,7 +121,7 @@ export class Changes {
     )
     const sources = Object.entries(this.#state.sources)
     const destinations = Object.keys(this.#state.destinations)
-    this.#users.another()
+    this.#users.add()
     const users = this.#users.named()
     const add = (task: Task): void => void tasks.splice(random.int(0, tasks.length), 0, task)
     for (let count = random.int(3, 6); count > 0; count--) {
@@ -141,14 +141,14 @@ export class Changes {
       add(({ url }) => this.#replays.create(url, destination, rate))
     }
     if (random.chance(0.2)) add(({ url }) => this.#replays.cancel(url))
-    const user = this.#users.candidate()
+    const user = this.#users.nextToDelete()
     if (user !== undefined && random.chance(0.5)) {
       const some = names.filter(() => random.chance(0.5))
       const suppress = random.chance(0.8)
       add(async ({ url }) => this.#waitFor(this.#users.delete(url, user, some.length > 0 ? some : names.slice(0, 1), suppress)))
     }
     const [suppressed] = this.#users.suppressed()
-    if (suppressed !== undefined && random.chance(0.15)) add(({ url }) => this.#users.accept(url, suppressed))
+    if (suppressed !== undefined && random.chance(0.15)) add(({ url }) => this.#users.endSuppression(url, suppressed))
     return tasks
   }
 
@@ -288,7 +288,7 @@ export class Changes {
     await this.#settled(url)
     for (const [message, destination] of released)
       if (!message.isRefused && this.#messages.arrivals(destination, message.id).length === 0)
-        problems.push(`${message.id} was released and did not arrive at ${destination}`)
+        problems.push(`${message.id} was released from quarantine but did not arrive at ${destination}`)
     for (const destination of Object.keys(this.#state.destinations)) await this.#checkMessages(url, destination)
   }
 
@@ -322,7 +322,7 @@ export class Changes {
       if (fate === 'never' && (hasArrived || known.length > 0)) problems.push(`${id} must not go to ${destination}: ${known.join()}`)
       if (fate !== 'arrives') continue
       const isRight = known.includes('delivered') ? hasArrived : isRefused && known.includes('failed')
-      if (!isRight) problems.push(`${id} was acknowledged and is lost at ${destination}: ${known.join()}`)
+      if (!isRight) problems.push(`${id} was acknowledged but is lost at ${destination}: ${known.join()}`)
       if (!isRefused && known.length > 1) problems.push(`${id} has ${known.length} deliveries to ${destination}`)
     }
   }

@@ -1,8 +1,8 @@
-// Whether concurrent calls and their answers can be explained: by making the operations one after the other, in an order in which no
-// operation comes before another one that ended before it began, with the same answers, and with the configuration that was found at the
-// end. A call whose answer was lost is made completely, at any time after its start, or not at all. The search tries every such order.
+// Checks whether the calls were linearizable: whether some order explains them in which the operations are made one after the other, no
+// operation comes before one that ended before it began, and all answers and the configuration at the end are the same. A call whose answer was
+// lost is made completely, at any time after its start, or not at all. The search tries every such order.
 
-import { applied, inOrder, type Operation, type State, shown } from './model.ts'
+import { applied, type Operation, type State, shown, sortedJson } from './model.ts'
 
 export interface Call {
   operation: Operation
@@ -19,7 +19,7 @@ const MOST_STEPS = 200_000
 
 /** Returns undefined if the calls can be explained, otherwise the largest part that can be, in words. */
 export function unexplained(from: State, calls: readonly Call[], found: State): string | undefined {
-  const goal = inOrder(found)
+  const goal = sortedJson(found)
   const seen = new Set<string>()
   let longest: readonly number[] = []
   let closest = from
@@ -28,7 +28,7 @@ export function unexplained(from: State, calls: readonly Call[], found: State): 
   const search = (state: State, order: readonly number[]): boolean => {
     const done = new Set(order)
     const left = calls.flatMap((_, at) => (done.has(at) ? [] : [at]))
-    const text = inOrder(state)
+    const text = sortedJson(state)
     if (left.every((at) => calls[at]?.outcome.is === 'lost') && text === goal) return true
     const key = `${left.join()} ${text}`
     if (seen.has(key) || ++steps > MOST_STEPS) return false
@@ -48,10 +48,12 @@ export function unexplained(from: State, calls: readonly Call[], found: State): 
   if (search(from, [])) return undefined
   const rest = calls.filter((_, at) => !longest.includes(at))
   return [
-    steps > MOST_STEPS ? 'The search was given up.' : 'No order of the calls explains their answers and the configuration.',
-    `Before: ${inOrder(from)}`,
+    steps > MOST_STEPS
+      ? `No order of the calls was found within ${MOST_STEPS} steps.`
+      : 'No order of the calls explains their answers and the configuration.',
+    `Before: ${sortedJson(from)}`,
     `Explained: ${longest.map((at) => describe(calls[at] as Call)).join('; ')}`,
-    `Then: ${inOrder(closest)}`,
+    `Then: ${sortedJson(closest)}`,
     `Not explained: ${rest.map(describe).join('; ')}`,
     `Found: ${goal}`,
   ].join('\n')

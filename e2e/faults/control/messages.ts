@@ -1,9 +1,10 @@
-// The messages of these sources, and what must become of them. The configuration changes while they are sent, so for some it is not known
-// which destinations must get them. It is known if nothing that decides it was changed since all nodes agreed on the configuration.
+// The messages of the sources that are changed, and where each must arrive. The configuration changes while they are sent, so for some messages
+// it is not known which destinations must get them. It is known if nothing that decides it has changed since all nodes agreed on the configuration.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Arrival, type Receiver, startReceiver } from '../../receiver.ts'
 import type { Random } from '../random.ts'
+import { sendBatch } from '../send-batch.ts'
 import type { Call } from './explain.ts'
 import type { State } from './model.ts'
 import { EVENT, wasRefused } from './requests.ts'
@@ -60,8 +61,6 @@ export class Period {
     return ofSource?.[1]['mode'] === 'quarantine'
   }
 }
-
-const SEND_TIMEOUT_MS = 30_000
 
 export class Messages implements AsyncDisposable {
   readonly sent: Sent[] = []
@@ -142,14 +141,7 @@ export class Messages implements AsyncDisposable {
     })
     let status: number | null
     try {
-      const response = await fetch(`${url}/v1/batch`, {
-        method: 'POST',
-        headers: { authorization: `Basic ${btoa(`${key}:`)}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ batch }),
-        signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
-      })
-      await response.text()
-      status = response.status
+      status = await sendBatch(url, key, batch)
     } catch (error) {
       if (wasRefused(error)) return undefined
       status = null

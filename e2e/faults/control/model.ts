@@ -70,7 +70,7 @@ export function applied(state: State, operation: Operation): State | string {
     }
     case 'delete': {
       const { [name]: _, ...rest } = state[kind]
-      const without: State = { ...noted(state, name), [kind]: rest }
+      const without: State = { ...withAuditEntry(state, name), [kind]: rest }
       return kind === 'sources' ? detached(without, name) : without
     }
   }
@@ -79,11 +79,11 @@ export function applied(state: State, operation: Operation): State | string {
 /** The resource as the API shows it, for comparisons. */
 export function shown(resource: Resource): string {
   const { contents, ...rest } = resource
-  return inOrder(contents === undefined ? rest : { ...rest, code: contents.at(-1), version: contents.length })
+  return sortedJson(contents === undefined ? rest : { ...rest, code: contents.at(-1), version: contents.length })
 }
 
 /** JSON with sorted names. */
-export function inOrder(value: unknown): string {
+export function sortedJson(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
     if (typeof each !== 'object' || each === null || Array.isArray(each)) return each
     return Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)))
@@ -101,11 +101,11 @@ function refusal(state: State, kind: Kind, name: string, { sources = [] }: Resou
 /** A change that changes nothing is not recorded. */
 function put(state: State, kind: Kind, name: string, resource: Resource): State {
   const before = state[kind][name]
-  if (before !== undefined && inOrder(before) === inOrder(resource)) return state
-  return { ...noted(state, name), [kind]: { ...state[kind], [name]: resource } }
+  if (before !== undefined && sortedJson(before) === sortedJson(resource)) return state
+  return { ...withAuditEntry(state, name), [kind]: { ...state[kind], [name]: resource } }
 }
 
-function noted(state: State, name: string): State {
+function withAuditEntry(state: State, name: string): State {
   return { ...state, entries: { ...state.entries, [name]: (state.entries[name] ?? 0) + 1 } }
 }
 
@@ -115,7 +115,7 @@ function withContent({ contents = [] }: Resource, code: number | null): readonly
 
 /** The version of a plan counts changes of its content, and its sources are not part of that. */
 function withPlanVersion(kind: Kind, before: Resource, after: Resource): Resource {
-  const isSame = kind !== 'plans' || inOrder({ ...after, sources: null }) === inOrder({ ...before, sources: null })
+  const isSame = kind !== 'plans' || sortedJson({ ...after, sources: null }) === sortedJson({ ...before, sources: null })
   return isSame ? after : { ...after, version: (before['version'] as number) + 1 }
 }
 

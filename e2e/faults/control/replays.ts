@@ -1,4 +1,4 @@
-// Replay jobs, while nodes die: an acknowledged job is there on every node and comes to its end, and a cancelled job stays cancelled.
+// Replay jobs, while nodes are killed: every node knows an acknowledged job, the job ends, and a cancelled job stays cancelled.
 
 import { eventually } from '../../signals.ts'
 import { attempt, type Directory, list } from './requests.ts'
@@ -38,8 +38,8 @@ export class Replays {
     const { status, body } = await attempt(url, `/replays/${job.id}`, { method: 'PATCH', body: { state: 'cancelled' } })
     if (status === 200) job.isCancelled = true
     if (status === null && job.isCancelled === false) job.isCancelled = undefined
-    // A running job on another node is known at once: jobs are read from the store.
-    if (status === 404) throw new Error(`the job ${job.id} was acknowledged, and another node answers ${JSON.stringify(body)}`)
+    // Every node knows a job at once, because jobs are read from the store.
+    if (status === 404) throw new Error(`the replay job ${job.id} was acknowledged, but another node answers ${JSON.stringify(body)}`)
   }
 
   async check(urls: readonly string[]): Promise<string[]> {
@@ -53,15 +53,16 @@ export class Replays {
       const byId = new Map(jobs.map((job) => [job.id, job]))
       if (jobs.length < this.#created.length || jobs.length > this.#created.length + this.#lost)
         problems.push(
-          `${this.#created.length} replay jobs were acknowledged, ${this.#lost} answers were lost, and there are ${jobs.length}`,
+          `there are ${jobs.length} replay jobs, but ${this.#created.length} were acknowledged and ${this.#lost} answers were lost`,
         )
       for (const { id, isCancelled } of this.#created) {
         const job = byId.get(id)
-        if (job === undefined) problems.push(`the replay job ${id} was acknowledged and is not there`)
+        if (job === undefined) problems.push(`the replay job ${id} was acknowledged but does not exist`)
         else if (isCancelled === undefined) continue
         else if (isCancelled !== (job.state === 'cancelled'))
-          problems.push(`the replay job ${id} is ${job.state}; cancelled: ${isCancelled}`)
-        else if (!isCancelled && job.done !== job.total) problems.push(`the replay job ${id} has done ${job.done} of ${job.total}`)
+          problems.push(`the replay job ${id} is ${job.state}, but it was ${isCancelled ? '' : 'not '}cancelled`)
+        else if (!isCancelled && job.done !== job.total)
+          problems.push(`the replay job ${id} ended after ${job.done} of ${job.total} messages`)
       }
     }
     for (const { id } of this.#created) {

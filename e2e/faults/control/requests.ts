@@ -1,7 +1,7 @@
 // Operations of the model as requests to the control API, and answers of the API as states of the model. Ids are known only here.
 
 import { TOKEN } from '../../service.ts'
-import { inOrder, KINDS, type Kind, type Operation, type Resource, type State, shown } from './model.ts'
+import { KINDS, type Kind, type Operation, type Resource, type State, shown, sortedJson } from './model.ts'
 
 /** Everything that these operations create has a name that starts with this. */
 export const PREFIX = 'c-'
@@ -138,7 +138,7 @@ export class Directory {
   /** A resource of an answer as shown() writes that of the model. */
   shown(kind: Kind, listed: Record<string, unknown>): string {
     const { code, version, ...rest } = this.#fields(kind, listed as Listed)
-    return kind === 'destinations' ? inOrder({ ...rest, code, version }) : inOrder({ ...rest, version })
+    return kind === 'destinations' ? sortedJson({ ...rest, code, version }) : sortedJson({ ...rest, version })
   }
 
   #fields(kind: Kind, listed: Listed): Record<string, unknown> {

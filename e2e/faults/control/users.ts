@@ -1,4 +1,4 @@
-// Deletion requests with suppression, while nodes die. Once a request is answered, no message of its users is stored or sent any more; those
+// Deletion requests with suppression, while nodes are killed. Once a request is answered, no message of its users is stored or sent any more; those
 // from before are purged; and each destination of the sources gets a delete message. A request whose answer was lost is there completely,
 // with its suppressions, or not at all.
 
@@ -51,13 +51,13 @@ export class Users {
     ]
   }
 
-  /** From now on, another user sends too. */
-  another(): void {
+  /** Adds a user, who sends messages from now on. */
+  add(): void {
     this.#last++
   }
 
   /** A user who sent messages a while ago and is not deleted yet. */
-  candidate(): string | undefined {
+  nextToDelete(): string | undefined {
     const user = `user-${this.#last - 2}`
     return this.#last >= 2 && !this.requests.some((request) => request.user === user) ? user : undefined
   }
@@ -88,7 +88,7 @@ export class Users {
   }
 
   /** Ends the suppression of a user, for all sources. */
-  async accept(url: string, { user }: Request): Promise<void> {
+  async endSuppression(url: string, { user }: Request): Promise<void> {
     for (const request of this.requests) if (request.user === user) request.isEnded = true
     await attempt(url, `/suppressions?userId=${user}`, { method: 'DELETE' })
   }
@@ -97,7 +97,7 @@ export class Users {
     return this.requests.filter(({ suppress, outcome, isEnded }) => suppress && outcome === 'done' && !isEnded)
   }
 
-  /** What a deletion request changes about the fate of a message. */
+  /** How a deletion request changes what must become of a message. */
   fate(message: Sent): 'never' | 'unknown' | undefined {
     const request = this.requests.find(({ user, sources }) => user === message.user && sources.includes(message.source))
     if (request === undefined || request.id === undefined) return undefined
@@ -112,7 +112,7 @@ export class Users {
       if (request.outcome === 'lost') request.id = found[0]?.id as string
       const wanted = request.id === undefined ? 0 : 1
       if (found.length !== wanted || found[0]?.id !== request.id)
-        problems.push(`the deletion of ${request.user} (${request.outcome}) is there ${found.length} times instead of ${wanted}`)
+        problems.push(`there are ${found.length} deletion requests for ${request.user} (${request.outcome}) instead of ${wanted}`)
     }
   }
 
@@ -124,7 +124,7 @@ export class Users {
       const { user, id } = request
       if (id === undefined) {
         const left = await list(url, `/suppressions?userId=${user}`)
-        if (left.length > 0) problems.push(`${user} is suppressed, and the deletion request (${request.outcome}) does not exist`)
+        if (left.length > 0) problems.push(`${user} is suppressed, but the deletion request (${request.outcome}) does not exist`)
         continue
       }
       problems.push(...(await this.#targetProblems(request, url, final)))
@@ -186,7 +186,8 @@ export class Users {
       const stored = await list<{ messageId: string }>(url, `/messages?sourceId=${sourceId}&userId=${user}&type=track`)
       const before = new Set(this.#messages.sent.filter(({ endMs }) => endMs < startMs).map(({ id }) => id))
       const wrong = stored.filter(({ messageId }) => (suppress && !isEnded) || before.has(messageId)).map(({ messageId }) => messageId)
-      if (wrong.length > 0) problems.push(`messages of the deleted ${user} are stored in ${source}: ${wrong.slice(0, 5).join()}`)
+      if (wrong.length > 0)
+        problems.push(`messages of ${user}, who was deleted, are still stored for ${source}: ${wrong.slice(0, 5).join()}`)
       const suppressions = await list(url, `/suppressions?userId=${user}&sourceId=${sourceId}`)
       if (!isEnded && suppressions.length !== Number(suppress))
         problems.push(`${user} has ${suppressions.length} suppressions for ${source} instead of ${Number(suppress)}`)

@@ -1,10 +1,11 @@
-// Receivers that misbehave in every way, each for itself, for some seconds. One receiver stays healthy: its messages must not be delayed.
-// What must become of a message follows from the last answer that its receiver gave to it.
+// Receivers misbehave for some seconds, each in its own way. One receiver stays healthy: its messages must not be delayed. The last answer
+// of a receiver to a message decides how its delivery must end.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { percentile } from '../../cluster/latency.ts'
 import type { Answer, Behaviour } from '../../receiver.ts'
 import { eventually } from '../../signals.ts'
-import { BAD_ANSWERS_OF_TOOLS, type BadAnswer, badAnswers, LONG_RETRY_AFTER, REDIRECTED_PATH } from '../bad-answers.ts'
+import { BAD_ANSWERS_TO_INTEGRATIONS, type BadAnswer, badAnswers, LONG_RETRY_AFTER, REDIRECTED_PATH } from '../bad-answers.ts'
 import { type FinalState, LETTERS, type PlannedDestination, type TalliedDestination, USUAL_DESTINATIONS } from '../destinations.ts'
 import type { Fault, Injection } from '../fault.ts'
 import { numberOf } from '../numbered-message.ts'
@@ -13,29 +14,29 @@ import { injected } from '../round.ts'
 import type { System } from '../system.ts'
 
 const HEALTHY = 'one by one'
-const PATIENT = 'short retry window'
-/** Of the integration; the usual 30 s would make each fault longer. */
+const SHORT_WINDOW = 'short retry window'
+/** The timeout of the integration. With the usual 30 s, each fault would take longer. */
 const TIMEOUT_MS = 10_000
-/** Delays at the healthy destination during faults may be this much longer than three times those between faults, on the same loaded machine. */
+/** During faults, the delay at the healthy destination may be three times the delay between faults, and this much longer: the machine is loaded. */
 const MOST_DELAYED_MS = 2_500
 const FAULT_MS = [500, 3_000] as const
 
-/** Its receiver asks for a pause without end. What has been tried then ends with the retry window. */
+/** The receiver of the last one asks for endless pauses, so messages that were attempted expire at the end of the retry window. */
 const DESTINATIONS: readonly PlannedDestination[] = [
   ...USUAL_DESTINATIONS,
-  { name: PATIENT, settings: { retryWindowMs: 30_000 }, expected: () => 'delivered' },
+  { name: SHORT_WINDOW, settings: { retryWindowMs: 30_000 }, expected: () => 'delivered' },
 ]
 
 /** How the receivers of a system misbehave. */
 interface Misbehaviour {
-  receivers: Receiving[]
-  /** Of the messages that arrived at the healthy receiver, during a fault and otherwise: milliseconds since the service received them. */
+  receivers: BadReceiver[]
+  /** For each message at the healthy receiver, during faults and between them: the time since the service received it. */
   delaysMs: number[]
   otherDelaysMs: number[]
   isOn: boolean
 }
 
-interface Receiving {
+interface BadReceiver {
   destination: TalliedDestination
   kinds: readonly (readonly BadAnswer[])[]
   /** The next bad answer; undefined: the usual one. */
@@ -60,8 +61,8 @@ const receivers: Injection = {
     misbehaviour.isOn = true
     await Promise.all(chosen.map((receiving) => misbehave(receiving, ms, random)))
     misbehaviour.isOn = false
-    // Ends the pause, as somebody would who has found another URL. What has been tried waits for the end of its retry window.
-    const paused = chosen.find(({ destination }) => destination.name === PATIENT)?.destination
+    // A new URL ends the pause for messages that were not attempted yet. The others wait for the end of their retry window.
+    const paused = chosen.find(({ destination }) => destination.name === SHORT_WINDOW)?.destination
     if (paused !== undefined) {
       const url = await urlOf(system, paused)
       await system.api(`/destinations/${paused.id}`, { method: 'PATCH', body: { urls: [`${url.split('?')[0]}?${random.int(1, 1e9)}`] } })
@@ -69,20 +70,20 @@ const receivers: Injection = {
   },
   async check(system) {
     const { delaysMs = [], otherDelaysMs = [] } = systems.get(system) ?? {}
-    const [during, otherwise] = [percentile99(delaysMs), percentile99(otherDelaysMs)]
+    const [during, otherwise] = [percentile(delaysMs, 0.99) || 0, percentile(otherDelaysMs, 0.99) || 0]
     return during <= MOST_DELAYED_MS + 3 * otherwise
       ? []
-      : [`p99 of the delay at the healthy destination was ${during} ms during faults, and ${otherwise} ms otherwise`]
+      : [`the p99 delay at the healthy destination was ${during} ms during faults, but ${otherwise} ms between them`]
   },
 }
 
 export const BAD_RECEIVERS: readonly Fault[] = [injected(receivers)]
 
-/** One receiver, for this long. */
-async function misbehave(receiving: Receiving, ms: number, random: Random): Promise<void> {
+/** Lets one receiver misbehave for this long. */
+async function misbehave(receiving: BadReceiver, ms: number, random: Random): Promise<void> {
   const { destination, kinds } = receiving
   const untilMs = performance.now() + ms
-  const way = destination.name === PATIENT ? 1 : random.next()
+  const way = destination.name === SHORT_WINDOW ? 1 : random.next()
   if (way < 0.1) {
     await destination.receiver.goAway()
     await sleep(ms)
@@ -103,7 +104,7 @@ async function misbehave(receiving: Receiving, ms: number, random: Random): Prom
   }
 }
 
-/** Another process may have used the port for a moment, for a connection of its own. */
+/** Tries again, because a connection of another process may use the port for a moment. */
 async function comeBack({ name, receiver }: TalliedDestination): Promise<void> {
   await eventually(
     () =>
@@ -135,7 +136,7 @@ async function install(system: System, random: Random): Promise<Misbehaviour> {
     if (destination === healthy) continue
     const isWebhook = destination.name !== 'integration'
     if (!isWebhook) await system.api(`/destinations/${destination.id}`, { method: 'PATCH', body: { timeoutMs: TIMEOUT_MS } })
-    misbehaviour.receivers.push(receiving(destination, isWebhook ? badAnswers(elsewhere) : BAD_ANSWERS_OF_TOOLS, random))
+    misbehaviour.receivers.push(receiving(destination, isWebhook ? badAnswers(elsewhere) : BAD_ANSWERS_TO_INTEGRATIONS, random))
   }
   const [refusing, letters] = [named('refusing some'), named(LETTERS)]
   const ofLetter = letters.expected
@@ -149,14 +150,14 @@ async function urlOf(system: System, { id }: TalliedDestination): Promise<string
   return urls[0]
 }
 
-/** From now on, what must become of a message is decided by the last answer to it. */
-function receiving(destination: TalliedDestination, kinds: Receiving['kinds'], random: Random): Receiving {
+/** From now on, the last answer to a message decides how its delivery must end. */
+function receiving(destination: TalliedDestination, kinds: BadReceiver['kinds'], random: Random): BadReceiver {
   const { receiver, tally, idsOf, expected } = destination
-  const one: Receiving = { destination, kinds, next: () => undefined }
+  const one: BadReceiver = { destination, kinds, next: () => undefined }
   const last = new Map<number, FinalState>()
   const usual = receiver.answer
-  const isPatient = destination.name === PATIENT
-  if (isPatient) one.kinds = [[{ ends: 'retried', answer: () => longPause(random) }]]
+  const hasShortWindow = destination.name === SHORT_WINDOW
+  if (hasShortWindow) one.kinds = [[{ ends: 'retried', answer: () => longPause(random) }]]
   const answerWith: Behaviour = (arrival) => {
     const ids = idsOf(arrival)
     let bad = one.next()
@@ -166,7 +167,7 @@ function receiving(destination: TalliedDestination, kinds: Receiving['kinds'], r
     const answer = bad === undefined ? usual(arrival) : bad.answer(random)
     for (const id of ids) {
       if (bad?.ends === 'failed') last.set(numberOf(id), 'failed')
-      else if (isPatient && (bad !== undefined || (answer?.status ?? 200) !== 200)) last.set(numberOf(id), 'expired')
+      else if (hasShortWindow && (bad !== undefined || (answer?.status ?? 200) !== 200)) last.set(numberOf(id), 'expired')
       else last.delete(numberOf(id))
       if (bad?.ends === 'either') tally.addUncertain(id)
     }
@@ -176,10 +177,6 @@ function receiving(destination: TalliedDestination, kinds: Receiving['kinds'], r
   receiver.answer = answerWith
   destination.expected = (nth) => last.get(nth) ?? expected(nth)
   return one
-}
-
-function percentile99(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? 0
 }
 
 function longPause(random: Random): Answer {

@@ -10,6 +10,7 @@ import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
 import { numberedMessage, numberOf } from '../numbered-message.ts'
 import type { Random } from '../random.ts'
 import { injectedRound } from '../round.ts'
+import { sendBatch } from '../send-batch.ts'
 import type { System } from '../system.ts'
 
 const SECOND_MS = 1_000
@@ -122,22 +123,17 @@ async function whileReceiverIsAway(system: System, random: Random, act: () => Pr
 
 const AGAIN = 20
 
-/** Messages that were acknowledged before. They are duplicates: the audit finds those that were accepted or delivered once more. */
+/** Sends messages that were acknowledged before. They are duplicates: the audit finds those that were accepted or delivered once more. */
 async function sendAgain(system: System, random: Random): Promise<void> {
   const { traffic, writeKey } = system
   const known = [...traffic.acknowledged]
   const batch = Array.from({ length: AGAIN }, () => random.pick(known)).map((id) => numberedMessage(id, numberOf(id)))
-  const send = async (): Promise<number> => {
-    const response = await fetch(`${random.pick(system.urls())}/v1/batch`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${btoa(`${writeKey}:`)}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ batch }),
-    })
-    await response.text()
-    return response.status
-  }
   // A node that was just started may need a moment.
-  await eventually(send, (status) => status === 200, { what: 'messages that were sent again were answered with 200' })
+  await eventually(
+    () => sendBatch(random.pick(system.urls()), writeKey, batch),
+    (status) => status === 200,
+    { what: 'messages that were sent again were answered with 200' },
+  )
 }
 
 export const CLOCK_JUMPS: readonly Fault[] = [clockJump, clockJumpWithLibfaketime]

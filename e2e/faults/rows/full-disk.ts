@@ -8,6 +8,7 @@ import { mountSmallDisk, type SmallDisk, whyNoSmallDisk } from '../../small-disk
 import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
 import type { Random } from '../random.ts'
 import { injectedRound } from '../round.ts'
+import { sendBatch } from '../send-batch.ts'
 import type { System } from '../system.ts'
 
 const SQLITE_MB = 192
@@ -114,22 +115,16 @@ class Filler {
       // PostgreSQL may end meanwhile, and calls then time out.
       if (status !== 200 && status !== null && status !== 401) throw new Error(`a call on the full disk was answered with ${status}`)
     }
-    throw new Error(`the disk is full, and ${MOST_CALLS} large calls were accepted`)
+    throw new Error(`no call was refused with 503: ${MOST_CALLS} large calls were made on the full disk`)
   }
 
   async #call(url: string): Promise<number | null> {
     const ids = Array.from({ length: LARGE_MESSAGES }, () => `large-${++this.#sent}`)
     const batch = ids.map((id) => track(id, { properties: { text: randomBytes(LARGE_BYTES).toString('base64') } }))
     try {
-      const response = await fetch(`${url}/v1/batch`, {
-        method: 'POST',
-        headers: { authorization: `Basic ${btoa(`${this.#source?.writeKeys[0]}:`)}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ batch }),
-        signal: AbortSignal.timeout(10_000),
-      })
-      await response.text()
-      if (response.status === 200) this.#acknowledged += ids.length
-      return response.status
+      const status = await sendBatch(url, this.#source?.writeKeys[0] ?? '', batch, 10_000)
+      if (status === 200) this.#acknowledged += ids.length
+      return status
     } catch {
       this.#unknown += ids.length
       return null
@@ -143,7 +138,7 @@ class Filler {
     return isRight
       ? []
       : [
-          `${this.#acknowledged} large messages were acknowledged (${this.#unknown} without an answer), and ${accepted} are counted as accepted`,
+          `${accepted} large messages are counted as accepted, but ${this.#acknowledged} were acknowledged and ${this.#unknown} got no answer`,
         ]
   }
 }

@@ -1,10 +1,11 @@
 // The disk of the store fails: statements of the thread that writes the SQLite file report I/O errors, also while a transaction commits.
 
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
+import { replaceFile } from '../../replace-file.ts'
 import { eventually } from '../../signals.ts'
 import type { ErrorKind, StoreErrors } from '../../store-errors.ts'
 import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
@@ -23,11 +24,7 @@ const ioError: Fault = {
 async function ioErrorRound(options: RoundOptions): Promise<RoundResult> {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-errors-'))
   const control = join(folder, 'errors')
-  const fail = (errors: StoreErrors): void => {
-    // It is read all the time, and must never be empty.
-    writeFileSync(`${control}.new`, JSON.stringify(errors))
-    renameSync(`${control}.new`, control)
-  }
+  const fail = (errors: StoreErrors): void => replaceFile(control, JSON.stringify(errors))
   const recover = (): void => fail({ share: 0, kinds: [] })
   const caused = (): Record<ErrorKind, number> | undefined =>
     existsSync(`${control}.caused`) ? (JSON.parse(readFileSync(`${control}.caused`, 'utf8')) as Record<ErrorKind, number>) : undefined

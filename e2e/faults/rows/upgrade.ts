@@ -56,7 +56,7 @@ const onPostgres: Injection = {
   },
 }
 
-/** The reverse of the steps after this one. No node is running. */
+/** Undoes the steps of the schema after this one, while no node is running. */
 async function undoSteps(cluster: Cluster, schema: number): Promise<void> {
   const run = (sql: string): Promise<unknown> => cluster.query(sql)
   await run('DROP TABLE switchyard.plans, switchyard.documents, switchyard.quarantine')
@@ -122,11 +122,11 @@ const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures')
 const STORES = globSync('*.db.gz', { cwd: FIXTURES })
   .map((file) => basename(file, '.db.gz'))
   .sort()
-/** The messages that each of these files owes to the destinations `failing` and `silent`. */
+/** The messages that are pending in each of these files, for the destinations `failing` and `silent`. */
 const OWED_BEFORE = ['m-1', 'm-2', 'm-3', 'm-4', 'of a deletion']
 const ACCEPTED_BEFORE = 4
 
-/** As make-store.ts writes them; only what is used here. */
+/** The facts about a file that make-store.ts writes beside it, as far as they are used here. */
 interface Facts {
   madeAt: string
   schema: number
@@ -137,7 +137,6 @@ interface Facts {
   ledger: LedgerRow[]
 }
 
-/** One upgrade. */
 async function roundOnSqlite({ random, say }: RoundOptions): Promise<RoundResult> {
   const name = random.pick(STORES)
   say(name)
@@ -148,7 +147,7 @@ async function roundOnSqlite({ random, say }: RoundOptions): Promise<RoundResult
   const facts = JSON.parse(readFileSync(join(FIXTURES, `${name}.json`), 'utf8')) as Facts
   writeFileSync(file, gunzipSync(readFileSync(join(FIXTURES, `${name}.db.gz`))), { mode: 0o600 })
   writeFileSync(`${file}.key`, `${facts.key}\n`, { mode: 0o600 })
-  // Ten minutes after it was made, so that no retry window has ended.
+  // The service runs ten minutes after the file was made, so that no retry window has ended.
   const clock = started.use(createWallClock())
   clock.jump(Date.parse(facts.madeAt) + 600_000 - Date.now())
   const { execArgv } = clock
@@ -185,18 +184,18 @@ async function roundOnSqlite({ random, say }: RoundOptions): Promise<RoundResult
   for (const held of ['failing', 'silent'] as const) {
     const arrived = old.get(facts.destinations[held])
     const missing = OWED_BEFORE.filter((id) => !arrived?.has(id))
-    if (missing.length > 0) problems.push(`${held}: what the file owed has not arrived: ${missing.join()}`)
+    if (missing.length > 0) problems.push(`${held}: messages that were pending in the file have not arrived: ${missing.join()}`)
   }
   const { code, stderr } = await service.stop()
   if (code !== 0) problems.push(`the service ended with ${code}: ${stderr.slice(-1_500)}`)
-  if (schemaOf(file) !== MIGRATIONS.length) problems.push(`the file has schema ${schemaOf(file)}`)
+  if (schemaOf(file) !== MIGRATIONS.length) problems.push(`the file has schema ${schemaOf(file)} instead of ${MIGRATIONS.length}`)
   if (problems.length > 0) problems.push(name, logsOf(system))
   const firstMs = Math.min(...traffic.calls.filter(({ status }) => status === 200).map(({ startMs, ms }) => startMs + ms))
   const longestPauseMs = Math.max(audit.longestPauseMs ?? 0, firstMs - fromMs)
   return { ...audit, faults: 1, longestPauseMs, recoveredMs: [recoveredMs], problems }
 }
 
-/** A receiver for a destination of the file. What the file owed is recorded in `old`, everything else in the tally. */
+/** A receiver for a destination of the file. Messages that were pending in the file are recorded in `old`, all others in the tally. */
 async function startOldDestination(
   { destinationId: id }: LedgerRow,
   { destinations }: Facts,
