@@ -116,6 +116,7 @@ test('a selection that is empty, contradictory or unknown is rejected', async (t
   assert.equal(await refused({ ids: ['1-1'], sourceId }), '400 invalid_field sourceId')
   assert.equal(await refused({ rule: 'page' }), '400 invalid_field sourceId')
   assert.equal(await refused({ source: 'src_none' }), '400 invalid_field sourceId')
+  assert.equal(await refused({ source: 'src_none', sourceId }), '400 invalid_field source')
   assert.equal(await refused({ ids: Array.from({ length: 1_001 }, (_, at) => `1-${at}`) }), '400 invalid_field ids')
   assert.deepEqual((await call('POST', '/api/quarantine/release', { source: sourceId })).body, { released: 0, more: false })
   const { body: viewer } = await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })

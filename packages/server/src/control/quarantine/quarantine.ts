@@ -89,6 +89,8 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
         ended += (await step(await store.quarantine.find(ids.slice(at, at + IDS_PER_STEP)))).length
       return { count: ended, more: false }
     }
+    if (source !== undefined && source !== sourceId)
+      throw invalidField('source', 'is another name of sourceId and must have the same value; send only one of them')
     if (sourceId === undefined) throw invalidField('sourceId', 'is missing. Select messages either by ids or by sourceId')
     const endMs = clock.scheduleMs() + MS_PER_CALL
     let count = 0
