@@ -1,4 +1,4 @@
-// Waiting without sleeping: whoever changes something says so, and whoever waits looks again. Every wait has a deadline,
+// Waiting without sleeping: code that changes something calls notify(), and waiting code then checks its condition again. Every wait has a deadline,
 // generous enough for a loaded machine, and says what it waited for when that passes.
 
 export const DEADLINE_MS = 60_000

@@ -1,4 +1,4 @@
-// Compares what senders were told with what receivers got and with the books: every acknowledged message reached every destination that
+// Compares what senders were told with what receivers accepted and with what the service recorded: every acknowledged message reached every destination that
 // must get it, every delivery ended once and as expected, the ledger equals its recount on every node, and a fault explains every copy that
 // arrived twice. Returns counts, and a sentence for each difference.
 

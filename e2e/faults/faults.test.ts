@@ -17,7 +17,7 @@ const MINUTES = IS_LONG ? 10 : 1
 const PER_ROUND = 3
 const SEED = 1
 
-test(`faults for ${MINUTES === 1 ? 'one minute' : `${MINUTES} minutes`}: nothing acknowledged is lost, and the books balance`, async (t) => {
+test(`faults for ${MINUTES === 1 ? 'one minute' : `${MINUTES} minutes`}: nothing acknowledged is lost, and the ledger balances`, async (t) => {
   const all = FAULTS.flatMap((fault) => (fault.unavailable?.() === undefined ? fault.stores.map((store) => ({ fault, store })) : []))
   const rows = IS_LONG ? all : all.filter(({ fault, store }) => SHORT.some(([key, on]) => key === fault.key && on === store))
   // One round of each row, and more as long as there is time.

@@ -16,7 +16,7 @@ export const INVARIANTS = {
   'received once, and once more for each fault that hit it in flight': ofEach(({ received, hits }) => received <= 1 + hits),
 } as const
 
-/** Everything is stored and settled. Whoever has no acknowledgement yet gets one by sending the message again. */
+/** Everything is stored and settled. A sender without an acknowledgement gets one by sending the message again. */
 export function isEnd({ messages }: State): boolean {
   return messages.every(({ owed, rows }) => owed > 0 && rows.length === 0)
 }

@@ -13,7 +13,7 @@ const RETRY = { initialMs: 200, maxMs: 2_000 }
 const CALL_TIMEOUT_MS = 90_000
 
 export interface Answer {
-  /** Null: the answer was lost, or the store did not answer the node in time. Undefined: the request was not sent, because nobody listened. */
+  /** Null: the answer was lost, or the store did not answer the node in time. Undefined: the request was not sent, because the connection was refused. */
   status: number | null | undefined
   body: Record<string, unknown>
   tag: string | null

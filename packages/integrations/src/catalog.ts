@@ -26,7 +26,7 @@ export interface CatalogEntry {
   batch: boolean
   /** False if no destination can be created. */
   available: boolean
-  /** Why it does not work outside of Segment, in a sentence; null if it works. */
+  /** Why it does not work outside of Segment, in a sentence; null if no problem is known. */
   problem: string | null
   requiredSettingCount: number
 }

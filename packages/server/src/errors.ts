@@ -152,7 +152,7 @@ export function errorBody({ code, message, field }: { code: string; message: str
   return { success: false, error: code, code, message, ...(field === undefined ? {} : { field }) }
 }
 
-/** Not with toLocaleString, which takes 10 ms at the first call: it loads the data of languages. */
+/** Does not use toLocaleString, which loads locale data at the first call and takes 10 ms. */
 function count(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',')
 }

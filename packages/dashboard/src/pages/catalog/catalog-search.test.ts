@@ -42,7 +42,7 @@ test('a card says what an integration can do, also if the definition has no desc
   assert.equal(abilitiesText(entry('A')), '1 action')
   assert.equal(abilitiesText(entry('A', { requiredSettingCount: 2 })), '2 required settings · 1 action')
   assert.equal(problemText(entry('A')), null)
-  assert.equal(problemText(entry('A', { problem: 'It needs a token.' })), 'Does not work here. It needs a token.')
+  assert.equal(problemText(entry('A', { problem: 'It needs a token.' })), 'Does not work with Switchyard. It needs a token.')
   assert.equal(aboutText(entry('Slackline (Actions)')), 'Sends your events to Slackline.')
   assert.equal(aboutText(entry('A', { description: 'See [the docs](https://a.example).' })), 'See the docs.')
 })

@@ -17,7 +17,7 @@ export const AUTH_NAMES: Readonly<Record<Auth, string>> = {
 }
 
 export function problemText({ available, problem }: Pick<CatalogEntry, 'available' | 'problem'>): string | null {
-  return problem === null ? null : `${available ? 'Does not work here' : 'Not available'}. ${problem}`
+  return problem === null ? null : `${available ? 'Does not work with Switchyard' : 'Not available'}. ${problem}`
 }
 
 export function found(entries: readonly CatalogEntry[], text: string, auth: string): CatalogEntry[] {

@@ -59,7 +59,7 @@ export default function NewIntegrationPage() {
         </Text>
       </Group>
       {data.available && data.problem !== null && (
-        <Alert color="orange" title="Does not work here">
+        <Alert color="orange" title="Does not work with Switchyard">
           {data.problem}
         </Alert>
       )}

@@ -24,7 +24,7 @@ const ENTRY_FIELDS = {
   problem: nullable(
     string({
       description:
-        'Why the integration does not work outside of Segment, for example because it needs a key that only Segment has; null if it works. A destination can be created nevertheless if it is available.',
+        'Why the integration does not work outside of Segment, for example because it needs a key that only Segment has; null if no problem is known. If `available` is true, a destination can be created nevertheless.',
     }),
   ),
   requiredSettingCount: integer({ description: 'The number of settings that every destination of the integration needs.' }),
