@@ -39,7 +39,7 @@ export class Tally {
     for (const watcher of this.#watchers) watcher()
   }
 
-  /** Calls it whenever something arrived, until the returned function is called. */
+  /** Calls the watcher whenever something has arrived. The returned function stops that. */
   watch(watcher: () => void): () => void {
     this.#watchers.add(watcher)
     return () => void this.#watchers.delete(watcher)
@@ -70,7 +70,7 @@ export interface TalliedDestination {
   receiver: Pick<Receiver, 'goAway' | 'comeBack' | 'answer'>
   /** How the delivery of a message must end; undefined: it is not owed to this destination. */
   expected: (nth: number) => FinalState | undefined
-  /** The messages that a request is about. */
+  /** The ids of the messages in a request. */
   idsOf: (arrival: Pick<Arrival, 'messages' | 'bytes'>) => string[]
   /** The most messages in flight to it, from all nodes. */
   inFlight: number
@@ -126,11 +126,11 @@ export interface DestinationsOptions {
   api: <T>(path: string, init?: { method?: string; body?: unknown }) => Promise<T>
   sourceId: string
   random: Random
-  /** Besides the integration. */
+  /** All destinations except the integration. */
   planned: readonly PlannedDestination[]
-  /** If missing, there is no integration. */
+  /** Undefined if there is no integration. */
   gateway: TalliedGateway | undefined
-  /** Collects what receivers found wrong with a request. */
+  /** Collects the problems that receivers find in requests. */
   problems: string[]
 }
 
@@ -139,7 +139,7 @@ export interface TalliedGateway extends AsyncDisposable {
   tally: Tally
 }
 
-/** The internet of the integrations. The text of a Slack message is the messageId. */
+/** Receives the requests of integrations in place of their tools. The text of a Slack message is the messageId. */
 export async function startTalliedGateway(random: Random): Promise<TalliedGateway> {
   const tally = new Tally()
   const flaky = failingNowAndThen(random)

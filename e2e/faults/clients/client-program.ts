@@ -1,5 +1,5 @@
-// The program of a client under fault, in a process of its own: makes calls of @switchyard/node, and writes what it knows to stdout before it
-// does anything else. A line is there for the reader once it is written, even if the process is killed at that moment.
+// The program of a client under fault, in its own process: makes calls of @switchyard/node, and writes each event to stdout at once and
+// synchronously, so that no line is lost if the process is killed.
 //
 //   calls ID        the call is about to be made
 //   called ID       the call has returned
@@ -9,7 +9,7 @@
 //   early N         a request was sent N ms before the end of a pause that the tracking API asked for
 //   closed JSON     the result of closeAndFlush(): the last line
 //
-// Lines on stdin: `calls N` makes N calls at once, and `finish` ends it.
+// Lines on stdin: `calls N` makes N calls at once, and `finish` makes it deliver everything and end.
 
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'

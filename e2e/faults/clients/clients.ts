@@ -1,10 +1,10 @@
-// Clients under fault: processes that make calls of @switchyard/node, some with a spool, through one front. Those with a spool share its
-// folder. They take the place of the usual traffic, so the audit compares what the clients promised with what receivers got:
+// Clients under fault: processes that make calls of @switchyard/node, some with a spool, through a load balancer. Those with a spool share
+// its folder. They replace the usual traffic, so the audit compares what the clients promised with what receivers accepted:
 //
 // - With a spool, a message counts as acknowledged when its call has returned. From then on it survives a killed process.
 // - Without, it counts as acknowledged when its callback was called without an error.
 //
-// A process that is killed during a call has not told whether the message is safe, so it may arrive or not; finish() asks the service.
+// If a process is killed during a call, it is not known whether the message is safe: it may arrive or not. finish() asks the service.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -16,7 +16,7 @@ import type { Call, Traffic } from '../../cluster/traffic.ts'
 import { Signals, type Waiting } from '../../signals.ts'
 import type { System, TrafficSettings } from '../system.ts'
 import type { ClientOrder } from './client-program.ts'
-import { type Front, startFront } from './front.ts'
+import { type LoadBalancer, startLoadBalancer } from './load-balancer.ts'
 
 const PROGRAM = join(import.meta.dirname, 'client-program.ts')
 const COMPILED = join(tmpdir(), 'switchyard-e2e-compiled')
@@ -29,7 +29,7 @@ export interface ClientsOptions {
 
 export function startClients(options: ClientsOptions): (settings: TrafficSettings) => Promise<Clients> {
   return async (settings) => {
-    const clients = new Clients(settings, options, await startFront(settings.targets))
+    const clients = new Clients(settings, options, await startLoadBalancer(settings.targets))
     for (const client of clients.all) client.start()
     return clients
   }
@@ -47,18 +47,18 @@ export class Clients implements Traffic, AsyncDisposable {
   readonly calls: Call[] = []
   readonly rejected: Call[] = []
   readonly problems: string[] = []
-  readonly front: Front
+  readonly balancer: LoadBalancer
   readonly all: readonly Client[]
-  /** The messages of calls during which a client was killed. */
+  /** The messages of calls that have not returned: in progress, or the client was killed. */
   readonly #uncertain = new Set<string>()
   readonly #signals = new Signals()
   readonly #spool = mkdtempSync(join(fastFolder(), 'switchyard-spool-'))
   readonly #api: System['api']
 
-  constructor({ perSecond, writeKey, api }: TrafficSettings, { spooled, unspooled }: ClientsOptions, front: Front) {
-    this.front = front
+  constructor({ perSecond, writeKey, api }: TrafficSettings, { spooled, unspooled }: ClientsOptions, balancer: LoadBalancer) {
+    this.balancer = balancer
     this.#api = api
-    const order = { host: front.url, writeKey, perSecond: perSecond / (spooled + unspooled) }
+    const order = { host: balancer.url, writeKey, perSecond: perSecond / (spooled + unspooled) }
     this.all = Array.from(
       { length: spooled + unspooled },
       (_, at) =>
@@ -67,7 +67,8 @@ export class Clients implements Traffic, AsyncDisposable {
   }
 
   until(condition: () => boolean, waiting: Waiting = {}): Promise<void> {
-    const state = (): string => `${this.acknowledged.size} of ${this.sent.size} acknowledged; ${this.front.refused.length} requests refused`
+    const state = (): string =>
+      `${this.acknowledged.size} of ${this.sent.size} acknowledged; ${this.balancer.refused.length} requests refused`
     return this.#signals.until(condition, { state, ...waiting })
   }
 
@@ -76,9 +77,9 @@ export class Clients implements Traffic, AsyncDisposable {
     return this.until(() => this.acknowledged.size >= wanted, { what: `${messages} more acknowledged`, ...waiting })
   }
 
-  /** Lets every client deliver what it has, and looks at what they leave behind. */
+  /** Lets every client deliver its messages and end. The spool must be empty then. */
   async finish({ deadlineMs = 60_000 }: Waiting = {}): Promise<void> {
-    this.front.storm = null
+    this.balancer.refuse = null
     const late = setTimeout(() => {
       for (const { process } of this.all) process?.kill('SIGKILL')
     }, deadlineMs)
@@ -99,7 +100,7 @@ export class Clients implements Traffic, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.all.map((client) => client.kill()))
-    await this.front[Symbol.asyncDispose]()
+    await this.balancer[Symbol.asyncDispose]()
     rmSync(this.#spool, { recursive: true, force: true })
   }
 
@@ -113,14 +114,14 @@ export class Clients implements Traffic, AsyncDisposable {
       if (isSpooled) this.acknowledged.add(about)
     } else if (what === 'delivered') this.acknowledged.add(about)
     else if (what === 'answered')
-      this.calls.push({ target: this.front.url, startMs: performance.now(), ms: 0, status: Number(about), retryAfter: null, nth: 1 })
+      this.calls.push({ target: this.balancer.url, startMs: performance.now(), ms: 0, status: Number(about), retryAfter: null, nth: 1 })
     else if (what === 'failed') this.problems.push(`a client reported: ${line}`)
     else if (what === 'early') this.problems.push(`a client sent a request ${about} ms before the end of a pause that it was asked for`)
     this.#signals.notify()
   }
 }
 
-/** One client, and its processes one after the other. */
+/** One client. Each time it is started, it is a new process. */
 export class Client {
   process: ChildProcess | null = null
   readonly #name: string
@@ -171,7 +172,7 @@ export class Client {
     })
   }
 
-  /** Resolves when it has reported this many more things: at a moment at which it is doing something. */
+  /** Resolves when it has printed this many more lines, so that it is busy at that moment. */
   moreLines(count: number): Promise<void> {
     const wanted = this.#lines + count
     return this.#signals.until(() => this.#lines >= wanted, {
@@ -191,7 +192,7 @@ export class Client {
     await this.#ended
   }
 
-  /** Lets it deliver everything and end. Returns what is wrong with its end. */
+  /** Lets it deliver everything and end. Returns problems. */
   async finish(): Promise<string[]> {
     this.process?.stdin?.write('finish\n')
     const code = await this.#ended

@@ -82,7 +82,7 @@ export function shown(resource: Resource): string {
   return sortedJson(contents === undefined ? rest : { ...rest, code: contents.at(-1), version: contents.length })
 }
 
-/** JSON with sorted names. */
+/** JSON with sorted keys. */
 export function sortedJson(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
     if (typeof each !== 'object' || each === null || Array.isArray(each)) return each
@@ -90,7 +90,7 @@ export function sortedJson(value: unknown): string {
   })
 }
 
-/** A source must exist to be referred to, and has at most one plan. */
+/** A source that is referred to must exist, and can have only one plan. */
 function refusal(state: State, kind: Kind, name: string, { sources = [] }: Resource): string | undefined {
   if (sources.some((source) => state.sources[source] === undefined)) return 'invalid_field'
   if (kind !== 'plans') return undefined
@@ -119,7 +119,7 @@ function withPlanVersion(kind: Kind, before: Resource, after: Resource): Resourc
   return isSame ? after : { ...after, version: (before['version'] as number) + 1 }
 }
 
-/** What refers to a deleted source loses the reference. That is part of the same change, and has no entry of its own. */
+/** Removes the references to a deleted source. They are part of the same change, and have no audit entries of their own. */
 function detached(state: State, source: string): State {
   const without = (resources: State['plans']): State['plans'] =>
     Object.fromEntries(

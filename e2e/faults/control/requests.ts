@@ -135,7 +135,7 @@ export class Directory {
     }
   }
 
-  /** A resource of an answer as shown() writes that of the model. */
+  /** A resource in an answer of the API, in the form in which shown() writes a resource of the model. */
   shown(kind: Kind, listed: Record<string, unknown>): string {
     const { code, version, ...rest } = this.#fields(kind, listed as Listed)
     return kind === 'destinations' ? sortedJson({ ...rest, code, version }) : sortedJson({ ...rest, version })

@@ -21,14 +21,14 @@ const clientKilled: Injection = {
   repeats: false,
   system: () => ({ perSecond: PER_SECOND, traffic: startClients({ spooled: 3, unspooled: 0 }) }),
   async cause(system, random) {
-    const { all, front } = clientsOf(system)
+    const { all, balancer } = clientsOf(system)
     const killed = random.chance(0.2) ? all : [random.pick(all)]
     const isCutOff = random.chance(0.2)
     if (isCutOff) {
       // They have many messages in the spool.
-      front.storm = () => ({ reset: true })
+      balancer.refuse = () => ({ reset: true })
       for (const client of killed) client.call(random.int(1, 200))
-      await front.moreRefused(1)
+      await balancer.moreRefused(1)
     }
     const lines = random.int(1, 30)
     await Promise.all(
@@ -44,7 +44,7 @@ const clientKilled: Injection = {
       await Promise.all(killed.map((client) => client.kill()))
       for (const client of killed) client.start()
     }
-    if (isCutOff) front.storm = null
+    if (isCutOff) balancer.refuse = null
   },
   check: async (system) => clientsOf(system).problems,
 }
@@ -58,14 +58,14 @@ const serviceAway: Injection = {
   perRound: 15,
   system: () => ({ perSecond: PER_SECOND, traffic: startClients({ spooled: 2, unspooled: 1 }) }),
   async cause(system, random) {
-    const { front } = clientsOf(system)
+    const { balancer } = clientsOf(system)
     const isKilled = random.chance(0.5)
     const isRefused = random.chance(0.5)
-    if (isRefused) await front.goAway()
+    if (isRefused) await balancer.goAway()
     await Promise.all(system.nodes.map((node) => (isKilled ? node.kill() : node.stop())))
     await sleep(awayMs(random))
     await Promise.all(system.nodes.map((node) => node.start()))
-    if (isRefused) await front.comeBack()
+    if (isRefused) await balancer.comeBack()
   },
   check: async (system) => clientsOf(system).problems,
 }
@@ -92,7 +92,7 @@ const REFUSALS: readonly ((random: Random) => Answer)[] = [
   () => ({ reset: true }),
 ]
 
-const storm: Injection = {
+const clientsRefused: Injection = {
   key: 'storm-429',
   title: 'Clients get 429 and other errors',
   how: 'For up to 5 s, every request is answered with 429 or 503 (with and without Retry-After) or 502, or its connection is reset. Or a client makes hundreds of calls at once, and exceeds the rate limit of the service.',
@@ -106,25 +106,25 @@ const storm: Injection = {
     traffic: startClients({ spooled: 2, unspooled: 1 }),
   }),
   async cause(system, random) {
-    const { all, front } = clientsOf(system)
-    const refused = front.moreRefused(1)
+    const { all, balancer } = clientsOf(system)
+    const refused = balancer.moreRefused(1)
     if (random.chance(0.3)) {
       random.pick(all).call(random.int(3 * RATE_LIMIT, 8 * RATE_LIMIT))
       return await refused
     }
     const kinds = random.chance(0.3) ? REFUSALS : [random.pick(REFUSALS)]
-    front.storm = () => random.pick(kinds)(random)
+    balancer.refuse = () => random.pick(kinds)(random)
     await Promise.all([refused, sleep(random.int(200, 5_000))])
-    front.storm = null
+    balancer.refuse = null
   },
   check: async (system) => [...clientsOf(system).problems, ...busyLoops(system)],
 }
 
 function busyLoops(system: System): string[] {
-  const { all, front } = clientsOf(system)
+  const { all, balancer } = clientsOf(system)
   const most = MOST_PER_SECOND * all.length
-  const tooSoon = front.refused.find((atMs, at) => (front.refused[at + most] ?? Number.POSITIVE_INFINITY) < atMs + 1_000)
+  const tooSoon = balancer.refused.find((atMs, at) => (balancer.refused[at + most] ?? Number.POSITIVE_INFINITY) < atMs + 1_000)
   return tooSoon === undefined ? [] : [`more than ${most} requests were refused within a second`]
 }
 
-export const CLIENTS: readonly Fault[] = [clientKilled, serviceAway, storm].map(injected)
+export const CLIENTS: readonly Fault[] = [clientKilled, serviceAway, clientsRefused].map(injected)

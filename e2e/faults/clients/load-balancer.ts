@@ -1,14 +1,14 @@
-// What clients connect to, in front of the nodes: an address that stays the same while nodes come and go, as that of a load balancer. It can
-// refuse requests in any way for a while. It counts those that were refused, by itself or by a node.
+// A load balancer between clients and nodes: its address stays the same while nodes come and go. It can also refuse requests itself, in any
+// way. It records every request that was refused, by itself or by a node.
 
 import type { ServerResponse } from 'node:http'
 import { type Answer, type Arrival, type Receiver, startReceiver } from '../../receiver.ts'
 
-export interface Front extends AsyncDisposable {
+export interface LoadBalancer extends AsyncDisposable {
   url: string
-  /** How requests are refused from now on; null: they are forwarded to a node. */
-  storm: (() => Answer) | null
-  /** The performance.now() of each request that was refused, or that no node answered. */
+  /** How requests are refused from now on; null if they are forwarded to a node. */
+  refuse: (() => Answer) | null
+  /** The time of each request that was refused or that no node answered, in performance.now(). */
   refused: number[]
   /** Refuses connections until comeBack(). */
   goAway(): Promise<void>
@@ -19,7 +19,7 @@ export interface Front extends AsyncDisposable {
 
 const FORWARD_MS = 30_000
 
-export async function startFront(targets: () => readonly string[]): Promise<Front> {
+export async function startLoadBalancer(targets: () => readonly string[]): Promise<LoadBalancer> {
   const refused: number[] = []
   let turn = 0
 
@@ -46,15 +46,15 @@ export async function startFront(targets: () => readonly string[]): Promise<Fron
 
   const receiver: Receiver = await startReceiver(
     (arrival) => {
-      if (front.storm === null) return { script: (response) => void forward(arrival, response) }
+      if (balancer.refuse === null) return { script: (response) => void forward(arrival, response) }
       refused.push(performance.now())
-      return front.storm()
+      return balancer.refuse()
     },
     { forgets: true },
   )
-  const front: Front = {
+  const balancer: LoadBalancer = {
     url: receiver.url.replace(/\/$/, ''),
-    storm: null,
+    refuse: null,
     refused,
     goAway: () => receiver.goAway(),
     comeBack: () => receiver.comeBack(),
@@ -67,5 +67,5 @@ export async function startFront(targets: () => readonly string[]): Promise<Fron
     },
     [Symbol.asyncDispose]: () => receiver.goAway(),
   }
-  return front
+  return balancer
 }
