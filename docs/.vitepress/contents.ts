@@ -76,6 +76,7 @@ export const SECTIONS: readonly Section[] = [
       ['backup', 'Backup and restore'],
       ['upgrade', 'Upgrade'],
       ['fault-ledger', 'Fault ledger'],
+      ['soak', 'Soak test'],
       ['alerts', 'Alerts with Prometheus'],
     ],
   },
