@@ -132,6 +132,7 @@ export function ledgerPage(): string {
       FAULTS.map(({ title, key, how, note = '' }) => [title, `\`${key}\``, how, note]),
     ),
     MIX,
+    MODEL,
   ].join('\n\n')}\n`
 }
 
@@ -181,3 +182,7 @@ const COLUMNS = `The columns:
 const MIX = `## The load
 
 In most rows, every message goes to five destinations: a webhook that gets single messages, one that gets batches, one with a transformation that drops a tenth of the messages, one whose receiver refuses a tenth permanently (their dead letters go to a sixth destination), and an integration (Slack). Receivers answer after 5 to 60 ms, and answer 2 % of the requests with 503, so that some messages are always in flight and some always wait for a retry. SQLite has one node. On PostgreSQL, two nodes share the load unless the row says otherwise. Everything runs on one machine. A power failure, which also loses data that was written but not synced to disk, is not covered.`
+
+const MODEL = `## The protocol of the nodes, as a model
+
+The protocol by which nodes share deliveries is also [checked as a model](../decisions/0067-model-of-the-nodes.md): every order of its steps, for a few nodes, messages and faults, with wrong variants that must all be caught. \`npm run model\` prints what was checked. A [soak test](soak.md) holds a load for hours.`
