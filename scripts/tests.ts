@@ -16,7 +16,7 @@ import { createInitialData, createTemplate, PostgresServer } from '../packages/s
 
 const root = join(import.meta.dirname, '..')
 /** After this time a hanging test fails. The longest file takes a fraction of it. */
-const HUNG_SECONDS = 600
+const HUNG_SECONDS = 1_200
 /** More than the number of cores, because many of the longest files mostly wait: for a lease to expire or a server to start. */
 const FILES_AT_ONCE = availableParallelism() + 2
 /** Two busy loops for each core, so that a test gets at most a third of the processor. */
