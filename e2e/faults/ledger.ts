@@ -4,7 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { table } from '../../scripts/reference/markdown.ts'
-import type { RoundResult, StoreKind } from './fault.ts'
+import type { Fault, RoundResult, StoreKind } from './fault.ts'
 import { FAULTS } from './faults.ts'
 import { machineName } from './machine.ts'
 
@@ -28,9 +28,15 @@ export interface Entry extends Combined {
   seed: number
 }
 
-interface StoredEntry extends Entry {
+/** One round, on one line of ledger.json. */
+interface StoredRound extends Omit<RoundResult, 'problems'> {
+  key: string
+  store: StoreKind
+  seed: number
   date: string
   machine: string
+  /** The first thing that was wrong; null if the round passed. */
+  problem: string | null
 }
 
 const DATA = join(import.meta.dirname, 'ledger.json')
@@ -73,21 +79,38 @@ export function describe({ key, store, seed, ...row }: Entry): string {
   return `${failedRounds === 0 ? '✔' : '✗'} ${key} on ${store}, seed ${seed}: ${facts.join(', ')}`
 }
 
-/** Replaces the stored entries of these rows, and writes the page. Returns its path. */
-export function writeLedger(entries: readonly Entry[]): string {
+/** Adds a round, and writes the page. */
+export function addRound({ key }: Fault, store: StoreKind, seed: number, { problems, ...result }: RoundResult): void {
   const date = new Date().toISOString().slice(0, 10)
-  const machine = machineName()
-  const isNew = (stored: Entry): boolean => entries.some(({ key, store }) => key === stored.key && store === stored.store)
-  const all = [...storedEntries().filter((stored) => !isNew(stored)), ...entries.map((entry) => ({ ...entry, date, machine }))]
-  const order = (entry: Entry): number => FAULTS.findIndex(({ key }) => key === entry.key)
-  all.sort((a, b) => order(a) - order(b) || b.store.localeCompare(a.store))
-  writeFileSync(DATA, `${JSON.stringify(all, null, 2)}\n`)
+  const [problem = null] = problems.map((text) => text.split('\n')[0] as string)
+  writeRounds([
+    ...storedRounds(),
+    { key, store, seed, date, machine: machineName(), ...result, recoveredMs: result.recoveredMs.map(Math.round), problem },
+  ])
+}
+
+/** Removes the rounds of these rows, for a run that starts anew. */
+export function removeRounds(rows: readonly { fault: Fault; store: StoreKind }[]): void {
+  const isOld = (round: StoredRound): boolean => rows.some(({ fault, store }) => fault.key === round.key && store === round.store)
+  writeRounds(storedRounds().filter((round) => !isOld(round)))
+}
+
+/** Writes the page from the stored rounds. Returns its path. */
+export function writePage(): string {
   writeFileSync(PAGE, ledgerPage())
   return PAGE
 }
 
-function storedEntries(): StoredEntry[] {
-  return JSON.parse(readFileSync(DATA, 'utf8')) as StoredEntry[]
+function writeRounds(rounds: StoredRound[]): void {
+  const order = ({ key }: StoredRound): number => FAULTS.findIndex((fault) => fault.key === key)
+  rounds.sort((a, b) => order(a) - order(b) || b.store.localeCompare(a.store) || a.seed - b.seed)
+  const lines = rounds.map((round) => JSON.stringify(round))
+  writeFileSync(DATA, lines.length === 0 ? '[]\n' : `[\n${lines.join(',\n')}\n]\n`)
+  writePage()
+}
+
+function storedRounds(): StoredRound[] {
+  return JSON.parse(readFileSync(DATA, 'utf8')) as StoredRound[]
 }
 
 export function writtenPage(): string {
@@ -95,14 +118,14 @@ export function writtenPage(): string {
 }
 
 export function ledgerPage(): string {
-  const entries = storedEntries()
+  const stored = storedRounds()
   const rows = FAULTS.flatMap(({ key, title, stores }) =>
     stores.map((store) => {
-      const entry = entries.find((one) => one.key === key && one.store === store)
-      return [title, STORE_NAMES[store], ...(entry === undefined ? NOT_RUN : cells(entry))]
+      const rounds = stored.filter((round) => round.key === key && round.store === store)
+      return [title, STORE_NAMES[store], ...(rounds.length === 0 ? NOT_RUN : cells(rounds))]
     }),
   )
-  const machines = [...new Set(entries.map(({ machine }) => machine))]
+  const machines = [...new Set(stored.map(({ machine }) => machine))]
   return `${[
     '# Fault ledger',
     '<!-- Written by npm run faults -- --write (e2e/faults/ledger.ts). Do not edit. -->',
@@ -118,7 +141,7 @@ export function ledgerPage(): string {
         'Most after one fault',
         'Longest pause',
         'Recovered: median, longest',
-        'Date, seed',
+        'Date: seeds',
       ],
       rows,
     ),
@@ -139,8 +162,9 @@ export function ledgerPage(): string {
 const STORE_NAMES: Readonly<Record<StoreKind, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 const NOT_RUN = ['0', '', '', '', '', '', '', 'not run yet']
 
-function cells(entry: StoredEntry): string[] {
-  const { faults, failedRounds, acknowledged, lost, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs, date, seed } = entry
+function cells(rounds: readonly StoredRound[]): string[] {
+  const all = combine(rounds.map(({ problem, ...round }) => ({ ...round, problems: problem === null ? [] : [problem] })))
+  const { faults, failedRounds, acknowledged, lost, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = all
   return [
     number(faults),
     number(acknowledged),
@@ -149,7 +173,7 @@ function cells(entry: StoredEntry): string[] {
     `${number(mostRepeated)} (limit ${number(repeatBound)})`,
     longestPauseMs === null ? '' : seconds(longestPauseMs),
     recoveredMs === null ? '' : `${seconds(recoveredMs.median)}, ${seconds(recoveredMs.longest)}`,
-    `${date}, ${seed}`,
+    `${[...new Set(rounds.map(({ date }) => date))].join(', ')}: ${rounds.map(({ seed }) => seed).join(', ')}`,
   ]
 }
 
@@ -177,7 +201,7 @@ const COLUMNS = `The columns:
 - **Most after one fault**: the most copies of this kind that one fault caused at one destination, and the limit. The limit is what can be in flight to a destination (20 requests, some of them with up to 15 messages), and for each affected node 100 messages whose response had arrived but was not recorded yet. It is 0 if the fault must not cause any.
 - **Longest pause**: the longest time in which no call was answered with 200.
 - **Recovered**: the time from the end of a fault until everything that was acknowledged before had arrived at every destination. It is measured for every fourth fault; the others are followed by the next fault sooner.
-- **Seed**: the seed of the first round. The next round has the next number.`
+- **Seeds**: one for each round. A round has its own nodes and store, and up to about 25 faults.`
 
 const MIX = `## The load
 

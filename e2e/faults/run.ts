@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util'
 import type { Fault, RoundResult, StoreKind } from './fault.ts'
 import { FAULTS } from './faults.ts'
-import { combine, describe, type Entry, writeLedger } from './ledger.ts'
+import { addRound, combine, describe, type Entry, removeRounds, writePage } from './ledger.ts'
 import { type Row, runFaults } from './schedule.ts'
 
 const HELP = `Causes faults under load, and compares every acknowledgement with what receivers accepted and with the ledger.
@@ -17,7 +17,8 @@ usage: npm run faults -- [options]
   --only KEY,…   cause only these faults
   --store NAME   sqlite or postgres (default: both)
   --jobs N       rounds to run at the same time (default: 1)
-  --write        write the results of these faults to docs/operations/fault-ledger.md
+  --write        add the rounds of this run to docs/operations/fault-ledger.md
+  --replace      first remove the earlier rounds of these faults from it
   --page         only write that page again, from the stored results
   --list         list the faults
   --help         print this text
@@ -34,6 +35,7 @@ const { values } = parseArgs({
     store: { type: 'string' },
     jobs: { type: 'string', default: '1' },
     write: { type: 'boolean', default: false },
+    replace: { type: 'boolean', default: false },
     page: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -44,7 +46,7 @@ if (values.help) {
   process.exit()
 }
 if (values.page) {
-  console.log(`wrote ${writeLedger([])}`)
+  console.log(`wrote ${writePage()}`)
   process.exit()
 }
 if (values.list) {
@@ -73,6 +75,7 @@ if (rows.length === 0) fail('There is no fault to cause: check --only and --stor
 console.log(`seed ${firstSeed}, ${minutes} minutes, ${rows.length} rows`)
 
 let failures = 0
+if (values.replace) removeRounds(rows)
 const done = await runFaults({ rows, minutes, seed: firstSeed, mostFaults: mostRuns, jobs, onRound: report, say: progress })
 
 const entries: Entry[] = done
@@ -80,7 +83,6 @@ const entries: Entry[] = done
   .map(({ fault, store, rounds }) => entryOf(fault, store, rounds, firstSeed))
 console.log()
 for (const entry of entries) console.log(describe(entry))
-if (values.write) console.log(`wrote ${writeLedger(entries)}`)
 if (failures > 0) console.log(`\n${failures} rounds failed`)
 process.exitCode = failures > 0 ? 1 : 0
 
@@ -90,6 +92,8 @@ function entryOf({ key }: Fault, store: StoreKind, rounds: readonly RoundResult[
 
 function report({ fault, store }: Row, { seed, result, ms }: { seed: number; result: RoundResult; ms: number }): void {
   progress('')
+  // After each round, so that an interrupted run has written what it did.
+  if (values.write) addRound(fault, store, seed, result)
   console.log(`${describe(entryOf(fault, store, [result], seed))} (${(ms / 1_000).toFixed(0)} s)`)
   if (result.problems.length === 0) return
   failures++
