@@ -6,6 +6,7 @@ import { RESUME_MS } from '../cluster/cluster.ts'
 import { callControl, type DeliveryView, type LedgerRow, type SourceStats, TOKEN } from '../service.ts'
 import { eventually } from '../signals.ts'
 import { type FinalState, LETTERS, type TalliedDestination } from './destinations.ts'
+import type { RoundResult } from './fault.ts'
 import { numberOf } from './numbered-message.ts'
 import type { System } from './system.ts'
 
@@ -15,15 +16,8 @@ export interface FaultTime {
   toMs: number
 }
 
-export interface Audit {
-  acknowledged: number
-  lost: number
-  repeated: number
-  mostRepeated: number
-  repeatBound: number
-  longestPauseMs: number | null
-  problems: string[]
-}
+/** What the audit finds out about a round. */
+export type Audit = Omit<RoundResult, 'faults' | 'recoveredMs'>
 
 /** Outcomes are recorded at most this long after the response, so older ones must not be sent again. The invariant says 1 s; the rest is for a busy machine. */
 const RECORDED_MS = 4_000

@@ -1,5 +1,5 @@
-// The published result: ledger.json has one entry for each fault and store, and docs/operations/fault-ledger.md is written from it. A run
-// replaces only the entries of the rows that it ran, so each entry has its own date and seed.
+// The published result: ledger.json has one line for each round, with its date and seed, and docs/operations/fault-ledger.md is written from it. A run
+// adds its rounds; with --replace, it first removes the earlier rounds of its rows.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,16 +9,9 @@ import { FAULTS } from './faults.ts'
 import { machineName } from './machine.ts'
 
 /** The results of all rounds of a row, together. */
-export interface Combined {
+export interface Combined extends Omit<RoundResult, 'recoveredMs' | 'problems'> {
   rounds: number
   failedRounds: number
-  faults: number
-  acknowledged: number
-  lost: number
-  repeated: number
-  mostRepeated: number
-  repeatBound: number
-  longestPauseMs: number | null
   recoveredMs: { median: number; longest: number } | null
 }
 
