@@ -10,7 +10,7 @@ import { type App, type AppParts, createApp } from '../packages/server/src/app.t
 import { readConfig } from '../packages/server/src/config.ts'
 import { createLog } from '../packages/server/src/logging/log.ts'
 import { newStoreLocation } from '../packages/server/src/store/fixtures/test-store.ts'
-import { type Clock, createClock } from '../packages/server/src/timing/clock.ts'
+import { type Clock, createClock, LONGEST_PAUSE_MS } from '../packages/server/src/timing/clock.ts'
 import { callControl, TOKEN } from './service.ts'
 
 export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca' | 'onRoute' | 'bodyTimeoutMs' | 'integrations'> {
@@ -35,14 +35,15 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const { host = '127.0.0.1', allowAddresses, wallMs, lookup, ca, onRoute, bodyTimeoutMs, integrations, onLog } = options
   const place = await newStoreLocation()
   let aheadMs = 0
+  let scheduleAheadMs = 0
   const clock = (scheduleStartMs: number): Clock => {
     const real = createClock(scheduleStartMs)
-    const startedAheadMs = aheadMs
-    // createClock reads the real time, or the last that was stored if that is later: only the difference is to be added.
-    const behindMs = Math.max(0, Date.now() + aheadMs - real.scheduleMs())
+    const startedAheadMs = scheduleAheadMs
+    // What was stored may already be ahead of the real time: only the difference is to be added.
+    const behindMs = Math.max(0, Date.now() + scheduleAheadMs - real.scheduleMs())
     return {
       wallMs: () => (wallMs ?? real.wallMs()) + aheadMs,
-      scheduleMs: () => real.scheduleMs() + behindMs + aheadMs - startedAheadMs,
+      scheduleMs: () => real.scheduleMs() + behindMs + scheduleAheadMs - startedAheadMs,
     }
   }
 
@@ -76,6 +77,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     now: () => (wallMs ?? Date.now()) + aheadMs,
     async later(ms) {
       aheadMs += ms
+      scheduleAheadMs += ms
       // Timers do not know. A change of its settings makes a destination look at the time, if it is one.
       const { data } = await service.api<{ data: { id: string; maxInFlight: number }[] }>('/destinations?limit=1000')
       for (const { id, maxInFlight } of data) {
@@ -86,6 +88,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     async restart({ laterMs = 0 } = {}) {
       await app.close()
       aheadMs += laterMs
+      scheduleAheadMs += Math.min(laterMs, LONGEST_PAUSE_MS)
       app = await start()
       service.url = app.url
     },

@@ -35,7 +35,7 @@ const clockJumpWithLibfaketime: Fault = {
   stores: ['sqlite', 'postgres'],
   perRound: 20,
   unavailable: whyNoLibfaketime,
-  note: "PostgreSQL's clock is not set to another day (UTC): messages from before would then not be recognized as duplicates. Nodes follow the clock of the server: if it jumps ahead by more than the retry window, deliveries that wait for a retry expire too early. They are recorded as expired, and count as lost here.",
+  note: "PostgreSQL's clock is not set to another day (UTC): messages from before would then not be recognized as duplicates.",
   round: (options) => (options.store === 'postgres' ? roundWithServerClock(options) : clockRound(options, createFakeClock)),
 }
 

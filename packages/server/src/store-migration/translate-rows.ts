@@ -7,6 +7,7 @@ import { versionContext } from '../store/configuration/destination-versions.ts'
 import { encryptedDestinationDoc, redactAttempt, redactAudit } from '../store/configuration/unencrypted-credentials.ts'
 import { type AttemptDoc, writeOwedUrls } from '../store/encoding/attempt-doc.ts'
 import type { Seed } from '../store/encoding/fingerprint.ts'
+import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING } from '../store/encoding/schedule-mark.ts'
 import { isKey, KEY_WORDS } from '../store/encoding/segment-keys.ts'
 import { keyBytes, SEED_SETTING } from '../store/postgres/messages/message-keys.ts'
 import { TAIL } from '../store/postgres/rows/purging.ts'
@@ -39,7 +40,6 @@ export type Translate = (row: SqliteRow) => PostgresRow | undefined
  */
 const SQLITE_ONLY = new Set(['last_id', KEY_AGE_SETTING, MIGRATION_MARK_SETTING, PLAIN_CREDENTIALS])
 const SEED = 'dedup_seed'
-const SCHEDULE = 'schedule_ms'
 /** Numbers from here on are row ids; smaller ones are counts or indexes. */
 const FIRST_ROW_ID = 1e15
 const LARGEST_INTEGER = 2 ** 31 - 1
@@ -54,7 +54,7 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
       if (SQLITE_ONLY.has(key)) return undefined
       if (key === SEED) return { name: SEED_SETTING, value: seedText(JSON.parse(text) as Seed) }
       // PostgreSQL compares it as an integer.
-      if (key === SCHEDULE) return { name: key, value: String(Math.floor(Number(text))) }
+      if (key === SCHEDULE_SETTING || key === SCHEDULE_WALL_SETTING) return { name: key, value: String(Math.floor(Number(text))) }
       return { name: writeText(key), value: key.startsWith(SECRET_PREFIX) ? secrets.reencrypt(text, key) : writeText(text) }
     },
     sources: (row) => ({ ...row, num: num(row['num']), deleted: row['deleted'] === 1 }),

@@ -1,7 +1,6 @@
 // Two clocks for two uses. Wall time is for timestamps that people read. Schedule time is for retries, retry windows and circuit
-// breakers: it starts at a value from the store and then advances with the monotonic clock, so a wall clock that jumps neither
-// expires a delivery early nor delays a retry. It never starts before the last value that was used, so it does not go
-// backwards across a restart.
+// breakers: it continues from a value in the store and advances with the monotonic clock, so a wall clock that jumps neither
+// expires a delivery early nor delays a retry. It does not go backwards across a restart.
 
 export interface Clock {
   /** Milliseconds since 1970 according to the machine's clock, which may jump. */
@@ -10,7 +9,22 @@ export interface Clock {
   scheduleMs(): number
 }
 
-/** Schedule time starts at `scheduleStartMs`: with SQLite, wall time or later; with PostgreSQL, the schedule time that all nodes share. */
+/** What the store saves every few seconds. */
+export interface ScheduleMark {
+  scheduleMs: number
+  /** The wall clock at the same moment; with PostgreSQL, that of the server. */
+  wallMs: number
+}
+
+/** The most that schedule time advances while nothing runs. A wall clock that jumped cannot be told from a long pause. */
+export const LONGEST_PAUSE_MS = 3_600_000
+
+/** Where schedule time continues, `wallMs` being the time of the same clock as in the mark. */
+export function scheduleStart(mark: ScheduleMark | null, wallMs: number): number {
+  if (mark === null) return wallMs
+  return mark.scheduleMs + Math.min(Math.max(0, wallMs - mark.wallMs), LONGEST_PAUSE_MS)
+}
+
 export function createClock(scheduleStartMs = Date.now()): Clock {
   const offsetMs = scheduleStartMs - performance.now()
   return { wallMs: () => Date.now(), scheduleMs: () => Math.floor(offsetMs + performance.now()) }

@@ -32,7 +32,10 @@ const CHECK = object({
 })
 const DIAGNOSTICS = object({
   at: time({ description: 'The wall clock time of the service.' }),
-  scheduleAt: time({ description: 'The schedule time, which retries use. It is monotonic: it never jumps.' }),
+  scheduleAt: time({
+    description:
+      'The schedule time, which retries use. It never jumps. It may differ from the wall clock: of a time in which the service did not run, at most an hour counts.',
+  }),
   version: nullable(string()),
   startedAt: nullable(time()),
   storePath: nullable(string({ description: 'The path of the store; null if it is not a file.' })),
@@ -45,7 +48,7 @@ const COMMIT_DEADLINE_MS = 10_000
 /** Shorter than the time for which the `doctor` command waits for a response. */
 const INSPECT_DEADLINE_MS = 60_000
 const URLS_DEADLINE_MS = 20_000
-/** If the wall clock differs from schedule time by more than this, it has jumped. */
+/** If the wall clock differs by more than this from its value at the start plus the time since then, it has jumped. */
 const JUMP_MS = 60_000
 
 export function diagnosticRoutes({ store, clock, delivery, operatorTools }: ControlParts): Route[] {
@@ -172,15 +175,13 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
   }
 
   function checkClock(): Finding {
-    const ahead = clock.wallMs() - clock.scheduleMs()
+    const ahead = clock.wallMs() - (performance.timeOrigin + performance.now())
     if (Math.abs(ahead) <= JUMP_MS)
       return { state: 'good', message: 'The wall clock has not jumped since the service started.', advice: null }
-    const direction = ahead > 0 ? 'ahead of' : 'behind'
     return {
       state: 'warning',
-      message: `The wall clock is ${Math.round(Math.abs(ahead) / 1_000)} s ${direction} schedule time: it was changed after the service started, or it had been set back before the start.`,
-      advice:
-        'Retries follow schedule time and are not affected. Synchronize the clock with NTP, and restart the service once it is correct.',
+      message: `The wall clock was set ${ahead > 0 ? 'ahead' : 'back'} by ${Math.round(Math.abs(ahead) / 1_000)} s since the service started, or the machine was suspended.`,
+      advice: 'Retries follow schedule time and are not affected. Synchronize the clock with NTP.',
     }
   }
 }

@@ -2,7 +2,7 @@
 // commands. See group-commit.ts, group-writer.ts and reader-thread.ts in threads/.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import type { Clock } from '../../timing/clock.ts'
+import { type Clock, scheduleStart } from '../../timing/clock.ts'
 import { runInSteps } from '../../timing/run-in-steps.ts'
 import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
@@ -37,7 +37,7 @@ export interface SqliteStoreOptions {
 }
 
 export interface SqliteStore extends Store {
-  /** Where schedule time starts: now, or the schedule time at the last write to the store if that is later. See clock.ts. */
+  /** Where schedule time starts: see clock.ts. */
   scheduleStartMs: number
   /** The clock for work that the store does by itself, such as purges. Must be called once, before anything else. */
   useClock(clock: Clock): void
@@ -155,15 +155,12 @@ class Sqlite implements SqliteStore {
   }
 
   get scheduleStartMs(): number {
-    return Math.max(Date.now(), this.#writer.scheduleMs)
+    return scheduleStart(this.#writer.scheduleMark, Date.now())
   }
 
   useClock(clock: Clock): void {
     this.#clock = clock
-    const mark = (): void => {
-      void this.#writer.run('mark', { scheduleMs: clock.scheduleMs() }).catch(() => {})
-    }
-    this.#marks = setInterval(mark, MARK_EVERY_MS).unref()
+    this.#marks = setInterval(() => void this.#mark().catch(() => {}), MARK_EVERY_MS).unref()
   }
 
   async load(): Promise<void> {
@@ -183,11 +180,15 @@ class Sqlite implements SqliteStore {
 
   async check(): Promise<{ ok: true } | { ok: false; message: string }> {
     try {
-      await this.#writer.run('mark', { scheduleMs: this.#clock.scheduleMs() })
+      await this.#mark()
       return { ok: true }
     } catch (error) {
       return { ok: false, message: (error as Error).message }
     }
+  }
+
+  #mark(): Promise<void> {
+    return this.#writer.run('mark', { scheduleMs: this.#clock.scheduleMs(), wallMs: this.#clock.wallMs() })
   }
 
   dropExpired(nowMs = this.#clock.wallMs()): Promise<void> {

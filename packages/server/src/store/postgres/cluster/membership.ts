@@ -9,7 +9,8 @@
 // had time to come back. For the same reason, a node whose own session broke ignores the locks of others for a whole lease.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../../../timing/clock.ts'
+import { type Clock, scheduleStart } from '../../../timing/clock.ts'
+import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING, scheduleMark } from '../../encoding/schedule-mark.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
 import { WITH_HOLDERS } from '../messages/shipment-holders.ts'
 import { readSetting } from '../rows/settings.ts'
@@ -26,7 +27,6 @@ const RECONNECT_MS = 100
 const RECONNECT_TRIES = 6
 /** How often the schedule time is saved. */
 const SAVE_SCHEDULE_EVERY_MS = 5_000
-const SCHEDULE_SETTING = 'schedule_ms'
 /** The number of leases between two checks for work held by a node that no longer exists. Only a commit at the moment its node is declared dead leaves any. */
 const ORPHAN_CHECK_LEASES = 1.5
 /** The field of a heartbeat that contains the configuration version of the node. */
@@ -275,8 +275,8 @@ export class Membership {
         this.#leaseMs,
         this.#doc,
       ])
-      const mark = await readSetting(ask, SCHEDULE_SETTING)
-      return { ...free, holder, scheduleMs: Math.max(free.now_ms, Number(mark ?? 0)) }
+      const mark = scheduleMark(await readSetting(ask, SCHEDULE_SETTING), await readSetting(ask, SCHEDULE_WALL_SETTING))
+      return { ...free, holder, scheduleMs: scheduleStart(mark, free.now_ms) }
     })
     this.#num = row.num
     this.#holder = row.holder
@@ -455,10 +455,12 @@ export class Membership {
     const now = performance.now()
     if (this.#clock === null || now - this.#scheduleSavedAt < SAVE_SCHEDULE_EVERY_MS) return
     this.#scheduleSavedAt = now
+    // The last schedule time of any node, but always the present time of the server: it may have been set back.
     await this.#database.query(
-      `INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
-       WHERE settings.value::bigint < excluded.value::bigint`,
-      [SCHEDULE_SETTING, String(Math.floor(this.#clock.scheduleMs()))],
+      `INSERT INTO settings (name, value) VALUES ($1, $3), ($2, (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value
+       WHERE settings.name = $2 OR settings.value::bigint < excluded.value::bigint`,
+      [SCHEDULE_SETTING, SCHEDULE_WALL_SETTING, String(Math.floor(this.#clock.scheduleMs()))],
     )
   }
 }

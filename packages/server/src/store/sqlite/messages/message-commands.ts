@@ -1,6 +1,8 @@
 // The writing thread's commands that accept, claim, settle and count messages.
 
+import type { ScheduleMark } from '../../../timing/clock.ts'
 import { FINGERPRINT_WORDS, fingerprint, sourceSeed } from '../../encoding/fingerprint.ts'
+import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING } from '../../encoding/schedule-mark.ts'
 import type { CountBatch } from '../../history/deferred-counts.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
 import type { ClaimRequest } from '../../store.ts'
@@ -58,8 +60,9 @@ export function messageCommands(context: WriterContext) {
     forgetKeys: { run: () => duplicates.forget(keyAge.oldUpTo + 1), outside: 'after' },
     /** Saves schedule time, the last row id and the age of keys for the next start. */
     mark: {
-      run({ scheduleMs }: { scheduleMs: number }) {
-        writeSetting(database, 'schedule_ms', String(scheduleMs))
+      run({ scheduleMs, wallMs }: ScheduleMark) {
+        writeSetting(database, SCHEDULE_SETTING, String(scheduleMs))
+        writeSetting(database, SCHEDULE_WALL_SETTING, String(wallMs))
         writeSetting(database, 'last_id', String(ids.last))
         writeSetting(database, KEY_AGE_SETTING, keyAge.mark(ids.last))
       },

@@ -81,5 +81,5 @@ test('after close, commands are rejected with StoreUnavailable', async (t) => {
   const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
   const given = commit.run('setSetting', { name: 'n', value: 'v' })
   await Promise.all([commit.close(), given])
-  await assert.rejects(commit.run('mark', { scheduleMs: 1 }), StoreUnavailable)
+  await assert.rejects(commit.run('mark', { scheduleMs: 1, wallMs: 1 }), StoreUnavailable)
 })

@@ -5,6 +5,7 @@
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import type { ScheduleMark } from '../../../timing/clock.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { StoreUnavailable } from '../../store.ts'
@@ -47,7 +48,7 @@ export interface CommandOptions {
 export class GroupCommit {
   readonly #worker: Worker
   readonly seed: Seed
-  readonly scheduleMs: number
+  readonly scheduleMark: ScheduleMark | null
   readonly #lazy: ReadonlySet<string>
   readonly #onState: (problem: string | null) => void
   /** Called after every transaction with its duration and the number of commands in its group. */
@@ -72,7 +73,7 @@ export class GroupCommit {
   private constructor(worker: Worker, start: WriterStart & { ok: true }, onState: (problem: string | null) => void) {
     this.#worker = worker
     this.seed = start.seed
-    this.scheduleMs = start.scheduleMs
+    this.scheduleMark = start.scheduleMark
     this.#lazy = new Set(start.lazy)
     this.#onState = onState
     worker.on('message', (answered: AnsweredGroup) => {

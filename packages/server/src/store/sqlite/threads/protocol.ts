@@ -1,6 +1,7 @@
 // The messages between the main thread and the writing thread. A group of commands is one message and one transaction.
 // The bodies and keys of its batches are in one buffer, which is transferred, not copied. Messages are plain data.
 
+import type { ScheduleMark } from '../../../timing/clock.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { NewAuditEntry } from '../../store.ts'
 
@@ -27,7 +28,7 @@ export interface WriterOptions {
 }
 
 export type WriterStart =
-  | { ok: true; seed: Seed; scheduleMs: number; lazy: readonly string[] }
+  | { ok: true; seed: Seed; scheduleMark: ScheduleMark | null; lazy: readonly string[] }
   | { ok: false; problem: boolean; message: string }
 
 /** An audit entry, written in the transaction of the change. */

@@ -2,6 +2,7 @@
 // (group-writer.ts). It copies the write-ahead log into the file when the log has become long.
 
 import { parentPort, workerData } from 'node:worker_threads'
+import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING, scheduleMark } from '../../encoding/schedule-mark.ts'
 import { lockStore, openProblem, StoreProblem } from '../schema/database.ts'
 import { readSetting } from '../schema/settings.ts'
 import { createCommands } from './commands.ts'
@@ -74,8 +75,8 @@ if (parentPort !== null) {
       else answer(answered, group.buffer)
     })
     const lazy = Object.keys(commands).filter((kind) => commands[kind]?.lazy)
-    const scheduleMs = Number(readSetting(database, 'schedule_ms') ?? 0)
-    port.postMessage({ ok: true, seed, scheduleMs, lazy } satisfies WriterStart)
+    const mark = scheduleMark(readSetting(database, SCHEDULE_SETTING), readSetting(database, SCHEDULE_WALL_SETTING))
+    port.postMessage({ ok: true, seed, scheduleMark: mark, lazy } satisfies WriterStart)
   } catch (error) {
     const problem = openProblem(error, options.path)
     port.postMessage({ ok: false, problem: problem instanceof StoreProblem, message: (problem as Error).message } satisfies WriterStart)
