@@ -178,7 +178,7 @@ function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`
 }
 
-const INTRODUCTION = `What happens when parts of the system fail, measured. \`npm run faults\` starts real nodes, sends messages continuously, and causes a fault again and again at random moments. Then it compares every acknowledgement that a sender got with what receivers accepted, with the stored deliveries and with the ledger. You can run it yourself:
+const INTRODUCTION = `This page shows what happened when parts of the system failed. \`npm run faults\` starts real nodes, sends messages continuously, and causes a fault many times, at random moments. Then it compares every acknowledgement that a sender got with what receivers accepted, with the stored deliveries and with the ledger. You can run it yourself:
 
 \`\`\`sh
 npm run faults -- --minutes 10                       # all faults, ten minutes in total

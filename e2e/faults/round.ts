@@ -1,4 +1,4 @@
-// The usual round: starts a system, causes the fault again and again at random moments, and audits. A fault may hit while the system still
+// The usual round: starts a system, causes the fault many times at random moments, and audits. A fault may hit while the system still
 // recovers from the previous one. Every few faults, the round waits for the recovery and measures how long it takes.
 
 import { auditSystem, type FaultTime } from './audit.ts'

@@ -64,7 +64,7 @@ after(async () => {
   await database.drop()
 })
 
-/** One trace: the state of the model, and what stands for it in the real nodes. */
+/** One trace: the state of the model, and the rows and claims of the real nodes that correspond to it. */
 class Replay {
   state: State
   readonly trace: string[] = []

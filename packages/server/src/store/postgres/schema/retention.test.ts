@@ -220,6 +220,22 @@ test('days before the cutoff are dropped whole, the ledger is consistent at ever
   }
 })
 
+test("a node whose own clock is a month ahead drops nothing: retention follows the server's clock", async () => {
+  const store = await openAt(database.url)
+  try {
+    store.useClock({ wallMs: () => Date.now() + 30 * DAY_MS, scheduleMs: () => Date.now() })
+    const { sourceId, destinationId } = await newSourceAndDestination(store)
+    await accept(store, sourceId, tracks(1), [destinationId])
+    await settleAll(store, destinationId, 'delivered')
+    await store.dropExpired()
+    assert.equal(await rowsIn('segments'), 1)
+    await store.dropExpired(Date.now() + 30 * DAY_MS)
+    assert.equal(await rowsIn('segments'), 0)
+  } finally {
+    await store.close()
+  }
+})
+
 test('a day with many pending messages is dropped row by row, and whole once they are settled', async () => {
   const past = await openInThePast(9)
   const { sourceId, destinationId } = await newSourceAndDestination(past)
