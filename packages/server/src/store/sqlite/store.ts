@@ -160,7 +160,10 @@ class Sqlite implements SqliteStore {
 
   useClock(clock: Clock): void {
     this.#clock = clock
-    this.#marks = setInterval(() => void this.#mark().catch(() => {}), MARK_EVERY_MS).unref()
+    const mark = (): void => void this.#mark().catch(() => {})
+    // Before any due time is stored: a process that is killed soon after its start must not continue at an earlier time.
+    mark()
+    this.#marks = setInterval(mark, MARK_EVERY_MS).unref()
   }
 
   async load(): Promise<void> {

@@ -276,7 +276,10 @@ export class Membership {
         this.#doc,
       ])
       const mark = scheduleMark(await readSetting(ask, SCHEDULE_SETTING), await readSetting(ask, SCHEDULE_WALL_SETTING))
-      return { ...free, holder, scheduleMs: scheduleStart(mark, free.now_ms) }
+      // A node that joins again keeps its time.
+      const scheduleMs = this.#clock?.scheduleMs() ?? scheduleStart(mark, free.now_ms)
+      await saveSchedule(ask, scheduleMs)
+      return { ...free, holder, scheduleMs }
     })
     this.#num = row.num
     this.#holder = row.holder
@@ -455,14 +458,18 @@ export class Membership {
     const now = performance.now()
     if (this.#clock === null || now - this.#scheduleSavedAt < SAVE_SCHEDULE_EVERY_MS) return
     this.#scheduleSavedAt = now
-    // The last schedule time of any node, but always the present time of the server: it may have been set back.
-    await this.#database.query(
-      `INSERT INTO settings (name, value) VALUES ($1, $3), ($2, (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text)
-       ON CONFLICT (name) DO UPDATE SET value = excluded.value
-       WHERE settings.name = $2 OR settings.value::bigint < excluded.value::bigint`,
-      [SCHEDULE_SETTING, SCHEDULE_WALL_SETTING, String(Math.floor(this.#clock.scheduleMs()))],
-    )
+    await saveSchedule(this.#database.ask, this.#clock.scheduleMs())
   }
+}
+
+/** Saves the latest schedule time of any node, but always the present time of the server: that may have been set back. */
+async function saveSchedule(ask: Ask, scheduleMs: number): Promise<void> {
+  await ask(
+    `INSERT INTO settings (name, value) VALUES ($1, $3), ($2, (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text)
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value
+     WHERE settings.name = $2 OR settings.value::bigint < excluded.value::bigint`,
+    [SCHEDULE_SETTING, SCHEDULE_WALL_SETTING, String(Math.floor(scheduleMs))],
+  )
 }
 
 function leaseEnd(parameter: string): string {
