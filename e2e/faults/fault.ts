@@ -77,15 +77,17 @@ export interface Injection extends Omit<Fault, 'round'> {
   /** Makes the fault possible again after the previous one. Its time is not measured. */
   prepare?(system: System): Promise<void>
   /** Causes the fault once and undoes it. When it resolves, the system must be able to recover by itself. */
-  cause(system: System, random: Random): Promise<void>
+  cause(system: System, random: Random): Promise<{ repeats: boolean } | void>
   /** Before the audit: ends what the fault started beside the usual traffic. Returns problems. */
   finish?(system: System): Promise<string[]>
   /** After the audit: returns further problems. */
   check?(system: System): Promise<string[]>
   /** Messages acknowledged between two faults, at random in this range. */
   between?: readonly [least: number, most: number]
-  /** Whether the fault can make a delivery arrive twice; true by default. */
+  /** Whether the fault can make a delivery arrive twice; true by default. The result of `cause` takes precedence. */
   repeats?: boolean
+  /** Whether outcomes cannot be recorded during the fault. */
+  keepsFromRecording?: boolean
   /** Whether retention may drop messages whose deliveries have ended. */
   mayBeDropped?: boolean
 }

@@ -191,7 +191,7 @@ const COLUMNS = `The columns:
 - **Acknowledged**: messages whose call was answered with 200. In the rows about clients: messages whose call of the client library has returned (with a spool), or whose callback reported success (without).
 - **Lost**: acknowledged messages that did not reach a destination, or whose outcome is not recorded.
 - **Arrived twice**: deliveries of which a receiver accepted more than one copy, because of a fault or because an attempt had timed out on the busy machine.
-- **Most after one fault**: the most copies of this kind that one fault caused at one destination, and the limit. The limit is what can be in flight to a destination (20 requests, some of them with up to 15 messages), and for each affected node 100 messages whose response had arrived but was not recorded yet. It is 0 if the fault must not cause any.
+- **Most after one fault**: the most copies of this kind that one fault caused at one destination, and the limit. The limit is what can be in flight to a destination (20 requests, some of them with up to 15 messages), and for each affected node 100 messages whose response had arrived but was not recorded yet. If the fault keeps outcomes from being recorded, it is 1,000 messages instead of 100: a node sends for one second more. It is 0 if the fault must not cause any.
 - **Longest pause**: the longest time in which no call was answered with 200.
 - **Recovered**: the time from the end of a fault until everything that was acknowledged before had arrived at every destination. It is measured for every fourth fault; the others are followed by the next fault sooner.
 - **Seeds**: one for each round. A round has its own nodes and store, and up to about 25 faults.`

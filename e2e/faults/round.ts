@@ -19,26 +19,27 @@ export function injected(injection: Injection): Fault {
 /** For rows that need something of their own in each round, such as a disk. */
 export async function injectedRound(injection: RoundParts, options: RoundOptions): Promise<RoundResult> {
   const { store, random, faults: most, deadlineMs, say } = options
-  const { between = [5, 60], repeats = true, hitsAllNodes = false, mayBeDropped = false } = injection
+  const { between = [5, 60], repeats = true, keepsFromRecording = false, hitsAllNodes = false, mayBeDropped = false } = injection
   await using system = await startSystem({ store, random, ...injection.system?.(options) })
   await system.traffic.more(WARM_UP, { deadlineMs: RECOVER_MS })
   await system.caughtUp(RECOVER_MS)
-  const faults: FaultTime[] = []
+  const faults: (FaultTime & { repeats: boolean })[] = []
   const recoveredMs: number[] = []
   const problems: string[] = []
   while (faults.length < most && (faults.length === 0 || performance.now() < deadlineMs)) {
     let fromMs = performance.now()
+    let caused: { repeats: boolean } | void
     try {
       await injection.prepare?.(system)
       await system.traffic.more(random.int(...between), { deadlineMs: RECOVER_MS })
       fromMs = performance.now()
-      await injection.cause(system, random)
+      caused = await injection.cause(system, random)
     } catch (error) {
       problems.push(`fault ${faults.length + 1} could not be caused: ${(error as Error).message}\n${logsOf(system)}`)
       break
     }
     const toMs = performance.now()
-    faults.push({ fromMs, toMs })
+    faults.push({ fromMs, toMs, repeats: caused?.repeats ?? repeats })
     say(`fault ${faults.length}, ${system.traffic.acknowledged.size} acknowledged`)
     if (faults.length % MEASURED_EVERY !== 0 && faults.length !== most) continue
     try {
@@ -53,7 +54,12 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
   }
   problems.push(...((await injection.finish?.(system)) ?? []))
   const nodesAtOnce = hitsAllNodes ? system.nodes.length : 1
-  const audit = await auditSystem(system, { faults: repeats ? faults : [], nodesAtOnce, mayBeDropped }).catch((error: Error) => {
+  const audit = await auditSystem(system, {
+    faults: faults.filter((fault) => fault.repeats),
+    nodesAtOnce,
+    keepsFromRecording,
+    mayBeDropped,
+  }).catch((error: Error) => {
     // The problems before this one are listed first: they usually explain it.
     problems.push(error.message)
     return { ...EMPTY_RESULT, longestPauseMs: 0 }

@@ -7,7 +7,13 @@ import type { Random } from '../random.ts'
 import { injected } from '../round.ts'
 import type { System } from '../system.ts'
 
-const PROXIED = { stores: ['postgres'], perRound: 25, hitsAllNodes: true, system: () => ({ proxied: true, perSecond: 20 }) } as const
+const PROXIED = {
+  stores: ['postgres'],
+  perRound: 25,
+  hitsAllNodes: true,
+  keepsFromRecording: true,
+  system: () => ({ proxied: true, perSecond: 20 }),
+} as const
 
 const cut: Injection = {
   ...PROXIED,
