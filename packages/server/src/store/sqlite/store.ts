@@ -2,7 +2,7 @@
 // commands. See group-commit.ts, group-writer.ts and reader-thread.ts in threads/.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import { type Clock, scheduleStart } from '../../timing/clock.ts'
+import { type Clock, createClock, scheduleStart } from '../../timing/clock.ts'
 import { runInSteps } from '../../timing/run-in-steps.ts'
 import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
@@ -79,7 +79,7 @@ class Sqlite implements SqliteStore {
   readonly quarantine: Store['quarantine']
   readonly deletions: SqliteDeletions
   readonly ingest: SqliteIngest
-  #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
+  #clock: Clock
   #background = new Set<Promise<unknown>>()
   #closed = false
   #marks: NodeJS.Timeout | undefined
@@ -87,6 +87,8 @@ class Sqlite implements SqliteStore {
   constructor(writer: GroupCommit, reader: ReaderClient, { path, secretBox, retentionDays }: SqliteStoreOptions) {
     this.#writer = writer
     this.#reader = reader
+    // Until useClock() is called. Tools such as `rotate-key` never call it, and schedule time may be days behind the wall clock.
+    this.#clock = createClock(this.scheduleStartMs)
     this.#file = new ConfigurationFile({
       writer,
       reader,
