@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
+import { createClock, LONGEST_PAUSE_MS } from '../../timing/clock.ts'
+import { until } from '../conformance/fixtures.ts'
+import { SCHEDULE_SETTING } from '../encoding/schedule-mark.ts'
 import { openAt, openFor, tempFolder } from './fixtures/temp-store.ts'
 
 const DAY_MS = 86_400_000
@@ -9,11 +13,11 @@ const DAY_MS = 86_400_000
 const folder = tempFolder()
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A store whose schedule time is a day behind the wall clock, as after a stop of a day. */
-async function storeBehind(name: string): Promise<string> {
+/** A store whose schedule time is a day behind the wall clock, as after a stop of a day, and which was closed `closedMs` ago. */
+async function storeBehind(name: string, closedMs = 0): Promise<string> {
   const path = join(folder, name)
   const store = await openAt(path)
-  store.useClock({ wallMs: () => Date.now(), scheduleMs: () => Date.now() - DAY_MS })
+  store.useClock({ wallMs: () => Date.now() - closedMs, scheduleMs: () => Date.now() - DAY_MS })
   await store.close()
   return path
 }
@@ -29,4 +33,20 @@ test('a tool that opens the store without a clock does not move schedule time to
   assert.deepEqual(await tool.check(), { ok: true })
   await tool.close()
   assertStillBehind((await openFor(t, path)).scheduleStartMs)
+})
+
+test('schedule time is saved at the start, so that it also advances if the process crashes after a few seconds, again and again', async (t) => {
+  const path = await storeBehind('crash.db', 2 * LONGEST_PAUSE_MS)
+  const store = await openFor(t, path)
+  const { scheduleStartMs } = store
+  store.useClock(createClock(scheduleStartMs))
+  using database = new DatabaseSync(path, { readOnly: true })
+  const saved = database.prepare('SELECT value FROM settings WHERE name = ?')
+  // Before MARK_EVERY_MS has passed.
+  await until(
+    async () => Number(saved.get(SCHEDULE_SETTING)?.['value']),
+    (savedMs) => savedMs >= scheduleStartMs,
+    'the schedule time of the start is saved',
+    { patienceMs: 3_000 },
+  )
 })
