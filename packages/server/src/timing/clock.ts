@@ -5,8 +5,10 @@
 export interface Clock {
   /** Milliseconds since 1970 according to the machine's clock, which may jump. */
   wallMs(): number
-  /** Milliseconds that never go backwards and never jump. */
+  /** Milliseconds that never go backwards. They jump only if this node was behind the others. */
   scheduleMs(): number
+  /** Continues schedule time from this value if it is later. Clocks of tests need not have it. */
+  advanceTo?(scheduleMs: number): void
 }
 
 /** What the store saves every few seconds. */
@@ -26,6 +28,12 @@ export function scheduleStart(mark: ScheduleMark | null, wallMs: number): number
 }
 
 export function createClock(scheduleStartMs = Date.now()): Clock {
-  const offsetMs = scheduleStartMs - performance.now()
-  return { wallMs: () => Date.now(), scheduleMs: () => Math.floor(offsetMs + performance.now()) }
+  let offsetMs = scheduleStartMs - performance.now()
+  return {
+    wallMs: () => Date.now(),
+    scheduleMs: () => Math.floor(offsetMs + performance.now()),
+    advanceTo(scheduleMs) {
+      offsetMs = Math.max(offsetMs, scheduleMs - performance.now())
+    },
+  }
 }

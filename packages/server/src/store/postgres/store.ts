@@ -257,6 +257,8 @@ class Postgres implements PostgresStore {
     await this.ingest.load()
     await this.#shared.load()
     await this.deletions.load()
+    // Before any due time is stored: a process that is killed soon after its start must not continue at an earlier time.
+    await this.membership.saveScheduleTime()
     this.membership.start({
       heartbeat: () => this.#heartbeat(),
       fenced: () => this.#claiming.fenced(),

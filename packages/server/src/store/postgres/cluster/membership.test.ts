@@ -156,28 +156,3 @@ test('after an outage all nodes have time to come back: the first one does not d
   assert.equal(b.membership.holder, holder)
   await Promise.all([a.close(), b.close(), late.close()])
 })
-
-test("schedule time goes on from that of the other nodes, whatever the server's clock is set to", async () => {
-  const HOUR_MS = 3_600_000
-  const first = await node('running')
-  const startedAtMs = first.scheduleStartMs - performance.now()
-  first.useClock({ wallMs: () => Date.now(), scheduleMs: () => startedAtMs + performance.now() })
-  await database.query("DELETE FROM switchyard.settings WHERE name LIKE 'schedule%'")
-  // Marks are saved every 5 s.
-  const saved = (): Promise<object[]> => database.query("SELECT FROM switchyard.settings WHERE name LIKE 'schedule%'")
-  await until(saved, (marks) => marks.length === 2, 'the schedule time is saved')
-  first.membership.heartbeat = async () => {}
-  const savedAtMs = startedAtMs + performance.now()
-  // To set the server's clock ahead or back is to say that the mark was saved earlier or later.
-  for (const [jumpMs, mostMs] of [
-    [0, 60_000],
-    [-5 * HOUR_MS, 60_000],
-    [5 * HOUR_MS, HOUR_MS + 60_000],
-  ] as const) {
-    await database.query("UPDATE switchyard.settings SET value = $1 WHERE name = 'schedule_wall_ms'", [String(Date.now() - jumpMs)])
-    const joined = await node('joined')
-    const aheadMs = joined.scheduleStartMs - savedAtMs
-    assert.ok(aheadMs > -10_000 && aheadMs < mostMs, `after a jump by ${jumpMs} ms, the schedule starts ${aheadMs} ms later`)
-    await joined.close()
-  }
-})

@@ -9,16 +9,15 @@
 // had time to come back. For the same reason, a node whose own session broke ignores the locks of others for a whole lease.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Clock, scheduleStart } from '../../../timing/clock.ts'
-import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING, scheduleMark } from '../../encoding/schedule-mark.ts'
+import type { Clock } from '../../../timing/clock.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
 import { WITH_HOLDERS } from '../messages/shipment-holders.ts'
-import { readSetting } from '../rows/settings.ts'
 import { NODE_NUMBERS, RowIds } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Ask, Database } from '../session/database.ts'
 import { ServerClock } from '../session/server-clock.ts'
 import { FreeLocks, HELD_LOCKS, type NodeLock, SERVER_RUN } from './node-locks.ts'
+import { readScheduleTime, saveScheduleTime } from './schedule-time.ts'
 
 export const LEASE_MS = 10_000
 const HEARTBEAT_MS = 1_000
@@ -99,7 +98,8 @@ export class Membership {
   #scheduleSavedAt = 0
   #orphansCheckedAt = 0
   #clock: Clock | null = null
-  #scheduleMs = 0
+  /** The schedule time that the other nodes had when this one joined, less the monotonic clock. */
+  #scheduleOffsetMs = 0
   #on: MembershipListeners = {
     heartbeat: async () => {},
     fenced: () => {},
@@ -133,9 +133,9 @@ export class Membership {
     return this.#holder
   }
 
-  /** The schedule time at the start. */
+  /** The present schedule time of a node that has just joined. */
   get scheduleMs(): number {
-    return this.#scheduleMs
+    return Math.floor(this.#scheduleOffsetMs + performance.now())
   }
 
   /** The time of the server's clock, as estimated here. */
@@ -209,6 +209,16 @@ export class Membership {
     this.#renewAndDeclare().catch(() => {})
   }
 
+  /**
+   * Saves the schedule time of this node, and continues from the latest of all nodes. This node is behind if it joined after a long outage of
+   * the server, before the others had saved theirs, or if its machine was suspended.
+   */
+  async saveScheduleTime(): Promise<void> {
+    this.#scheduleSavedAt = performance.now()
+    const latestMs = await saveScheduleTime(this.#database.ask, this.#clock?.scheduleMs() ?? this.scheduleMs)
+    this.#clock?.advanceTo?.(latestMs)
+  }
+
   /** Rejects if the database cannot be written to. */
   async check(): Promise<void> {
     await this.#renewOnce()
@@ -251,7 +261,7 @@ export class Membership {
   }
 
   async #work(): Promise<void> {
-    await this.#saveScheduleTime()
+    if (performance.now() - this.#scheduleSavedAt >= SAVE_SCHEDULE_EVERY_MS) await this.saveScheduleTime()
     await this.#on.heartbeat()
   }
 
@@ -275,16 +285,12 @@ export class Membership {
         this.#leaseMs,
         this.#doc,
       ])
-      const mark = scheduleMark(await readSetting(ask, SCHEDULE_SETTING), await readSetting(ask, SCHEDULE_WALL_SETTING))
-      // A node that joins again keeps its time.
-      const scheduleMs = this.#clock?.scheduleMs() ?? scheduleStart(mark, free.now_ms)
-      await saveSchedule(ask, scheduleMs)
-      return { ...free, holder, scheduleMs }
+      return { ...free, holder, scheduleMs: await readScheduleTime(ask, free.now_ms) }
     })
     this.#num = row.num
     this.#holder = row.holder
     this.#serverClock.learn(row.now_ms, started, performance.now())
-    this.#scheduleMs = row.scheduleMs
+    this.#scheduleOffsetMs = row.scheduleMs - performance.now()
     this.#leaseValidSince = started
     this.#leaseValidUntil = started + this.#leaseMs
     this.onNodeNumber?.(row.num)
@@ -453,23 +459,6 @@ export class Membership {
     )
     for (const { holder } of rows) await this.#release(this.#database.ask, holder)
   }
-
-  async #saveScheduleTime(): Promise<void> {
-    const now = performance.now()
-    if (this.#clock === null || now - this.#scheduleSavedAt < SAVE_SCHEDULE_EVERY_MS) return
-    this.#scheduleSavedAt = now
-    await saveSchedule(this.#database.ask, this.#clock.scheduleMs())
-  }
-}
-
-/** Saves the latest schedule time of any node, but always the present time of the server: that may have been set back. */
-async function saveSchedule(ask: Ask, scheduleMs: number): Promise<void> {
-  await ask(
-    `INSERT INTO settings (name, value) VALUES ($1, $3), ($2, (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text)
-     ON CONFLICT (name) DO UPDATE SET value = excluded.value
-     WHERE settings.name = $2 OR settings.value::bigint < excluded.value::bigint`,
-    [SCHEDULE_SETTING, SCHEDULE_WALL_SETTING, String(Math.floor(scheduleMs))],
-  )
 }
 
 function leaseEnd(parameter: string): string {
