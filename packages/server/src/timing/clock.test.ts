@@ -22,4 +22,11 @@ suite('where schedule time continues', () => {
   test('not earlier if the clock was set back', () => {
     assert.equal(scheduleStart(mark, 4_000_000), 1_000_000)
   })
+  test('not ahead of the wall clock, if an older version, which does not save wall time, has run since', () => {
+    assert.equal(scheduleStart({ scheduleMs: 90_000_000, wallMs: 5_000_000 }, 90_001_000), 90_001_000)
+  })
+
+  test('later by the time that passed, if the clock was set back before', () => {
+    assert.equal(scheduleStart({ scheduleMs: 90_000_000, wallMs: 5_000_000 }, 5_060_000), 90_060_000)
+  })
 })

@@ -24,7 +24,10 @@ export const LONGEST_PAUSE_MS = 3_600_000
 /** Where schedule time continues, `wallMs` being the time of the same clock as in the mark. */
 export function scheduleStart(mark: ScheduleMark | null, wallMs: number): number {
   if (mark === null) return wallMs
-  return mark.scheduleMs + Math.min(Math.max(0, wallMs - mark.wallMs), LONGEST_PAUSE_MS)
+  const startMs = mark.scheduleMs + Math.min(Math.max(0, wallMs - mark.wallMs), LONGEST_PAUSE_MS)
+  // Older versions save schedule time, but not wall time. If one has run since, the saved wall time is out of date, and the time in
+  // which it ran must not count as a pause. Its schedule time was not behind the wall clock, so the wall clock is the limit.
+  return mark.scheduleMs <= wallMs ? Math.min(startMs, wallMs) : startMs
 }
 
 export function createClock(scheduleStartMs = Date.now()): Clock {
