@@ -9,7 +9,7 @@ import { eventually, gate } from './signals.ts'
 import { createWallClock } from './wall-clock.ts'
 
 const HOUR_MS = 3_600_000
-/** Much less than the clock jumps by, more than what counts of the time between stop and start, and much more than a retry takes. */
+/** Less than the jump, more than the hour of downtime that counts at most, and much more than a retry takes. */
 const WINDOW_MS = 2 * HOUR_MS
 
 suite('the wall clock jumps', { concurrency: 4 }, () => {

@@ -39,7 +39,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const clock = (scheduleStartMs: number): Clock => {
     const real = createClock(scheduleStartMs)
     const startedAheadMs = scheduleAheadMs
-    // What was stored may already be ahead of the real time: only the difference is to be added.
+    // The stored schedule time may already be ahead of the real time. Then only the difference is added.
     const behindMs = Math.max(0, Date.now() + scheduleAheadMs - real.scheduleMs())
     return {
       wallMs: () => (wallMs ?? real.wallMs()) + aheadMs,

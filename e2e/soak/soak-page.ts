@@ -118,17 +118,17 @@ function section({ store, seed, rate, hours, acknowledged, lost, repeated, fault
   ].join('\n\n')
 }
 
-const INTRODUCTION = `A steady load for hours, with a fault every few minutes. Each message goes to five destinations, as in the [fault ledger](fault-ledger.md). The table shows what the first node uses. That node is never killed, so that growth becomes visible. Run it yourself:
+const INTRODUCTION = `This test keeps up a steady load for hours and causes a fault every few minutes. Each message goes to five destinations, as in the [fault ledger](fault-ledger.md). The table shows the resources that the first node uses. That node is never killed, because a restart would hide growth. You can run the test yourself:
 
 \`\`\`sh
 npm run soak -- --hours 2
 \`\`\`
 
-The columns, since the previous line:
+Each line covers the time since the previous line:
 
 - **Memory**, **Descriptors**, **Threads**: of the node's process (medians). **Host memory** is that of its integration hosts.
 - **Store**: the size of the store. **Store/message** is this size divided by the number of messages. No message is old enough to be removed, so the store grows with the messages.
-- **Accept**: the duration of a call. **Deliver**: the time from the first call to the arrival at a webhook, with retries. Both as median and 99th percentile.
+- **Accept**: the duration of a call. **Deliver**: the time from the first call to the arrival at a webhook, including retries. Both columns show the median and the 99th percentile.
 - **Pending**: deliveries that have not ended.
 
-A run fails if a message is lost, or if memory, descriptors or threads are more than 25 % higher in the last quarter of the time than in the second, or the size per message more than 15 %. Two hours do not show what grows more slowly, and retention removes nothing in that time.`
+A run fails if a message is lost, or if memory, descriptors or threads are more than 25 % higher in the last quarter of the run than in the second quarter, or if the size per message is more than 15 % higher. Two hours are too short to show slower growth, and retention removes nothing in that time.`

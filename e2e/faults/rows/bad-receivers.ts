@@ -48,7 +48,7 @@ const systems = new WeakMap<System, Misbehaviour>()
 const receivers: Injection = {
   key: 'receivers',
   title: 'Receivers misbehave',
-  how: 'Most receivers at once, each in its own way for 0.5 to 3 s: they refuse connections, come and go, hang, respond very slowly, reset connections in the middle of a response, or respond with garbage, broken HTTP, gigabytes, redirects, unusual statuses, or an invalid or extremely long Retry-After.',
+  how: 'Most receivers misbehave at once, each in its own way, for 0.5 to 3 s: they refuse connections, go down and up again repeatedly, hang, respond very slowly, reset connections in the middle of a response, or respond with garbage, broken HTTP, gigabytes, redirects, unusual statuses, or an invalid or extremely long Retry-After.',
   note: 'One receiver stays healthy; the round fails if its messages arrive much later during faults than between them (p99). A message whose last response was a permanent error must be recorded as failed. If a 2xx response may have been lost, or came with broken data, another copy of the message does not count as arrived twice. The time to recover includes the pauses of circuit breakers.',
   stores: ['sqlite', 'postgres'],
   perRound: 12,

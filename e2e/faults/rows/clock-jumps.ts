@@ -21,7 +21,7 @@ const NODES = 2
 const clockJump: Fault = {
   key: 'clock-jump',
   title: 'The clock of a node jumps',
-  how: 'The clock of a node, or of every node separately, is set wrong by up to a minute, a day or 30 days, forwards or backwards, or set right again. In 3 of 10 cases the node is killed before and started afterwards. Half of the time one receiver refuses connections meanwhile. After each jump, 20 messages that were acknowledged before are sent again.',
+  how: 'The clock of a node, or of every node separately, is set wrong by up to a minute, a day or 30 days, forwards or backwards, or set right again. In 3 of 10 cases, the node is killed before the jump and started after it. In half of the cases, one receiver refuses connections at the same time. After each jump, 20 messages that were acknowledged before are sent again.',
   stores: ['sqlite', 'postgres'],
   perRound: 20,
   note: 'Only the time that JavaScript code reads is wrong. On SQLite, a clock that is ahead by more than the retention time (7 days) drops messages whose deliveries have ended. Nothing that is still pending is dropped, and duplicates are still recognized.',
@@ -31,7 +31,7 @@ const clockJump: Fault = {
 const clockJumpWithLibfaketime: Fault = {
   key: 'clock-jump-libfaketime',
   title: 'The clock of a node or of PostgreSQL jumps (libfaketime)',
-  how: "The same as `clock-jump`, but libfaketime sets the clock of whole processes. On PostgreSQL, half of the jumps are of the server's clock, within the same day.",
+  how: "The same as `clock-jump`, but libfaketime changes the clock of whole processes. On PostgreSQL, half of the jumps change the server's clock, within the same day.",
   stores: ['sqlite', 'postgres'],
   perRound: 20,
   unavailable: whyNoLibfaketime,

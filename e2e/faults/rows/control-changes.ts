@@ -21,7 +21,7 @@ const controlChanges: Injection = {
     await changes.killDuringChanges()
   },
   finish: async (system) => (await started.get(system)?.finish()) ?? [],
-  note: 'After each kill, all nodes must show the same configuration, and some order of the calls must explain it and every response. A change whose response was lost must be there completely or not at all. At the end, the messages of the changed sources, the replays, the quarantine and the deletions are checked too. The numbers above are those of the usual load, not of these messages.',
+  note: 'After each kill, all nodes must show the same configuration, and there must be an order of the calls that explains it and every response. A change whose response was lost must have been made completely or not at all. At the end, the messages of the changed sources, the replays, the quarantine and the deletions are checked too. The numbers in the table are those of the usual load, without these messages.',
 }
 
 export const CONTROL_CHANGES: readonly Fault[] = [injected(controlChanges)]

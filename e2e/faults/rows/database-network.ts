@@ -19,7 +19,7 @@ const cut: Injection = {
   ...PROXIED,
   key: 'network-cut',
   title: 'The network between nodes and PostgreSQL is cut',
-  how: 'For 0.2 to 15 s, a proxy passes nothing on, and opens no new connections. In a fifth of the cases it resets all connections instead. This affects one node or, in 3 of 10 cases, all nodes at once. One cut in seven is longer than the lease.',
+  how: 'For 0.2 to 15 s, a proxy forwards nothing and opens no new connections. In a fifth of the cases it resets all connections instead. This affects one node or, in 3 of 10 cases, all nodes at once. One cut in seven is longer than the lease.',
   async cause(system, random) {
     const nodes = affected(system, random)
     if (random.chance(0.2)) {
@@ -34,7 +34,7 @@ const oneWay: Injection = {
   ...PROXIED,
   key: 'network-one-way',
   title: 'The network between nodes and PostgreSQL fails in one direction',
-  how: 'For 0.2 to 15 s, a proxy passes on either only what nodes send or only what PostgreSQL sends, and opens no new connections. This affects one node or, in 3 of 10 cases, all nodes at once. One time in seven it lasts longer than the lease.',
+  how: 'For 0.2 to 15 s, a proxy forwards only what nodes send, or only what PostgreSQL sends, and opens no new connections. This affects one node or, in 3 of 10 cases, all nodes at once. One time in seven it lasts longer than the lease.',
   async cause(system, random) {
     const lost = random.pick(['answers', 'requests'] as const)
     await during(affected(system, random), durationOf(random), ({ proxy }) => proxy.cut(lost))
@@ -45,7 +45,7 @@ const slow: Injection = {
   ...PROXIED,
   key: 'network-slow',
   title: 'The network between nodes and PostgreSQL is slow',
-  how: 'A proxy delays everything by 20 to 600 ms in each direction, for 1 to 8 s; half of the time it also limits the rate to 50 to 500 kB per second. This affects one node or, in 3 of 10 cases, all nodes at once.',
+  how: 'A proxy delays everything by 20 to 600 ms in each direction, for 1 to 8 s. In half of the cases it also limits the rate to 50 to 500 kB per second. This affects one node or, in 3 of 10 cases, all nodes at once.',
   async cause(system, random) {
     const delayMs = random.int(20, 600)
     const slowness = random.chance(0.5) ? { delayMs, bytesPerSecond: random.int(50_000, 500_000) } : { delayMs }

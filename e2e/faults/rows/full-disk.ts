@@ -24,11 +24,11 @@ const MOST_CALLS = 400
 const diskFull: Fault = {
   key: 'disk-full',
   title: 'The disk is full',
-  how: "The SQLite file or PostgreSQL's data folder is on a small file system. It is filled to the last byte, until at least one call was refused and for up to 2 s longer. SQLite: in 3 of 10 cases the node is killed and started while the disk is full. PostgreSQL: the server or a node is killed, each in 15 % of the cases, and started when there is room again.",
+  how: "The SQLite file or PostgreSQL's data folder is on a small file system. It is filled to the last byte, until at least one call was refused and for up to 2 s longer. SQLite: in 3 of 10 cases the node is killed and started while the disk is full. PostgreSQL: the server or a node is killed, each in 15 % of the cases, and started when there is space again.",
   stores: ['sqlite', 'postgres'],
   perRound: 12,
   unavailable: whyNoSmallDisk,
-  note: 'The file system is a tmpfs. PostgreSQL shuts down if it cannot write its write-ahead log, and does not start again by itself: the test starts it when there is room.',
+  note: 'The file system is a tmpfs. PostgreSQL shuts down if it cannot write its write-ahead log, and does not start again by itself: the test starts it when there is space.',
   round: (options) => (options.store === 'sqlite' ? roundOnSqlite(options) : roundOnPostgres(options)),
 }
 

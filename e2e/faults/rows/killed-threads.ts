@@ -23,7 +23,7 @@ const threadsOf = (): Pick<Injection, 'system' | 'stores' | 'perRound'> => ({
 const senderKilled: Injection = {
   key: 'sender-killed',
   title: 'A sender thread ends or hangs',
-  how: 'The thread is terminated at a random moment. One in fifteen is blocked instead, until the node replaces it.',
+  how: 'The thread is terminated at a random moment. In one of fifteen cases it is blocked instead, until the node replaces it.',
   note: 'A file that is loaded into the node ends the thread, because signals cannot reach a single thread. Each node has two senders.',
   ...threadsOf(),
   cause: (system, random) => endThread(system, random, random.chance(1 / 15) ? 'block' : 'kill', 'switchyard-sender'),

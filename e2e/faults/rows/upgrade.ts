@@ -34,7 +34,7 @@ const LATER_SETTINGS = ['subscribe', 'request', 'transformation', 'version', 'de
 const onPostgres: Injection = {
   key: 'upgrade',
   title: 'A store in an earlier format is upgraded',
-  how: 'SQLite: a file that an earlier version wrote (schema 1 to 5) is opened while senders call. PostgreSQL: all nodes are stopped, the database gets an earlier schema (1 to 3), and all nodes are started at the same time. Up to three processes are killed while they migrate the store.',
+  how: 'SQLite: a file that an earlier version wrote (schema 1 to 5) is opened while senders are sending messages. PostgreSQL: all nodes are stopped, the database gets an earlier schema (1 to 3), and all nodes are started at the same time. Up to three processes are killed while they migrate the store.',
   note: 'On PostgreSQL, the database was not written by an earlier version: the later steps of the schema are undone in a database that is in use. Destinations with newer features, and nodes of different versions at the same time, are not covered.',
   stores: ['sqlite', 'postgres'],
   perRound: 8,

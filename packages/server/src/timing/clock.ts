@@ -18,10 +18,10 @@ export interface ScheduleMark {
   wallMs: number
 }
 
-/** The most that schedule time advances while nothing runs. A wall clock that jumped cannot be told from a long pause. */
+/** The most that schedule time advances while nothing runs. A jump of the wall clock cannot be distinguished from a long pause. */
 export const LONGEST_PAUSE_MS = 3_600_000
 
-/** Where schedule time continues, `wallMs` being the time of the same clock as in the mark. */
+/** Returns where schedule time continues. `wallMs` is the present time of the clock whose time the mark contains. */
 export function scheduleStart(mark: ScheduleMark | null, wallMs: number): number {
   if (mark === null) return wallMs
   const startMs = mark.scheduleMs + Math.min(Math.max(0, wallMs - mark.wallMs), LONGEST_PAUSE_MS)

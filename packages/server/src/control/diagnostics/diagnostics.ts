@@ -34,7 +34,7 @@ const DIAGNOSTICS = object({
   at: time({ description: 'The wall clock time of the service.' }),
   scheduleAt: time({
     description:
-      'The schedule time, which retries use. It never jumps. It may differ from the wall clock: of a time in which the service did not run, at most an hour counts.',
+      'The schedule time, which retries use. It does not follow changes of the wall clock, and may differ from it: at most one hour of each downtime counts.',
   }),
   version: nullable(string()),
   startedAt: nullable(time()),
@@ -48,7 +48,7 @@ const COMMIT_DEADLINE_MS = 10_000
 /** Shorter than the time for which the `doctor` command waits for a response. */
 const INSPECT_DEADLINE_MS = 60_000
 const URLS_DEADLINE_MS = 20_000
-/** If the wall clock differs by more than this from its value at the start plus the time since then, it has jumped. */
+/** If the wall clock differs by more than this from its value at the start plus the time that has passed since, it has jumped. */
 const JUMP_MS = 60_000
 
 export function diagnosticRoutes({ store, clock, delivery, operatorTools }: ControlParts): Route[] {
@@ -180,7 +180,10 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
       return { state: 'good', message: 'The wall clock has not jumped since the service started.', advice: null }
     return {
       state: 'warning',
-      message: `The wall clock was set ${ahead > 0 ? 'ahead' : 'back'} by ${Math.round(Math.abs(ahead) / 1_000)} s since the service started, or the machine was suspended.`,
+      message:
+        ahead > 0
+          ? `The wall clock was set ahead by ${Math.round(ahead / 1_000)} s after the service started, or the machine was suspended for that long.`
+          : `The wall clock was set back by ${Math.round(-ahead / 1_000)} s after the service started.`,
       advice: 'Retries follow schedule time and are not affected. Synchronize the clock with NTP.',
     }
   }
