@@ -13,6 +13,8 @@ import workerThreads, { BroadcastChannel, isMainThread, threadId, type Worker, t
 /** Between the threads of this process. */
 type Note = { started: number; name: string } | { ended: number } | { kill: number } | { block: number }
 
+const REPEAT_MS = 1_000
+
 const own = new Map<number, Worker>()
 const channel = new BroadcastChannel('thread-control')
 ;(channel as unknown as { unref(): void }).unref()
@@ -64,8 +66,14 @@ if (isMainThread) {
       const chosen = found[Number(nth) % found.length]
       if (chosen === undefined) return socket.end('none')
       const [id, full] = chosen
-      waiting.set(id, () => socket.end(full))
-      tell(act === 'block' ? { block: id } : { kill: id })
+      const request = (): void => tell(act === 'block' ? { block: id } : { kill: id })
+      // A thread that was just started does not listen yet.
+      const repeated = setInterval(request, REPEAT_MS).unref()
+      waiting.set(id, () => {
+        clearInterval(repeated)
+        socket.end(full)
+      })
+      request()
     })
   })
   server.unref()
