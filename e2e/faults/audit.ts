@@ -78,7 +78,7 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
     const bound = destination.inFlight + (keepsFromRecording ? SENT_IN_A_SECOND : RECORDED_LATE) * nodesAtOnce
     if (faults.length > 0) repeatBound = Math.max(repeatBound, bound)
     mostRepeated = Math.max(mostRepeated, copies.mostPerFault)
-    problems.push(...(await unexplainedCopies(system, destination, copies.unexplained)))
+    problems.push(...(await unexplainedCopies(system, destination, copies.unexplained, mayBeDropped)))
     if (copies.mostPerFault > bound) problems.push(`${destination.name}: ${copies.mostPerFault} messages arrived twice after one fault`)
     if (!mayBeDropped) problems.push(...(await settledTwice(system, destination, owed)))
   }
@@ -233,14 +233,24 @@ function repeats(
 
 /**
  * Reports copies that no failed attempt explains either. On a busy machine, an attempt can time out although the receiver has accepted the
- * message; then the failed attempt is recorded.
+ * message; then the failed attempt is recorded. The attempts of a message that retention dropped are unknown.
  */
-async function unexplainedCopies(system: System, { name, id }: TalliedDestination, messageIds: readonly string[]): Promise<string[]> {
+async function unexplainedCopies(
+  system: System,
+  { name, id }: TalliedDestination,
+  messageIds: readonly string[],
+  mayBeDropped: boolean,
+): Promise<string[]> {
   const problems: string[] = []
   for (const messageId of messageIds) {
-    const { deliveries } = await system.api<{ deliveries: { destinationId: string; attempts: { reason: string | null }[] }[] }>(
-      `/messages/${messageId}`,
-    )
+    const message = await system
+      .api<{ deliveries: { destinationId: string; attempts: { reason: string | null }[] }[] }>(`/messages/${messageId}`)
+      .catch((error: Error) => {
+        if (mayBeDropped && error.message.includes(': 404 ')) return null
+        throw error
+      })
+    if (message === null) continue
+    const { deliveries } = message
     const attempts = deliveries.find(({ destinationId }) => destinationId === id)?.attempts ?? []
     // If an attempt failed with an HTTP status, the receiver has not accepted the message in it.
     if (attempts.some(({ reason }) => reason !== null && !reason.startsWith('http_'))) continue

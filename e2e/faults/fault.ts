@@ -17,6 +17,10 @@ export interface RoundOptions {
   deadlineMs: number
   /** Prints progress. */
   say: (text: string) => void
+  /** How long the system may take to recover, and deliveries to end; 180 s by default. */
+  patienceMs?: number
+  /** Further options of Node.js for each node. */
+  execArgv?: readonly string[]
 }
 
 export interface RoundResult {

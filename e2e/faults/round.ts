@@ -3,7 +3,7 @@
 
 import { auditSystem, type FaultTime } from './audit.ts'
 import { EMPTY_RESULT, type Fault, type Injection, type RoundOptions, type RoundResult } from './fault.ts'
-import { type System, startSystem } from './system.ts'
+import { type System, type SystemOptions, startSystem } from './system.ts'
 
 /** After this many faults, the next one waits until the system has recovered, and the time is measured. */
 const MEASURED_EVERY = 4
@@ -18,20 +18,24 @@ export function injected(injection: Injection): Fault {
 
 /** For rows that need something of their own in each round, such as a disk. */
 export async function injectedRound(injection: RoundParts, options: RoundOptions): Promise<RoundResult> {
-  const { store, random, faults: most, deadlineMs, say } = options
+  const { store, random, faults: most, deadlineMs, say, patienceMs = PATIENCE_MS } = options
   const { between = [5, 60], repeats = true, keepsFromRecording = false, hitsAllNodes = false, mayBeDropped = false } = injection
-  await using system = await startSystem({ store, random, ...injection.system?.(options) })
-  await system.traffic.more(WARM_UP, { deadlineMs: RECOVER_MS })
-  await system.caughtUp(RECOVER_MS)
+  await using system = await startSystem({ store, random, ...settingsOf(injection, options) })
   const faults: (FaultTime & { repeats: boolean })[] = []
   const recoveredMs: number[] = []
   const problems: string[] = []
-  while (faults.length < most && (faults.length === 0 || performance.now() < deadlineMs)) {
+  try {
+    await system.traffic.more(WARM_UP, { deadlineMs: patienceMs })
+    await system.caughtUp(patienceMs)
+  } catch (error) {
+    problems.push(`before the first fault: ${(error as Error).message}\n${logsOf(system)}`)
+  }
+  while (problems.length === 0 && faults.length < most && (faults.length === 0 || performance.now() < deadlineMs)) {
     let fromMs = performance.now()
     let caused: { repeats: boolean } | void
     try {
       await injection.prepare?.(system)
-      await system.traffic.more(random.int(...between), { deadlineMs: RECOVER_MS })
+      await system.traffic.more(random.int(...between), { deadlineMs: patienceMs })
       fromMs = performance.now()
       caused = await injection.cause(system, random)
     } catch (error) {
@@ -44,8 +48,8 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
     if (faults.length % MEASURED_EVERY !== 0 && faults.length !== most) continue
     try {
       // One more call must be accepted, and everything before it must arrive.
-      await system.traffic.more(1, { deadlineMs: RECOVER_MS })
-      await system.caughtUp(RECOVER_MS)
+      await system.traffic.more(1, { deadlineMs: patienceMs })
+      await system.caughtUp(patienceMs)
       recoveredMs.push(performance.now() - toMs)
     } catch (error) {
       problems.push(`after fault ${faults.length}: ${(error as Error).message}\n${logsOf(system)}`)
@@ -59,6 +63,7 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
     nodesAtOnce,
     keepsFromRecording,
     mayBeDropped,
+    deadlineMs: patienceMs,
   }).catch((error: Error) => {
     // The problems before this one are listed first: they usually explain it.
     problems.push(error.message)
@@ -69,7 +74,19 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
   return { ...audit, faults: faults.length, recoveredMs, problems }
 }
 
-const RECOVER_MS = 180_000
+const PATIENCE_MS = 180_000
+
+function settingsOf(injection: RoundParts, options: RoundOptions): Partial<SystemOptions> {
+  const { execArgv: more = [] } = options
+  const settings = injection.system?.(options) ?? {}
+  return {
+    ...settings,
+    service: (nth) => {
+      const { execArgv = [], ...rest } = settings.service?.(nth) ?? {}
+      return { ...rest, execArgv: [...more, ...execArgv] }
+    },
+  }
+}
 
 const SHOWN_LINES = 10
 

@@ -5,6 +5,8 @@ import { parseArgs } from 'node:util'
 import type { Fault, RoundResult, StoreKind } from './fault.ts'
 import { FAULTS } from './faults.ts'
 import { addRound, combine, describe, type Entry, removeRounds, writePage } from './ledger.ts'
+import { MUTANTS } from './mutants/mutants.ts'
+import { describeVerdict, runMutant } from './mutants/run-mutants.ts'
 import { type Row, runFaults } from './schedule.ts'
 
 const HELP = `Causes faults under load, and compares every acknowledgement with what receivers accepted and with the ledger.
@@ -21,9 +23,12 @@ usage: npm run faults -- [options]
   --replace      first remove the earlier rounds of these faults from it
   --page         only write that page again, from the stored results
   --list         list the faults
+  --mutants      run faulty versions of the service, each with one fault, and check that the audit finds them;
+                 with --only NAME,… only these
   --help         print this text
 
-For each failed round, the command that repeats it is printed. The exit code is 1 if a round failed.
+For each failed round, the command that repeats it is printed. The exit code is 1 if a round failed, or a mutant was not
+caught.
 `
 
 const { values } = parseArgs({
@@ -38,6 +43,7 @@ const { values } = parseArgs({
     replace: { type: 'boolean', default: false },
     page: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
+    mutants: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -55,11 +61,16 @@ if (values.list) {
   process.exit()
 }
 
+const keys = (values.only ?? []).flatMap((names) => names.split(','))
+if (values.mutants) {
+  await runMutants()
+  process.exit()
+}
+
 const minutes = positive('minutes', values.minutes)
 const mostRuns = values.runs === undefined ? Number.POSITIVE_INFINITY : whole('runs', values.runs)
 const firstSeed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : whole('seed', values.seed)
 const jobs = whole('jobs', values.jobs)
-const keys = (values.only ?? []).flatMap((names) => names.split(','))
 const unknown = keys.filter((key) => !FAULTS.some((fault) => fault.key === key))
 if (unknown.length > 0) fail(`Unknown fault: ${unknown.join(', ')}. The faults are: ${FAULTS.map(({ key }) => key).join(', ')}.`)
 if (values.store !== undefined && values.store !== 'sqlite' && values.store !== 'postgres') fail('--store must be sqlite or postgres.')
@@ -99,6 +110,21 @@ function report({ fault, store }: Row, { seed, result, ms }: { seed: number; res
   failures++
   for (const problem of result.problems) console.log(`  ✗ ${problem.replaceAll('\n', '\n    ')}`)
   console.log(`  to repeat: npm run faults -- --only ${fault.key} --store ${store} --seed ${seed} --runs ${fault.perRound}`)
+}
+
+/** Prints a line for each mutant. Sets the exit code to 1 if one is not caught. */
+async function runMutants(): Promise<void> {
+  const missing = keys.filter((name) => !MUTANTS.some((mutant) => mutant.name === name))
+  if (missing.length > 0) fail(`Unknown mutant: ${missing.join(', ')}. The mutants are: ${MUTANTS.map(({ name }) => name).join(', ')}.`)
+  const some = MUTANTS.filter(({ name }) => keys.length === 0 || keys.includes(name))
+  let caught = 0
+  for (const mutant of some) {
+    const verdict = await runMutant(mutant)
+    console.log(describeVerdict(verdict))
+    if (verdict.isCaught) caught++
+  }
+  console.log(`\n${caught} of ${some.length} mutants were caught`)
+  process.exitCode = caught === some.length ? 0 : 1
 }
 
 /** The state of the running round, on a line that is overwritten. */

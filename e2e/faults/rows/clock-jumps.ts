@@ -17,6 +17,7 @@ const SECOND_MS = 1_000
 const HOUR_MS = 3_600 * SECOND_MS
 const DAY_MS = 24 * HOUR_MS
 const NODES = 2
+const HOURLY_WORK = new URL('../hourly-work.ts', import.meta.url).href
 
 const clockJump: Fault = {
   key: 'clock-jump',
@@ -24,7 +25,7 @@ const clockJump: Fault = {
   how: 'The clock of a node, or of every node separately, is set wrong by up to a minute, a day or 30 days, forwards or backwards, or set right again. In 3 of 10 cases, the node is killed before the jump and started after it. In half of the cases, one receiver refuses connections at the same time. After each jump, 20 messages that were acknowledged before are sent again.',
   stores: ['sqlite', 'postgres'],
   perRound: 20,
-  note: 'Only the time that JavaScript code reads is wrong. On SQLite, a clock that is ahead by more than the retention time (7 days) drops messages whose deliveries have ended. Nothing that is still pending is dropped, and duplicates are still recognized.',
+  note: 'Only the time that JavaScript code reads is wrong. Nodes look for old messages every second instead of every hour. On SQLite, a clock that is ahead by more than the retention time (7 days) drops messages whose deliveries have ended. Nothing that is still pending is dropped, and duplicates are still recognized.',
   round: (options) => clockRound(options, createWallClock),
 }
 
@@ -76,7 +77,7 @@ async function clockRound(
         nodes: NODES,
         service: (nth) => {
           const { env = {}, execArgv = [] } = ofNodes[nth - 1] as NodeClock
-          return { env, execArgv }
+          return { env, execArgv: [...execArgv, '--import', HOURLY_WORK] }
         },
         ...(database !== undefined && { server: database.server }),
       }),
