@@ -311,7 +311,10 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     const requests = closeServer(app, silent)
     await replays.stop()
     await alerts.stop()
-    await delivery.stop(ATTEMPTS_GRACE_MS)
+    const { requests: unanswered, recorded } = await delivery.stop(ATTEMPTS_GRACE_MS)
+    if (unanswered > 0)
+      log.warn({ requests: unanswered }, 'stopping before all requests were answered: their messages are sent again after the next start')
+    if (!recorded) log.warn('stopping before the last outcomes were recorded: these messages are sent again after the next start')
     await tokens.close()
     await requests
     await transformer.close()

@@ -74,6 +74,7 @@ test('a lane whose requests hang does not use up the slots of other lanes', asyn
   await rig.accept([healthy], 50)
   await rig.untilLedger(healthy, { delivered: 50 })
   assert.deepEqual([quick.mostAtOnce, slow.waiting], [1, 3])
+  assert.deepEqual(await rig.delivery.stop(0), { requests: 3, recorded: true })
   await rig.stop(0)
 })
 

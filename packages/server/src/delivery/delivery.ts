@@ -86,12 +86,20 @@ export interface Delivery {
     about: PastAttempt,
   ): Promise<SentRequest | null>
   /** Starts no more requests, waits up to `graceMs` for those in flight, and records their outcomes. */
-  stop(graceMs: number): Promise<void>
+  stop(graceMs: number): Promise<Unfinished>
 }
 
 /** Sockets are cheap. Receivers that hang use up the slots, each lane up to its own limit. */
 const SLOTS = 2_000
 const MEMORY_BYTES = 24 * 1024 * 1024
+/** What stop() did not wait for. The messages are sent again after the next start. */
+export interface Unfinished {
+  /** Requests without a response. */
+  requests: number
+  /** False if the store had not answered in time. */
+  recorded: boolean
+}
+
 /** How long stop() waits for the last outcomes to be recorded. If the store is unavailable, those messages are sent again after the next start. */
 const RECORD_GRACE_MS = 2_000
 
@@ -239,10 +247,16 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       stopping = true
       const stopped = Promise.all([...[...lanes.values()].map((lane) => lane.stop()), ...removedLanes])
       await withTimeout(graceMs, stopped)
+      const requests = [...lanes.values()].reduce((sum, lane) => sum + lane.state.inFlight, 0)
       // Requests still in flight end as `aborted`, which the lanes treat as not started.
       await senders.close()
       await shown.close()
-      await withTimeout(RECORD_GRACE_MS, stopped)
+      const recorded = await withTimeout(
+        RECORD_GRACE_MS,
+        stopped.then(() => true),
+        false,
+      )
+      return { requests, recorded }
     },
   }
 }

@@ -103,7 +103,7 @@ test('a store that never answers does not prevent the service from stopping', as
   await rig.accept([destination], 1)
   await rig.until(() => rig.settleCalls === 1)
   const startedAtMs = performance.now()
-  await rig.delivery.stop(50)
+  assert.deepEqual(await rig.delivery.stop(50), { requests: 0, recorded: false })
   assert.ok(performance.now() - startedAtMs < 4_000)
   assert.equal((await rig.ledger(destination)).pending, 1)
 })
