@@ -243,21 +243,37 @@ async function unexplainedCopies(
 ): Promise<string[]> {
   const problems: string[] = []
   for (const messageId of messageIds) {
-    const message = await system
-      .api<{ deliveries: { destinationId: string; attempts: { reason: string | null }[] }[] }>(`/messages/${messageId}`)
-      .catch((error: Error) => {
-        if (mayBeDropped && error.message.includes(': 404 ')) return null
-        throw error
-      })
-    if (message === null) continue
-    const { deliveries } = message
-    const attempts = deliveries.find(({ destinationId }) => destinationId === id)?.attempts ?? []
+    const attempts = await attemptsOf(system, id, messageId).catch((error: Error) => {
+      if (mayBeDropped && error.message.includes(': 404 ')) return null
+      throw error
+    })
+    if (attempts === null) continue
     // If an attempt failed with an HTTP status, the receiver has not accepted the message in it.
     if (attempts.some(({ reason }) => reason !== null && !reason.startsWith('http_'))) continue
     problems.push(`${name}: ${messageId} arrived more than once, and neither a fault nor a failed attempt explains it`)
     if (problems.length === SHOWN) break
   }
   return problems
+}
+
+interface Attempted {
+  id: string
+  destinationId: string
+  state: string
+  attempts: { reason: string | null }[]
+}
+
+async function attemptsOf(system: System, destinationId: string, messageId: string): Promise<Attempted['attempts']> {
+  const { deliveries } = await system.api<{ deliveries: Attempted[] }>(`/messages/${messageId}`)
+  const own = deliveries.find((delivery) => delivery.destinationId === destinationId)
+  if (own !== undefined) return own.attempts
+  // A dead letter is a message of its own.
+  for (const { id, state } of deliveries) {
+    if (state !== 'failed') continue
+    const { deadLetter } = await system.api<{ deadLetter: { destinationId: string; messageId: string } | null }>(`/deliveries/${id}`)
+    if (deadLetter?.destinationId === destinationId) return await attemptsOf(system, destinationId, deadLetter.messageId)
+  }
+  return []
 }
 
 /** The longest time between two calls that were answered with 200. Null if the traffic does not record its calls. */
