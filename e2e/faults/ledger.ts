@@ -112,11 +112,12 @@ export function writtenPage(): string {
 
 export function ledgerPage(): string {
   const stored = storedRounds()
-  const rows = FAULTS.flatMap(({ key, title, stores }) =>
-    stores.map((store) => {
-      const rounds = stored.filter((round) => round.key === key && round.store === store)
-      return [title, STORE_NAMES[store], ...(rounds.length === 0 ? NOT_RUN : cells(rounds))]
-    }),
+  const rows = FAULTS.flatMap((fault) =>
+    fault.stores.map((store) => ({
+      fault,
+      store: STORE_NAMES[store],
+      rounds: stored.filter((round) => round.key === fault.key && round.store === store),
+    })),
   )
   const machines = [...new Set(stored.map(({ machine }) => machine))]
   return `${[
@@ -134,9 +135,8 @@ export function ledgerPage(): string {
         'Most after one fault',
         'Longest pause',
         'Recovered: median, longest',
-        'Date: seeds',
       ],
-      rows,
+      rows.map(({ fault, store, rounds }) => [fault.title, store, ...(rounds.length === 0 ? NOT_RUN : cells(rounds))]),
     ),
     COLUMNS,
     ...(machines.length === 0
@@ -148,12 +148,22 @@ export function ledgerPage(): string {
       FAULTS.map(({ title, key, how, note = '' }) => [title, `\`${key}\``, how, note]),
     ),
     MIX,
+    ROUNDS,
+    table(
+      ['`--only`', 'Store', 'Dates', 'Seeds'],
+      rows.map(({ fault, store, rounds }) => [
+        `\`${fault.key}\``,
+        store,
+        [...new Set(rounds.map(({ date }) => date))].join(', '),
+        ranges(rounds.map(({ seed }) => seed)),
+      ]),
+    ),
     MODEL,
   ].join('\n\n')}\n`
 }
 
 const STORE_NAMES: Readonly<Record<StoreKind, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
-const NOT_RUN = ['0', '', '', '', '', '', '', 'not run yet']
+const NOT_RUN = ['not run yet', '', '', '', '', '', '']
 
 function cells(rounds: readonly StoredRound[]): string[] {
   const all = combine(rounds.map(({ problem, ...round }) => ({ ...round, problems: problem === null ? [] : [problem] })))
@@ -166,8 +176,18 @@ function cells(rounds: readonly StoredRound[]): string[] {
     `${number(mostRepeated)} (limit ${number(repeatBound)})`,
     longestPauseMs === null ? '' : seconds(longestPauseMs),
     recoveredMs === null ? '' : `${seconds(recoveredMs.median)}, ${seconds(recoveredMs.longest)}`,
-    `${[...new Set(rounds.map(({ date }) => date))].join(', ')}: ${rounds.map(({ seed }) => seed).join(', ')}`,
   ]
+}
+
+/** Sorted numbers as text, with consecutive ones as a range. */
+function ranges(numbers: readonly number[]): string {
+  const found: [first: number, last: number][] = []
+  for (const value of numbers) {
+    const current = found.at(-1)
+    if (current?.[1] === value - 1) current[1] = value
+    else found.push([value, value])
+  }
+  return found.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(', ')
 }
 
 function number(value: number): string {
@@ -193,12 +213,15 @@ const COLUMNS = `The columns:
 - **Arrived twice**: deliveries of which a receiver accepted more than one copy, because of a fault or because an attempt had timed out on the busy machine.
 - **Most after one fault**: the most copies of this kind that one fault caused at one destination, and the limit. The limit is what can be in flight to a destination (20 requests, some of them with up to 15 messages), and for each affected node 100 messages whose response had arrived but was not recorded yet. If the fault keeps outcomes from being recorded, it is 1,000 messages instead of 100: a node sends for one second more. It is 0 if the fault must not cause any.
 - **Longest pause**: the longest time in which no call was answered with 200.
-- **Recovered**: the time from the end of a fault until everything that was acknowledged before had arrived at every destination. It is measured for every fourth fault; the others are followed by the next fault sooner.
-- **Seeds**: one for each round. A round has its own nodes and store, and up to about 25 faults.`
+- **Recovered**: the time from the end of a fault until everything that was acknowledged before had arrived at every destination. It is measured for every fourth fault; the others are followed by the next fault sooner.`
 
 const MIX = `## The load
 
 In most rows, every message goes to five destinations: a webhook that gets single messages, one that gets batches, one with a transformation that drops a tenth of the messages, one whose receiver refuses a tenth permanently (their dead letters go to a sixth destination), and an integration (Slack). Receivers answer after 5 to 60 ms, and answer 2 % of the requests with 503, so that some messages are always in flight and some always wait for a retry. SQLite has one node. On PostgreSQL, two nodes share the load unless the row says otherwise. Everything runs on one machine. A power failure, which also loses data that was written but not synced to disk, is not covered.`
+
+const ROUNDS = `## Rounds
+
+A round has its own nodes and store, up to about 25 faults, and a seed, with which it can be repeated.`
 
 const MODEL = `## The protocol of the nodes, as a model
 
