@@ -14,6 +14,7 @@ registerHooks({
   load(loaded, context, nextLoad) {
     const module = nextLoad(loaded, context)
     if (loaded !== url) return module
-    return { ...module, source: mutated(mutant, String(module.source)) }
+    const source = typeof module.source === 'string' ? module.source : new TextDecoder().decode(module.source)
+    return { ...module, source: mutated(mutant, source) }
   },
 })
