@@ -35,7 +35,7 @@ test('a tool that opens the store without a clock does not move schedule time to
   assertStillBehind((await openFor(t, path)).scheduleStartMs)
 })
 
-test('schedule time is saved at the start, so that it also advances if the process crashes after a few seconds, again and again', async (t) => {
+test('schedule time is saved at the start, so that it also advances if the process crashes every few seconds', async (t) => {
   const path = await storeBehind('crash.db', 2 * LONGEST_PAUSE_MS)
   const store = await openFor(t, path)
   const { scheduleStartMs } = store
