@@ -89,9 +89,6 @@ export interface Delivery {
   stop(graceMs: number): Promise<Unfinished>
 }
 
-/** Sockets are cheap. Receivers that hang use up the slots, each lane up to its own limit. */
-const SLOTS = 2_000
-const MEMORY_BYTES = 24 * 1024 * 1024
 /** What stop() did not wait for. The messages are sent again after the next start. */
 export interface Unfinished {
   /** Requests without a response. */
@@ -100,6 +97,9 @@ export interface Unfinished {
   recorded: boolean
 }
 
+/** Sockets are cheap. Receivers that hang use up the slots, each lane up to its own limit. */
+const SLOTS = 2_000
+const MEMORY_BYTES = 24 * 1024 * 1024
 /** How long stop() waits for the last outcomes to be recorded. If the store is unavailable, those messages are sent again after the next start. */
 const RECORD_GRACE_MS = 2_000
 
