@@ -5,6 +5,7 @@ import { HIDDEN } from '../../../secrets/hidden-url.ts'
 import type { BatchSettings, BodyFormat, RequestSettings } from '../../../store/port/model.ts'
 import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from '../headers.ts'
 import { FORMATS } from './body-format.ts'
+import { hasDotSegment } from './dot-segments.ts'
 import { mappingProblem } from './mapping.ts'
 import { parseTemplate, templateProblem } from './template.ts'
 
@@ -20,14 +21,8 @@ function pathProblem(path: string): string | null {
   if (texts.some((text) => /[?#]/.test(text))) return 'must not contain ? or #; put a query string in the URL'
   if (!texts.every((text) => /^(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*$/.test(text)))
     return 'must consist only of characters that a URL path can have, and placeholders such as {{userId}}; percent-encode all others'
-  // A message must not be able to complete a dot segment either.
-  if (
-    texts
-      .join('')
-      .split('/')
-      .some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
-  )
-    return 'must not have . or .. as a segment'
+  // Also where a message would have to complete it: no message should fail because of the template.
+  if (hasDotSegment(texts.join(''))) return 'must not have . or .. as a segment'
   return null
 }
 
@@ -79,7 +74,7 @@ const FIELDS = {
       max: MAX_PATH_LENGTH,
       check: pathProblem,
       description:
-        'Appended to the path of each URL. `{{userId}}` is replaced by the value in the message, percent-encoded as one segment.',
+        'Appended to the path of each URL. `{{userId}}` is replaced by the value in the message, percent-encoded as one segment. A message whose values would give a segment `.` or `..` fails with the reason `mapping_failed`.',
     }),
     '',
   ),

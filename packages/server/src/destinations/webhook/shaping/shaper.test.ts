@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import { signMessage, standardWebhookSigner } from '@switchyard/webhook'
+import fc from 'fast-check'
 import type { Destination, RequestSettings } from '../../../store/store.ts'
 import { webhookOf } from '../../fixtures/webhook.ts'
 import { MappingFailed, type Prepared, type RequestAbout } from '../../kind.ts'
@@ -183,11 +184,11 @@ test('a header value that is not allowed fails, whatever it is', () => {
 test('a path value is one segment, and must be a non-empty string, number or boolean', () => {
   const path = '/users/{{userId}}/x'
   const cases: [unknown, string][] = [
-    ['../../admin?x=1#y', '..%2F..%2Fadmin%3Fx%3D1%23y'],
-    ['..', '%2E%2E'],
-    ['.', '%2E'],
-    ['a/b', 'a%2Fb'],
-    ['%2e%2e', '%252e%252e'],
+    ['a/b?x=1#y', 'a%2Fb%3Fx%3D1%23y'],
+    ['...', '...'],
+    ['a..', 'a..'],
+    ['1.0', '1.0'],
+    ['%41%', '%2541%25'],
     ['a\r\nb', 'a%0D%0Ab'],
     ['é\u{1f600}', '%C3%A9%F0%9F%98%80'],
     ['{{event}}', '%7B%7Bevent%7D%7D'],
@@ -202,6 +203,82 @@ test('a path value is one segment, and must be a non-empty string, number or boo
   for (const userId of [{}, [1], '\ud800']) assert.match(failure({ path }, { userId }), /^request\.path needs /)
   assert.match(failure({ path }, { userId: 'x'.repeat(5_000) }), /^request\.path is longer/)
   assert.equal(shape({ path: '/{{Previous ID}}/{{a.0.b}}/{{ a[0].b }}' }, { 'Previous ID': 'p', a: [{ b: 1 }] }).path, '/p/1/1')
+})
+
+test('values that would give a segment . or .. fail, in every encoding and composition', () => {
+  const expected = 'request.path has . or .. as a segment for this message, which would lead to another path.'
+  const values = [
+    '.',
+    '..',
+    '%2e',
+    '%2E%2e',
+    '.%2e',
+    '%252e%252e',
+    '%25%32%65.',
+    '%%32e',
+    '%2%65',
+    '../admin',
+    'a/../../admin',
+    '..\\admin',
+    '%2e%2e%2fadmin',
+  ]
+  const ignored = ['.\t.', '\r\n..', '..\0', ' ..', '..;a=b', '%09..', '..%00', '..%3Bx', 'a%5c..', './a']
+  for (const userId of [...values, ...ignored]) {
+    assert.equal(failure({ path: '/users/{{userId}}/x' }, { userId }), expected, JSON.stringify(userId))
+  }
+  const composed = { a: '.', b: '%2e', c: '..' }
+  for (const path of ['/{{a}}{{a}}', '/x/{{a}}{{b}}', '/{{b}}{{b}}/x', '/{{c}};v=1', '/x%2F{{c}}', '/{{a}}%09', '/x%5C{{c}}'])
+    assert.equal(failure({ path }, composed), expected, path)
+})
+
+test('for all values and templates, a URL parser finds the segments of the template', () => {
+  const piece = fc.constantFrom(
+    '.',
+    '..',
+    '%2e',
+    '%2E',
+    '%25',
+    '/',
+    '\\',
+    '%2f',
+    '%5c',
+    '\t',
+    '\n',
+    ';',
+    ' ',
+    'a',
+    '@evil',
+    '//evil',
+    ':80',
+    '?',
+    '#',
+  )
+  const value = fc.oneof(
+    fc.string({ minLength: 1, unit: 'binary' }),
+    fc.array(piece, { minLength: 1, maxLength: 5 }).map((parts) => parts.join('')),
+  )
+  const segment = fc.constantFrom('{{a}}', '{{a}}{{b}}', 'x{{a}}', '{{a}}.x', '{{b}}-{{a}}', 'users', '{{a}};{{b}}')
+  const target = fc.constantFrom('https://host.example', 'https://host.example/', 'https://host.example/base?key=1')
+  fc.assert(
+    fc.property(fc.array(segment, { minLength: 1, maxLength: 4 }), value, value, target, (segments, a, b, url) => {
+      const template = `/${segments.join('/')}`
+      let path: string
+      try {
+        path = shape({ path: template }, { a, b }).path
+      } catch (error) {
+        assert.ok(error instanceof MappingFailed, String(error))
+        return
+      }
+      const { origin, pathname, search } = new URL(url)
+      const base = pathname.replace(/\/$/, '')
+      const parsed = new URL(origin + base + path + search)
+      assert.equal(parsed.origin, origin)
+      assert.equal(parsed.search, search)
+      assert.equal(parsed.pathname.split('/').length, (base + template).split('/').length)
+      assert.ok(!decodeURIComponent(path).split(/[/\\]/).includes('..'))
+    }),
+    { numRuns: 500 },
+  )
 })
 
 test('a value is never read as a template', () => {

@@ -7,6 +7,7 @@ import { MappingFailed, type Shaper } from '../../kind.ts'
 import { headerBytes, isHeaderValue, MAX_HEADER_BYTES, MAX_HEADER_VALUE_LENGTH } from '../headers.ts'
 import { textOf } from './body-format.ts'
 import { TooMuch } from './bounded-reading.ts'
+import { hasDotSegment } from './dot-segments.ts'
 import { compileMapping } from './mapping.ts'
 import { evaluate, evaluateMore } from './mapping-kit.ts'
 import { fillTemplate, type Placeholder, parseTemplate, type Template } from './template.ts'
@@ -89,6 +90,7 @@ function placeOf(mapping: unknown, message: JsonObject, place: string): string {
 function pathOf({ path }: Compiled, message: JsonObject): string {
   const filled = fillTemplate(path, message, pathSegment) as string
   if (filled.length > MAX_PATH_LENGTH) throw failed('request.path', `is longer than ${MAX_PATH_LENGTH} characters for this message`)
+  if (hasDotSegment(filled)) throw failed('request.path', 'has . or .. as a segment for this message, which would lead to another path')
   return filled
 }
 
@@ -96,8 +98,7 @@ function pathSegment(value: unknown, { name }: Placeholder): string {
   if (value === undefined || value === null || value === '') throw failed('request.path', `has no value for {{${name}}} in this message`)
   const text = scalarText(value, name, 'request.path')
   if (/\p{Surrogate}/u.test(text)) throw failed('request.path', `needs valid Unicode for {{${name}}}`)
-  // `.` and `..` are the only values that mean something in a path although they need no escape.
-  return /^\.+$/.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text)
+  return encodeURIComponent(text)
 }
 
 function headersOf({ headers }: Compiled, message: JsonObject): readonly string[] {
