@@ -21,7 +21,8 @@ const REJECTIONS: Readonly<Record<string, Rejection>> = {
   },
   message_too_large: {
     says: 'A message may be at most 32 KB (32,768 bytes) of JSON.',
-    advice: 'Make the message smaller: store large values elsewhere and send a link to them.',
+    advice:
+      'Make the message smaller: store large values elsewhere and send a link to them. In a batch, the context and integrations of the batch count for each message.',
   },
   batch_too_large: {
     says: 'The batch is larger than 500 KB (512,000 bytes) of JSON, counted after decompression. Split it into smaller batches.',

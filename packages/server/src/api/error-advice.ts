@@ -12,7 +12,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   // Tracking API: whole requests
   invalid_json: 'Check the body with a JSON parser, such as jq, before you send it.',
   invalid_request: 'The message says which part of the request is wrong.',
-  message_too_large: 'Send less data in the message, or store large values elsewhere and send a link.',
+  message_too_large:
+    'Send less data in the message, or store large values elsewhere and send a link. In a batch, the context and integrations of the batch count for each message.',
   batch_too_large: 'Client libraries split batches automatically.',
   too_many_messages: 'Client libraries split batches automatically.',
   invalid_write_key:

@@ -11,11 +11,13 @@ import {
   type MessageType,
   parseMessage,
   parseTime,
+  REFUSALS,
   type Verdict,
 } from '@switchyard/protocol'
 import type { ApiErrorCode } from '../errors.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from '../store/port/scan-json.ts'
 import { writeStoredBody } from '../store/port/stored-messages.ts'
+import { tooLargeMerged } from './merged-size.ts'
 import { MAX_HASHED_VALUES, type Protect, TooManyHashedValues } from './privacy/privacy.ts'
 
 /** What a path accepts: a batch, or one message of the type that is in the path. */
@@ -77,6 +79,8 @@ interface Envelope {
   context: JsonObject | null
   integrations: JsonObject | null
   deepItems: ReadonlySet<number> | null
+  /** The indexes of messages that are too large with the context and integrations of the batch. */
+  largeItems: ReadonlySet<number> | null
   /** The bytes of the request; null if they differ from the envelope and must be written again. */
   bytes: Buffer | null
 }
@@ -88,6 +92,12 @@ const TOO_DEEP = {
   code: 'invalid_request',
   message: `The message is nested too deeply. At most ${MAX_DEPTH} levels are allowed.`,
 } as const
+const TOO_LARGE_MERGED = {
+  ok: false,
+  code: 'message_too_large',
+  message: `${REFUSALS.message_too_large} The context and integrations of the batch count for each message, because they are merged into it. Send less data in them.`,
+} as const
+
 const NONE_REJECTED: ParsedRequest['rejected'] = []
 const NO_REJECTIONS: ParsedRequest['rejections'] = new Map()
 
@@ -149,8 +159,10 @@ function batchOf({ fields, bytes, deep }: Body): (Envelope & { ok?: never }) | R
     return wrongShape(bytes, 'The field integrations of a batch must be an object. Send an object or leave the field out.', batch.length)
   }
   if (batch.length > MAX_BATCH_MESSAGES) return { ok: false, code: 'too_many_messages', count: batch.length, sample: sampleOfBytes(bytes) }
+  const shared = { context: context ?? null, integrations: integrations ?? null }
   let deepItems: ReadonlySet<number> | null = null
-  // If the whole body is smaller than the limit for a message, no message in it can be too large.
+  let largeItems: ReadonlySet<number> | null = null
+  // If the whole body is smaller than the limit for a message, no message in it can be too large, not even with what the batch shares.
   if (deep || bytes.length > MAX_MESSAGE_BYTES) {
     const scan = scanBatch(bytes, MAX_MESSAGE_BYTES)
     if (scan.oversized) {
@@ -159,8 +171,10 @@ function batchOf({ fields, bytes, deep }: Body): (Envelope & { ok?: never }) | R
     if (scan.deepEnvelope)
       return wrongShape(bytes, `A field other than batch is nested too deeply. At most ${MAX_DEPTH} levels are allowed.`, batch.length)
     deepItems = scan.deepItems
+    if (shared.context !== null || shared.integrations !== null)
+      largeItems = tooLargeMerged(batch, scan.itemBytes, shared, MAX_MESSAGE_BYTES)
   }
-  const common = { batch, context: context ?? null, integrations: integrations ?? null, deepItems }
+  const common = { batch, ...shared, deepItems, largeItems }
   if (sentAt == null || typeof sentAt === 'string') return { ...common, sentAt: sentAt ?? null, bytes }
   // sentAt may also be a number. It is stored as an ISO 8601 text like all other times.
   const sentAtMs = parseTime(sentAt)
@@ -171,7 +185,7 @@ function batchOf({ fields, bytes, deep }: Body): (Envelope & { ok?: never }) | R
 function callOf(type: MessageType, { fields, bytes, deep }: Body): Envelope & { ok?: never } {
   const { writeKey: _, ...call } = fields
   const deepItems = deep && isTooDeep(bytes) ? new Set([0]) : null
-  return { batch: [{ ...call, type }], sentAt: null, context: null, integrations: null, deepItems, bytes: null }
+  return { batch: [{ ...call, type }], sentAt: null, context: null, integrations: null, deepItems, largeItems: null, bytes: null }
 }
 
 function parseMessages(
@@ -181,7 +195,7 @@ function parseMessages(
   protect: Protect | null,
   judge: Judge | null,
 ): ParsedRequest {
-  const { batch, sentAt, context, integrations, deepItems } = envelope
+  const { batch, sentAt, context, integrations, deepItems, largeItems } = envelope
   const messageIds: string[] = []
   let items: JsonObject[] | undefined
   let rejected: RejectedMessage[] | undefined
@@ -190,7 +204,7 @@ function parseMessages(
   let verdicts: Map<number, Verdict> | null = null
   for (let index = 0; index < batch.length; index++) {
     const item = batch[index]
-    const result = deepItems?.has(index) ? TOO_DEEP : parseMessage(item)
+    const result = deepItems?.has(index) ? TOO_DEEP : largeItems?.has(index) ? TOO_LARGE_MERGED : parseMessage(item)
     if (!result.ok) {
       items ??= batch.slice(0, index) as JsonObject[]
       const { code, message } = result

@@ -15,6 +15,8 @@ export interface BatchScan {
   deepItems: ReadonlySet<number> | null
   /** Whether a field other than the items is nested too deeply. */
   deepEnvelope: boolean
+  /** The bytes of each item. */
+  itemBytes: readonly number[]
 }
 
 const QUOTE = 0x22
@@ -41,7 +43,7 @@ export function isTooDeep(json: Uint8Array): boolean {
 
 /** Scans a valid JSON object whose `batch` is an array. If a key occurs twice, the last one counts, as in JSON.parse. */
 export function scanBatch(json: Uint8Array, maxItemBytes: number): BatchScan {
-  let scan: BatchScan = { oversized: null, deepItems: null, deepEnvelope: false }
+  let scan: BatchScan = { oversized: null, deepItems: null, deepEnvelope: false, itemBytes: [] }
   let deepEnvelope = false
   eachField(json, (at, isBatch) => {
     if (isBatch) {
@@ -96,13 +98,13 @@ let listEnd = 0
 function scanItems(json: Uint8Array, listStart: number, maxItemBytes: number): BatchScan {
   let oversized: BatchScan['oversized'] = null
   let deepItems: Set<number> | null = null
-  let index = 0
+  const itemBytes: number[] = []
   eachItem(json, listStart, (start, end) => {
+    const index = itemBytes.push(end - start) - 1
     if (end - start > maxItemBytes) oversized ??= { index, start }
     if (deepest > MAX_DEPTH) deepItems = (deepItems ?? new Set()).add(index)
-    index++
   })
-  return { oversized, deepItems, deepEnvelope: false }
+  return { oversized, deepItems, deepEnvelope: false, itemBytes }
 }
 
 /** Sets `listEnd`. While `item` runs, `deepest` is the depth of that item. */
