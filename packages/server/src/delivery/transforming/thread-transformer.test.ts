@@ -2,8 +2,12 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
+import { compileQuickJs } from './quickjs.ts'
+import { Sandbox } from './sandbox.ts'
+import { packInputs } from './slice-packing.ts'
 import { ThreadTransformer } from './thread-transformer.ts'
 import type { TransformInput, TransformResult } from './transformer.ts'
+import { type SliceEnd, WatchedThread } from './watched-thread.ts'
 
 const transformer = new ThreadTransformer()
 after(() => transformer.close())
@@ -72,6 +76,59 @@ test('a destination that loops does not keep others waiting', async () => {
   await closing.close()
   assert.ok((await open).some(({ kind }) => kind === 'unavailable'))
   assert.deepEqual(await run('late', body('return message'), { by: closing }), [{ kind: 'unavailable', error: 'the service is stopping' }])
+})
+
+/** One call of QuickJS that it does not interrupt, of about 40 ms: more than any message should take, and less than what a thread is killed for. */
+async function nativeCall(): Promise<string> {
+  const sandbox = await Sandbox.create(compileQuickJs())
+  const codeOf = (length: number) => body(`[].indexOf.call({ length: ${length} }, 1)\nreturn message`)
+  const msOf = (length: number): number => {
+    const before = process.threadCpuUsage()
+    sandbox.run({ code: codeOf(length), timeoutMs: 1000, memoryMb: 8 }, inputs(1)[0] as TransformInput)
+    const { user, system } = process.threadCpuUsage(before)
+    return (user + system) / 1000
+  }
+  msOf(1000)
+  let length = 10_000
+  while (msOf(length) < 20) length *= 2
+  return codeOf(Math.round((length * 40) / msOf(length)))
+}
+
+test('calls that QuickJS does not interrupt delay other destinations by a few messages, however many wait', async () => {
+  const code = await nativeCall()
+  const own = new ThreadTransformer()
+  await run('modest', body('return message'), { by: own })
+  let finished = 0
+  const all = Array.from({ length: 60 }, () => run('native', code, { timeoutMs: 1000, by: own }).then(() => finished++))
+  await run('modest', body('return message'), { by: own })
+  const before = finished
+  // If the other destination were still in the same thread, each of these would wait for one of its messages.
+  for (let nth = 0; nth < 40; nth++) await run('modest', body('return message'), { by: own })
+  const after = finished
+  await own.close()
+  await Promise.all(all)
+  assert.ok(before < 20, `${before} messages first`)
+  assert.ok(after < 55, `${after} messages in the meantime`)
+})
+
+test('code that QuickJS stops too late is stopped from outside, and its destination is not kept waiting', async () => {
+  const code = body('const f = () => { try { f() } finally { f() } }\nif (message.n !== 1) f()\nreturn message')
+  const results = await run('finally', code, { count: 3, timeoutMs: 100 })
+  assert.deepEqual(texts(results), ['ran for more than 100 ms', '{"n":1}', 'ran for more than 100 ms'])
+})
+
+test('a slice that waits behind a message that blocks the thread is lost without a reproach', async () => {
+  const wasm = compileQuickJs()
+  const thread = new WatchedThread(() => wasm, false)
+  const start = (code: string): Promise<SliceEnd> =>
+    new Promise((resolve) => {
+      thread.start({ mostUs: 5_000, transformation: { code, timeoutMs: 20, memoryMb: 8 }, inputs: packInputs(inputs(2)) }, 30, resolve)
+    })
+  const blocking = start(body('if (message.n === 1) [].indexOf.call({ length: 2 ** 53 - 1 }, 1)\nreturn message'))
+  const behind = start(body('return message'))
+  assert.deepEqual(await blocking, { lostAt: 1, wasBlocked: true })
+  assert.deepEqual(await behind, { lostAt: null, wasBlocked: false })
+  await thread.close()
 })
 
 test('code that takes longer than others may be slow, within its own limit', async () => {

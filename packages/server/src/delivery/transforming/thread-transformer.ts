@@ -1,8 +1,10 @@
 // Runs transformations in two threads: a fast one for messages that take up to 5 ms of CPU time each, as nearly all do, and a slow one with a
-// low priority for the others. A destination whose message takes longer is moved to the slow thread, so it delays the others once. There,
-// code that keeps running into its limits gets a tenth of a core. Threads are started when they are needed, and what waits is bounded.
+// low priority for the others. In both, destinations take turns. A destination whose message takes longer is moved to the slow thread with all
+// that it has waiting, so it delays the others once, by at most two slices. There, code that keeps running into its limits waits in between
+// (overrun-debt.ts). Threads are started when they are needed, and what waits is bounded.
 
 import type { Transformation } from '../../store/port/model.ts'
+import { OverrunDebt } from './overrun-debt.ts'
 import { compileQuickJs, type WasmModule } from './quickjs.ts'
 import { DEFAULT_LIMITS, type SandboxResult, tooSlow } from './sandbox.ts'
 import { packInputs, unpackResults } from './slice-packing.ts'
@@ -23,9 +25,6 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024
 /** How long a destination stays in the slow thread after a slow message, and after a message for which a thread had to be killed. */
 const SLOW_MS = 60_000
 const BLOCKING_MS = 3_600_000
-/** Code that runs into its limits may use this much CPU time at once, and then this share of a core. */
-const BURST_MS = 500
-const SHARE = 0.1
 /** A message is given up if this many threads ended while they worked on it, although nobody killed them. */
 const MAX_LOSSES = 2
 /** A job is given up if this many threads ended before they worked on one of its messages: threads cannot be started now. */
@@ -59,16 +58,16 @@ interface SlowDestination {
   code: string
   untilMs: number
   jobs: Job[]
-  /** CPU time that was wasted on messages that ran into their limits, less what the destination may waste since. */
-  debt: { ms: number; atMs: number }
+  debt: OverrunDebt
 }
 
 export class ThreadTransformer implements Transformer {
   #wasm: WasmModule | null = null
   readonly #fast = new WatchedThread(() => this.#compiled(), false)
   readonly #slow = new WatchedThread(() => this.#compiled(), true)
-  readonly #fastJobs: Job[] = []
-  /** In the order in which they get their turn. */
+  /** By destination, in the order in which they get their turn. */
+  readonly #fastJobs = new Map<string, Job[]>()
+  /** In the same order. */
   readonly #slowDestinations = new Map<string, SlowDestination>()
   readonly #open = new Set<Job>()
   #bytes = 0
@@ -99,7 +98,7 @@ export class ThreadTransformer implements Transformer {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#pause)
-    this.#fastJobs.length = 0
+    this.#fastJobs.clear()
     this.#slowDestinations.clear()
     for (const job of this.#open) this.#giveUp(job, 'the service is stopping')
     await Promise.all([this.#fast.close(), this.#slow.close()])
@@ -127,9 +126,9 @@ export class ThreadTransformer implements Transformer {
   /** What a thread is working on ends at its limits. The rest must not wait: after a change, new code would have to wait for code that loops. */
   #cancel(job: Job): void {
     if (!this.#close(job)) return
-    for (const jobs of [this.#fastJobs, this.#slowDestinations.get(job.destinationId)?.jobs ?? []]) {
-      const at = jobs.indexOf(job)
-      if (at >= 0) jobs.splice(at, 1)
+    for (const jobs of [this.#fastJobs.get(job.destinationId), this.#slowDestinations.get(job.destinationId)?.jobs]) {
+      const at = jobs?.indexOf(job) ?? -1
+      if (at >= 0) jobs?.splice(at, 1)
     }
   }
 
@@ -140,17 +139,26 @@ export class ThreadTransformer implements Transformer {
     const slow = this.#slowDestinations.get(job.destinationId)
     if (slow !== undefined && slow.jobs.length === 0 && (slow.untilMs < performance.now() || slow.code !== job.transformation.code)) {
       this.#slowDestinations.delete(job.destinationId)
-      this.#fastJobs.push(job)
-    } else if (slow === undefined) this.#fastJobs.push(job)
+      this.#placeFast(job)
+    } else if (slow === undefined) this.#placeFast(job)
     else slow.jobs.push(job)
     this.#pump()
   }
 
+  #placeFast(job: Job): void {
+    const jobs = this.#fastJobs.get(job.destinationId)
+    if (jobs === undefined) this.#fastJobs.set(job.destinationId, [job])
+    else jobs.push(job)
+  }
+
   #pump(): void {
-    while (this.#fast.pending < AHEAD) {
-      const job = this.#fastJobs.shift()
-      if (job === undefined) break
-      this.#send(job, this.#fast, FAST_US)
+    for (const [id, jobs] of this.#fastJobs) {
+      if (this.#fast.pending >= AHEAD) break
+      const job = jobs.shift()
+      this.#fastJobs.delete(id)
+      // Behind all others. The loop comes to it again.
+      if (jobs.length > 0) this.#fastJobs.set(id, jobs)
+      if (job !== undefined) this.#send(job, this.#fast, FAST_US)
     }
     if (this.#slow.pending === 0) this.#pumpSlow()
   }
@@ -161,7 +169,7 @@ export class ThreadTransformer implements Transformer {
     for (const [id, slow] of this.#slowDestinations) {
       const job = slow.jobs[0]
       if (job === undefined) continue
-      const readyMs = slow.debt.atMs + Math.max(0, slow.debt.ms - BURST_MS) / SHARE
+      const { readyMs } = slow.debt
       earliestMs = Math.min(earliestMs, readyMs)
       if (readyMs > nowMs) continue
       slow.jobs.shift()
@@ -196,6 +204,7 @@ export class ThreadTransformer implements Transformer {
         if (result.kind === 'slow') this.#slowDown(job, SLOW_MS)
         else job.results.push(result)
       }
+      if (end.hasBlocked) this.#slowDown(job, SLOW_MS)
       if (end.hasOverrun) this.#slowDown(job, SLOW_MS, end.cpuUs / 1000)
     }
     for (let next = job.known.get(job.results.length); next !== undefined; next = job.known.get(job.results.length)) job.results.push(next)
@@ -204,7 +213,8 @@ export class ThreadTransformer implements Transformer {
   }
 
   /** The thread ended. The results of the slice are lost, so its messages are run again, except for one that is known to be the cause. */
-  #lost(job: Job, isSlow: boolean, { lostAt, wasBlocked }: Extract<SliceEnd, { lostAt: number }>): void {
+  #lost(job: Job, isSlow: boolean, { lostAt, wasBlocked }: Extract<SliceEnd, { lostAt: unknown }>): void {
+    if (lostAt === null) return
     if (lostAt < 0) {
       job.failedStarts++
       if (job.failedStarts === MAX_FAILED_STARTS) this.#giveUp(job, 'the thread for transformations cannot be started')
@@ -212,7 +222,7 @@ export class ThreadTransformer implements Transformer {
     }
     const index = job.results.length + lostAt
     const { timeoutMs } = job.transformation
-    this.#slowDown(job, BLOCKING_MS, wasBlocked ? timeoutMs + BLOCKED_MS : 0)
+    this.#slowDown(job, BLOCKING_MS, wasBlocked ? Math.min(isSlow ? timeoutMs : FAST_US / 1000, timeoutMs) + BLOCKED_MS : 0)
     if (!isSlow) return
     const losses = (job.losses.get(index) ?? 0) + 1
     job.losses.set(index, losses)
@@ -220,15 +230,17 @@ export class ThreadTransformer implements Transformer {
     else if (losses === MAX_LOSSES) job.known.set(index, { kind: 'failed', error: 'crashed the sandbox', logs: null })
   }
 
-  /** Moves the destination to the slow thread. `wastedMs`: CPU time of messages that ran into their limits. */
+  /** Moves the destination to the slow thread, with what it has waiting. `wastedMs`: CPU time of messages that ran into their limits. */
   #slowDown({ destinationId, transformation }: Job, forMs: number, wastedMs = 0): void {
     const nowMs = performance.now()
     const { code } = transformation
     const known = this.#slowDestinations.get(destinationId)
-    const slow = known ?? { code, untilMs: 0, jobs: [], debt: { ms: 0, atMs: nowMs } }
+    const slow = known ?? { code, untilMs: 0, jobs: [], debt: new OverrunDebt(nowMs) }
     slow.code = code
     slow.untilMs = Math.max(slow.untilMs, nowMs + forMs)
-    slow.debt = { ms: Math.max(0, slow.debt.ms - (nowMs - slow.debt.atMs) * SHARE) + wastedMs, atMs: nowMs }
+    slow.debt.add(wastedMs, nowMs)
+    slow.jobs.push(...(this.#fastJobs.get(destinationId) ?? []))
+    this.#fastJobs.delete(destinationId)
     if (known !== undefined) return
     for (const [id, { jobs, untilMs }] of this.#slowDestinations) {
       if (jobs.length === 0 && untilMs < nowMs) this.#slowDestinations.delete(id)

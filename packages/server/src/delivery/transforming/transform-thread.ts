@@ -22,6 +22,8 @@ export type Slice = { mostUs: number } & ({ transformation: Transformation; inpu
 export interface SliceDone {
   /** Of the check, or of the first messages. If there are fewer results than messages, the slice has used up its time. */
   results: PackedResults
+  /** Whether a message kept the thread busy for more than BLOCKING_MS, in calls that QuickJS does not interrupt. It has a result. */
+  hasBlocked: boolean
   /** Whether a message failed at a limit. */
   hasOverrun: boolean
   cpuUs: number
@@ -30,6 +32,11 @@ export interface SliceDone {
 
 /** After this time the thread turns to the next slice. */
 const SLICE_MS = 10
+/**
+ * CPU time of a message after which its destination is moved to the slow thread, although QuickJS was not asked to stop it. Parsing and writing
+ * a message of 32 KB takes 10 ms, so this is more than the 5 ms after which code is stopped.
+ */
+const BLOCKING_MS = 25
 
 const port = parentPort
 if (port === null) throw new Error('transform-thread.ts must run as a worker thread')
@@ -46,16 +53,17 @@ port.on('message', (slice: Slice) => {
 
 async function work(slice: Slice): Promise<void> {
   const before = process.threadCpuUsage()
-  const done = runSlice(slice)
-  const { user, system } = process.threadCpuUsage(before)
-  port?.postMessage({ ...done, cpuUs: user + system }, [])
+  const done = runSlice(slice, before)
+  port?.postMessage({ ...done, cpuUs: cpuMsSince(before) * 1000 }, [])
   if (sandbox.isSpent) sandbox = await Sandbox.create(wasm)
 }
 
-function runSlice(slice: Slice): SliceDone {
+function runSlice(slice: Slice, before: NodeJS.CpuUsage): SliceDone {
   const results: SandboxResult[] = []
   let hasOverrun = false
-  const end = performance.now() + SLICE_MS
+  let hasBlocked = false
+  const beganMs = performance.now()
+  let nowMs = beganMs
   if ('code' in slice) {
     starts(0)
     results.push(sandbox.check(slice.code, slice.mostUs))
@@ -66,11 +74,20 @@ function runSlice(slice: Slice): SliceDone {
       const result = sandbox.run(slice.transformation, input, slice.mostUs)
       results.push(result)
       hasOverrun ||= sandbox.hasOverrun
-      if (result.kind === 'slow' || sandbox.isSpent || performance.now() > end) break
+      const startedMs = nowMs
+      nowMs = performance.now()
+      // The clock is cheaper to read than the CPU time, and the messages before this one took no more CPU time than time on the clock.
+      if (nowMs - startedMs > BLOCKING_MS) hasBlocked ||= cpuMsSince(before) - (startedMs - beganMs) > BLOCKING_MS
+      if (result.kind === 'slow' || sandbox.isSpent || nowMs - beganMs > SLICE_MS) break
     }
   }
   Atomics.store(progress, 1, -1)
-  return { results: packResults(results), hasOverrun, cpuUs: 0, memoryBytes: sandbox.memoryBytes }
+  return { results: packResults(results), hasBlocked, hasOverrun, cpuUs: 0, memoryBytes: sandbox.memoryBytes }
+}
+
+function cpuMsSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.threadCpuUsage(before)
+  return (user + system) / 1000
 }
 
 function starts(at: number): void {

@@ -5,8 +5,11 @@ import { Worker } from 'node:worker_threads'
 import { THREAD_LIMITS, type WasmModule } from './quickjs.ts'
 import type { Slice, SliceDone, TransformThreadOptions } from './transform-thread.ts'
 
-/** How the work on a slice ended: with results, or with the end of the thread while it worked on the message at an index (-1 for none). */
-export type SliceEnd = SliceDone | { lostAt: number; wasBlocked: boolean }
+/**
+ * How the work on a slice ended: with results, or with the end of the thread while it worked on the message at an index. The index is -1 if the
+ * thread ended before the first message, and null if the slice had not got its turn, so that its messages have nothing to do with it.
+ */
+export type SliceEnd = SliceDone | { lostAt: number | null; wasBlocked: boolean }
 
 /** How often the progress of the thread is checked. */
 const CHECK_MS = 50
@@ -114,7 +117,7 @@ export class WatchedThread {
     const lost = this.#work.splice(0)
     this.#rest()
     if (this.#idle !== null) clearTimeout(this.#idle)
-    for (const [number, { done }] of lost.entries()) done({ lostAt: number === 0 ? at : -1, wasBlocked: wasBlocked && number === 0 })
+    for (const [number, { done }] of lost.entries()) done({ lostAt: number === 0 ? at : null, wasBlocked: wasBlocked && number === 0 })
     await worker?.terminate()
   }
 
@@ -124,10 +127,7 @@ export class WatchedThread {
     const started = Atomics.load(this.#progress, 0)
     if (worker === null || work === undefined) return
     const nowMs = performance.now()
-    if (this.#seen === null || this.#seen.started !== started) {
-      this.#seen = { started, sinceMs: nowMs, cpuMs: null }
-      return
-    }
+    if (this.#seen === null || this.#seen.started !== started) this.#seen = { started, sinceMs: nowMs, cpuMs: null }
     const seen = this.#seen
     if (nowMs - seen.sinceMs > MAX_SILENCE_MS) return void this.#end(false)
     if (Atomics.load(this.#progress, 1) < 0) return
