@@ -12,7 +12,7 @@ import { messageTimes, messageTimestampMs } from './outbound-message-times.ts'
 /** Throws if there is no message at the index. A duplicate or a purged message leaves an empty index, which is never sent. */
 export function outboundMessage(content: SegmentContent, index: number): JsonObject {
   const item = itemAt(content, index)
-  if (item['type'] === 'dead_letter') return deadLetter(item)
+  if (item['type'] === 'dead_letter') return deadLetter(content, item)
   const { timestamp, originalTimestamp, sentAt, receivedAt } = messageTimes(content, item)
   const type: unknown = item['type']
   if (type === 'delete') return { type, userId: item['userId'], timestamp }
@@ -122,9 +122,18 @@ export function outboundMessage(content: SegmentContent, index: number): JsonObj
   }
 }
 
-/** Stored by delivery, with the message as it would have been sent. */
-function deadLetter({ type, messageId, reason, destination, attempts, lastStatus, message }: JsonObject): JsonObject {
-  return { type, messageId, reason, destination, attempts, lastStatus, message }
+/** Stored by delivery, with the message as it would have been sent, except for what its batch shared. */
+function deadLetter(content: SegmentContent, item: JsonObject): JsonObject {
+  const { type, messageId, reason, destination, attempts, lastStatus, message } = item
+  return { type, messageId, reason, destination, attempts, lastStatus, message: withShared(content, message as JsonObject | null) }
+}
+
+function withShared(content: SegmentContent, message: JsonObject | null): JsonObject | null {
+  // A delete message has no context. Letters that versions before this one have stored are complete.
+  if (message === null || message['type'] === 'delete' || (content.context === null && content.integrations === null)) return message
+  if (message['type'] === 'dead_letter') return deadLetter(content, message)
+  const context = merged(content.context, message['context'])
+  return { ...message, context, integrations: merged(content.integrations, message['integrations']) }
 }
 
 /** Returns the time of the message: the `timestamp` that is sent to receivers. */

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { JsonObject } from '@switchyard/protocol'
 import fc from 'fast-check'
 import type { Verdict } from '../../destinations/kind.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
+import { letterContent } from '../../store/delivery/dead-letters.ts'
 import type { ClaimedShipment, SegmentContent, Settlement } from '../../store/store.ts'
 import {
   bodyOf,
@@ -170,3 +172,54 @@ test('over any number of settlements, each delivery that failed or expired has o
     }),
   )
 })
+
+test('letters of a batch share its context: it is stored once, and each letter is sent with it', () => {
+  const context = { app: { name: 'x'.repeat(30_000) }, direct: true, locale: 'de' }
+  const batch: Partial<SegmentContent> = { context, integrations: { A: false, B: false }, ip: '203.0.113.7' }
+  const own = { context: { locale: 'fr' }, integrations: { A: true } }
+  const sent = [...items(899), message('m899', own), { type: 'delete', userId: 'u' }]
+  const claimed = claimedOf(1, [sent], { attempt: 1, firstAttemptAtMs: 1 })
+  claimed.bodies = new Map([[100, bodyOf({ ...contentOf(sent), ...batch })]])
+  const { letters = [] } = expiry(withLetters, [claimed], NOW_MS)
+  const stored = letters.map((some) => letterContent(some, [1, 2, 3, 4]))
+  assert.ok(stored.reduce((sum, { body }) => sum + body.length, 0) < 700_000)
+  const read = letters.flatMap(({ items: some, context: shared = null, integrations = null }) => {
+    const content = { ...contentOf([...some]), context: shared, integrations }
+    return some.map((_, index) => outboundMessage(content, index)['message'] as JsonObject)
+  })
+  const whole = { ...contentOf(sent), ...batch }
+  assert.deepEqual(
+    read.map(plain),
+    sent.map((_, index) => plain(outboundMessage(whole, index))),
+  )
+})
+
+test('a letter of a letter shares the context of the original message, and letters of other batches are not mixed with it', () => {
+  const letterOf = (content: SegmentContent, segment: number): Settlement => {
+    const claimed = claimedOf(segment, [content.items], { attempt: 1, firstAttemptAtMs: 1 })
+    claimed.bodies = new Map([...claimed.bodies.keys()].map((id) => [id, bodyOf(content)]))
+    return expiry(withLetters, [claimed], NOW_MS)
+  }
+  const original = { ...contentOf(items(1)), context: { app: 'x' } }
+  const first = letterOf(original, 1).letters ?? []
+  const again = letterOf({ ...contentOf([...(first[0]?.items ?? [])]), context: first[0]?.context ?? null }, 2).letters ?? []
+  const [letter] = again
+  const shown = outboundMessage({ ...contentOf([...(letter?.items ?? [])]), context: letter?.context ?? null }, 0)
+  assert.deepEqual(plain((shown['message'] as JsonObject)['message']), plain(outboundMessage(original, 0)))
+  const claimed = claimedOf(1, [items(1), items(1), items(1)], { attempt: 1, firstAttemptAtMs: 1 })
+  const contents = [original, contentOf(items(1)), { ...contentOf(items(1)), context: { app: 'y' } }]
+  claimed.bodies = new Map([...claimed.bodies.keys()].map((id, at) => [id, bodyOf(contents[at] ?? assert.fail())]))
+  const { letters = [] } = expiry(withLetters, [claimed], NOW_MS)
+  assert.deepEqual(
+    letters.map(({ context, items: some }) => [context ?? null, some.length]),
+    [
+      [{ app: 'x' }, 1],
+      [null, 1],
+      [{ app: 'y' }, 1],
+    ],
+  )
+})
+
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value))
+}

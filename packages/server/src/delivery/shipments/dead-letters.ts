@@ -1,12 +1,14 @@
 // Builds dead letters: the messages of a destination whose deliveries failed or expired, as its dead-letter destination gets them. They are
 // recorded by the settlement that ends the deliveries. Pure. A message whose user was deleted meanwhile does not become a dead letter.
+// The context and integrations of a batch are stored once for all letters of its messages, and merged when a letter is sent
+// (outbound-message.ts). If each letter contained them, a small batch could take hundreds of megabytes.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
-import type { AttemptRecord, DeadLetters, Destination, FinalState, IsDeleted } from '../../store/store.ts'
+import type { AttemptRecord, DeadLetters, Destination, FinalState, IsDeleted, SegmentContent } from '../../store/store.ts'
 
-/** The most that one segment contains, like a request to the tracking API. */
+/** The most that the letters of one segment have, without what they share, like a request to the tracking API. */
 const MAX_BYTES = 500 * 1024
 const MAX_MESSAGES = 1_000
 /** What an item has in addition to the message. */
@@ -22,7 +24,7 @@ export class DeadLetterBuilder {
   readonly #to: string
   readonly #isDeleted: IsDeleted
   readonly #full: DeadLetters[] = []
-  /** By source and trace, which all messages of a segment share. */
+  /** By source and trace, which all messages of a segment share, and by the segment if they share a context or integrations. */
   readonly #open = new Map<string, Collecting>()
 
   private constructor({ id, name }: DeadLetterSettings, to: string, isDeleted: IsDeleted) {
@@ -46,14 +48,21 @@ export class DeadLetterBuilder {
     if (ended.length === 0 || body === undefined) return record
     const prefix = `dead-letter-${String(record.origin)}-`
     const content = body.contentOf(new Set(ended.flatMap(({ indexes }) => indexes)))
+    const shared = sharedOf(content)
+    const own = shared === null ? content : { ...content, context: ipKeys(content.context), integrations: null }
     const added: number[] = []
     for (const { reason, indexes } of ended) {
       for (const index of indexes) {
         const item = content.items[index] ?? null
         // Purged, or about to be.
         if (!content.isUnreadable && (item === null || this.#isDeleted(content.sourceId, record.segment, item))) continue
-        const message = item === null ? null : outboundOrNull(content, index)
-        this.#push(record, body, { ...ownerOf(item), ...this.#letter(record, reason, index), messageId: `${prefix}${index}`, message })
+        const message = item === null ? null : outboundOrNull(own, index)
+        this.#push(record, body, shared, {
+          ...ownerOf(item),
+          ...this.#letter(record, reason, index),
+          messageId: `${prefix}${index}`,
+          message,
+        })
         added.push(index)
       }
     }
@@ -66,8 +75,8 @@ export class DeadLetterBuilder {
     return { type: 'dead_letter', reason, destination: this.#from, attempts: attempt, lastStatus }
   }
 
-  #push({ atMs }: AttemptRecord, { about: { sourceId, trace } }: SegmentBody, item: LetterItem): void {
-    const key = `${sourceId} ${trace?.traceparent} ${trace?.tracestate}`
+  #push({ atMs, segment }: AttemptRecord, { about: { sourceId, trace } }: SegmentBody, shared: Shared | null, item: LetterItem): void {
+    const key = `${sourceId} ${trace?.traceparent} ${trace?.tracestate} ${shared === null ? '' : String(segment)}`
     const bytes = Buffer.byteLength(JSON.stringify(item['message'])) + ENVELOPE_BYTES
     let some = this.#open.get(key)
     if (some !== undefined && (some.items.length === MAX_MESSAGES || some.bytes + bytes > MAX_BYTES)) {
@@ -75,7 +84,7 @@ export class DeadLetterBuilder {
       some = undefined
     }
     if (some === undefined) {
-      some = { destinationId: this.#to, sourceId, atMs, trace, bytes: 0, items: [] }
+      some = { destinationId: this.#to, sourceId, atMs, trace, bytes: 0, ...shared, items: [] }
       this.#open.set(key, some)
     }
     some.items.push(item)
@@ -83,7 +92,21 @@ export class DeadLetterBuilder {
   }
 }
 
-/** The message as it would have been sent; null if it cannot be built, which would be a bug. */
+type Shared = Pick<SegmentContent, 'context' | 'integrations'>
+
+/** What the messages of a batch share; null if that is nothing. */
+function sharedOf({ context, integrations }: SegmentContent): Shared | null {
+  const hasKeys = [context, integrations].some((shared) => shared !== null && Object.keys(shared).length > 0)
+  return hasKeys ? { context, integrations } : null
+}
+
+/** The part of the context that decides whether a message gets the address of its sender. */
+function ipKeys(context: JsonObject | null): JsonObject | null {
+  if (context === null) return null
+  return Object.fromEntries(['ip', 'direct'].flatMap((key) => (Object.hasOwn(context, key) ? [[key, context[key]]] : [])))
+}
+
+/** The message as it would have been sent, in a batch without what it shares; null if it cannot be built, which would be a bug. */
 function outboundOrNull(...message: Parameters<typeof outboundMessage>): JsonObject | null {
   try {
     return outboundMessage(...message)

@@ -36,8 +36,9 @@ export interface HeldShipmentsDeps {
 const LANE_BYTES = 4 * 1024 * 1024
 /** If an outcome could not be recorded for this long, nothing more is sent: it would all be sent again if another node took over. */
 const RECORD_LATE_MS = 1_000
-/** The most expired deliveries in one settlement. */
+/** The most expired deliveries in one settlement, and the most that their segments have: their dead letters are about as large. */
 const EXPIRED_AT_ONCE = 5_000
+const EXPIRED_BYTES = 2 * 1024 * 1024
 
 export class HeldShipments {
   readonly #deps: HeldShipmentsDeps
@@ -46,6 +47,8 @@ export class HeldShipments {
   /** Waiting or in progress. */
   readonly #tasks = new Set<Task>()
   #bytes = 0
+  /** The deletions since shipments that expire were claimed. Their messages do not become dead letters. */
+  readonly #expiring = new Set<IsDeleted[]>()
   /** The settlements in progress, the oldest first. */
   readonly #recordings = new Set<{ sinceMs: number }>()
 
@@ -112,6 +115,7 @@ export class HeldShipments {
   /** Messages of users who were deleted are not sent. */
   delete(isDeleted: IsDeleted): void {
     const { senders } = this.#deps
+    for (const deletions of this.#expiring) deletions.push(isDeleted)
     for (const task of this.#tasks) {
       this.change(task, () => {
         for (const { content, index } of task.delete(isDeleted)) senders.drop(content, [index])
@@ -158,9 +162,19 @@ export class HeldShipments {
   /** Records shipments as expired because their retry window is over. */
   expire(overdue: readonly ClaimedShipment[]): void {
     this.charge(overdue)
-    const { destination, clock } = this.#deps
     // There may be hundreds of thousands of deliveries, too many to record at once.
-    for (const some of split(overdue, EXPIRED_AT_ONCE)) this.#record(expiry(destination(), some, clock.wallMs()), chargeOfAll(some))
+    const groups = split(overdue, EXPIRED_AT_ONCE, EXPIRED_BYTES)
+    const { destination, clock } = this.#deps
+    const deletions: IsDeleted[] = []
+    const isDeleted: IsDeleted = (...message) => deletions.some((isOne) => isOne(...message))
+    this.#expiring.add(deletions)
+    const next = (): void => {
+      const some = groups.shift()
+      // Each is built when the one before it is recorded.
+      if (some === undefined) this.#expiring.delete(deletions)
+      else this.#record(expiry(destination(), some, clock.wallMs(), isDeleted), chargeOfAll(some), next)
+    }
+    next()
   }
 
   /** Stops waiting for an unavailable store; see SettlementRecorder. */
@@ -240,18 +254,21 @@ export class HeldShipments {
   }
 }
 
-/** Splits the shipments in order into groups of at most `most` deliveries, but at least one shipment each. */
-function split(shipments: readonly ClaimedShipment[], most: number): ClaimedShipment[][] {
+/** Splits the shipments in order into groups of at most `most` deliveries and about `mostBytes`, but at least one shipment each. */
+function split(shipments: readonly ClaimedShipment[], most: number, mostBytes: number): ClaimedShipment[][] {
   const groups: ClaimedShipment[][] = []
   let room = 0
+  let roomBytes = 0
   for (const claimed of shipments) {
     const count = claimed.shipment.parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
-    if (groups.length === 0 || count > room) {
+    if (groups.length === 0 || count > room || roomBytes <= 0) {
       groups.push([])
       room = most
+      roomBytes = mostBytes
     }
     groups.at(-1)?.push(claimed)
     room -= count
+    roomBytes -= claimed.bytes
   }
   return groups
 }

@@ -376,8 +376,13 @@ export class Task {
 }
 
 /** Returns the settlement that ends shipments whose retry window is over, without another attempt. */
-export function expiry(destination: DeadLetterSettings, shipments: readonly ClaimedShipment[], wallMs: number): Settlement {
-  const letters = DeadLetterBuilder.of(destination)
+export function expiry(
+  destination: DeadLetterSettings,
+  shipments: readonly ClaimedShipment[],
+  wallMs: number,
+  isDeleted?: IsDeleted,
+): Settlement {
+  const letters = DeadLetterBuilder.of(destination, isDeleted)
   const done = shipments.map(({ shipment }) => shipment)
   const system = new Set<RowId>()
   const records = shipments.flatMap(({ shipment: { parts, attempt, replay }, bodies }) =>

@@ -130,7 +130,11 @@ export function deadLetters({ open, store: opened, reopen }: StoreFixture): void
     await accept(store, sourceId, [track('theirs', { userId: 'gone' }), track('other', { userId: 'stays' })], [destinationId])
     const claimed = await claimOne(store, destinationId)
     const [theirs, other] = deliveriesOf(claimed.shipment)
-    await settleWithLetters(store, claimed, 'failed', target)
+    const settlement = withLetters(settlementOf([claimed.shipment], 'failed'), [claimed], target)
+    // What their batch shared is stored beside the letters, and is not purged with one of them.
+    const shared = { context: { app: 'a' }, integrations: { All: true } }
+    for (const letters of settlement.letters ?? []) Object.assign(letters, shared)
+    await store.delivery.settle(settlement)
     const { id } = await store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
     await until(
       () => store.deletions.one(id),
@@ -138,7 +142,11 @@ export function deadLetters({ open, store: opened, reopen }: StoreFixture): void
       'purged',
     )
     assert.equal(await store.history.message(`dead-letter-${theirs}`), undefined)
-    assert.deepEqual(messageIdsOf(await claimOne(store, target)), [null, `dead-letter-${other}`])
+    const letters = await claimOne(store, target)
+    assert.deepEqual(messageIdsOf(letters), [null, `dead-letter-${other}`])
+    for (const { content } of letters.bodies.values()) {
+      assert.deepEqual({ context: content.context, integrations: content.integrations }, shared)
+    }
   })
 
   test('a dead letter is replayed like any other message', async () => {

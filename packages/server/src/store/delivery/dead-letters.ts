@@ -20,7 +20,8 @@ export interface LetterContent {
   body: Uint8Array
 }
 
-export function letterContent({ destinationId, sourceId, atMs, trace, items }: DeadLetters, seed: Seed): LetterContent {
+export function letterContent(letters: DeadLetters, seed: Seed): LetterContent {
+  const { destinationId, sourceId, atMs, trace, context, integrations, items } = letters
   const keys = new Uint32Array(items.length * KEY_WORDS)
   writeKeys(
     items.map(({ messageId }) => messageId),
@@ -29,7 +30,7 @@ export function letterContent({ destinationId, sourceId, atMs, trace, items }: D
     keys,
     0,
   )
-  const body = packBody(writeStoredBody({ batch: items }))
+  const body = packBody(writeStoredBody({ batch: items, context, integrations }))
   return { destinationId, sourceId, atMs: Math.floor(atMs), trace: writeTrace(trace), count: items.length, keys, body }
 }
 

@@ -73,6 +73,9 @@ export interface DeadLetters {
   trace: TraceContext | null
   /** The approximate size of the items. */
   bytes: number
+  /** What the original messages had in common because they were sent as a batch. The items do not repeat it. */
+  context?: JsonObject | null
+  integrations?: JsonObject | null
   items: readonly (JsonObject & { messageId: string })[]
 }
 
