@@ -5,9 +5,9 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type RequestListener, request, type Server } from 'node:http'
+import { createServer, type RequestListener, request } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, createServer as createNetServer, type Server as NetServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -33,8 +33,10 @@ const secure = createTlsServer({ key: certificate.key, cert: certificate.cert },
 
 /** What the proxy was asked for: CONNECT with host and port, or a whole URL. */
 let asked: string[] = []
+let credentials: (string | undefined)[] = []
 const proxy = createServer((incoming, response) => {
   asked.push(`${incoming.method} ${incoming.url}`)
+  credentials.push(incoming.headers['proxy-authorization'])
   const { method = '', headers } = incoming
   const onward = request(incoming.url ?? '', { method, headers }, (answered) => {
     response.writeHead(answered.statusCode ?? 502, answered.headers)
@@ -44,6 +46,7 @@ const proxy = createServer((incoming, response) => {
 })
 proxy.on('connect', (incoming, socket) => {
   asked.push(`CONNECT ${incoming.url}`)
+  credentials.push(incoming.headers['proxy-authorization'])
   const [host, port] = (incoming.url ?? '').split(':')
   const onward = connect(Number(port), host, () => {
     socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
@@ -51,34 +54,36 @@ proxy.on('connect', (incoming, socket) => {
   })
   for (const end of [onward, socket]) end.on('error', () => end.destroy())
 })
+const secureProxy = createTlsServer({ key: certificate.key, cert: certificate.cert }, (...request) => proxy.emit('request', ...request))
+secureProxy.on('connect', (...request) => proxy.emit('connect', ...request))
 
-const port = async (server: Server | ReturnType<typeof createTlsServer>): Promise<number> => {
+async function port(server: NetServer): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
 }
 const hosts = { http: `http://127.0.0.1:${await port(plain)}`, https: `https://127.0.0.1:${await port(secure)}` }
 const proxyUrl = `http://127.0.0.1:${await port(proxy)}`
+const secureProxyUrl = `https://127.0.0.1:${await port(secureProxy)}`
 
 after(() => {
-  for (const server of [plain, secure, proxy]) {
+  for (const server of [plain, secure, proxy, secureProxy]) {
     server.close()
     server.closeAllConnections()
   }
   rmSync(folder, { recursive: true })
 })
 
-/** In a process of its own: the runtime reads these variables when it starts. */
-async function send(host: string, variables: Record<string, string>, before = '') {
-  asked = []
-  received = 0
+/** In a process of its own, which must end: the runtime reads these variables when it starts. */
+async function runClient(host: string, variables: Record<string, string>, settings: object, close: object, before = '') {
   const program = `
     ${before}
     const { Analytics } = await import('@switchyard/node')
-    const analytics = new Analytics({ writeKey: 'wk', host: ${JSON.stringify(host)}, maxRetries: 0 })
+    const analytics = new Analytics({ writeKey: 'wk', host: ${JSON.stringify(host)}, maxRetries: 0, ...${JSON.stringify(settings)} })
     analytics.on('error', (error) => console.log(error.message))
     analytics.track({ userId: 'u', event: 'e' })
-    console.log(JSON.stringify(await analytics.closeAndFlush()))`
+    const { delivered, failed, pending } = await analytics.closeAndFlush(${JSON.stringify(close)})
+    console.log(JSON.stringify({ delivered, failed, pending }))`
   const inherited = Object.entries(process.env).filter(([name]) => !/proxy/i.test(name))
   const env = { ...Object.fromEntries(inherited), NODE_EXTRA_CA_CERTS: authorityFile, ...variables }
   const { stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', program], {
@@ -86,18 +91,42 @@ async function send(host: string, variables: Record<string, string>, before = ''
     env,
     timeout: 30_000,
   })
-  assert.equal(stdout.trim(), '{"delivered":1,"failed":0,"pending":0}')
+  return { lines: stdout.trim().split('\n'), stderr }
+}
+
+async function send(host: string, variables: Record<string, string>, before = '') {
+  asked = []
+  credentials = []
+  received = 0
+  const { lines, stderr } = await runClient(host, variables, {}, {}, before)
+  assert.deepEqual(lines, ['{"delivered":1,"failed":0,"pending":0}'])
   assert.equal(received, 1)
   return { asked, stderr }
 }
 
 const proxies = { HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl }
 
-for (const [scheme, host] of Object.entries(hosts)) {
+const requests = { http: `POST ${hosts.http}/v1/batch`, https: `CONNECT ${new URL(hosts.https).host}` }
+
+for (const scheme of ['http', 'https'] as const) {
+  const host = hosts[scheme]
+
   test(`with NODE_USE_ENV_PROXY=1 messages go through ${scheme.toUpperCase()}_PROXY`, async () => {
     const { asked } = await send(host, { NODE_USE_ENV_PROXY: '1', ...proxies })
-    assert.equal(asked.length, 1)
-    assert.match(asked[0] ?? '', new RegExp(`^(CONNECT|POST) .*${new URL(host).host}`))
+    assert.deepEqual(asked, [requests[scheme]])
+    assert.deepEqual(credentials, [undefined])
+  })
+
+  test(`credentials in the lower-case ${scheme}_proxy are sent to the proxy`, async () => {
+    const variable = { [`${scheme}_proxy`]: proxyUrl.replace('//', '//user:p%40ss@') }
+    const { asked } = await send(host, { NODE_USE_ENV_PROXY: '1', ...variable })
+    assert.deepEqual(asked, [requests[scheme]])
+    assert.deepEqual(credentials, [`Basic ${Buffer.from('user:p@ss').toString('base64')}`])
+  })
+
+  test(`a proxy that is reached over TLS serves ${scheme}`, async () => {
+    const { asked } = await send(host, { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: secureProxyUrl, HTTPS_PROXY: secureProxyUrl })
+    assert.deepEqual(asked, [requests[scheme]])
   })
 
   test(`NO_PROXY exempts a host over ${scheme}`, async () => {
@@ -112,8 +141,69 @@ for (const [scheme, host] of Object.entries(hosts)) {
   })
 }
 
-test('the client warns if a proxy is configured that the runtime does not use', async () => {
-  const { asked, stderr } = await send(hosts.http, proxies, `process.env.NODE_USE_ENV_PROXY = '1'`)
-  assert.deepEqual(asked, [])
-  assert.match(stderr, /SwitchyardWarning: NODE_USE_ENV_PROXY=1 has no effect in this process .*HTTP_PROXY is not used/)
+test('NODE_USE_ENV_PROXY can be set by the program before it creates the client', async () => {
+  const { asked } = await send(hosts.http, proxies, `process.env.NODE_USE_ENV_PROXY = '1'`)
+  assert.deepEqual(asked, [requests.http])
+})
+
+/** Counts connections, and treats each as `behave` says. */
+async function startBadProxy(behave: (socket: Socket) => void) {
+  const bad = { connections: 0, url: '' }
+  const sockets = new Set<Socket>()
+  const server = createNetServer((socket) => {
+    bad.connections++
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    behave(socket)
+  })
+  bad.url = `http://127.0.0.1:${await port(server)}`
+  const stop = (): void => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  return Object.assign(bad, { [Symbol.dispose]: stop })
+}
+
+function responding(status: string): (socket: Socket) => void {
+  return (socket) => socket.once('data', () => socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`))
+}
+
+for (const [kind, scheme, behave, expected] of [
+  ['closes the connection', 'https', (socket: Socket) => socket.once('data', () => socket.destroy()), /socket hang up|ECONNRESET|closed/],
+  ['closes the connection', 'http', (socket: Socket) => socket.once('data', () => socket.destroy()), /socket hang up|ECONNRESET|closed/],
+  ['hangs', 'https', () => {}, /no response within 200 ms/],
+  ['hangs', 'http', () => {}, /no response within 200 ms/],
+  ['answers 403', 'https', responding('403 Forbidden'), /the proxy answered CONNECT with \[403\] Forbidden/],
+  ['answers 407', 'https', responding('407 Proxy Authentication Required'), /answered CONNECT with \[407\] Proxy Authentication Required/],
+  ['answers 407', 'http', responding('407 Proxy Authentication Required'), /the proxy answered the request with \[407\]/],
+  ['answers 502', 'https', responding('502 Bad Gateway'), /the proxy answered CONNECT with \[502\] Bad Gateway/],
+] as const) {
+  test(`a proxy that ${kind} for ${scheme}: each attempt fails, is retried after the usual delay, and the process ends`, async () => {
+    using bad = await startBadProxy(behave)
+    const secretUrl = bad.url.replace('//', '//user:secret@')
+    const settings = { maxRetries: 1, httpRequestTimeout: kind === 'hangs' ? 200 : 10_000 }
+    const { lines } = await runClient(
+      hosts[scheme],
+      { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: secretUrl, HTTPS_PROXY: secretUrl },
+      settings,
+      {},
+    )
+    const [message = '', result] = lines
+    assert.equal(result, '{"delivered":0,"failed":1,"pending":0}')
+    assert.match(message, expected)
+    assert.ok(message.endsWith(`(through the proxy ${bad.url})`), message)
+    assert.doesNotMatch(message, /secret/)
+    assert.equal(bad.connections, 2)
+  })
+}
+
+test('a process whose proxy hangs ends after closeAndFlush() has timed out', async () => {
+  using bad = await startBadProxy(() => {})
+  for (const host of Object.values(hosts)) {
+    const variables = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: bad.url, HTTPS_PROXY: bad.url }
+    const settings = { httpRequestTimeout: 60_000, maxRetries: 5 }
+    const { lines } = await runClient(host, variables, settings, { timeout: 300 })
+    assert.ok(lines.includes('{"delivered":0,"failed":0,"pending":1}'), lines.join('\n'))
+  }
+  assert.equal(bad.connections, 2)
 })

@@ -1,6 +1,7 @@
 // Whether requests must go through global fetch instead of node:http, because somebody has changed what fetch does: test
 // suites replace it (msw, nock 14, vi.fn), tools wrap it, and undici's dispatcher behind it is replaced for proxies
-// (NODE_USE_ENV_PROXY=1) and mocks (MockAgent). This is checked before each request, because a test may change it at any time.
+// (ProxyAgent) and mocks (MockAgent). This is checked before each request, because a test may change it at any time. The dispatcher
+// that the runtime sets for NODE_USE_ENV_PROXY=1 is not such a change: node-proxy.ts reads the same variables.
 
 /** The source text of the runtime's own fetch, the same in every Node.js since 18. Remembering the function at import would not work, because a mock may already be installed. */
 const RUNTIME_FETCH = /^(async )?function fetch\(input, init = undefined\) \{[^]*undici/i
@@ -20,27 +21,18 @@ export function isFetchChanged(): boolean {
   return !isRuntimeFetch || isDispatcherChanged()
 }
 
-/** The runtime sets an EnvHttpProxyAgent to use a proxy; undici's default is an Agent. */
+/** Undici's default is an Agent. For NODE_USE_ENV_PROXY=1, the runtime sets an EnvHttpProxyAgent. */
 function isDispatcherChanged(): boolean {
   for (const key of DISPATCHERS) {
-    const dispatcher = (globalThis as { [key: symbol]: object | undefined })[key]
-    if (dispatcher !== undefined && dispatcher.constructor?.name !== 'Agent') return true
+    const name = (globalThis as { [key: symbol]: object | undefined })[key]?.constructor?.name
+    if (name !== undefined && name !== 'Agent' && !(name === 'EnvHttpProxyAgent' && usesEnvProxy())) return true
   }
   return false
 }
 
-let isProxyChecked = false
-
-/** Warns once if a proxy is configured that the runtime does not use. */
-export function warnOfUnusedProxy(): void {
-  if (isProxyChecked) return
-  isProxyChecked = true
-  const { env, version } = process
-  const proxy = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy'].find((name) => env[name])
-  if (env['NODE_USE_ENV_PROXY'] !== '1' || proxy === undefined || isDispatcherChanged()) return
-  process.emitWarning(
-    `NODE_USE_ENV_PROXY=1 has no effect in this process (Node.js ${version}): ${proxy} is not used, and requests are sent directly. ` +
-      'Set it before Node.js starts, and use Node.js 22.21, 24 or later; or pass an httpClient that uses the proxy.',
-    'SwitchyardWarning',
-  )
+/** Whether the environment's proxies are to be used. Older versions of Node.js do not know the setting, but the client follows it. */
+export function usesEnvProxy(): boolean {
+  const { env, execArgv } = process
+  if (env['NODE_USE_ENV_PROXY'] !== undefined) return env['NODE_USE_ENV_PROXY'] === '1'
+  return [...execArgv, ...(env['NODE_OPTIONS'] ?? '').split(' ')].includes('--use-env-proxy')
 }

@@ -6,30 +6,55 @@ import type * as Http from 'node:http'
 import type * as Https from 'node:https'
 import { customTransport, FetchHTTPClient } from '../send/http-client.ts'
 import { type Answer, MAX_ANSWER_BYTES, type OutgoingRequest, TimeoutError, type Transport } from '../send/transport.ts'
-import { isFetchChanged, warnOfUnusedProxy } from './node-fetch.ts'
+import { isFetchChanged, usesEnvProxy } from './node-fetch.ts'
+import { hostOf, type Proxy, proxyFor, refused, throughProxy, tunnelAgent } from './node-proxy.ts'
+
+/** How the requests for a URL are made. */
+interface Route {
+  module: typeof Http | typeof Https
+  options: Http.RequestOptions
+  headers: Record<string, string>
+  proxy: Proxy | undefined
+}
 
 export function httpTransport(maxConnections: number): Transport {
-  let secure: { module: typeof Https; agent: Https.Agent } | undefined
-  let plain: { module: typeof Http; agent: Http.Agent } | undefined
-  let targetUrl = ''
-  let target: Http.RequestOptions = {}
+  const agents = new Map<string, Http.Agent>()
+  let routedUrl = ''
+  let route: Route | undefined
   let fetchTransport: Transport | undefined
   let closed = false
 
-  async function connection(url: URL): Promise<{ module: typeof Http | typeof Https; agent: Http.Agent }> {
-    warnOfUnusedProxy()
-    const options = { keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxConnections, scheduling: 'lifo' } as const
-    if (url.protocol === 'https:') {
-      if (secure) return secure
-      const { default: module } = await import('node:https')
-      secure ??= { module, agent: new module.Agent(options) }
-      return secure
+  function agent(name: string, create: (options: Http.AgentOptions) => Http.Agent): Http.Agent {
+    if (closed) throw new Error('the client is closed')
+    const existing = agents.get(name)
+    if (existing) return existing
+    const created = create({ keepAlive: true, maxSockets: maxConnections, maxFreeSockets: maxConnections, scheduling: 'lifo' })
+    agents.set(name, created)
+    return created
+  }
+
+  async function routeTo(url: URL): Promise<Route> {
+    const proxy = usesEnvProxy() ? proxyFor(await import('node:net'), url, process.env) : undefined
+    // The default exports, because mocks replace functions of that object, and named imports do not see the replacement.
+    const { default: http } = await import('node:http')
+    if (url.protocol === 'http:' && !proxy?.isSecure) return plainRoute(http, 'http:', url, proxy)
+    const { default: https } = await import('node:https')
+    if (url.protocol === 'http:' || !proxy) return plainRoute(https, 'https:', url, proxy)
+    const tunnels = agent(`tunnel ${proxy.name}`, (options) => tunnelAgent({ http, https }, proxy, options))
+    return { module: https, options: { ...directTo(url), agent: tunnels }, headers: {}, proxy }
+  }
+
+  /** Sends directly, or to a proxy that forwards plain HTTP. */
+  function plainRoute(module: typeof Http | typeof Https, scheme: string, url: URL, proxy: Proxy | undefined): Route {
+    const shared = agent(scheme, (options) => new module.Agent(options))
+    if (!proxy) return { module, options: { ...directTo(url), agent: shared }, headers: {}, proxy }
+    const path = `${url.origin}${url.pathname}${url.search}`
+    return {
+      module,
+      options: { method: 'POST', ...proxy.address, path, agent: shared },
+      headers: { ...proxy.headers, Host: url.host },
+      proxy,
     }
-    if (plain) return plain
-    // The default export, because mocks replace functions of that object, and named imports do not see the replacement.
-    const { default: module } = await import('node:http')
-    plain ??= { module, agent: new module.Agent(options) }
-    return plain
   }
 
   async function send(request: OutgoingRequest): Promise<Answer> {
@@ -39,24 +64,26 @@ export function httpTransport(maxConnections: number): Transport {
       return fetchTransport.send(request)
     }
     const deadline = performance.now() + request.timeoutMs
-    const url = new URL(request.url)
-    const { module, agent } = await connection(url)
-    if (targetUrl !== request.url) {
-      targetUrl = request.url
-      // By default, Node.js 18 does not try both the IPv4 and the IPv6 address of `localhost`.
-      const address = { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port, autoSelectFamily: true }
-      target = { method: 'POST', ...address, path: url.pathname + url.search, agent }
+    if (route === undefined || routedUrl !== request.url) {
+      const found = await routeTo(new URL(request.url))
+      routedUrl = request.url
+      route = found
     }
-    const options = {
-      ...target,
-      headers: { ...request.headers, 'Content-Length': request.body.length },
-    }
+    const current = route
     try {
-      return await exchange(module, options, request, deadline)
+      return await exchangeAgain(current, request, deadline)
+    } catch (error) {
+      throw current.proxy ? throughProxy(error as Error, current.proxy) : error
+    }
+  }
+
+  async function exchangeAgain(route: Route, request: OutgoingRequest, deadline: number): Promise<Answer> {
+    try {
+      return await exchange(route, request, deadline)
     } catch (error) {
       // A server may close an idle connection just as it is reused: send the request once more. If the server has read the
       // first request after all, it drops the second one, which has the same messageIds.
-      if (error instanceof StaleSocketError && !closed) return exchange(module, options, request, deadline)
+      if (error instanceof StaleSocketError && !closed) return exchange(route, request, deadline)
       throw error
     }
   }
@@ -66,23 +93,25 @@ export function httpTransport(maxConnections: number): Transport {
     close() {
       closed = true
       fetchTransport?.close()
-      plain?.agent.destroy()
-      secure?.agent.destroy()
+      for (const agent of agents.values()) agent.destroy()
     },
   }
+}
+
+function directTo(url: URL): Http.RequestOptions & { autoSelectFamily: boolean } {
+  // By default, Node.js 18 does not try both the IPv4 and the IPv6 address of `localhost`.
+  return { method: 'POST', host: hostOf(url), port: url.port, autoSelectFamily: true, path: url.pathname + url.search }
 }
 
 class StaleSocketError extends Error {}
 
 /** `deadline` is a time of performance.now(), so that a request that is sent again has only the remaining time. */
-function exchange(
-  module: typeof Http | typeof Https,
-  options: Http.RequestOptions,
-  request: OutgoingRequest,
-  deadline: number,
-): Promise<Answer> {
+function exchange(route: Route, request: OutgoingRequest, deadline: number): Promise<Answer> {
+  const { timeoutMs } = request
+  const headers = { ...request.headers, ...route.headers, 'Content-Length': request.body.length }
+  const options = { ...route.options, headers, ...(route.proxy ? { deadline, timeoutMs } : {}) }
   return new Promise((resolve, reject) => {
-    const outgoing = module.request(options)
+    const outgoing = route.module.request(options)
     // Rejects directly instead of waiting for an event, because the events of a destroyed request depend on its state.
     let isOver = false
     const end = (reason: Error): void => {
@@ -92,7 +121,7 @@ function exchange(
       reject(reason)
       outgoing.destroy(reason)
     }
-    const timer = setTimeout(() => end(new TimeoutError(request.timeoutMs)), deadline - performance.now())
+    const timer = setTimeout(() => end(new TimeoutError(timeoutMs)), deadline - performance.now())
     const fail = (error: Error): void => {
       const code = (error as NodeJS.ErrnoException).code
       const stale = outgoing.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
@@ -125,6 +154,8 @@ function exchange(
         if (isOver) return
         isOver = true
         clearTimeout(timer)
+        // Only a proxy responds with this status, so it says nothing about the messages.
+        if (route.proxy && incoming.statusCode === 407) return reject(refused('the request', incoming))
         resolve({
           status: incoming.statusCode ?? 0,
           statusText: incoming.statusMessage ?? '',
