@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
@@ -182,6 +182,30 @@ suite('Messages', { concurrency: 2 }, () => {
       late.stderr,
       /^1 delivery is still pending after 0\.1 s\. The service keeps retrying; run `switchyard trace \S+` to check again\.\n$/,
     )
+  })
+
+  test('send --wait prints each attempt and its cause as soon as it has ended', async () => {
+    const { id, key } = await newSource(service, 'dead receiver')
+    const closed = createServer()
+    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
+    const { port } = closed.address() as AddressInfo
+    await new Promise((resolve) => closed.close(resolve))
+    await says(service, 'destinations', 'create', 'dead', `http://127.0.0.1:${port}/`, '--source', id)
+    await using waiting = startSwitchyard(service, ['send', '--write-key', key, '--message-id', 'dead-1', '--wait'])
+    // It is still running: the delivery is pending, and the command waits for 60 s.
+    await waiting.printed(/^Accepted: track dead-1\n[^]*attempted +Attempt 1 to "dead": .*connection_refused.*\n/)
+    await waiting.printed(/waiting +Waiting for attempt 2 to "dead", due at /)
+    assert.equal(waiting.child.exitCode, null)
+    waiting.kill('SIGINT')
+    assert.equal((await waiting.ended).code, 130)
+
+    await using receiver = await startReceiver()
+    await says(service, 'destinations', 'update', 'dead', '--webhook', receiver.url)
+    const { key: good } = await newSource(service, 'live receiver')
+    await says(service, 'destinations', 'create', 'live', receiver.url, '--source', 'live receiver')
+    const program = await switchyard(service, 'send', '--write-key', good, '--message-id', 'live-1', '--wait', '--json')
+    assert.equal((JSON.parse(program.stdout) as Named)['messageId'], 'live-1')
+    assert.match(program.stderr, /^Accepted: track live-1\n[^]*delivered +Delivered to "live" on the first attempt\.\n/)
   })
 
   test('tail shows accepted messages, rejections and attempts, and ends with Ctrl-C', async () => {

@@ -73,7 +73,12 @@ export async function runCommandLine(process: Process): Promise<void> {
       env,
       // Created on first use, so that a command that does not call the service needs no valid URL either.
       get api() {
-        api ??= createApi({ url: serviceUrl(flag('url'), env), token: controlToken(flag('token'), env), signal: abort.signal })
+        api ??= createApi({
+          url: serviceUrl(flag('url'), env),
+          token: controlToken(flag('token'), env),
+          signal: abort.signal,
+          onSlow: (elapsedMs) => out.remark(`Waiting for the service: ${Math.round(elapsedMs / 1_000)} s so far.`),
+        })
         return api
       },
       out,

@@ -2,13 +2,14 @@
 
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
-import { showTimeline } from './history/message-timeline.ts'
+import { createTimelineFeed, showMessageFacts, showOthers } from './history/message-timeline.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from './line/command.ts'
 import { readJsonObject } from './line/input.ts'
 import { cell } from './line/listing.ts'
 import { at, idOf } from './line/references.ts'
 import { parseDuration, parseTimeFlag } from './line/times.ts'
-import { pause } from './service/api.ts'
+import { parseAnswer, pause } from './service/api.ts'
+import { connectionProblem, pathAdvice } from './service/connection-problem.ts'
 
 const TYPES = ['track', 'identify', 'page', 'screen', 'group', 'alias'] as const
 /** The field that holds the custom data of a message, by type. */
@@ -41,7 +42,7 @@ export const send: Command = {
   summary: 'Send one message and print the response',
   details:
     'Without --write-key, the command gets the write key from the control API: that of the source given with --source, otherwise that of the source named default, otherwise that of the only source.\n\n' +
-    'With --wait, the command waits for the deliveries. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
+    'With --wait, the command waits for the deliveries and prints each attempt when it has ended; with --json, the attempts go to stderr. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
   arguments: [{ name: 'TYPE', sentence: `One of ${TYPES.join(', ')}.`, optional: true, values: TYPES }],
   flags: {
     ...FIELDS,
@@ -75,14 +76,17 @@ export const send: Command = {
       const { code, message: sentence } = answer.body
       throw new CommandProblem(`The service answered ${answer.status}: ${cell(sentence)} (${cell(code)})`, exitOf(answer.status))
     }
+    const accepted = `Accepted: ${cell(type)} ${cell(messageId)}`
     if (!call.has('wait')) {
       if (call.json) call.out.json({ messageId, ...answer })
       else {
-        call.out.line(`Accepted: ${cell(type)} ${cell(messageId)}`)
+        call.out.line(accepted)
         call.out.remark(`Run \`switchyard trace ${cell(messageId)}\` to see its deliveries.`)
       }
       return EXIT.ok
     }
+    if (call.json) call.out.remark(accepted)
+    else call.out.line(accepted)
     return await follow(call, String(messageId), waitMs)
   },
 }
@@ -169,18 +173,22 @@ async function post(call: Call, writeKey: string, message: JsonObject): Promise<
       body: JSON.stringify({ batch: [message], sentAt: new Date().toISOString() }),
       signal: AbortSignal.any([call.signal, AbortSignal.timeout(DEADLINE_MS)]),
     })
-    const body = JSON.parse(await response.body.text()) as JsonObject
+    const body = parseAnswer(await response.body.text())
+    if (body === undefined || (response.statusCode !== 200 && body['code'] === undefined))
+      throw new CommandProblem(
+        `The server at ${url} answered ${response.statusCode}, but the response is not from a Switchyard service. ${pathAdvice(url) || 'Check --url or SWITCHYARD_URL.'}`,
+        EXIT.unreachable,
+      )
+    if (body['code'] === 'not_found' && pathAdvice(url) !== '')
+      throw new CommandProblem(`The service at ${url} has no endpoint /v1/batch. ${pathAdvice(url)}`, EXIT.unreachable)
     // Report the error of the message itself, not that of a batch without a valid message.
     const [rejected] = (body['rejected'] ?? []) as JsonObject[]
     if (rejected !== undefined && response.statusCode === 400) return { status: 400, body: { success: false, ...rejected } }
     return { status: response.statusCode, body }
   } catch (error) {
     if (call.signal.aborted) throw error
-    throw new CommandProblem(
-      `Cannot reach a service at ${url}. Start one with \`switchyard serve\`, or give the URL of a running one with --url.`,
-      EXIT.unreachable,
-      { cause: error },
-    )
+    if (error instanceof CommandProblem) throw error
+    throw connectionProblem(url, error, DEADLINE_MS)
   }
 }
 
@@ -188,20 +196,26 @@ function exitOf(status: number): ExitCode {
   return status === 401 || status === 403 ? EXIT.unreachable : status === 400 ? EXIT.usage : EXIT.failed
 }
 
+/** Shows each change of the deliveries when it happens. With --json, stdout gets only the final message, and the changes go to stderr. */
 async function follow(call: Call, messageId: string, waitMs: number): Promise<ExitCode> {
   const { api, out, json, signal } = call
   const deadline = performance.now() + waitMs
+  const path = at`/api/messages/${messageId}`
+  const feed = createTimelineFeed(out, json ? out.remark : out.line)
+  let message = await api.get(path)
+  if (!json) showMessageFacts(out, message)
   for (;;) {
-    const message = await api.get(at`/api/messages/${messageId}`)
+    feed.show(message)
     const deliveries = message['deliveries'] as JsonObject[]
     const pending = deliveries.filter(({ state }) => state === 'pending')
     const isLate = performance.now() > deadline
     if (pending.length > 0 && !isLate && !signal.aborted) {
       await pause(POLL_MS, signal)
+      message = await api.get(path)
       continue
     }
     if (json) out.json(message)
-    else showTimeline(out, message)
+    else showOthers(out, message)
     if (signal.aborted) return EXIT.interrupted
     if (pending.length > 0)
       out.remark(

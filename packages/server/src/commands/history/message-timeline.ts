@@ -1,4 +1,5 @@
-// Prints the timeline of a message and its attempts as text. The sentences come from the service.
+// Prints the timeline of a message and its attempts as text: at once, or entry by entry while the message is being delivered. The
+// sentences come from the service.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { cell, showFacts, time } from '../line/listing.ts'
@@ -17,8 +18,13 @@ const STYLES: Readonly<Record<string, Style>> = {
   waiting: 'yellow',
 }
 
-/** `story` is the API's name of the timeline. */
 export function showTimeline(out: Output, message: JsonObject): void {
+  showMessageFacts(out, message)
+  createTimelineFeed(out, out.line).show(message)
+  showOthers(out, message)
+}
+
+export function showMessageFacts(out: Output, message: JsonObject): void {
   const { id, messageId, type, event, userId, anonymousId, sourceId, sourceName, receivedAt, timestamp, traceId, duplicates } = message
   showFacts(out, [
     ['message', messageId ?? id],
@@ -31,22 +37,43 @@ export function showTimeline(out: Output, message: JsonObject): void {
     ['duplicates', (duplicates as JsonObject | null)?.['count']],
   ])
   out.line('')
-  showEntries(out, message['story'])
+}
+
+/** Older messages with the same messageId. */
+export function showOthers(out: Output, message: JsonObject): void {
   for (const other of (message['others'] ?? []) as JsonObject[]) {
     out.line('')
     out.line(
       `Another message with the same messageId, received at ${time(other['receivedAt'])} from ${cell(other['sourceName'] ?? other['sourceId'])}:`,
     )
-    showEntries(out, other['story'])
+    createTimelineFeed(out, out.line).show(other)
   }
 }
 
-function showEntries(out: Output, story: unknown): void {
-  for (const { at, what, sentence } of (story ?? []) as { at: string | null; what: string; sentence: string }[]) {
-    const style = STYLES[what]
-    const word = what.padEnd(9)
-    // An entry without a time describes the current state.
-    out.line(`${(at === null ? '' : time(at)).padEnd(24)}  ${style === undefined ? word : out.paint(style, word)}  ${sentence}`)
+interface TimelineEntry {
+  at: string | null
+  what: string
+  sentence: string
+  deliveryId: string | null
+}
+
+/** Writes each entry of a timeline once, however often the message is read. */
+export function createTimelineFeed(out: Output, write: (line: string) => void): { show(message: JsonObject): void } {
+  const written = new Set<string>()
+  return {
+    // `story` is the API's name of the timeline.
+    show({ story }) {
+      for (const { at, what, sentence, deliveryId } of (story ?? []) as unknown as TimelineEntry[]) {
+        // The due time of an attempt is estimated again at each reading, so it does not make a new entry.
+        const key = what === 'waiting' ? `${deliveryId} ${sentence.replace(/, due .*$/, '')}` : `${at} ${deliveryId} ${sentence}`
+        if (written.has(key)) continue
+        written.add(key)
+        const style = STYLES[what]
+        const word = what.padEnd(9)
+        // An entry without a time describes the current state.
+        write(`${(at === null ? '' : time(at)).padEnd(24)}  ${style === undefined ? word : out.paint(style, word)}  ${sentence}`)
+      }
+    },
   }
 }
 

@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { EXIT } from '../line/command.ts'
-import { type Api, createApi } from './api.ts'
+import { type Api, type ApiOptions, createApi } from './api.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 async function startApi(
   t: TestContext,
   handler: Handler,
-  options: { token?: string | null; deadlineMs?: number } = {},
+  options: Partial<ApiOptions> = {},
 ): Promise<{ api: Api; abort: AbortController; url: string }> {
   const server = createServer(handler)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -139,6 +139,32 @@ test('without a service, the error says how to start one', async (t) => {
 test('a call to a service that does not respond ends at the deadline', async (t) => {
   const { api } = await startApi(t, () => {}, { deadlineMs: 50 })
   await assert.rejects(api.get('/api/x'), { exit: EXIT.unreachable, message: /did not respond within 0\.05 s/ })
+})
+
+test('a slow call reports that it is waiting, until its response', async (t) => {
+  let waits = 0
+  const waited = Promise.withResolvers<void>()
+  const { api } = await startApi(t, (_request, response) => void waited.promise.then(() => response.end('{}')), {
+    slowMs: 1,
+    onSlow: () => {
+      waits += 1
+      if (waits === 2) waited.resolve()
+    },
+  })
+  await api.get('/api/x')
+  assert.ok(waits >= 2)
+})
+
+test('https to the http port says to use http, and a URL with a path says to leave it out', async (t) => {
+  const { url } = await startApi(t, answer(404, refusal('not_found', 'x')))
+  const { signal } = new AbortController()
+  await assert.rejects(createApi({ url: url.replace('http:', 'https:'), token: null, signal }).get('/api/x'), {
+    exit: EXIT.unreachable,
+    message: `The server at ${url.replace('http:', 'https:')} does not speak TLS. Use ${url}: the service itself speaks http, and https only behind a proxy that adds TLS.`,
+  })
+  await assert.rejects(createApi({ url: `${url}/api`, token: null, signal }).get('/api/x'), {
+    message: `The service at ${url}/api has no endpoint /api/x. Leave out /api and use ${url}, unless a proxy serves the service under that path.`,
+  })
 })
 
 test('events continue after a lost connection, and end with the signal', async (t) => {

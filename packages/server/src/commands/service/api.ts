@@ -5,6 +5,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import type { Agent, request } from 'undici'
 import { entityTag } from '../../api/entity-tag.ts'
 import { CommandProblem, EXIT, type ExitCode } from '../line/problem.ts'
+import { connectionProblem, pathAdvice } from './connection-problem.ts'
 import { parseEvents } from './event-stream.ts'
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
@@ -34,6 +35,10 @@ export interface ApiOptions {
   deadlineMs?: number
   /** The delay before a lost event stream is reconnected. */
   reconnectMs?: number
+  /** Called again and again while a call waits for its response. */
+  onSlow?: (elapsedMs: number) => void
+  /** How often `onSlow` is called. */
+  slowMs?: number
 }
 
 /** An error response of the service, with its status and code. */
@@ -62,10 +67,12 @@ interface Answer {
 const DEADLINE_MS = 120_000
 const PAGE = 1_000
 const RECONNECT_MS = 1_000
+const SLOW_MS = 5_000
 /** The service sends a keep-alive every 15 s, so a stream that is silent for this long is dead. */
 const SILENCE_MS = 60_000
 
-export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconnectMs = RECONNECT_MS }: ApiOptions): Api {
+export function createApi(options: ApiOptions): Api {
+  const { url, token, signal, deadlineMs = DEADLINE_MS, reconnectMs = RECONNECT_MS, onSlow, slowMs = SLOW_MS } = options
   let loading: Promise<{ agent: Agent; request: typeof request }> | undefined
   // Loading undici takes longer than most calls, so it is loaded only for a command that makes one.
   const client = (): NonNullable<typeof loading> =>
@@ -75,6 +82,8 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
   async function call(method: Method, path: string, query: Query = {}, body?: object, read?: JsonObject): Promise<Answer> {
     const { agent, request } = await client()
     const precondition = read === undefined ? {} : { 'if-match': entityTag(read) }
+    const startedMs = performance.now()
+    const slow = onSlow === undefined ? undefined : setInterval(() => onSlow(performance.now() - startedMs), slowMs)
     try {
       const response = await request(`${url}${path}${queryText(query)}`, {
         method,
@@ -89,33 +98,14 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
       return { status: response.statusCode, body: parseAnswer(text) }
     } catch (error) {
       throw unreachable(error)
+    } finally {
+      clearInterval(slow)
     }
   }
 
   function unreachable(error: unknown): Error {
     if (signal.aborted) return error instanceof Error ? error : new Error(String(error))
-    const { name, code, message } = error as { name?: string; code?: string; message?: string }
-    if (name === 'TimeoutError')
-      return new CommandProblem(
-        `The service at ${url} did not respond within ${deadlineMs / 1_000} s. Check its log, and run the command again.`,
-        EXIT.unreachable,
-        { cause: error },
-      )
-    if (
-      code === 'ECONNREFUSED' ||
-      code === 'ENOTFOUND' ||
-      code === 'EAI_AGAIN' ||
-      code === 'UND_ERR_CONNECT_TIMEOUT' ||
-      code === 'EHOSTUNREACH'
-    )
-      return new CommandProblem(
-        `Cannot reach a service at ${url}. Start one with \`switchyard serve\`, or give the URL of a running one with --url.`,
-        EXIT.unreachable,
-        { cause: error },
-      )
-    return new CommandProblem(`The request to ${url} failed: ${message || code || 'the connection was lost'}.`, EXIT.unreachable, {
-      cause: error,
-    })
+    return connectionProblem(url, error, deadlineMs)
   }
 
   function errorOf(path: string, { status, body }: Answer): ApiProblem {
@@ -129,12 +119,12 @@ export function createApi({ url, token, signal, deadlineMs = DEADLINE_MS, reconn
       return new ApiProblem(sentence, EXIT.unreachable, status, code)
     }
     if (code === '') {
-      const sentence = `The server at ${url} answered ${status}, but the response is not from a Switchyard service. Check --url or SWITCHYARD_URL.`
+      const sentence = `The server at ${url} answered ${status}, but the response is not from a Switchyard service. ${pathAdvice(url) || 'Check --url or SWITCHYARD_URL.'}`
       return new ApiProblem(sentence, EXIT.unreachable, status, code)
     }
     if (code === 'not_found')
       return new ApiProblem(
-        `The service at ${url} has no endpoint ${path}. It may be older than this command: compare \`switchyard --version\` with \`switchyard doctor\`.`,
+        `The service at ${url} has no endpoint ${path}. ${pathAdvice(url) || 'It may be older than this command: compare `switchyard --version` with `switchyard doctor`.'}`,
         EXIT.failed,
         status,
         code,
@@ -232,7 +222,7 @@ function queryText(query: Query): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`
 }
 
-function parseAnswer(text: string): JsonObject | undefined {
+export function parseAnswer(text: string): JsonObject | undefined {
   try {
     const value = JSON.parse(text) as JsonObject | null
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
