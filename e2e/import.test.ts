@@ -51,6 +51,8 @@ suite('import', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await importing(t, service, [past('m-1', exported), past('m-2')]).run()
     assert.deepEqual([code, stdout], [0, '2 messages imported, 0 lines rejected.\n'], stderr)
     await service.settled(2)
+    const one = await importing(t, service, [past('m-3')]).run()
+    assert.equal(one.stdout, '1 message imported, 0 lines rejected.\n', one.stderr)
     for (const id of ['m-1', 'm-2']) assert.equal(messageOf(receiver, id)['timestamp'], '2020-02-03T04:05:06.789Z')
     assert.deepEqual(messageOf(receiver, 'm-1')['context'], exported.context)
   })

@@ -130,3 +130,30 @@ test('returns a code from the table for any invalid JSON value, and never throws
     { numRuns: 2_000 },
   )
 })
+
+test('a missing field that is there under another spelling is named', () => {
+  const CASES: [message: object, sentence: string][] = [
+    [
+      { type: 'track', event: 'E', user_id: 'u' },
+      'Either userId or anonymousId is required. The message has user_id: did you mean userId?',
+    ],
+    [
+      { type: 'track', event: 'E', anonymousID: 'a' },
+      'Either userId or anonymousId is required. The message has anonymousID: did you mean anonymousId?',
+    ],
+    [{ type: 'group', userId: 'u', group_id: 'g' }, 'A group call requires groupId. The message has group_id: did you mean groupId?'],
+    [
+      { type: 'track', userId: 'u', event_name: 'E' },
+      'A track call requires event, a non-empty string. The message has event_name: did you mean event?',
+    ],
+    [
+      { Type: 'track', userId: 'u', event: 'E' },
+      'type must be one of identify, track, page, screen, group or alias. The message has Type: did you mean type?',
+    ],
+    [{ type: 'track', event: 'E', constructor: 'u' }, 'Either userId or anonymousId is required.'],
+  ]
+  for (const [message, sentence] of CASES) {
+    const result = parseMessage(message)
+    assert.equal(result.ok ? '' : result.message, sentence)
+  }
+})

@@ -6,7 +6,7 @@ import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, REFUSALS } from '@switchyard/proto
 
 export const API_ERRORS = {
   // Tracking API: whole requests
-  invalid_json: [400, 'The request body is not valid JSON encoded as UTF-8. Check for trailing commas, and whether the body was cut off.'],
+  invalid_json: [400, 'The request body is not valid JSON encoded as UTF-8.'],
   invalid_request: [400, 'The request body must be a JSON object; for a batch, an object with an array named batch.'],
   message_too_large: [400, REFUSALS.message_too_large],
   batch_too_large: [

@@ -10,7 +10,8 @@ const STRING_OR_NOTHING = 'Send a string, or leave out the field.'
 
 export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> = {
   // Tracking API: whole requests
-  invalid_json: 'Check the body with a JSON parser, such as jq, before you send it.',
+  invalid_json:
+    'The message says what is wrong and where: for example, that the body is empty, is a form, was cut off, or has single quotes or a trailing comma.',
   invalid_request: 'The message says which part of the request is wrong.',
   message_too_large:
     'Send less data in the message, or store large values elsewhere and send a link. In a batch, the context and integrations of the batch count for each message.',

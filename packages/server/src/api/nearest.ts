@@ -1,4 +1,28 @@
-// Finds the known word closest to a misspelt one, for "Did you mean …?" hints about flags, commands and variables.
+// Finds the known word closest to a misspelt one, for "Did you mean …?" hints about flags, commands, variables, fields and slugs.
+
+const LONGEST = 100
+
+/**
+ * Returns the known word that was probably meant: one that is written in another style (`user_id`), has a typing error (`ulrs`), or is the only
+ * one that contains the given word or is contained in it (`amplitude` for `actions-amplitude`).
+ */
+export function suggestion(word: string, known: readonly string[]): string | undefined {
+  if (word.length > LONGEST) return undefined
+  const plain = plainForm(word)
+  const sameWord = known.find((candidate) => plainForm(candidate) === plain)
+  if (sameWord !== undefined) return sameWord
+  const containing = plain.length < 3 ? [] : known.filter((candidate) => contains(plainForm(candidate), plain))
+  return nearest(word, known) ?? (containing.length === 1 ? containing[0] : undefined)
+}
+
+function contains(candidate: string, word: string): boolean {
+  return candidate.includes(word) || (candidate.length >= 4 && word.includes(candidate))
+}
+
+/** Without case and separators: `user_id` and `userId` are the same. */
+function plainForm(word: string): string {
+  return word.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '')
+}
 
 /** Returns the known word with the smallest edit distance, if the distance is small for the length of the word. */
 export function nearest(word: string, known: readonly string[]): string | undefined {

@@ -55,6 +55,8 @@ test('an unknown field is rejected with its path, at any depth', () => {
     field: 'colour',
     message: 'colour is not a known field. Remove it or correct its spelling.',
   })
+  assert.equal(rejectionOf({ name: 'x', Parts: [] }).message, 'Parts is not a known field. Did you mean parts?')
+  assert.equal(rejectionOf({ name: 'x', part: [] }).message, 'part is not a known field. Did you mean parts?')
   assert.equal(rejectionOf({ name: 'x', parts: [{ on: true, off: 1 }] }).field, 'parts[0].off')
   assert.equal(rejectionOf({ name: 'x', toString: 1 }).field, 'toString')
   assert.equal(rejectionOf({ name: 'x', constructor: {} }).field, 'constructor')

@@ -4,6 +4,7 @@
 
 import { isoTime, parseTime } from '@switchyard/protocol'
 import { ApiError } from '../errors.ts'
+import { suggestion } from './nearest.ts'
 
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
@@ -225,7 +226,7 @@ export function object<F extends Fields>(fields: F, options: Described & { title
         if (path === '') throw new ApiError('invalid_request', { message: 'The request body must be a JSON object.' })
         throw invalidField(path, 'must be an object')
       }
-      for (const name of Object.keys(value)) if (!Object.hasOwn(fields, name)) throw unknownField(path, name)
+      for (const name of Object.keys(value)) if (!Object.hasOwn(fields, name)) throw unknownField(path, name, Object.keys(fields))
       const result: Record<string, unknown> = {}
       for (const [name, schema] of Object.entries(fields)) {
         if (Object.hasOwn(value, name) && value[name] !== undefined) result[name] = schema.parse(value[name], join(path, name))
@@ -308,9 +309,11 @@ export function invalidField(path: string, problem: string): ApiError {
   return new ApiError('invalid_field', { message: `${path} ${problem}.`, field: path })
 }
 
-function unknownField(path: string, name: string): ApiError {
+function unknownField(path: string, name: string, known: readonly string[] = []): ApiError {
   const field = join(path, name)
-  return new ApiError('unknown_field', { message: `${field} is not a known field. Remove it or correct its spelling.`, field })
+  const meant = suggestion(name, known)
+  const advice = meant === undefined ? 'Remove it or correct its spelling.' : `Did you mean ${join(path, meant)}?`
+  return new ApiError('unknown_field', { message: `${field} is not a known field. ${advice}`, field })
 }
 
 /** Truncates the name, because callers can send names of any length and it is quoted in the response. */

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
+import { counted } from '../api/counted.ts'
 import { createTimelineFeed, showMessageFacts, showOthers } from './history/message-timeline.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from './line/command.ts'
 import { readJsonObject } from './line/input.ts'
@@ -219,7 +220,7 @@ async function follow(call: Call, messageId: string, waitMs: number): Promise<Ex
     if (signal.aborted) return EXIT.interrupted
     if (pending.length > 0)
       out.remark(
-        `${pending.length === 1 ? '1 delivery is' : `${pending.length} deliveries are`} still pending after ${waitMs / 1_000} s. The service keeps retrying; run \`switchyard trace ${messageId}\` to check again.`,
+        `${counted(pending.length, 'delivery is', 'deliveries are')} still pending after ${waitMs / 1_000} s. The service keeps retrying; run \`switchyard trace ${messageId}\` to check again.`,
       )
     else if (deliveries.length === 0) out.remark('The message has no destination.')
     return deliveries.length > 0 && deliveries.every(({ state }) => state === 'delivered') ? EXIT.ok : EXIT.failed

@@ -3,6 +3,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { entityTag } from '../api/entity-tag.ts'
+import { bytesProblem } from '../api/json-problem.ts'
 import { invalidField, object } from '../api/schema.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep } from '../store/port/scan-json.ts'
@@ -231,7 +232,7 @@ function parseBody(body: Buffer): unknown {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body)
     parsed = JSON.parse(text)
   } catch (cause) {
-    throw new ApiError('invalid_json', { cause })
+    throw new ApiError('invalid_json', { message: bytesProblem('The request body', body), cause })
   }
   // Values that are copied or returned, such as a message to preview, would overflow the stack.
   if (mayBeDeep(text) && isTooDeep(Buffer.from(text)))

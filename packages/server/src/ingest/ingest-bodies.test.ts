@@ -220,3 +220,21 @@ test('a thousand requests on one connection are stored as a thousand batches', a
   assert.equal([...answers.matchAll(/HTTP\/1\.1 200/g)].length, 1_000)
   assert.equal(api.accepted.length, 1_000)
 })
+
+test('a body that is not JSON is rejected with what is wrong, and a control token is not taken for a write key', async (t) => {
+  const api = await trackingApi(t)
+  const said = async (body: string | Buffer, headers: Record<string, string> = BASIC): Promise<unknown> =>
+    (await api.post('/v1/batch', body, headers)).body['message']
+  assert.equal(await said(''), 'The request body is empty. Send a JSON object.')
+  assert.match(String(await said("{'batch': []}")), /not valid JSON: ' at position 2\. JSON uses double quotes/)
+  assert.match(String(await said('{"batch": [],}')), /trailing comma before } at position 14/)
+  assert.match(String(await said('{"batch": [')), /ends too early/)
+  assert.match(String(await said('userId=u&event=E')), /is a form/)
+  assert.match(String(await said(Buffer.from([0x22, 0xe9, 0x22]))), /not valid UTF-8/)
+  const token = `sy_${'x'.repeat(43)}`
+  const basic = { Authorization: `Basic ${Buffer.from(`${token}:`).toString('base64')}` }
+  const bearer = { Authorization: `Bearer ${token}` }
+  for (const headers of [basic, bearer]) assert.match(String(await said(text, headers)), /^This is a control token, not a write key/)
+  assert.match(String(await said(JSON.stringify({ batch: [good], writeKey: token }), {})), /^This is a control token/)
+  assert.match(String(await said(JSON.stringify({ batch: [good], writeKey: 'nobody' }), {})), /^The write key is missing or unknown/)
+})

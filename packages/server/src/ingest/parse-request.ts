@@ -14,6 +14,7 @@ import {
   REFUSALS,
   type Verdict,
 } from '@switchyard/protocol'
+import { bytesProblem } from '../api/json-problem.ts'
 import type { ApiErrorCode } from '../errors.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from '../store/port/scan-json.ts'
 import { writeStoredBody } from '../store/port/stored-messages.ts'
@@ -111,7 +112,8 @@ export function parseBody(given: Buffer): Body | RequestProblem {
   } catch {
     fields = undefined
   }
-  if (text === undefined || fields === undefined) return { ok: false, code: 'invalid_json', count: 1, sample: sampleOfBytes(bytes) }
+  if (text === undefined || fields === undefined)
+    return { ok: false, code: 'invalid_json', message: bytesProblem('The request body', bytes), count: 1, sample: sampleOfBytes(bytes) }
   if (!isObject(fields)) return { ok: false, code: 'invalid_request', count: 1, sample: sampleOfBytes(bytes) }
   return { ok: true, fields, bytes, deep: mayBeDeep(text) }
 }

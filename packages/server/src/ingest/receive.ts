@@ -40,7 +40,7 @@ import {
 import { hasPrivacy, type Privacy, protectAddress } from './privacy/privacy.ts'
 import { createRateLimit, createSharedRateLimit, type RateLimit } from './rate-limit.ts'
 import { type BodyFailure, discardBody, readBody } from './read-body.ts'
-import { basicUser, bearerToken } from './sender.ts'
+import { basicUser, bearerToken, unknownKeyMessage } from './sender.ts'
 
 export interface IngestSettings {
   /** If true, a request with an unknown write key is answered with success, and its messages are dropped. */
@@ -149,14 +149,14 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const basicKey = basicUser(authorization)
     let source = basicKey === undefined ? undefined : sourceOf(basicKey)
     // The body is not parsed if the key in the headers is unknown.
-    if (basicKey !== undefined && source === undefined) return unknownKey(exchange, bytes)
+    if (basicKey !== undefined && source === undefined) return unknownKey(exchange, bytes, basicKey)
     exchange.sourceId = source?.id ?? null
     const body = parseBody(bytes)
     if (!body.ok) return reject(exchange, body)
     if (source === undefined) {
       const key: unknown = body.fields['writeKey'] ?? exchange.queryKey
       source = typeof key === 'string' ? sourceOf(key) : undefined
-      if (source === undefined) return unknownKey(exchange, bytes)
+      if (source === undefined) return unknownKey(exchange, bytes, key)
       exchange.sourceId = source.id
     }
     if (!source.enabled) return reject(exchange, requestProblem(exchange, 'source_disabled', body))
@@ -269,8 +269,10 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     }
   }
 
-  function unknownKey(exchange: Exchange, bytes: Buffer): void {
+  function unknownKey(exchange: Exchange, bytes: Buffer, key: unknown): void {
     const problem: RequestProblem = { ok: false, code: 'invalid_write_key', count: 1, sample: sampleOfBytes(bytes) }
+    const message = unknownKeyMessage(exchange.request.headers.authorization, key)
+    if (message !== undefined) problem.message = message
     if (!settings.lenientKeys) return reject(exchange, problem)
     recordRequest(null, problem.code, problem.count, problem.sample)
     if (exchange.pixel) answerPixel(exchange.response)
@@ -336,10 +338,14 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
   /** Answers before the body is read, so that a request with an unknown key uses no memory for its body. The start of the body is recorded with the rejection. */
   function rejectUnknownKey(exchange: Exchange): void {
     const { request, response } = exchange
-    const { expect, 'content-encoding': encoding } = request.headers
+    const { expect, authorization, 'content-encoding': encoding } = request.headers
     if (settings.lenientKeys) answerSuccess(response)
     // A client that sent Expect: 100-continue does not get a 100. Whether it sends the body anyway is unknown, so the connection is closed.
-    else answerError(response, 'invalid_write_key', { headers: expect === undefined ? [] : ['Connection', 'close'] })
+    else
+      answerError(response, 'invalid_write_key', {
+        message: unknownKeyMessage(authorization, basicUser(authorization)),
+        headers: expect === undefined ? [] : ['Connection', 'close'],
+      })
     discardBody(request, timeoutMs, (start) =>
       recordRequest(null, 'invalid_write_key', 1, encoding === undefined ? sampleOfBytes(start) : ''),
     )

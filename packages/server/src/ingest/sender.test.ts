@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { basicUser, bearerToken } from './sender.ts'
+import { basicUser, bearerToken, unknownKeyMessage } from './sender.ts'
 
 test('the write key is the user name of Basic authentication, with or without a colon', () => {
   const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
@@ -20,4 +20,11 @@ test('a token is read from Bearer authentication only', () => {
     [bearerToken('Bearer a.b.c'), bearerToken('bearer x '), bearerToken('Basic abc'), bearerToken(undefined)],
     ['a.b.c', 'x', undefined, undefined],
   )
+})
+
+test('a control token in place of a write key is recognised by its form', () => {
+  const token = `sy_${'x'.repeat(43)}`
+  for (const message of [unknownKeyMessage(undefined, token), unknownKeyMessage(`Bearer ${token}`, undefined)])
+    assert.match(message ?? '', /^This is a control token, not a write key\./)
+  for (const key of ['key', 'sy_short', undefined, 7]) assert.equal(unknownKeyMessage('Basic a2V5', key), undefined)
 })

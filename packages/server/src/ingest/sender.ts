@@ -18,3 +18,13 @@ export function basicUser(authorization: string | undefined): string | undefined
 export function bearerToken(authorization: string | undefined): string | undefined {
   return authorization === undefined ? undefined : /^bearer +(\S+)\s*$/i.exec(authorization)?.[1]
 }
+
+/**
+ * Recognises a control token that was sent in place of a write key; undefined if it is none. It judges only the form of what was sent, so the
+ * response says nothing about which tokens exist.
+ */
+export function unknownKeyMessage(authorization: string | undefined, key: unknown): string | undefined {
+  const given = typeof key === 'string' ? key : bearerToken(authorization)
+  if (given === undefined || !/^sy_[\w-]{20,}$/.test(given)) return undefined
+  return 'This is a control token, not a write key. Control tokens are for /api and must stay secret; send the write key of a source, which the dashboard and GET /api/sources show.'
+}

@@ -11,6 +11,7 @@ import {
   KINDS,
   type Kind,
 } from '../../api/configuration-export.ts'
+import { suggestion } from '../../api/nearest.ts'
 import { CommandProblem, EXIT } from '../line/problem.ts'
 import type { Api } from '../service/api.ts'
 
@@ -44,8 +45,12 @@ export function parseConfigurationFile(value: unknown, path: string): Configurat
   if (!isObject(value)) throw invalid('the file must be a YAML mapping with the keys version, sources, destinations, oauthApps and plans.')
   if (value['version'] !== 1) throw invalid('version must be 1.')
   for (const key of Object.keys(value))
-    if (key !== 'version' && !KINDS.some((kind) => kind === key))
-      throw invalid(`unknown key ${key}. The known keys are version, ${KINDS.join(', ')}.`)
+    if (key !== 'version' && !KINDS.some((kind) => kind === key)) {
+      const meant = suggestion(key, KINDS)
+      throw invalid(
+        `unknown key ${key}. ${meant === undefined ? `The known keys are version, ${KINDS.join(', ')}.` : `Did you mean ${meant}?`}`,
+      )
+    }
   const file: ConfigurationFile = { version: 1, sources: [], destinations: [], oauthApps: [], plans: [] }
   for (const kind of KINDS) {
     const list = value[kind] ?? []

@@ -2,6 +2,7 @@
 // service, which continues when this command ends.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { counted } from '../../api/counted.ts'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { readText } from '../line/input.ts'
 import { type Column, cell, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showFacts, showNewest, state, time } from '../line/listing.ts'
@@ -151,7 +152,7 @@ async function replayMany(call: Call, deliveryIds: readonly string[]): Promise<E
   else {
     const already = Number(job['alreadyReplayed'])
     const rest = already === 0 ? '' : ` ${already} of them would be skipped, because they are pending again or have been delivered since.`
-    out.line(`${cell(job['total'])} ${job['total'] === 1 ? 'delivery matches' : 'deliveries match'}.${rest}`)
+    out.line(`${counted(Number(job['total']), 'delivery matches', 'deliveries match')}.${rest}`)
   }
   return EXIT.ok
 }

@@ -1,6 +1,7 @@
 // `switchyard tail`: prints accepted messages, rejections and attempts as they happen, one per line.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { counted } from '../../api/counted.ts'
 import { type Command, EXIT } from '../line/command.ts'
 import { cell } from '../line/listing.ts'
 import type { Output } from '../line/output.ts'
@@ -72,7 +73,7 @@ export function lineOf(out: Output, event: string, data: JsonObject, names: Read
       return `${clock}  ${word}  ${cell(messageId)}${several}  to ${names.get(destinationId) ?? cell(destinationId)} ${cell(url)}: ${result} after ${formatDuration(Number(totalMs))}${remarks}`
     }
     case 'dropped':
-      return `${clock}  ${out.paint('yellow', 'dropped  ')}  ${cell(data['count'])} events skipped because they arrived too fast to show`
+      return `${clock}  ${out.paint('yellow', 'dropped  ')}  ${counted(Number(data['count']), 'event')} skipped because they arrived too fast to show`
     default:
       return `${clock}  ${event}  ${JSON.stringify(data)}`
   }

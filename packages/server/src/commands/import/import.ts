@@ -6,6 +6,8 @@ import { hash } from 'node:crypto'
 import { closeSync, ftruncateSync, openSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { refusal } from '@switchyard/protocol'
+import { counted } from '../../api/counted.ts'
+import { textProblem } from '../../api/json-problem.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { at, idOf } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
@@ -95,7 +97,7 @@ async function runImport(call: Call): Promise<ExitCode> {
       progress.update(
         path === null ? state.line : Math.min(readBytes, totalBytes ?? 0),
         totalBytes,
-        `${state.accepted} messages${rejected > 0 ? `, ${rejected} rejected` : ''}`,
+        `${counted(state.accepted, 'message')}${rejected > 0 ? `, ${rejected} rejected` : ''}`,
       )
       if (statePath === null || performance.now() - savedAtMs < STATE_EVERY_MS) return
       savedAtMs = performance.now()
@@ -159,8 +161,10 @@ function conclude(call: Call, state: ImportState, interrupted: boolean, dryRun: 
     call.out.json({ finished: !interrupted, dryRun, lines: state.line, accepted: state.accepted, rejected, rejectedByCode: state.rejected })
   else {
     const codes = Object.entries(state.rejected).map(([code, count]) => `${count} ${code}`)
-    const verb = dryRun ? 'are valid' : 'imported'
-    call.out.line(`${state.accepted} messages ${verb}, ${rejected} lines rejected${codes.length === 0 ? '' : ` (${codes.join(', ')})`}.`)
+    const valid = dryRun ? (state.accepted === 1 ? 'is valid' : 'are valid') : 'imported'
+    call.out.line(
+      `${counted(state.accepted, 'message')} ${valid}, ${counted(rejected, 'line')} rejected${codes.length === 0 ? '' : ` (${codes.join(', ')})`}.`,
+    )
     if (interrupted)
       call.out.remark(
         `Interrupted after line ${state.line}.${dryRun || call.arguments[0] === '-' ? '' : ' Run the same command again to resume.'}`,
@@ -180,7 +184,7 @@ function parseLine(line: Line, salt: string): { message?: unknown; outcome?: Out
   try {
     message = JSON.parse(text)
   } catch {
-    return { outcome: { code: 'invalid_json', message: 'The line is not valid JSON.' } }
+    return { outcome: { code: 'invalid_json', message: textProblem('The line', text) } }
   }
   if (typeof message === 'object' && message !== null) {
     const fields = message as { messageId?: unknown }

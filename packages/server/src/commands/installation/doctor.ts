@@ -5,6 +5,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { bookProblems } from '../../api/check-ledger.ts'
+import { counted } from '../../api/counted.ts'
 import { VERSION } from '../../api/version.ts'
 import { type Config, readConfig } from '../../config.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
@@ -44,8 +45,8 @@ export const doctor: Command = {
       for (const check of checks) show(call, check)
       call.out.line(
         bad === 0
-          ? `No problems found${warnings > 0 ? `, ${count(warnings, 'warning')}` : ''}.`
-          : `${count(bad, 'problem')} found${warnings > 0 ? `, ${count(warnings, 'warning')}` : ''}.`,
+          ? `No problems found${warnings > 0 ? `, ${counted(warnings, 'warning')}` : ''}.`
+          : `${counted(bad, 'problem')} found${warnings > 0 ? `, ${counted(warnings, 'warning')}` : ''}.`,
       )
     }
     return bad === 0 ? EXIT.ok : EXIT.failed
@@ -178,7 +179,7 @@ async function checkFile(config: Config): Promise<Check[]> {
         ? {
             name: 'ledger',
             state: 'good',
-            message: `The ledger matches a recount of the rows: ${count(recount.length, 'destination')}.`,
+            message: `The ledger matches a recount of the rows: ${counted(recount.length, 'destination')}.`,
             advice: null,
           }
         : {
@@ -276,8 +277,4 @@ function show({ out }: Call, { state, message, advice }: Check): void {
   const [style, sign] = signs[state]
   out.line(`${out.paint(style, sign)} ${message}`)
   if (advice !== null) out.line(`    ${out.paint('dim', '→')} ${advice}`)
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

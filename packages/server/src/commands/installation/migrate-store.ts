@@ -1,5 +1,6 @@
 // `switchyard migrate-store`: migrates a SQLite installation to PostgreSQL while the service is stopped. The work is done by store-migration.
 
+import { counted } from '../../api/counted.ts'
 import { SETTINGS, type StoreAddress } from '../../config.ts'
 import type { MigrationResult } from '../../installation/maintenance.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
@@ -78,16 +79,18 @@ function printResult(call: Call, result: MigrationResult, path: string, dryRun: 
   const { out } = call
   const { rows, earlierRows, messages, destinations, to, wasComplete } = result
   if (dryRun) {
-    out.line(`Would migrate ${rows} rows (${messages} messages)${earlierRows > 0 ? `; ${earlierRows} rows are already migrated` : ''}.`)
+    out.line(
+      `Would migrate ${counted(rows, 'row')} (${counted(messages, 'message')})${earlierRows > 0 ? `; ${counted(earlierRows, 'row is', 'rows are')} already migrated` : ''}.`,
+    )
     return
   }
-  if (wasComplete) out.line(`${path} was already migrated to ${to}: ${rows} rows.`)
+  if (wasComplete) out.line(`${path} was already migrated to ${to}: ${counted(rows, 'row')}.`)
   else {
     out.line(
-      `Migrated ${rows} rows (${messages} messages) to ${to}${earlierRows > 0 ? `, ${earlierRows} of them by an earlier run` : ''}, at ${rate(result)} rows per second.`,
+      `Migrated ${counted(rows, 'row')} (${counted(messages, 'message')}) to ${to}${earlierRows > 0 ? `, ${earlierRows} of them by an earlier run` : ''}, at ${rate(result)} rows per second.`,
     )
     out.line(
-      `Verified: the row counts of all tables, and the ledgers of ${destinations} destinations (stored and recounted), are the same in both stores.`,
+      `Verified: the row counts of all tables, and the ledgers of ${counted(destinations, 'destination')} (stored and recounted), are the same in both stores.`,
     )
   }
   if (call.has('keep-usable')) out.remark('The file is not marked as migrated: make sure that no service starts on it.')

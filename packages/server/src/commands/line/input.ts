@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import type { JsonObject } from '@switchyard/protocol'
+import { textProblem } from '../../api/json-problem.ts'
 import { CommandProblem, EXIT } from './problem.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -19,7 +20,7 @@ export async function readJsonObject(what: string, given: string): Promise<JsonO
   try {
     value = JSON.parse(text) as JsonObject | null
   } catch (cause) {
-    throw new CommandProblem(`${what} is not valid JSON: ${(cause as Error).message}.`, EXIT.usage, { cause })
+    throw new CommandProblem(textProblem(what, text), EXIT.usage, { cause })
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new CommandProblem(`${what} must be a JSON object.`, EXIT.usage)

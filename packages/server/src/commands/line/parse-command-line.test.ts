@@ -78,6 +78,7 @@ test('all problems are reported together, with suggestions', () => {
     shown('send', '--evnet', 'x', '--mode', 'no'),
     'Unknown flag for send: --evnet. Did you mean --event? --mode must be one of fast, slow.',
   )
+  assert.equal(shown('sources', '--jsn'), 'Unknown flag for sources: --jsn. Did you mean --json?')
   assert.equal(shown('send', '-e'), 'Unknown flag for send: -e.')
   assert.equal(shown('send', '--event'), '--event needs a value: --event EVENT.')
   assert.equal(shown('send', '--event', '--wait'), '--event needs a value: --event EVENT.')

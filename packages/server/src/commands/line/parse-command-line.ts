@@ -56,7 +56,7 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   }
   if (isHelp && (second === '' || second.startsWith('-'))) return { kind: 'help', group: first, json }
   const usual = find(commands, `${first} ${DEFAULT_VERB}`)
-  if ((second === '' || second.startsWith('-')) && usual !== undefined) return parseFor(usual, leading, words.slice(1), isHelp, json)
+  if ((second === '' || second.startsWith('-')) && usual !== undefined) return parseFor(usual, leading, words.slice(1), isHelp, json, first)
   if (second === '' || second.startsWith('-'))
     return problem(`${first} needs a subcommand: ${verbs.join(', ')}.`, `switchyard ${first} --help`)
   const near = nearest(second, verbs)
@@ -66,17 +66,18 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
   )
 }
 
-function parseFor(command: Command, leading: string[], words: string[], isHelp: boolean, json: boolean): CommandLine {
+/** `typed` is the command as it was typed, which errors repeat: `sources` for `sources list`. */
+function parseFor(command: Command, leading: string[], words: string[], isHelp: boolean, json: boolean, typed = command.name): CommandLine {
   if (isHelp) return { kind: 'help', command, json }
   if (words.slice(0, beforeDashes(words)).includes('--version') || leading.includes('--version')) return { kind: 'version' }
   if (command.isService) return { kind: 'run', parsed: { command, arguments: [...leading, ...words], flags: new Map() } }
-  const { positional, flags, messages } = readWords([...leading, ...words], { ...GLOBAL_FLAGS, ...command.flags }, command)
-  messages.push(...argumentProblems(command, positional))
-  if (messages.length > 0) return { kind: 'problems', messages, help: `switchyard ${command.name} --help` }
+  const { positional, flags, messages } = readWords([...leading, ...words], { ...GLOBAL_FLAGS, ...command.flags }, typed)
+  messages.push(...argumentProblems(command, positional, typed))
+  if (messages.length > 0) return { kind: 'problems', messages, help: `switchyard ${typed} --help` }
   return { kind: 'run', parsed: { command, arguments: positional, flags } }
 }
 
-function readWords(words: readonly string[], known: Readonly<Record<string, Flag>>, { name: commandName }: Command) {
+function readWords(words: readonly string[], known: Readonly<Record<string, Flag>>, commandName: string) {
   const positional: string[] = []
   const flags = new Map<string, string[]>()
   const messages: string[] = []
@@ -123,7 +124,7 @@ function readWords(words: readonly string[], known: Readonly<Record<string, Flag
   return { positional, flags, messages }
 }
 
-function argumentProblems({ name, arguments: expected = [] }: Command, given: readonly string[]): string[] {
+function argumentProblems({ arguments: expected = [] }: Command, given: readonly string[], name: string): string[] {
   const missing = expected.slice(given.length).filter(({ optional }) => !optional)
   if (missing.length > 0)
     return [`Missing ${missing.length === 1 ? 'argument' : 'arguments'} for ${name}: ${missing.map(({ name }) => name).join(', ')}.`]

@@ -1,6 +1,6 @@
 // Finds resources by id or by name.
 
-import { nearest } from '../../api/nearest.ts'
+import { suggestion } from '../../api/nearest.ts'
 import type { Api } from '../service/api.ts'
 import { CommandProblem, EXIT } from './problem.ts'
 
@@ -26,7 +26,7 @@ export async function idOf(api: Api, kind: Kind, reference: string): Promise<str
       `Several ${kind}s have the name ${reference}. Use an id instead: ${found.map(({ id }) => id).join(' or ')}.`,
       EXIT.usage,
     )
-  const near = nearest(
+  const near = suggestion(
     reference,
     named.map(({ name }) => name),
   )

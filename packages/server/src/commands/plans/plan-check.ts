@@ -52,7 +52,7 @@ export const planCheck: Command = {
           ['rule', 'path', 'code', 'expected', 'found', 'messages', 'sample message id'],
           flagged.map((each) => [each.rule, each.path, each.code, each.expected, each.found, thousands(each.messages), each.sample ?? '–']),
         )
-      out.line(`${path} would flag ${thousands(flaggedMessages)} of ${thousands(messages)} messages.`)
+      out.line(`${path} would flag ${thousands(flaggedMessages)} of ${thousands(messages)} ${messages === 1 ? 'message' : 'messages'}.`)
     }
     return flaggedMessages > allowed || judge.faults.length > 0 ? EXIT.failed : EXIT.ok
   },

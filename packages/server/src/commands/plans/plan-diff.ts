@@ -1,6 +1,7 @@
 // `switchyard plan diff` and `switchyard plan apply`: compare a plan file with the service, and put it into effect.
 
 import type { TrackingPlan } from '@switchyard/protocol'
+import { counted } from '../../api/counted.ts'
 import { comparePlans, type PlanChange } from '../../plans/compare-plans.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { at, idsOf } from '../line/references.ts'
@@ -65,7 +66,7 @@ export const planApply: Command = {
     if (call.json) call.out.json(applied)
     else {
       if (changes !== null && changes.length > 0) show(call, changes)
-      const rules = `${plan.rules.length} rule${plan.rules.length === 1 ? '' : 's'}`
+      const rules = counted(plan.rules.length, 'rule')
       const done = stored === undefined ? 'Created' : changes?.length === 0 ? 'Nothing to change in' : 'Changed'
       call.out.line(`${done} the plan ${plan.name}: ${rules}, version ${String(applied['version'])}.`)
       if (((applied['sourceIds'] ?? []) as string[]).length === 0)

@@ -1,6 +1,7 @@
 // `switchyard plan learn`: writes a tracking plan from the messages that a source really sent.
 
 import { writeFileSync } from 'node:fs'
+import { counted } from '../../api/counted.ts'
 import { type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { limitRemark, messageFlags, readMessages, thousands } from './plan-input.ts'
 
@@ -37,7 +38,7 @@ export const planLearn: Command = {
     limitRemark(call, isMore)
     if (leftOut.events > 0)
       out.remark(
-        `${thousands(leftOut.events)} events have no rule, because their names look generated or because there are too many. They have ${thousands(leftOut.messages)} messages. The plan allows events without a rule.`,
+        `${counted(leftOut.events, 'event has', 'events have')} no rule, because the names look generated or because there are too many; they have ${counted(leftOut.messages, 'message')}. The plan allows events without a rule.`,
       )
     const path = flag('out')
     const text = await planText(plan, [source])
@@ -47,7 +48,7 @@ export const planLearn: Command = {
     else if (path === undefined || path === '-') out.text(text.trimEnd())
     else
       out.line(
-        `Wrote ${path}: ${thousands(plan.rules.length)} rule${plan.rules.length === 1 ? '' : 's'}, learned from ${thousands(messages)} messages. Review it, then run \`switchyard plan apply ${path}\`.`,
+        `Wrote ${path}: ${counted(plan.rules.length, 'rule')}, learned from ${thousands(messages)} ${messages === 1 ? 'message' : 'messages'}. Review it, then run \`switchyard plan apply ${path}\`.`,
       )
     return EXIT.ok
   },

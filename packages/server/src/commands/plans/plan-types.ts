@@ -2,6 +2,7 @@
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { JsonObject, TrackingPlan } from '@switchyard/protocol'
+import { counted } from '../../api/counted.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { at, idOf } from '../line/references.ts'
 import { readPlan } from './plan-input.ts'
@@ -58,9 +59,7 @@ export const planTypes: Command = {
     if (call.json) call.out.json({ file: path, plan: plan.name, rules: plan.rules.length, isChanged: !isCurrent })
     else
       call.out.line(
-        isCurrent
-          ? `${path} is up to date.`
-          : `Wrote ${path}: ${plan.rules.length} rule${plan.rules.length === 1 ? '' : 's'} of the tracking plan ${plan.name}.`,
+        isCurrent ? `${path} is up to date.` : `Wrote ${path}: ${counted(plan.rules.length, 'rule')} of the tracking plan ${plan.name}.`,
       )
     return EXIT.ok
   },

@@ -115,7 +115,7 @@ export function createApi(options: ApiOptions): Api {
       const sentence =
         token === null
           ? `The service at ${url} requires a control token. Set SWITCHYARD_TOKEN or use --token. The service printed an admin token at its first start.`
-          : `The service at ${url} rejected this control token. Set SWITCHYARD_TOKEN or --token to a valid one.`
+          : `The service at ${url} rejected this control token. ${/write key/.test(text) ? text : 'Set SWITCHYARD_TOKEN or --token to a valid one.'}`
       return new ApiProblem(sentence, EXIT.unreachable, status, code)
     }
     if (code === '') {

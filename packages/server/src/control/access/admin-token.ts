@@ -20,6 +20,11 @@ export function looksGenerated(token: string): boolean {
   return /^sy_[\w-]{43}$/.test(token)
 }
 
+/** Whether a token has the form of a generated write key. A token that an operator chose may have it, too. */
+export function looksLikeWriteKey(token: string): boolean {
+  return /^[\w-]{32}$/.test(token) && !token.startsWith('sy_')
+}
+
 export function hashToken(token: string): string {
   return createHash('sha256').update(token, 'utf8').digest('hex')
 }

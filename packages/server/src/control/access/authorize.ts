@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../../errors.ts'
 import type { Actor, ControlToken, Role, Store } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import { type AdminToken, FIRST_TOKEN, hashToken, looksGenerated, tokenMatches } from './admin-token.ts'
+import { type AdminToken, FIRST_TOKEN, hashToken, looksGenerated, looksLikeWriteKey, tokenMatches } from './admin-token.ts'
 import { AttemptLimit } from './attempt-limit.ts'
 import { SESSION_MS, type Session, Sessions, sessionCookie, sessionsOfCookies } from './sessions.ts'
 
@@ -86,7 +86,7 @@ export class Access {
   authorize(request: IncomingMessage): Caller {
     const bearer = bearerOf(request)
     const caller = bearer === undefined ? this.#bySession(request) : this.#byBearer(request, bearer)
-    if (caller === null) throw new ApiError('unauthorized')
+    if (caller === null) throw new ApiError('unauthorized', { message: unauthorizedMessage(request.headers.authorization) })
     this.#recordUse(caller.actor.id)
     return caller
   }
@@ -121,7 +121,9 @@ export class Access {
     const caller = this.#authenticate(request, token, 'login')
     if (caller === null)
       throw new ApiError('unauthorized', {
-        message: 'The token is not valid or was revoked. Check that you copied the whole token, or ask an admin for a new one.',
+        message: looksLikeWriteKey(token)
+          ? WRITE_KEY_GIVEN
+          : 'The token is not valid or was revoked. Check that you copied the whole token, or ask an admin for a new one.',
       })
     this.#recordUse(caller.actor.id)
     const expiresAtMs = this.#options.clock.wallMs() + SESSION_MS
@@ -238,6 +240,18 @@ export class Access {
     } else if (safe || !strict) return
     throw new ApiError('cross_site_request')
   }
+}
+
+const WRITE_KEY_GIVEN =
+  'This token is not valid here. It has the form of a write key, which only sends messages to /v1. The control API needs a control token, such as the admin token that the service printed at its first start.'
+
+/** Judges only the form of what was sent, so the response says nothing about which keys and tokens exist. */
+function unauthorizedMessage(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined
+  if (/^basic\b/i.test(authorization))
+    return 'The control API does not accept Basic authentication, which is how the tracking API takes write keys. Send a control token as Authorization: Bearer <token>.'
+  const [, token = ''] = /^bearer +(\S+)/i.exec(authorization) ?? []
+  return looksLikeWriteKey(token) ? WRITE_KEY_GIVEN : undefined
 }
 
 /** Other schemes than Bearer are ignored: they may be for a proxy in front, and browsers then send them together with the cookie. */

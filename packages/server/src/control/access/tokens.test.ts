@@ -232,3 +232,18 @@ test('the default role is viewer, and invalid requests are rejected', async (t) 
   }
   assert.equal(store.configuration().tokens.size, 1)
 })
+
+test('a write key in place of a control token is recognised by its form, whether or not it exists', async (t) => {
+  const { call, url } = await startControl(t)
+  const [key] = (await call('POST', '/api/sources', { name: 'web' })).body.writeKeys as [string]
+  const said = async (authorization: string): Promise<[number, string]> => {
+    const response = await fetch(`${url}/api/sources`, { headers: { authorization } })
+    return [response.status, ((await response.json()) as { message: string }).message]
+  }
+  const [status, message] = await said(`Bearer ${key}`)
+  assert.equal(status, 401)
+  assert.match(message, /has the form of a write key/)
+  assert.deepEqual(await said(`Bearer ${'a'.repeat(32)}`), [401, message])
+  assert.match((await said(`Basic ${Buffer.from(`${key}:`).toString('base64')}`))[1], /does not accept Basic authentication/)
+  assert.match((await said('Bearer wrong'))[1], /^A valid control token is required/)
+})

@@ -5,7 +5,7 @@ import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, 
 import { ApiError } from '../../errors.ts'
 import { listQuery, pageAnswer, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
-import { INSTALL_HINT } from './integration-definition.ts'
+import { INSTALL_HINT, slugsMeant } from './integration-definition.ts'
 
 const AUTHS = ['none', 'custom', 'basic', 'oauth2', 'oauth-managed'] as const
 
@@ -108,8 +108,13 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
       errors: ['integration_not_found'],
       async handle({ params }) {
         const catalog = (await open?.()) ?? null
-        const found = (await catalog?.readIntegration(params['slug'] ?? '')) ?? null
-        if (found === null) throw new ApiError('integration_not_found')
+        const slug = params['slug'] ?? ''
+        const found = (await catalog?.readIntegration(slug)) ?? null
+        if (found === null) {
+          const meant = catalog === null ? '' : await slugsMeant(catalog, slug)
+          const message = meant === '' ? undefined : `The catalogue has no integration with this slug. Did you mean ${meant}?`
+          throw new ApiError('integration_not_found', { message })
+        }
         return integrationView(found)
       },
     }),

@@ -1,6 +1,7 @@
 // The definition of an integration, which its settings are checked against. It comes from the integrations package, which may not be installed.
 
 import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
+import { suggestion } from '../../api/nearest.ts'
 import { invalidField } from '../../api/schema.ts'
 import type { Destination } from '../../store/store.ts'
 
@@ -20,9 +21,41 @@ export async function definitionToUse(open: OpenCatalog | undefined, slug: strin
   if (catalog === null)
     throw invalidField('integration', `cannot be used, because the integrations package is not installed; ${INSTALL_HINT}`)
   const definition = await catalog.readIntegration(slug)
-  if (definition === null) throw invalidField('integration', 'is not the slug of an integration; GET /api/catalog lists them')
+  if (definition === null) {
+    const meant = await slugsMeant(catalog, slug)
+    throw invalidField(
+      'integration',
+      `is not the slug of an integration${meant === '' ? '; GET /api/catalog lists them' : `. Did you mean ${meant}?`}`,
+    )
+  }
   if (!definition.available) throw invalidField('integration', `is not available. ${definition.problem}`)
   return definition
+}
+
+const MOST_SUGGESTED = 3
+
+/** The slugs that somebody probably meant, such as `actions-amplitude` for `amplitude`, as text. Empty if none is similar. */
+export async function slugsMeant(catalog: Catalog, given: string): Promise<string> {
+  const entries = await catalog.readCatalog()
+  const asName = given.replaceAll(/[-_]+/g, ' ')
+  const named = entries.filter(({ slug, name }) => slug === `actions-${given}` || contains(name, asName) || contains(slug, given))
+  const exact = named.find(({ slug, name }) => slug === `actions-${given}` || name.toLowerCase() === asName.toLowerCase())
+  const ordered = exact === undefined ? named : [exact, ...named.filter((entry) => entry !== exact)]
+  const slugs = given.length < 3 ? [] : ordered.slice(0, MOST_SUGGESTED).map(({ slug }) => slug)
+  if (slugs.length === 0)
+    slugs.push(
+      ...[
+        suggestion(
+          given,
+          entries.map(({ slug }) => slug),
+        ) ?? [],
+      ].flat(),
+    )
+  return slugs.length < 2 ? (slugs[0] ?? '') : `${slugs.slice(0, -1).join(', ')} or ${slugs.at(-1)}`
+}
+
+function contains(text: string, part: string): boolean {
+  return text.toLowerCase().includes(part.toLowerCase())
 }
 
 /** For an existing destination; null for a webhook, and if the package is not installed or no longer has the integration. */

@@ -333,3 +333,13 @@ test('without the package, the catalogue is empty with a hint, and only common s
   assert.deepEqual([changed.status, changed.body.field], [400, 'settings'])
   assert.deepEqual((await call('GET', `/api/destinations/${id}`)).body.settings, { endpoint: 'north_america' })
 })
+
+test('a slug that is almost right gets a suggestion', async (t) => {
+  const fixture = await start(t)
+  const said = async (integration: string): Promise<string> => (await create(fixture, { ...AMPLITUDE, integration })).body.message
+  assert.match(await said('amplitude'), /Did you mean actions-amplitude\b/)
+  assert.match(await said('actions-amplitud'), /Did you mean actions-amplitude\b/)
+  assert.match(await said('zzzzzz-nothing'), /GET \/api\/catalog lists them/)
+  const { body } = await fixture.call('GET', '/api/catalog/Slack')
+  assert.match(body.message, /Did you mean [^?]*\bslack\b/)
+})

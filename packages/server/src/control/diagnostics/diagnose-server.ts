@@ -1,5 +1,6 @@
 // Checks of the PostgreSQL server and of the nodes: clocks, connections, standbys, and which nodes are alive.
 
+import { counted } from '../../api/counted.ts'
 import type { NodeSummary, ServerFacts } from '../../store/store.ts'
 import type { Finding } from './finding.ts'
 
@@ -70,7 +71,7 @@ function checkStandbys({ synchronousStandbys, standbys }: ServerFacts): NamedFin
 export function checkNodes(nodes: readonly NodeSummary[]): NamedFinding {
   const name = 'nodes'
   const list = nodes.map((node) => `${node.name} (${node.version})`).join(', ')
-  const message = `${nodes.length === 1 ? '1 node is' : `${nodes.length} nodes are`} alive: ${list}.`
+  const message = `${counted(nodes.length, 'node is', 'nodes are')} alive: ${list}.`
   if (new Set(nodes.map(({ version }) => version)).size <= 1) return { name, state: 'good', message, advice: null }
   return { name, state: 'warning', message, advice: 'The nodes have different versions: finish the upgrade.' }
 }

@@ -2,6 +2,7 @@
 
 import { isoTime } from '@switchyard/protocol'
 import { bookProblems } from '../../api/check-ledger.ts'
+import { counted } from '../../api/counted.ts'
 import type { Destination, StoreInspection } from '../../store/store.ts'
 import type { Finding } from './finding.ts'
 
@@ -57,7 +58,7 @@ export function checkRetention(inspection: StoreInspection | undefined, retentio
   const name = 'retention'
   if (inspection === undefined) return { name, state: 'unknown', message: 'The check did not finish in time.', advice: null }
   const { oldestMessageAtMs } = inspection
-  const rule = `Messages are kept for ${retentionDays} ${retentionDays === 1 ? 'day' : 'days'}`
+  const rule = `Messages are kept for ${counted(retentionDays, 'day')}`
   if (oldestMessageAtMs === null) return { name, state: 'good', message: `${rule}; no message is stored.`, advice: null }
   const message = `${rule}; the oldest is from ${isoTime(oldestMessageAtMs)}.`
   // Retention removes whole days, and runs once an hour.
@@ -68,7 +69,7 @@ export function checkRetention(inspection: StoreInspection | undefined, retentio
 }
 
 function countText(destinations: number): string {
-  return destinations === 1 ? '1 destination' : `${destinations} destinations`
+  return counted(destinations, 'destination')
 }
 
 function few(sentences: readonly string[]): string {
