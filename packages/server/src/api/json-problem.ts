@@ -5,7 +5,8 @@ import { isUtf8 } from 'node:buffer'
 
 const WHITESPACE = /[ \t\n\r]*/y
 const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const STRING_CHARACTERS = /[^"\\\u0000-\u001f]*/y
+/** From the space on, all but the quote and the backslash. */
+const STRING_CHARACTERS = /[ !#-[\]-\uffff]*/y
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})/y
 const FORM = /^[\w%+.[\]-]{1,100}=[^\s{]/
 const MAX_QUOTED = 20
@@ -122,7 +123,7 @@ function explain(text: string, { at, kind, afterComma }: JsonError): string {
     return `${character} ${where}. JSON uses double quotes (") around names and strings.`
   if (character === '/' || character === '#') return `comment or unexpected ${character} ${where}. JSON has no comments.`
   const [word = character] = /^[\w$.+-]+/.exec(text.slice(at, at + MAX_QUOTED)) ?? []
-  const found = /^[\u0000-\u001f\u007f-\u009f\ud800-\udfff]/.test(word) ? 'unexpected character' : `unexpected ${word}`
+  const found = /^[\p{Cc}\p{Cs}]/u.test(word) ? 'unexpected character' : `unexpected ${word}`
   const advice = { value: ' A value is missing or is not quoted.', key: ' Names must be in double quotes.' } as const
   const expected = { colon: ' A colon is missing after the name.', comma: ' A comma or a closing bracket is missing.' } as const
   return `${found} ${where}.${{ ...advice, ...expected }[kind]}`

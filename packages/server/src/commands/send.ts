@@ -202,7 +202,7 @@ async function follow(call: Call, messageId: string, waitMs: number): Promise<Ex
   const { api, out, json, signal } = call
   const deadline = performance.now() + waitMs
   const path = at`/api/messages/${messageId}`
-  const feed = createTimelineFeed(out, json ? out.remark : out.line)
+  const feed = createTimelineFeed(out, (line) => (json ? out.remark(line) : out.line(line)))
   let message = await api.get(path)
   if (!json) showMessageFacts(out, message)
   for (;;) {

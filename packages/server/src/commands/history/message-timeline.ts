@@ -20,7 +20,7 @@ const STYLES: Readonly<Record<string, Style>> = {
 
 export function showTimeline(out: Output, message: JsonObject): void {
   showMessageFacts(out, message)
-  createTimelineFeed(out, out.line).show(message)
+  createTimelineFeed(out, (line) => out.line(line)).show(message)
   showOthers(out, message)
 }
 
@@ -46,7 +46,7 @@ export function showOthers(out: Output, message: JsonObject): void {
     out.line(
       `Another message with the same messageId, received at ${time(other['receivedAt'])} from ${cell(other['sourceName'] ?? other['sourceId'])}:`,
     )
-    createTimelineFeed(out, out.line).show(other)
+    createTimelineFeed(out, (line) => out.line(line)).show(other)
   }
 }
 
