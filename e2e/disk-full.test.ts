@@ -130,7 +130,7 @@ suite('the disk is full', { concurrency: 4, skip: WHY_NOT }, () => {
     assert.equal((await service.send([track('m-1')])).status, 200)
   })
 
-  test('SIGTERM while the disk is full: exit 0 within 10 s, and what could not be recorded is delivered again after the restart', async () => {
+  test('SIGTERM while the disk is full: exit code 6 within 10 s, and what could not be recorded is delivered again after the restart', async () => {
     using disk = mountSmallDisk(16)
     await using receiver = await startReceiver()
     await using first = await startService({ folder: disk.folder })
@@ -146,7 +146,8 @@ suite('the disk is full', { concurrency: 4, skip: WHY_NOT }, () => {
     await receiver.until(() => receiver.arrivals.every((arrival) => arrival.answer === 'written'))
 
     const { code, ms, stderr } = await first.stop()
-    assert.equal(code, 0, stderr)
+    assert.equal(code, 6, stderr)
+    assert.match(stderr, /"unfinished":\["recording the outcomes of deliveries"/)
     assert.ok(ms < 10_000, `${ms} ms`)
 
     disk.free()

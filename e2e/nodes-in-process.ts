@@ -65,7 +65,7 @@ export async function startNode(url: string, env: Record<string, string> = {}, l
   )
   if (read.kind !== 'config') throw new Error(JSON.stringify(read))
   const app = await createApp(read.config, log)
-  return { url: app.url, app, api: (path, init) => callControl(app.url, TOKEN, path, init), close: () => app.close() }
+  return { url: app.url, app, api: (path, init) => callControl(app.url, TOKEN, path, init), close: async () => void (await app.close()) }
 }
 
 /** Messages of one batch, named by `name` and their place. */

@@ -149,7 +149,7 @@ test('a node whose first statements lose their responses repeats them, and print
     { to: 'COMMIT', after: 'secret.first_write_key' },
     { to: 'first_source' },
   ])
-  const app = parts.adopt(await createApp(read.config, createLog('silent')), (each) => each.close())
+  const app = parts.adopt(await createApp(read.config, createLog('silent')), async (each) => void (await each.close()))
   assert.deepEqual(losing.left, [])
   assert.ok(app.generatedToken !== null)
   const answer = await fetch(`${app.url}/api/sources`, { headers: { authorization: `Bearer ${app.generatedToken}` } })

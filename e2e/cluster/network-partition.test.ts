@@ -97,7 +97,8 @@ test('a node that gets SIGTERM while the database does not answer exits within 1
   node.proxy.cut()
   const { code, ms } = await node.stop()
   t.diagnostic(`ended after ${Math.round(ms)} ms`)
-  assert.equal(code, 0)
+  // It could neither record outcomes nor release what it held.
+  assert.equal(code, 6)
   assert.ok(ms < 10_000, `it took ${ms} ms`)
   held.acceptRequests()
   await held.deliveredAgain(performance.now(), RESUME_MS)

@@ -16,7 +16,7 @@ import type { OperatorTools } from './control/diagnostics/operator-tools.ts'
 import { apiDocument } from './control/openapi/api-document.ts'
 import { generateWriteKey } from './control/sources/sources.ts'
 import { registerDashboard } from './dashboard/dashboard.ts'
-import { createDelivery } from './delivery/delivery.ts'
+import { createDelivery, type Unfinished } from './delivery/delivery.ts'
 import type { HostOptions } from './delivery/hosts/host-link.ts'
 import { Hosts } from './delivery/hosts/hosts.ts'
 import { TokenKeeper } from './delivery/hosts/token-keeper.ts'
@@ -50,6 +50,7 @@ import { SecretBoxError } from './secrets/secret-box.ts'
 import { type Source, type Store, StoreUnavailable, WriteKeyTaken } from './store/store.ts'
 import { type Clock, createClock } from './timing/clock.ts'
 import { IngestPacing } from './timing/ingest-pacing.ts'
+import { StopBudget } from './timing/stop-budget.ts'
 
 export { StartProblem, StoreProblem } from './installation/open-store.ts'
 
@@ -64,8 +65,11 @@ export interface App {
   store: Store
   /** The address of the store, without credentials. */
   storePlace: string
-  /** Stops accepting requests, finishes or releases deliveries in flight, and closes. Takes at most 10 seconds. */
-  close(): Promise<void>
+  /**
+   * Sends nothing more, stops accepting requests, finishes or releases deliveries in flight, and closes. Takes at most STOP_MS. Resolves with
+   * what was not finished by then, in the words of the log.
+   */
+  close(): Promise<readonly string[]>
 }
 
 /** What the service gets from the program that starts it; most of its parts are replacements for tests. */
@@ -92,8 +96,18 @@ type Retry = <T>(ask: () => Promise<T>) => Promise<T>
 
 const RETENTION_EVERY_MS = 60 * 60 * 1_000
 const BODY_TIMEOUT_MS = 10_000
-const REQUESTS_GRACE_MS = 2_500
-const ATTEMPTS_GRACE_MS = 5_500
+/** When the steps of a stop must have ended, from its beginning. The documentation promises ten seconds until the process has exited. */
+const STOP_MS = {
+  /** Connections of clients that have not sent their whole request, or not read the response, are closed. */
+  clients: 2_500,
+  /** Requests to destinations that were not answered are aborted. The longest default timeout of an attempt is 5 s. */
+  attempts: 5_500,
+  /** Outcomes are recorded, and the work that other stages have begun is finished. */
+  outcomes: 7_000,
+  /** Counts that are kept in memory are written, threads and processes have ended. */
+  counts: 7_800,
+  store: 8_800,
+}
 /** How long senders that are being closed wait for requests in flight, after that. */
 const CLOSE_GRACE_MS = 200
 /** Each host takes about 100 MB, and more for each integration that it runs. */
@@ -304,24 +318,37 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   )
   retention.unref()
 
-  async function stop(): Promise<void> {
+  async function stop(): Promise<readonly string[]> {
+    const budget = new StopBudget()
+    // First of all, and before anything is awaited: no attempt starts from here on.
+    const sending = delivery.stop(STOP_MS.attempts, STOP_MS.outcomes)
     clearInterval(retention)
     backlogLimit?.close()
     observer.live.close()
-    const requests = closeServer(app, silent)
-    await replays.stop()
-    await alerts.stop()
-    const { requests: unanswered, recorded } = await delivery.stop(ATTEMPTS_GRACE_MS)
-    if (unanswered > 0)
-      log.warn({ requests: unanswered }, 'stopping before all requests were answered: their messages are sent again after the next start')
-    if (!recorded) log.warn('stopping before the last outcomes were recorded: these messages are sent again after the next start')
-    await tokens.close()
-    await requests
-    await transformer.close()
-    await catalogInstaller.close()
-    await backups?.close()
-    await observer.close()
-    await store.close()
+    const { requests, recorded } = await stopStages(budget, sending)
+    if (requests > 0)
+      log.warn({ requests }, 'stopping before all requests were answered: their messages are sent again after the next start')
+    await Promise.all([
+      budget.wait('storing renewed tokens of integrations', STOP_MS.counts, tokens.close()),
+      budget.wait('ending threads of transformations', STOP_MS.counts, transformer.close()),
+      budget.wait('ending the installation of integrations', STOP_MS.counts, catalogInstaller.close()),
+      budget.wait('ending a backup', STOP_MS.counts, backups?.close() ?? Promise.resolve()),
+      budget.wait('writing counts', STOP_MS.counts, observer.close()),
+    ])
+    await budget.wait('closing the store', STOP_MS.store, store.close(budget.leftMs(STOP_MS.store)))
+    if (budget.errors.length > 0) throw new AggregateError(budget.errors, 'a step of the stop failed')
+    return recorded ? budget.unfinished : ['recording the outcomes of deliveries', ...budget.unfinished]
+  }
+
+  /** The steps that need nothing of each other. All of them end within the time for outcomes. */
+  async function stopStages(budget: StopBudget, sending: Promise<Unfinished>): Promise<Unfinished> {
+    const [unfinished] = await Promise.all([
+      sending,
+      budget.wait('closing the connections of clients', STOP_MS.outcomes, closeServer(app, silent)),
+      budget.wait('a step of a replay job', STOP_MS.outcomes, replays.stop()),
+      budget.wait('evaluating alerts', STOP_MS.outcomes, alerts.stop()),
+    ])
+    return unfinished
   }
 
   try {
@@ -334,7 +361,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   replays.start()
   alerts.start()
   void store.dropExpired().catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
-  let closing: Promise<void> | undefined
+  let closing: Promise<readonly string[]> | undefined
   return {
     url,
     firstSource: first,
@@ -348,7 +375,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
 
 /** Finishes requests in progress and closes idle connections. After the grace period, closes all connections. */
 async function closeServer(app: FastifyInstance, silent: ReadonlySet<Socket>): Promise<void> {
-  const forceClose = setTimeout(() => app.server.closeAllConnections(), REQUESTS_GRACE_MS)
+  const forceClose = setTimeout(() => app.server.closeAllConnections(), STOP_MS.clients)
   const closeIdle = setInterval(() => {
     app.server.closeIdleConnections()
     for (const socket of silent) socket.destroy()

@@ -37,6 +37,7 @@ export interface Alerts {
   openCount(): Promise<number>
   /** Sends a test message to all destinations of the source `system`. */
   test(actor: Actor): Promise<{ messageId: string; destinationIds: string[] }>
+  /** Ends an evaluation in progress after its current query. What it has not done is done by the next one, here or on another node. */
   stop(): Promise<void>
 }
 
@@ -44,7 +45,6 @@ const EVALUATE_EVERY_MS = 15_000
 /** A longer time between two evaluations means that the machine was suspended, or that its clock was set. */
 const LONGEST_GAP_MS = 2 * 60_000
 const DROP_EVERY_MS = 3_600_000
-const LEAVE_TIMEOUT_MS = 2_000
 const OPEN_CURSOR = /^open (\d{1,9})$/
 
 export function createAlerts(parts: AlertParts): Alerts {
@@ -60,6 +60,7 @@ class Evaluator implements Alerts {
   #working: Promise<void> = Promise.resolve()
   #droppedAtMs = 0
   #evaluatedAtMs: number
+  #stopping = false
 
   constructor(parts: AlertParts) {
     const { store, clock } = parts
@@ -87,10 +88,10 @@ class Evaluator implements Alerts {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#working
-    // Without it, the other nodes would open an incident about this node after a minute.
+    this.#stopping = true
+    // Without it, the other nodes would open an incident about this node after a minute. It does not wait for an evaluation, which may take long.
     const left = this.#observations.leave(this.#parts.clock.wallMs()).catch(() => {})
-    await Promise.race([left, new Promise((resolve) => setTimeout(resolve, LEAVE_TIMEOUT_MS).unref())])
+    await Promise.all([left, this.#working])
   }
 
   async #evaluate(): Promise<void> {
@@ -110,9 +111,11 @@ class Evaluator implements Alerts {
       if (subject.kind === 'node')
         this.#observations.rememberNode(subject.name, { seenAtMs: sinceMs, nodes: Number(details['nodesBefore']) })
     }
+    if (this.#stopping) return
     const observed = await this.#observations.read(nowMs)
     const judged = new Set<string>()
     for (const { subject, about } of observed) {
+      if (this.#stopping) return
       for (const rule of RULES as readonly Rule<unknown>[]) {
         if (rule.subject !== subject.kind) continue
         const { enabled, values } = settingsFor(choices, rule, subject.id)
@@ -153,6 +156,7 @@ class Evaluator implements Alerts {
     if (![...current.values()].some(({ state, openingToldAtMs }) => state === 'closed' || openingToldAtMs === null)) return
     const mutes = await this.settings.mutes(clock.wallMs())
     for (const incident of current.values()) {
+      if (this.#stopping) return
       const nowMs = clock.wallMs()
       const rule = RULES.find(({ id }) => id === incident.rule)
       const isQuiet = rule === undefined || isMuted(mutes, incident.rule, incident.subject, nowMs)

@@ -85,22 +85,24 @@ export interface Delivery {
     parts: readonly { content: SegmentContent; indexes: readonly number[] }[],
     about: PastAttempt,
   ): Promise<SentRequest | null>
-  /** Starts no more requests, waits up to `graceMs` for those in flight, and records their outcomes. */
-  stop(graceMs: number): Promise<Unfinished>
+  /**
+   * Starts no more requests and waits for those in flight. After `answeredMs` they are aborted, and their messages are released. Resolves when
+   * all outcomes are recorded, or `recordedMs` after the beginning; the default is 2 s later than `answeredMs`.
+   */
+  stop(answeredMs: number, recordedMs?: number): Promise<Unfinished>
 }
 
 /** What stop() did not wait for. The messages are sent again after the next start. */
 export interface Unfinished {
   /** Requests without a response. */
   requests: number
-  /** False if the store had not answered in time. */
+  /** False if the store has not recorded all outcomes in time, or senders have not ended. */
   recorded: boolean
 }
 
 /** Sockets are cheap. Receivers that hang use up the slots, each lane up to its own limit. */
 const SLOTS = 2_000
 const MEMORY_BYTES = 24 * 1024 * 1024
-/** How long stop() waits for the last outcomes to be recorded. If the store is unavailable, those messages are sent again after the next start. */
 const RECORD_GRACE_MS = 2_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
@@ -243,19 +245,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       return { headers: shownHeaders(destination, headers), body }
     },
 
-    async stop(graceMs) {
+    async stop(answeredMs, recordedMs = answeredMs + RECORD_GRACE_MS) {
+      const beganAt = performance.now()
       stopping = true
       const stopped = Promise.all([...[...lanes.values()].map((lane) => lane.stop()), ...removedLanes])
-      await withTimeout(graceMs, stopped)
+      await withTimeout(answeredMs, stopped)
       const requests = [...lanes.values()].reduce((sum, lane) => sum + lane.state.inFlight, 0)
       // Requests still in flight end as `aborted`, which the lanes treat as not started.
-      await senders.close()
-      await shown.close()
-      const recorded = await withTimeout(
-        RECORD_GRACE_MS,
-        stopped.then(() => true),
-        false,
-      )
+      const ended = Promise.all([senders.close(), shown.close(), stopped]).then(() => true)
+      const recorded = await withTimeout(Math.max(0, beganAt + recordedMs - performance.now()), ended, false)
       return { requests, recorded }
     },
   }

@@ -37,7 +37,7 @@ function nextKeyPath(storePath: string): string {
  * Opens a store with the key in the file beside it. If there is no file, it generates a key and writes the file. Completes an
  * interrupted rotation of the key. `open` must reject with SecretBoxError if the key is not the key of the store.
  */
-export async function openWithKeyFile<T extends { close(): Promise<void> }>(
+export async function openWithKeyFile<T extends { close(): Promise<unknown> }>(
   storePath: string,
   open: (key: string) => Promise<T>,
 ): Promise<T> {

@@ -59,6 +59,6 @@ export interface Store {
   check(): Promise<{ ok: true } | { ok: false; message: string }>
   /** Drops whole days that are older than the retention time, in small steps. `nowMs` is only for tests; the default is the clock by which rows are dated. */
   dropExpired(nowMs?: number): Promise<void>
-  /** Commits all earlier writes and closes the store. */
-  close(): Promise<void>
+  /** Commits all earlier writes and closes the store. A server is waited for no longer than `limitMs`. Resolves with false if something was not finished. */
+  close(limitMs?: number): Promise<boolean>
 }

@@ -20,6 +20,8 @@ export const EXIT_SENTENCES: Record<keyof typeof EXIT, string> = {
   unreachable: 'The service cannot be reached, or it rejected the token.',
   notFound: 'The requested resource does not exist.',
   differs: '`apply --dry-run`, `import-workspace --dry-run` or `plan diff` found differences.',
+  forced:
+    '`serve` was told to stop and had to exit before everything was finished. The log says what. No accepted message is lost, but some may be sent again after the next start.',
   interrupted: 'The command was interrupted.',
 }
 

@@ -12,6 +12,8 @@ export const EXIT = {
   notFound: 4,
   /** `apply --dry-run`, `import-workspace --dry-run` or `plan diff` found differences. */
   differs: 5,
+  /** `serve` was told to stop, and not everything was finished in time. */
+  forced: 6,
   interrupted: 130,
 } as const
 

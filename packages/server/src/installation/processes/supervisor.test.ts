@@ -8,6 +8,8 @@ import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import type { ProgramOptions } from './fixtures/supervised-program.ts'
 
+/** The exit code of a process that was told to stop and could not finish everything. */
+const FORCED = 6
 const PROGRAM = join(import.meta.dirname, 'fixtures', 'supervised-program.ts')
 const DEADLINE_MS = 60_000
 
@@ -45,7 +47,7 @@ async function start(t: TestContext, options: Partial<ProgramOptions> = {}, isPr
   const obstacle = join(folder, 'obstacle')
   const prevent = (): void => writeFileSync(obstacle, '')
   if (isPrevented) prevent()
-  const child = spawn(process.execPath, [PROGRAM, JSON.stringify({ processes: 2, port: 0, obstacle, ...options })], {
+  const child = spawn(process.execPath, [PROGRAM, JSON.stringify({ processes: 2, port: 0, obstacle, forcedCode: FORCED, ...options })], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let [stdout, stderr] = ['', '']
@@ -270,11 +272,25 @@ suite('a supervisor', { concurrency: 2 }, () => {
     await program.ask('/disobey')
     program.kill('SIGTERM')
     const { code, ms } = await program.ended
-    assert.equal(code, 1)
+    assert.equal(code, FORCED)
     assert.ok(ms >= 1_400, `${ms} ms`)
     assert.ok(program.log().some(({ msg }) => /did not stop within 1.5 s and are killed/.test(msg)))
     for (const pid of program.pids().values()) assert.equal(isAlive(pid), false)
   })
+
+  for (const [codes, expected] of [
+    [[FORCED, 0], FORCED],
+    [[FORCED, 3], 1],
+    [[3, FORCED], 1],
+  ] as const) {
+    test(`if its processes stop with ${codes.join(' and ')}, the exit code is ${expected}`, async (t) => {
+      const program = await start(t)
+      await program.complete()
+      for (const code of codes) await program.ask(`/stop-with/${code}`)
+      program.kill('SIGTERM')
+      assert.equal((await program.ended).code, expected)
+    })
+  }
 
   test('a second signal kills all processes at once', async (t) => {
     const program = await start(t)

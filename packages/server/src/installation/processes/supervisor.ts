@@ -15,6 +15,8 @@ export interface SupervisorOptions {
   /** 0: the first process picks a port, and all others use the same. */
   port: number
   log: Pick<Log, 'info' | 'warn' | 'error'>
+  /** The exit code of a process that was told to stop and could not finish everything in time. */
+  forcedCode: number
   limits?: Partial<typeof LIMITS>
 }
 
@@ -23,8 +25,8 @@ const LIMITS = {
   hungMs: 30_000,
   /** Additional time for a process that is still loading its code, which takes long on a busy machine. */
   loadMs: 30_000,
-  /** Each process stops within 9 seconds by itself, and the documentation promises 10 for all. */
-  stopMs: 9_500,
+  /** Each process stops within 9.2 seconds by itself, and the documentation promises 10 for all. */
+  stopMs: 9_600,
   /** A process that was ready for this long is replaced at once when it ends. */
   stableMs: 60_000,
   maxRestartDelayMs: 30_000,
@@ -45,8 +47,13 @@ interface Slot {
   startAtMs: number
 }
 
-/** Resolves with true when all processes have stopped as asked, and with false if something failed: the reason has been logged or printed. */
-export function supervise(options: SupervisorOptions): Promise<boolean> {
+/**
+ * `stopped`: all processes have stopped as asked. `forced`: they were told to stop, and at least one could not finish everything in time.
+ * `failed`: something else was wrong. The reason has been logged or printed.
+ */
+export type SupervisorEnd = 'stopped' | 'forced' | 'failed'
+
+export function supervise(options: SupervisorOptions): Promise<SupervisorEnd> {
   return new Promise((resolve) => new Supervisor(options, resolve).run())
 }
 
@@ -54,7 +61,8 @@ class Supervisor {
   readonly #log: SupervisorOptions['log']
   readonly #limits: typeof LIMITS
   readonly #slots: Slot[]
-  readonly #resolve: (isGood: boolean) => void
+  readonly #forcedCode: number
+  readonly #resolve: (end: SupervisorEnd) => void
   readonly #sums = new MetricSums()
   #ticker: NodeJS.Timeout | undefined
   /** The port that processes are told to listen on, and the one that they do listen on. */
@@ -62,14 +70,16 @@ class Supervisor {
   #boundPort: number | null = null
   #hasAnnounced = false
   #failedStarts = 0
-  #stopping: 'no' | 'yes' | 'failed' = 'no'
+  /** How it will end; null until it stops. */
+  #end: SupervisorEnd | null = null
   #collecting: Promise<string | null> | null = null
   #requests = 0
   /** Answers to the request in progress. */
   #answers: { request: number; indexes: Set<number>; check: () => void } | null = null
 
-  constructor({ processes, port, log, limits = {} }: SupervisorOptions, resolve: (isGood: boolean) => void) {
+  constructor({ processes, port, log, forcedCode, limits = {} }: SupervisorOptions, resolve: (end: SupervisorEnd) => void) {
     this.#log = log
+    this.#forcedCode = forcedCode
     this.#limits = { ...LIMITS, ...limits }
     this.#port = port
     this.#resolve = resolve
@@ -99,7 +109,7 @@ class Supervisor {
   #startDue(): void {
     const now = performance.now()
     for (const slot of this.#slots) {
-      if (this.#stopping !== 'no' || slot.worker !== null || slot.startAtMs > now) continue
+      if (this.#end !== null || slot.worker !== null || slot.startAtMs > now) continue
       const isAnyReady = this.#ready.length > 0
       if (!isAnyReady && this.#slots.some(({ worker }) => worker !== null)) return
       // While a process listens, port 0 means the port that node:cluster picked for that process. When none listens, the port must be given.
@@ -160,9 +170,11 @@ class Supervisor {
     slot.readySinceMs = null
     this.#sums.end(slot.index)
     this.#answers?.check()
-    if (this.#stopping !== 'no') {
-      if (code !== 0 && readySinceMs !== null) this.#stopping = 'failed'
-      if (this.#slots.every((each) => each.worker === null)) this.#finish(this.#stopping === 'yes')
+    if (this.#end !== null) {
+      // A process that this supervisor killed has a signal and no code.
+      if (readySinceMs !== null && code !== 0 && (this.#end === 'stopped' || signal === null))
+        this.#end = code === this.#forcedCode && this.#end !== 'failed' ? 'forced' : 'failed'
+      if (this.#slots.every((each) => each.worker === null)) this.#finish(this.#end)
       return
     }
     if (!this.#hasAnnounced) {
@@ -185,7 +197,7 @@ class Supervisor {
   /** Counts missed heartbeats instead of comparing times, so that it does not kill every process after it was suspended itself. */
   #tick(): void {
     for (const slot of this.#slots) {
-      if (slot.worker === null || this.#stopping !== 'no') continue
+      if (slot.worker === null || this.#end !== null) continue
       if (++slot.missedHeartbeats * HEARTBEAT_MS < this.#limits.hungMs) continue
       this.#log.error({ child: slot.index }, `a process has not responded for ${this.#limits.hungMs / 1_000} s and is killed`)
       slot.missedHeartbeats = 0
@@ -236,37 +248,37 @@ class Supervisor {
 
   #stop(signal: NodeJS.Signals): void {
     // A second signal ends everything at once.
-    if (this.#stopping !== 'no') {
+    if (this.#end !== null) {
       this.#kill()
-      return this.#finish(false)
+      return this.#finish('failed')
     }
-    this.#stopping = 'yes'
+    this.#end = 'stopped'
     this.#log.info({ signal }, 'stopping')
     const running = this.#slots.filter(({ worker }) => worker !== null)
-    if (running.length === 0) return this.#finish(true)
+    if (running.length === 0) return this.#finish('stopped')
     for (const { worker } of running) worker?.process.kill('SIGTERM')
     setTimeout(() => {
       const left = this.#slots.filter(({ worker }) => worker !== null).map(({ index }) => index)
       this.#log.error({ children: left }, `processes did not stop within ${this.#limits.stopMs / 1_000} s and are killed`)
-      this.#stopping = 'failed'
+      if (this.#end === 'stopped') this.#end = 'forced'
       this.#kill()
     }, this.#limits.stopMs).unref()
   }
 
   #giveUp(): void {
-    this.#stopping = 'failed'
+    this.#end = 'failed'
     this.#kill()
-    this.#finish(false)
+    this.#finish('failed')
   }
 
   #kill(): void {
     for (const { worker } of this.#slots) worker?.process.kill('SIGKILL')
   }
 
-  #finish(isGood: boolean): void {
+  #finish(end: SupervisorEnd): void {
     clearInterval(this.#ticker)
-    if (isGood) this.#log.info('stopped')
-    this.#resolve(isGood)
+    if (end === 'stopped') this.#log.info('stopped')
+    this.#resolve(end)
   }
 }
 

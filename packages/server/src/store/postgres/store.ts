@@ -89,10 +89,10 @@ const SINGLE_NODE_INTERVALS = 5
 /** A node spends at most this fraction of its time on polling, but pauses no longer than the limit below. */
 const POLL_TIME_FRACTION = 0.05
 const LONGEST_POLL_PAUSE_MS = 1_000
-/** The time that close() allows for accepting and settling to finish. */
-const FINISH_MS = 10_000
-/** The time that close() then allows for background work to finish and for releasing what the node holds. */
-const LEAVE_MS = 6_000
+/** The time that close() allows. */
+const CLOSE_MS = 16_000
+/** The part of it in which accepting and settling must finish. The rest is for background work, and for releasing what the node holds. */
+const FINISH_SHARE = 0.6
 /** The timeout of a heartbeat, after which the next one is sent. */
 const HEARTBEAT_TIMEOUT_MS = 4_000
 
@@ -166,7 +166,7 @@ class Postgres implements PostgresStore {
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   readonly #background = new Set<Promise<unknown>>()
   #closed = false
-  #closing: Promise<void> | undefined
+  #closing: Promise<boolean> | undefined
   #pollTimer: NodeJS.Timeout | undefined
   #polling: Promise<void> | null = null
   #pollIntervals = 0
@@ -298,31 +298,34 @@ class Postgres implements PostgresStore {
     this.#resume()
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close()
+  close(limitMs: number = CLOSE_MS): Promise<boolean> {
+    this.#closing ??= this.#close(limitMs)
     return this.#closing
   }
 
-  async #close(): Promise<void> {
+  async #close(limitMs: number): Promise<boolean> {
+    const beganAt = performance.now()
     this.#closed = true
     clearInterval(this.#pollTimer)
     // A server that does not respond must not keep the process from exiting. Unfinished work was never acknowledged, or is continued by
     // another node or the next start. Other nodes take over what this one holds when its lease expires.
-    await withTimeout(FINISH_MS, this.#finish())
-    await withTimeout(LEAVE_MS, this.#leave())
+    const isFinished = await withTimeout(limitMs * FINISH_SHARE, this.#finish(), false)
+    const hasLeft = await withTimeout(Math.max(0, beganAt + limitMs - performance.now()), this.#leave(), false)
     this.#closeAll()
+    return isFinished && hasLeft
   }
 
-  async #finish(): Promise<void> {
+  async #finish(): Promise<true> {
     await this.#polling
     await this.ingest.close()
     await this.#settling.close()
+    return true
   }
 
-  async #leave(): Promise<void> {
+  async #leave(): Promise<boolean> {
     await Promise.allSettled([...this.#background, this.#retentionRuns.running])
     await this.#shared.close()
-    await this.membership.leave()
+    return await this.membership.leave()
   }
 
   readonly delivery = new CommonDeliveryStore({

@@ -200,13 +200,13 @@ class Sqlite implements SqliteStore {
     return this.#retention.run(nowMs)
   }
 
-  close(): Promise<void> {
+  close(): Promise<boolean> {
     this.#closing ??= this.#close()
     return this.#closing
   }
-  #closing: Promise<void> | undefined
+  #closing: Promise<boolean> | undefined
 
-  async #close(): Promise<void> {
+  async #close(): Promise<boolean> {
     this.#closed = true
     clearInterval(this.#marks)
     await this.check()
@@ -215,6 +215,7 @@ class Sqlite implements SqliteStore {
     await Promise.allSettled([...this.#background, this.#retention.running, this.ingest.flush()])
     await this.#reader.close()
     await this.#writer.close()
+    return true
   }
 
   readonly delivery = new CommonDeliveryStore({

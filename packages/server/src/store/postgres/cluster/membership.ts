@@ -241,13 +241,18 @@ export class Membership {
       })
   }
 
-  /** Releases everything that this node holds. */
-  async leave(): Promise<void> {
+  /** Releases everything that this node holds. Resolves with false if the database could not be written to. */
+  async leave(): Promise<boolean> {
     this.#left = true
     clearInterval(this.#timer)
     clearTimeout(this.#lockTimer)
     await Promise.all([this.#working, this.#declaring])
-    await this.#database.transaction((ask) => this.#declareDead(ask, this.#num, this.#holder)).catch(() => {})
+    return await this.#database
+      .transaction((ask) => this.#declareDead(ask, this.#num, this.#holder))
+      .then(
+        () => true,
+        () => false,
+      )
   }
 
   async #renewAndDeclare(): Promise<void> {
