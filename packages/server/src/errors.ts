@@ -66,6 +66,10 @@ export const API_ERRORS = {
     'The cursor is not valid for this list. Send the value of next from the previous page unchanged, or leave out cursor to start at the first page.',
   ],
   source_not_found: [404, 'There is no source with this id. GET /api/sources lists all sources.'],
+  source_deleted: [
+    409,
+    'The source of these messages was deleted, so no destination would get them. They stay in quarantine. Delete them with POST /api/quarantine/delete.',
+  ],
   built_in_source: [409, 'The source system is part of the service. It cannot be changed or deleted.'],
   destination_not_found: [404, 'There is no destination with this id. GET /api/destinations lists all destinations.'],
   integration_not_found: [404, 'The catalogue has no integration with this slug. GET /api/catalog lists all integrations.'],

@@ -47,6 +47,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   body_too_large: 'For example, create a deletion request for fewer users at a time.',
   invalid_cursor: 'A cursor is valid only for the list that returned it, with the same filters.',
   source_not_found: WRONG_ID,
+  source_deleted: 'To send the messages anyway, send them again from your application to another source.',
   destination_not_found: WRONG_ID,
   integration_not_found:
     'Check the spelling of the slug. If GET /api/catalog returns an empty list, the integrations package is not installed: run `switchyard catalog install`.',

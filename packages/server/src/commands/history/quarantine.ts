@@ -9,6 +9,7 @@ import { idOf, optionalId } from '../line/references.ts'
 
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
+  ['message id', ({ messageId }) => messageId],
   ['rule', ({ rule }) => rule],
   ['violation', ({ violations }) => firstViolation(violations as JsonObject[])],
   ['source', ({ sourceId }) => sourceId],
@@ -18,7 +19,7 @@ const IDS_PER_CALL = 1_000
 
 const MESSAGE_ID: Argument = {
   name: 'MESSAGE_ID',
-  sentence: 'The id of a message, as listed by `switchyard quarantine`. Use - for stdin or @FILE to read several.',
+  sentence: 'The id or messageId of a message, as listed by `switchyard quarantine`. Use - for stdin or @FILE to read several.',
   many: true,
   optional: true,
 }
@@ -65,9 +66,11 @@ async function endQuarantine(call: Call, action: 'release' | 'delete', done: 'Re
   if (ids.length === 0 && source === undefined)
     throw new CommandProblem('Nothing is selected. Give MESSAGE_IDs, or --source. Run `switchyard quarantine` for a list.', EXIT.usage)
   let count = 0
+  let kept = 0
   const send = async (selection: JsonObject): Promise<boolean> => {
     const answer = await call.api.post(`/api/quarantine/${action}`, selection)
     count += Number(answer[done.toLowerCase()])
+    kept += Number(answer['kept'] ?? 0)
     return answer['more'] === true
   }
   if (source === undefined) for (let at = 0; at < ids.length; at += IDS_PER_CALL) await send({ ids: ids.slice(at, at + IDS_PER_CALL) })
@@ -78,9 +81,11 @@ async function endQuarantine(call: Call, action: 'release' | 'delete', done: 'Re
       if (!call.json) call.out.remark(`${done} ${count} messages so far.`)
     }
   }
-  if (call.json) call.out.json({ [done.toLowerCase()]: count })
+  if (call.json) call.out.json({ [done.toLowerCase()]: count, ...(action === 'release' && { kept }) })
   else call.out.line(`${done} ${count === 1 ? '1 message' : `${count} messages`}.`)
-  const missing = ids.length - count
+  if (kept > 0 && !call.json)
+    call.out.remark(`${kept} ${kept === 1 ? 'message stays' : 'messages stay'} in quarantine, because the source was deleted.`)
+  const missing = ids.length - count - kept
   if (missing > 0 && !call.json) call.out.remark(`${missing} of the messages ${missing === 1 ? 'is' : 'are'} not in quarantine.`)
   return missing > 0 ? EXIT.notFound : EXIT.ok
 }

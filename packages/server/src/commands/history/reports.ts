@@ -13,7 +13,7 @@ const count =
 
 const LEDGER_COLUMNS: readonly Column[] = [
   ['destination', ({ destinationId, name }) => (name === undefined ? destinationId : `${cell(name)} (${cell(destinationId)})`)],
-  ...['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'].map((field): Column => [field, count(field)]),
+  ...['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled', 'quarantined'].map((field): Column => [field, count(field)]),
 ]
 
 const INCOMING: readonly Column[] = [
@@ -52,7 +52,7 @@ export const REPORT_COMMANDS: readonly Command[] = [
     name: 'ledger',
     summary: 'Show the number of deliveries of each destination, by state',
     details:
-      'For each destination, owed = delivered + pending + failed + expired + cancelled. The exit code is 1 if the counts do not balance.',
+      'For each destination, owed = delivered + pending + failed + expired + cancelled. Messages in quarantine of the sources of a destination are not owed until they are released. The exit code is 1 if the counts do not balance.',
     flags: {
       recount: {
         placeholder: null,

@@ -24,7 +24,16 @@ export function emptyLedger(destinationId: string): LedgerRow {
 const NEXT = nullable(string({ description: 'Always null: the list is complete.' }))
 
 const LEDGER_ANSWER = object({
-  data: array(object({ destinationId: string(), ...LEDGER_FIELDS })),
+  data: array(
+    object({
+      destinationId: string(),
+      ...LEDGER_FIELDS,
+      quarantined: integer({
+        description:
+          'Messages in quarantine now, of the sources that the destination is attached to. They are not part of `owed` until they are released.',
+      }),
+    }),
+  ),
   next: NEXT,
   consistent: boolean({ description: 'Whether owed = delivered + pending + failed + expired + cancelled for each destination.' }),
 })
@@ -66,7 +75,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
       path: '/ledger',
       summary: 'Retrieve the ledger',
       description:
-        'For each destination, the number of deliveries in each state. Every delivery is in exactly one state, so the counts must add up to `owed`.',
+        'For each destination, the number of deliveries in each state. Every delivery is in exactly one state, so the counts must add up to `owed`. Messages in quarantine are counted separately.',
       query: LEDGER_QUERY,
       status: 200,
       answer: LEDGER_ANSWER,
@@ -74,7 +83,13 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
         const counted = query.recount ? await store.books.recount() : await store.books.ledger()
         const known = new Set(counted.map(({ destinationId }) => destinationId))
         const untouched = [...store.configuration().destinations.keys()].filter((id) => !known.has(id))
-        const data = [...counted.map(ledgerView), ...untouched.map(emptyLedger)]
+        const rows = [...counted.map(ledgerView), ...untouched.map(emptyLedger)]
+        const held = new Map((await store.books.sourceCounts()).map(({ sourceId, quarantined }) => [sourceId, quarantined]))
+        const { destinations } = store.configuration()
+        const data = rows.map((row) => {
+          const sourceIds = destinations.get(row.destinationId)?.sourceIds ?? []
+          return { ...row, quarantined: sourceIds.reduce((sum, id) => sum + (held.get(id) ?? 0), 0) }
+        })
         return { data, next: null, consistent: data.every(balances) }
       },
     }),

@@ -68,7 +68,7 @@ test('released messages are routed by the current settings, and the timeline say
     ],
   ])
   const answer = await call('POST', '/api/quarantine/release', { ids: [first, '7-7'] })
-  assert.deepEqual(answer.body, { released: 1, more: false })
+  assert.deepEqual(answer.body, { released: 1, kept: 0, more: false })
   const { body: released } = await call('GET', `/api/messages/${first}`)
   assert.equal(released.quarantine.state, 'released')
   assert.deepEqual(
@@ -105,6 +105,45 @@ test('all messages of a source, or of one rule, leave the quarantine in steps', 
   assert.deepEqual([quarantined, released, deleted], [0, 1_300, 3])
 })
 
+test('messages are selected by their messageId too, and the ledger counts those in quarantine beside the deliveries', async (t) => {
+  const { call, destination, quarantine } = await setUp(t)
+  const destinationId = await destination({})
+  const elsewhere = await destination({ name: 'elsewhere', sourceIds: [] })
+  const ids = await quarantine(4)
+  const ledger = async (): Promise<number[][]> => {
+    const { body } = await call('GET', '/api/ledger')
+    const rows = [destinationId, elsewhere].map((id) => body.data.find((row: JsonObject) => row['destinationId'] === id))
+    return rows.map(({ owed, quarantined }) => [owed, quarantined])
+  }
+  assert.deepEqual(await ledger(), [
+    [0, 4],
+    [0, 0],
+  ])
+  const released = await call('POST', '/api/quarantine/release', { ids: ['m-2', ids[0], 'm-1', 'm-none'] })
+  assert.deepEqual(released.body, { released: 2, kept: 0, more: false })
+  assert.deepEqual((await call('POST', '/api/quarantine/delete', { ids: ['m-2', 'm-3'] })).body, { deleted: 1, more: false })
+  assert.deepEqual(await ledger(), [
+    [2, 1],
+    [0, 0],
+  ])
+})
+
+test('messages of a deleted source stay in quarantine, and the answer says why', async (t) => {
+  const { call, store, sourceId, destination, quarantine, totals } = await setUp(t)
+  const destinationId = await destination({})
+  const ids = await quarantine(2)
+  await call('DELETE', `/api/sources/${sourceId}`)
+  for (const selection of [{ ids }, { sourceId }]) {
+    const { status, body } = await call('POST', '/api/quarantine/release', selection)
+    assert.deepEqual([status, body.code], [409, 'source_deleted'])
+  }
+  // The source was deleted by another node a moment ago, and this one does not know yet.
+  const plan = { shipments: [{ destinationId, indexes: null }], skips: [] }
+  assert.deepEqual(await store.quarantine.release(ids.map((id) => ({ id, plan }))), [])
+  assert.equal((await totals()).quarantined, 2)
+  assert.deepEqual((await call('POST', '/api/quarantine/delete', { sourceId })).body, { deleted: 2, more: false })
+})
+
 test('a selection that is empty, contradictory or unknown is rejected', async (t) => {
   const { call, sourceId } = await setUp(t)
   const refused = async (body: unknown): Promise<string> => {
@@ -118,7 +157,7 @@ test('a selection that is empty, contradictory or unknown is rejected', async (t
   assert.equal(await refused({ source: 'src_none' }), '400 invalid_field sourceId')
   assert.equal(await refused({ source: 'src_none', sourceId }), '400 invalid_field source')
   assert.equal(await refused({ ids: Array.from({ length: 1_001 }, (_, at) => `1-${at}`) }), '400 invalid_field ids')
-  assert.deepEqual((await call('POST', '/api/quarantine/release', { source: sourceId })).body, { released: 0, more: false })
+  assert.deepEqual((await call('POST', '/api/quarantine/release', { source: sourceId })).body, { released: 0, kept: 0, more: false })
   const { body: viewer } = await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })
   assert.equal((await call('POST', '/api/quarantine/delete', { source: sourceId }, { token: viewer.token })).status, 403)
 })

@@ -3,6 +3,7 @@
 
 import { isoTime, VIOLATION_CODES } from '@switchyard/protocol'
 import { array, boolean, type Infer, integer, invalidField, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
+import { ApiError } from '../../errors.ts'
 import type { Actor, QuarantineChange, QuarantinedMessage } from '../../store/store.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
@@ -32,7 +33,8 @@ const SELECTION = object({
       min: 1,
       max: MAX_IDS,
       identity: (id) => id,
-      description: 'The ids of the messages, as GET /api/quarantine lists them. Cannot be combined with the filters below.',
+      description:
+        'The ids of the messages, as GET /api/quarantine lists them, or their messageIds, which select every message in quarantine with that messageId. Cannot be combined with the filters below.',
     }),
   ),
   sourceId: optional(string({ min: 1, max: 100, description: 'All messages from this source.' })),
@@ -78,6 +80,19 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
     }
   }
 
+  /** By id, or by messageId for those that are not ids of messages in quarantine. */
+  async function found(ids: readonly string[]): Promise<readonly QuarantinedMessage[]> {
+    const byId = await store.quarantine.find(ids)
+    const known = new Set(byId.map(({ id }) => id))
+    const held: string[] = []
+    for (const id of ids) {
+      if (known.has(id)) continue
+      for (const trail of await store.history.trails(id)) if (trail.quarantine?.state === 'held') held.push(trail.id)
+    }
+    const others = held.filter((id) => !known.has(id))
+    return others.length === 0 ? byId : [...byId, ...(await store.quarantine.find(others))]
+  }
+
   /** Returns the number of messages for which `step` ended the quarantine, and whether there are more. */
   async function inSteps(selection: Selection, step: Step): Promise<{ count: number; more: boolean }> {
     const { ids, source, sourceId = source, rule } = selection
@@ -85,8 +100,7 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
       const other = (['sourceId', 'source', 'rule'] as const).find((name) => selection[name] !== undefined)
       if (other !== undefined) throw invalidField(other, 'cannot be combined with ids. Select messages either by ids or by sourceId')
       let ended = 0
-      for (let at = 0; at < ids.length; at += IDS_PER_STEP)
-        ended += (await step(await store.quarantine.find(ids.slice(at, at + IDS_PER_STEP)))).length
+      for (let at = 0; at < ids.length; at += IDS_PER_STEP) ended += (await step(await found(ids.slice(at, at + IDS_PER_STEP)))).length
       return { count: ended, more: false }
     }
     if (source !== undefined && source !== sourceId)
@@ -128,18 +142,28 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
       path: '/quarantine/release',
       summary: 'Release messages from quarantine',
       description:
-        'Sends the messages to the destinations that would get them if they were received now. Each message is released once, even if several requests name it.',
+        'Sends the messages to the destinations that would get them if they were received now. Each message is released once, even if several requests name it. Messages of a deleted source stay in quarantine, because no destination would get them.',
       body: SELECTION,
       status: 200,
-      answer: object({ released: integer({ description: 'The number of messages that were released.' }), more: MORE }),
+      answer: object({
+        released: integer({ description: 'The number of messages that were released.' }),
+        kept: integer({ description: 'The number of messages that stay in quarantine because their source was deleted.' }),
+        more: MORE,
+      }),
+      errors: ['source_deleted'],
       async handle({ body, actor }) {
         if (plan === undefined) throw new Error('this service cannot plan routes')
-        const { count, more } = await inSteps(body, (messages) => {
+        let kept = 0
+        const { count, more } = await inSteps(body, async (messages) => {
           const configuration = store.configuration()
-          const released = messages.map(({ id, content }) => ({ id, plan: plan(configuration, content.sourceId, content) }))
+          const routable = messages.filter(({ content }) => configuration.sources.has(content.sourceId))
+          kept += messages.length - routable.length
+          if (routable.length === 0) return []
+          const released = routable.map(({ id, content }) => ({ id, plan: plan(configuration, content.sourceId, content) }))
           return store.quarantine.release(released, audit(actor, 'quarantine.release', body))
         })
-        return { released: count, more }
+        if (count === 0 && kept > 0) throw new ApiError('source_deleted')
+        return { released: count, kept, more }
       },
     }),
     route({

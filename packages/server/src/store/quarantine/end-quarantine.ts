@@ -8,7 +8,7 @@ import type { ReleasedMessage } from '../port/quarantine.ts'
 import { MESSAGES_PER_SHIPMENT } from '../replays/replay-budget.ts'
 import type { OwedAgain } from '../replays/replay-rows.ts'
 import { type QuarantineOutcome, withOutcome } from './quarantine-routes.ts'
-import type { Place, QuarantineChanges } from './quarantine-rows.ts'
+import type { LockedSegment, Place, QuarantineChanges } from './quarantine-rows.ts'
 
 export interface ReleaseReply {
   ids: string[]
@@ -17,7 +17,7 @@ export interface ReleaseReply {
 }
 
 interface Taken<Id extends RowId> {
-  segment: { seq: Id; source: Id; routes: string; bytes: number }
+  segment: LockedSegment<Id>
   indexes: number[]
 }
 
@@ -27,7 +27,8 @@ export async function releaseMessages<Id extends RowId>(
   atMs: number,
 ): Promise<ReleaseReply> {
   const plans = new Map(messages.map(({ id, plan }) => [id, plan]))
-  const taken = await takeMessages(rows, [...plans.keys()])
+  // Nobody would get the messages of a deleted source, so they stay in quarantine.
+  const taken = await takeMessages(rows, [...plans.keys()], ({ sourceDeleted }) => !sourceDeleted)
   const planned = new Set<string>()
   for (const { shipments, skips } of plans.values())
     for (const some of [shipments, skips]) for (const { destinationId } of some) if (destinationId !== null) planned.add(destinationId)
@@ -80,13 +81,18 @@ export async function deleteMessages<Id extends RowId>(
   return idsOf(taken)
 }
 
-async function takeMessages<Id extends RowId>(rows: QuarantineChanges<Id>, ids: readonly string[]): Promise<Taken<Id>[]> {
+async function takeMessages<Id extends RowId>(
+  rows: QuarantineChanges<Id>,
+  ids: readonly string[],
+  isWanted: (segment: LockedSegment<Id>) => boolean = () => true,
+): Promise<Taken<Id>[]> {
   const places = [...new Set(ids)].flatMap((id): Place<Id>[] => {
     const parsed = rows.parseId(id)
     return parsed === undefined ? [] : [{ segment: parsed.row, index: parsed.index }]
   })
   if (places.length === 0) return []
-  const segments = new Map((await rows.lock([...new Set(places.map(({ segment }) => segment))])).map((each) => [each.seq, each]))
+  const locked = await rows.lock([...new Set(places.map(({ segment }) => segment))])
+  const segments = new Map(locked.filter(isWanted).map((each) => [each.seq, each]))
   const taken = await rows.take(places.filter(({ segment }) => segments.has(segment)))
   return Array.from(
     groupBy(taken, ({ segment }) => segment),

@@ -17,6 +17,14 @@ export interface QuarantineRow<Id extends RowId> extends Place<Id> {
   rule: string
 }
 
+export interface LockedSegment<Id extends RowId> {
+  seq: Id
+  source: Id
+  sourceDeleted: boolean
+  routes: string
+  bytes: number
+}
+
 export interface HeldQuery<Id extends RowId> {
   /** The row id of the source. */
   source?: Id | undefined
@@ -38,7 +46,7 @@ export interface QuarantineReadRows<Id extends RowId> extends SegmentRows<Id> {
 /** Inside the transaction that ends the quarantine of messages. */
 export interface QuarantineChanges<Id extends RowId> extends Pick<OriginRows<Id>, 'parseId'> {
   /** Locks the segments, so that the quarantine of their messages cannot end in another transaction. Segments that are not stored are missing. */
-  lock(segments: readonly Id[]): Awaitable<readonly { seq: Id; source: Id; routes: string; bytes: number }[]>
+  lock(segments: readonly Id[]): Awaitable<readonly LockedSegment<Id>[]>
   /** Deletes the rows of messages whose segments are locked, and returns those that existed. */
   take(places: readonly Place<Id>[]): Awaitable<readonly Place<Id>[]>
   /** Locks the destinations against deletion until the transaction ends. Those that never existed are missing. */

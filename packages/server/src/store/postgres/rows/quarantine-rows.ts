@@ -88,7 +88,8 @@ function changes(ask: Ask, ids: RowIds): QuarantineChanges<string> {
     parseId: rowAndIndex,
     lock: (segments) =>
       all(
-        `SELECT seq, source, routes, octet_length(body) AS bytes FROM segments WHERE seq = ANY($1::bigint[]) ORDER BY seq FOR NO KEY UPDATE`,
+        `SELECT g.seq, g.source, s.deleted AS "sourceDeleted", g.routes, octet_length(g.body) AS bytes
+         FROM segments g JOIN sources s ON s.num = g.source WHERE g.seq = ANY($1::bigint[]) ORDER BY g.seq FOR NO KEY UPDATE OF g`,
         [segments],
       ),
     take: (places) => all(TAKE, TAKE.values({ places: columnsOf(places) })),

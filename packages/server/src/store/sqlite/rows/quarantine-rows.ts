@@ -1,6 +1,6 @@
 // The row port of the quarantine, for SQLite. Nobody else writes during the writing thread's transaction, so no locks are needed.
 
-import type { HeldQuery, Place, QuarantineChanges, QuarantineReadRows, QuarantineRow } from '../../quarantine/quarantine-rows.ts'
+import type { HeldQuery, LockedSegment, Place, QuarantineChanges, QuarantineReadRows, QuarantineRow } from '../../quarantine/quarantine-rows.ts'
 import type { NewQuarantined } from '../../store.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
 import type { WriterContext } from '../threads/writer-context.ts'
@@ -42,10 +42,12 @@ export function quarantineChanges(context: WriterContext): QuarantineChanges<num
     parseId: rowAndIndex,
     lock: (segments) =>
       segments.flatMap((seq) =>
-        rows.all<{ seq: number; source: number; routes: string; bytes: number }>(
-          'SELECT seq, source, routes, octet_length(body) AS bytes FROM segments WHERE seq = ?',
-          seq,
-        ),
+        rows
+          .all<Omit<LockedSegment<number>, 'sourceDeleted'> & { deleted: number }>(
+            'SELECT seq, source, deleted, routes, octet_length(body) AS bytes FROM segments JOIN sources ON num = source WHERE seq = ?',
+            seq,
+          )
+          .map(({ deleted, ...segment }) => ({ ...segment, sourceDeleted: deleted === 1 })),
       ),
     take: (places) => places.filter((place) => deleteRow(rows, place)),
     destinations: (ids) =>
