@@ -15,6 +15,7 @@ export interface LedgerRow {
   failed: number
   expired: number
   cancelled: number
+  quarantined: number
 }
 
 interface Health {
@@ -24,7 +25,7 @@ interface Health {
 }
 
 const SETTLE_DEADLINE_MS = 15_000
-const COLUMNS = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
+const COLUMNS = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled', 'quarantined'] as const
 
 export const count = (value: number): string => value.toLocaleString('en-US')
 
@@ -51,38 +52,62 @@ export async function untilSettled({ service, wiring }: Parts): Promise<void> {
   }
 }
 
+/** Why messages did not reach a healthy receiver. `held`: the messageIds in quarantine. `deleted`: how many were deleted from it, by anybody. */
+export function explain(
+  missing: readonly (readonly [messageId: string, userId: string | undefined])[],
+  { forgotten, held, deleted }: { forgotten: ReadonlySet<string>; held: ReadonlySet<string>; deleted: number },
+): { lost: number; kept: string[] } {
+  const others = missing.filter(([, userId]) => userId === undefined || !forgotten.has(userId))
+  const unexplained = others.filter(([messageId]) => !held.has(messageId)).length
+  const counts = [
+    [missing.length - others.length, 'belong to users whose deletion was requested'],
+    [others.length - unexplained, 'are in quarantine'],
+    [Math.min(deleted, unexplained), 'were deleted from quarantine'],
+  ] as const
+  return { lost: Math.max(0, unexplained - deleted), kept: counts.flatMap(([some, why]) => (some === 0 ? [] : [`${count(some)} ${why}`])) }
+}
+
+async function quarantineOf(service: ServiceProcess): Promise<{ held: Set<string>; deleted: number }> {
+  const held = new Set<string>()
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const page: { data: { messageId: string }[]; next: string | null } = await service.api('GET', `/quarantine?limit=1000${cursor}`)
+    for (const { messageId } of page.data) held.add(messageId)
+    cursor = page.next === null ? null : `&cursor=${encodeURIComponent(page.next)}`
+  }
+  const { data } = await service.api<{ data: { deleted: number }[] }>('GET', '/stats/totals')
+  return { held, deleted: data.reduce((sum, { deleted }) => sum + deleted, 0) }
+}
+
 /** Returns whether all checks passed. */
 export async function printFinalReport({ service, wiring, receivers, traffic }: Parts, terminal: Terminal): Promise<boolean> {
-  const kept = (await service.api<{ data: LedgerRow[] }>('GET', '/ledger')).data
+  const counted = (await service.api<{ data: LedgerRow[] }>('GET', '/ledger')).data
   const recounted = (await service.api<{ data: LedgerRow[] }>('GET', '/ledger?recount=true')).data
   const names = Object.keys(TITLES) as DestinationName[]
   const rowOf = (rows: LedgerRow[], name: DestinationName): LedgerRow =>
     rows.find(({ destinationId }) => destinationId === wiring.destinations[name]) as LedgerRow
 
-  terminal.line(terminal.dim(`  ${''.padEnd(15)}${COLUMNS.map((column) => column.padStart(11)).join('')}   counted by the receiver`))
+  terminal.line(terminal.dim(`  ${''.padEnd(15)}${COLUMNS.map((column) => column.padStart(12)).join('')}   counted by the receiver`))
   for (const name of names) {
     const row = rowOf(recounted, name)
     const { acceptedIds, repeats } = receivers[name]
     const counted = `${count(acceptedIds.size)} messages${repeats === 0 ? '' : `, ${count(repeats)} duplicates`}`
-    terminal.line(`  ${TITLES[name].padEnd(15)}${COLUMNS.map((column) => count(row[column]).padStart(11)).join('')}   ${counted}`)
+    terminal.line(`  ${TITLES[name].padEnd(15)}${COLUMNS.map((column) => count(row[column]).padStart(12)).join('')}   ${counted}`)
   }
   terminal.line()
 
   const balances = recounted.every((row) => row.owed === row.delivered + row.pending + row.failed + row.expired + row.cancelled)
   // Only `owed` is compared: between the two requests, deliveries may move from one of the other columns to another.
-  const agrees = names.every((name) => rowOf(kept, name).owed === rowOf(recounted, name).owed)
+  const agrees = names.every((name) => rowOf(counted, name).owed === rowOf(recounted, name).owed)
   const { acceptedIds } = receivers.warehouse
   const missing = [...traffic.acknowledged].filter(([messageId]) => !acceptedIds.has(messageId))
-  const lost = missing.filter(([, userId]) => userId === undefined || !traffic.forgotten.has(userId)).length
+  const { lost, kept } = explain(missing, { forgotten: traffic.forgotten, ...(await quarantineOf(service)) })
   const warehouse = rowOf(recounted, 'warehouse')
   const requests = names.reduce((sum, name) => sum + receivers[name].requests, 0)
   const wrong = names.reduce((sum, name) => sum + receivers[name].badSignatures, 0)
-  const forgotten = missing.length - lost
   const all = traffic.acknowledged.size
   const reached =
-    forgotten === 0
-      ? `all ${count(all)} messages`
-      : `${count(all - forgotten)} of ${count(all)} messages (the others belong to users whose deletion was requested)`
+    kept.length === 0 ? `all ${count(all)} messages` : `${count(all - missing.length)} of ${count(all)} messages (${kept.join('; ')})`
 
   const checks: [holds: boolean, sentence: string][] = [
     [balances && agrees, 'owed = delivered + pending + failed + expired + cancelled for each destination, recounted from the rows.'],

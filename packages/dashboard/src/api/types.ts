@@ -201,7 +201,7 @@ export interface Operations {
   'GET /api/ledger': {
     query: { recount?: boolean | undefined }
     body: undefined
-    answer: { data: { destinationId: string; owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }[]; next: string | null; consistent: boolean }
+    answer: { data: { destinationId: string; owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number; quarantined: number }[]; next: string | null; consistent: boolean }
   }
   /** List rejected messages and requests, by source and error code */
   'GET /api/rejections': {
@@ -273,7 +273,7 @@ export interface Operations {
   'POST /api/quarantine/release': {
     query: Record<string, never>
     body: { ids?: string[] | undefined; sourceId?: string | undefined; source?: string | undefined; rule?: string | undefined }
-    answer: { released: number; more: boolean }
+    answer: { released: number; kept: number; more: boolean }
   }
   /** Delete messages from quarantine */
   'POST /api/quarantine/delete': {

@@ -46,6 +46,7 @@ function input(given: Partial<AttentionInput> = {}): AttentionInput {
     hours: new Map(),
     expired: new Map(),
     rejections: [],
+    totals: [],
     nodes: [NODE],
     goneNodes: [],
     store: null,
@@ -65,7 +66,7 @@ function ids(given: Partial<AttentionInput>): string[] {
 
 test('a healthy installation has no findings', () => {
   const health = [{ destinationId: 'd1', ...HEALTH, pending: 10, oldestPendingAt: ago(4) }]
-  const ledger = [{ destinationId: 'd1', owed: 20, delivered: 10, pending: 10, failed: 0, expired: 0, cancelled: 0 }]
+  const ledger = [{ destinationId: 'd1', owed: 20, delivered: 10, pending: 10, failed: 0, expired: 0, cancelled: 0, quarantined: 0 }]
   const store = { isAvailable: true, message: '' }
   assert.deepEqual(ids({ health, ledger, store, hours: new Map([['d1', hour({ delivered: 10 })]]) }), [])
 })
@@ -92,6 +93,32 @@ test('an open circuit breaker, with its start, its next probe and the backlog', 
   assert.match(only({ health: [{ ...row, pending: 0, oldestPendingAt: null }] }).text, /Backlog: no deliveries pending\.$/)
   assert.match(only({ health: [{ ...row, pending: 1, oldestPendingAt: null }] }).text, /Backlog: 1 delivery pending\.$/)
   assert.deepEqual(ids({ health: [row, { ...row, destinationId: 'd2', pending: 5_000 }] }), ['breaker d2', 'breaker d1'])
+})
+
+test('messages in quarantine, by source', () => {
+  const totals = [
+    { sourceId: 's1', quarantined: 1 },
+    { sourceId: 's2', quarantined: 1_250 },
+    { sourceId: 's3', quarantined: 0 },
+  ]
+  const [deleted, shop, ...others] = findAttention(input({ totals }))
+  assert.equal(others.length, 0)
+  assert.deepEqual(
+    [deleted?.subject, deleted?.text],
+    [
+      's2 (deleted)',
+      '1,250 messages are in quarantine: stored, but not sent to any destination. The source was deleted, so they can only be deleted.',
+    ],
+  )
+  assert.deepEqual(shop, {
+    id: 'quarantine s1',
+    severity: 'warning',
+    subject: 'Shop',
+    text: '1 message is in quarantine: stored, but not sent to any destination. Release or delete it.',
+    since: null,
+    href: '/plans?tab=quarantine&source=s1',
+    link: 'View quarantine',
+  })
 })
 
 test('an old backlog, unless a circuit breaker is open or the destination is paused or disabled', () => {
@@ -212,7 +239,7 @@ test('findings are sorted by severity', () => {
   assert.deepEqual(
     ids({
       store: { isAvailable: false, message: 'the disk is full.' },
-      ledger: [{ destinationId: 'd1', owed: 5, delivered: 3, pending: 1, failed: 0, expired: 0, cancelled: 0 }],
+      ledger: [{ destinationId: 'd1', owed: 5, delivered: 3, pending: 1, failed: 0, expired: 0, cancelled: 0, quarantined: 0 }],
       health: [
         { destinationId: 'd1', ...HEALTH, pending: 1, oldestPendingAt: ago(10) },
         { destinationId: 'd2', ...HEALTH, breaker: 'open' },

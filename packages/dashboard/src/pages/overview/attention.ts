@@ -5,7 +5,7 @@
 import type { Answer, Schemas } from '../../api/client.ts'
 import { duration, exactCount, share } from '../../text/format.ts'
 import { holdOf } from '../destinations/destination-status.ts'
-import { deliveriesPath, type LedgerEntry, missingFrom } from './ledger.ts'
+import { deliveriesPath, type LedgerEntry, missingFrom, quarantinePath } from './ledger.ts'
 import { failureRate, type Point, type Totals, totalsOf } from './periods.ts'
 
 export type Severity = 'critical' | 'warning' | 'notice'
@@ -51,6 +51,8 @@ export interface AttentionInput {
   /** By destination: the number of deliveries that expired in the last 24 hours, and the start of the first hour in which one did. */
   expired: ReadonlyMap<string, { count: number; since: string | null }>
   rejections: Answer<'GET /api/rejections'>['data']
+  /** By source. */
+  totals: readonly Pick<Answer<'GET /api/stats/totals'>['data'][number], 'sourceId' | 'quarantined'>[]
   nodes: readonly Schemas['Node'][]
   /** Nodes that this page has seen before and that are no longer listed. */
   goneNodes: readonly Schemas['Node'][]
@@ -82,6 +84,7 @@ export function findAttention(input: AttentionInput): Finding[] {
     ...failureFindings(input),
     ...expiryFindings(input),
     ...rejectionFindings(input),
+    ...quarantineFindings(input),
     ...nodeFindings(input),
     ...heldFindings(input),
   ]
@@ -220,6 +223,27 @@ function rejectionFindings({ hour: { now, before, rejectingSince }, rejections, 
       link: source === undefined ? 'View sources' : 'View source',
     },
   ]
+}
+
+function quarantineFindings({ totals, sources }: AttentionInput): Finding[] {
+  return totals
+    .filter(({ quarantined }) => quarantined > 0)
+    .sort((a, b) => b.quarantined - a.quarantined)
+    .map(({ sourceId, quarantined }): Finding => {
+      const source = sources.find(({ id }) => id === sourceId)
+      const one = quarantined === 1
+      const next =
+        source === undefined ? 'The source was deleted, so they can only be deleted.' : `Release or delete ${one ? 'it' : 'them'}.`
+      return {
+        id: `quarantine ${sourceId}`,
+        severity: 'warning',
+        subject: source?.name ?? `${sourceId} (deleted)`,
+        text: `${one ? '1 message is' : `${exactCount(quarantined)} messages are`} in quarantine: stored, but not sent to any destination. ${next}`,
+        since: null,
+        href: quarantinePath(sourceId),
+        link: 'View quarantine',
+      }
+    })
 }
 
 function nodeFindings({ nodes, goneNodes }: AttentionInput): Finding[] {

@@ -15,9 +15,11 @@ import {
   type LedgerEntry,
   type LedgerLine,
   type LedgerState,
+  type LedgerSum,
   ledgerLines,
   ledgerSum,
   missingFrom,
+  quarantinePath,
 } from './ledger.ts'
 
 const SHOWN = 20
@@ -43,7 +45,8 @@ export function LedgerSection({
           Ledger
         </Title>
         <Text size="sm" c="dimmed">
-          All deliveries of each destination since it was created. Owed counts every delivery and must equal the sum of the states.
+          All deliveries of each destination since it was created. Owed counts every delivery and must equal the sum of the states. Messages
+          in quarantine are not owed until you release them.
         </Text>
       </Stack>
       {lines.length === 0 ? (
@@ -82,11 +85,11 @@ export function LedgerSection({
   )
 }
 
-function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry, 'destinationId'>; all: number }) {
+function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: LedgerSum; all: number }) {
   return (
     <Paper withBorder>
       <Table.ScrollContainer
-        minWidth={860}
+        minWidth={960}
         scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': 'Ledger of each destination' } }}
       >
         <Table verticalSpacing="xs" style={{ fontVariantNumeric: 'tabular-nums' }}>
@@ -107,6 +110,9 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry,
                 </Fragment>
               ))}
               <Table.Th scope="col">Balance</Table.Th>
+              <Table.Th scope="col" ta="right">
+                In quarantine
+              </Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -135,6 +141,9 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry,
                 <Table.Td>
                   <BalanceBadge missing={line.missing} />
                 </Table.Td>
+                <Table.Td ta="right">
+                  <Quarantined line={line} />
+                </Table.Td>
               </Table.Tr>
             ))}
           </Table.Tbody>
@@ -154,6 +163,7 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: Omit<LedgerEntry,
                 <Table.Td>
                   <BalanceBadge missing={missingFrom(sum)} />
                 </Table.Td>
+                <Table.Td />
               </Table.Tr>
             </Table.Tfoot>
           )}
@@ -188,6 +198,12 @@ function Card({ line }: { line: LedgerLine }) {
             </span>
           </Fragment>
         ))}
+        {line.quarantined > 0 && (
+          <>
+            {' · '}
+            <Quarantined line={line} isInText /> in quarantine
+          </>
+        )}
       </Text>
     </Paper>
   )
@@ -223,6 +239,18 @@ function StateNumber({ line, state, isInText = false }: { line: LedgerLine; stat
       label={`${state}, ${line.name ?? line.destinationId}`}
       isInText={isInText}
       {...(color === undefined ? {} : { color })}
+    />
+  )
+}
+
+function Quarantined({ line, isInText = false }: { line: LedgerLine; isInText?: boolean }) {
+  return (
+    <Number
+      value={line.quarantined}
+      href={quarantinePath()}
+      label={`in quarantine, ${line.name ?? line.destinationId}`}
+      color="orange"
+      isInText={isInText}
     />
   )
 }

@@ -5,7 +5,7 @@ import { deliveriesPath, type LedgerEntry, ledgerLines, ledgerSum, missingFrom }
 const ZERO = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
 
 function entry(destinationId: string, given: Partial<LedgerEntry> = {}): LedgerEntry {
-  return { destinationId, ...ZERO, ...given }
+  return { destinationId, ...ZERO, quarantined: 0, ...given }
 }
 
 test('an entry balances if owed is the sum of the states', () => {

@@ -8,6 +8,8 @@ export type LedgerEntry = Answer<'GET /api/ledger'>['data'][number]
 export const LEDGER_STATES = ['delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 export type LedgerState = (typeof LEDGER_STATES)[number]
 
+export type LedgerSum = Pick<LedgerEntry, 'owed' | LedgerState>
+
 export interface LedgerLine extends LedgerEntry {
   /** Null if the destination was deleted; its ledger is kept. */
   name: string | null
@@ -16,7 +18,7 @@ export interface LedgerLine extends LedgerEntry {
   missing: number
 }
 
-export function missingFrom(entry: Omit<LedgerEntry, 'destinationId'>): number {
+export function missingFrom(entry: LedgerSum): number {
   return entry.owed - LEDGER_STATES.reduce((sum, state) => sum + entry[state], 0)
 }
 
@@ -45,13 +47,19 @@ function undelivered({ pending, failed, expired }: LedgerEntry): number {
   return pending + failed + expired
 }
 
-export function ledgerSum(entries: readonly LedgerEntry[]): Omit<LedgerEntry, 'destinationId'> {
+/** Without the messages in quarantine, which are counted for each destination of their source. */
+export function ledgerSum(entries: readonly LedgerEntry[]): LedgerSum {
   const sum = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
   for (const entry of entries) {
     sum.owed += entry.owed
     for (const state of LEDGER_STATES) sum[state] += entry[state]
   }
   return sum
+}
+
+/** The messages in quarantine, of one source or of all. */
+export function quarantinePath(sourceId?: string): string {
+  return `/plans?${new URLSearchParams({ tab: 'quarantine', ...(sourceId !== undefined && { source: sourceId }) }).toString()}`
 }
 
 export function deliveriesPath(filter: {

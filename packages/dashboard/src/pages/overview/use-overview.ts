@@ -76,9 +76,9 @@ export function useOverview(period: Period) {
   if (destinations.data && health.data)
     heldBefore.current = followHeld(heldBefore.current, { destinations: destinations.data.data, health: health.data.data })
 
-  const needed: QueryState[] = [nodes, destinations, sources, ledger, health, rejections, hour, ...hours, ...days]
+  const needed: QueryState[] = [nodes, destinations, sources, totals, ledger, health, rejections, hour, ...hours, ...days]
   const input: AttentionInput | undefined =
-    nodes.data && destinations.data && sources.data && ledger.data && health.data && rejections.data && hourTotals
+    nodes.data && destinations.data && sources.data && totals.data && ledger.data && health.data && rejections.data && hourTotals
       ? {
           nowMs,
           destinations: destinations.data.data,
@@ -90,6 +90,7 @@ export function useOverview(period: Period) {
           hours: new Map(hours.flatMap(({ data }, at) => (data === undefined ? [] : [[hourIds[at] as string, hourAndBefore(data.data)]]))),
           expired: new Map(days.flatMap(({ data }, at) => (data === undefined ? [] : [[dayIds[at] as string, expiredIn(data.data)]]))),
           rejections: rejections.data.data,
+          totals: totals.data.data,
           nodes: nodes.data.data,
           goneNodes: followed?.gone ?? [],
           store: store.data ?? null,
@@ -111,7 +112,7 @@ export function useOverview(period: Period) {
     /** A query that answered before and fails now: the page shows old data. */
     stale: [nodes, ledger, health, series].find(({ data, error }) => data !== undefined && error !== null),
     retry: () => {
-      for (const query of [...needed, totals, series, earlier]) if (query.error !== null) void query.refetch()
+      for (const query of [...needed, series, earlier]) if (query.error !== null) void query.refetch()
     },
   }
 }

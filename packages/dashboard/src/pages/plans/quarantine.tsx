@@ -62,6 +62,11 @@ export function Quarantine({ planId }: { planId?: string }) {
           <Badge variant="light" color="gray" size="sm" tt="none">
             {type ?? 'deleted'}
           </Badge>
+          {messageId !== null && (
+            <Text span size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+              {messageId}
+            </Text>
+          )}
         </Group>
       ),
     },
