@@ -276,6 +276,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     failureOf: (destinationId) => delivery.health(destinationId)?.failure?.reason ?? null,
     violations: (nowMs) => observer.recentViolations(nowMs),
     storePath: path,
+    quarantineDays: config.quarantineDays,
     baseUrl: () => config.publicUrl ?? url,
     version: VERSION,
     onAccepted: (event) => observer.ingest.onAccepted(event),

@@ -109,6 +109,14 @@ export const SETTINGS = {
     usual: '7',
     sentence: 'The number of days that messages and attempts are kept.',
   }),
+  quarantineDays: setting({
+    variable: 'SWITCHYARD_QUARANTINE_DAYS',
+    placeholder: 'DAYS',
+    parse: (text) => parseInteger(text, 0, 3_650),
+    fallback: 30,
+    usual: '30',
+    sentence: 'The number of days after which messages in quarantine are deleted. 0 keeps them until somebody releases or deletes them.',
+  }),
   log: setting<LogLevel>({
     variable: 'SWITCHYARD_LOG',
     placeholder: 'LEVEL',

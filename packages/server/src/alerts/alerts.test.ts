@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
+import { accept, quarantining, tracks } from '../store/conformance/fixtures.ts'
 import { newStoreLocation, ON_POSTGRES, type StoreLocation, type TestStore } from '../store/fixtures/test-store.ts'
 import { type NodeSummary, type Nodes, StoreUnavailable } from '../store/store.ts'
 import { alertsOn, count, newInstallation, START_MS, told, toldEvents, withNodes } from './fixtures/rig.ts'
@@ -328,6 +329,27 @@ suite('a node that dies between opening an incident and sending the alert', () =
     await rig.pass(1)
     assert.deepEqual(await toldEvents(store), [['Destination Failing', 'open']])
   })
+})
+
+test('messages in quarantine cause an alert three days before they are deleted, and none if they are kept', async (t) => {
+  const { store } = await openStore(t)
+  const { source } = await newInstallation(store)
+  const receivedAtMs = START_MS - 26 * DAY_MS
+  await accept(store, source.id, tracks(2), [], { ...quarantining([0, 1]), receivedAtMs })
+  const rig = alertsOn(store)
+  const keeping = alertsOn(store, { quarantineDays: 0, nowMs: START_MS + 300 * DAY_MS })
+  await keeping.pass(1)
+  await rig.pass(1)
+  assert.deepEqual(await toldEvents(store), [])
+  await rig.pass((DAY_MS + HOUR_MS) / MINUTE_MS)
+  const [alert] = await told(store)
+  const { message, state } = propertiesOf(alert?.message)
+  assert.deepEqual([alert?.message['event'], state], ['Quarantine Expiring', 'open'])
+  assert.match(String(message), /^2 messages are in quarantine\. The oldest, from the source "web shop", will be deleted in 3 days\./)
+  const held = await store.quarantine.list({}, FIRST_PAGE)
+  await store.quarantine.delete(held.data.map(({ id }) => id))
+  await rig.pass(1)
+  assert.equal((await told(store)).length, 2)
 })
 
 test('a test alert goes to all destinations of the source system', async (t) => {

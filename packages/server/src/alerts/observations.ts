@@ -11,7 +11,9 @@ import type { Disk } from './rules/disk-almost-full.ts'
 import type { Rejections } from './rules/messages-rejected.ts'
 import type { NodePresence } from './rules/node-lost.ts'
 import type { PlanViolations } from './rules/plan-violated.ts'
+import type { Quarantine } from './rules/quarantine-expiring.ts'
 import {
+  DAY_MS,
   type DestinationMinute,
   destinationMinute,
   HOUR_MS,
@@ -25,19 +27,22 @@ import { RECENT_MINUTES, type SourceTraffic } from './rules/source-silent.ts'
 import { RecentMinutes, UsualTrafficOfSources } from './traffic.ts'
 
 export interface ObservationParts {
-  store: Pick<Store, 'books' | 'configuration' | 'nodes' | 'documents'>
+  store: Pick<Store, 'books' | 'configuration' | 'nodes' | 'documents' | 'quarantine'>
   /** Why the last attempt of this node to a destination failed. */
   failureOf: (destinationId: string) => string | null
   /** The violations of tracking plans by source id; sources without any are missing. */
   violations: (nowMs: number) => Promise<ReadonlyMap<string, Omit<PlanViolations, 'nowMs'>>>
   /** The file of a SQLite store; null for PostgreSQL. */
   storePath: string | null
+  /** After this many days, messages in quarantine are deleted; 0 if they are not. */
+  quarantineDays: number
   startedAtMs: number
 }
 
 export type AboutDestination = DestinationOutcomes & Expiries & Backlog
 export type AboutSource = SourceTraffic & Rejections & PlanViolations
-export type About = AboutDestination | AboutSource | Disk | NodePresence
+export type AboutService = Disk & Quarantine
+export type About = AboutDestination | AboutSource | AboutService | NodePresence
 
 export interface Observed {
   subject: Subject
@@ -103,7 +108,7 @@ export class Observations {
     return [
       ...(await this.#aboutDestinations(nowMs)),
       ...(await this.#aboutSources(nowMs)),
-      ...(await this.#aboutDisk(nowMs)),
+      await this.#aboutService(nowMs),
       ...(await this.#aboutNodes(nowMs)),
     ]
   }
@@ -164,7 +169,12 @@ export class Observations {
     return observed
   }
 
-  async #aboutDisk(nowMs: number): Promise<Observed[]> {
+  async #aboutService(nowMs: number): Promise<Observed> {
+    return { subject: SERVICE, about: { nowMs, readings: await this.#diskReadings(nowMs), ...(await this.#quarantine()) } }
+  }
+
+  /** Empty if the disk cannot be read. */
+  async #diskReadings(nowMs: number): Promise<Disk['readings']> {
     const { storePath } = this.#parts
     if (storePath === null) return []
     try {
@@ -174,7 +184,18 @@ export class Observations {
       return []
     }
     while (nowMs - (this.#disk[0]?.atMs ?? nowMs) > KEPT_READINGS_MS) this.#disk.shift()
-    return [{ subject: SERVICE, about: { nowMs, readings: this.#disk } }]
+    return this.#disk
+  }
+
+  async #quarantine(): Promise<Omit<Quarantine, 'nowMs'>> {
+    const { store, quarantineDays } = this.#parts
+    const quarantined = (await store.books.sourceCounts()).reduce((sum, counts) => sum + counts.quarantined, 0)
+    if (quarantined === 0 || quarantineDays === 0) return { quarantined, oldest: null }
+    const [first] = (await store.quarantine.list({}, { limit: 1, cursor: null, oldestFirst: true })).data
+    if (first === undefined) return { quarantined, oldest: null }
+    const { sourceId, receivedAtMs } = first.content
+    const sourceName = store.configuration().sources.get(sourceId)?.name ?? sourceId
+    return { quarantined, oldest: { sourceName, expiresAtMs: receivedAtMs + quarantineDays * DAY_MS } }
   }
 
   async #aboutNodes(nowMs: number): Promise<Observed[]> {

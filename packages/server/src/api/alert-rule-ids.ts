@@ -8,6 +8,7 @@ export const RULE_IDS = [
   'source_volume_unusual',
   'messages_rejected',
   'plan_violated',
+  'quarantine_expiring',
   'disk_almost_full',
   'node_lost',
 ] as const

@@ -75,11 +75,11 @@ export async function openStore(config: Config, options: OpenOptions): Promise<O
 
 async function openFile(
   path: string,
-  { secretKey, retentionDays, port }: Config,
+  { secretKey, retentionDays, quarantineDays, port }: Config,
   { onState, onCommit }: OpenOptions,
 ): Promise<OpenedStore> {
   const open = (key: string): Promise<SqliteStore> =>
-    createSqliteStore({ path, secretBox: createSecretBox(key), retentionDays, onState, onCommit })
+    createSqliteStore({ path, secretBox: createSecretBox(key), retentionDays, quarantineDays: quarantineDays || null, onState, onCommit })
   const store = await (secretKey === null ? openWithKeyFile(path, open) : open(secretKey))
   const keyPath = secretKey === null ? resolve(`${path}.key`) : null
   return { store, path: resolve(path), place: resolve(path), keyPath, backups: createBackups({ path }), nodeName: nodeNameOf(port) }
@@ -87,6 +87,7 @@ async function openFile(
 
 async function openServer(url: string, config: Config, options: OpenOptions): Promise<OpenedStore> {
   const { secretKey, retentionDays, port } = config
+  const quarantineDays = config.quarantineDays || null
   const place = describeAddress(parsePostgresAddress(url))
   if (secretKey === null) {
     throw new StartProblem(
@@ -104,7 +105,18 @@ async function openServer(url: string, config: Config, options: OpenOptions): Pr
   const secretBox = createSecretBox(secretKey)
   const nodeName = nodeNameOf(port, options.processIndex)
   const open = () =>
-    createPostgresStore({ url, secretBox, retentionDays, nodeName, version: VERSION, onState, onCommit, onRoundTrip, onBackgroundError })
+    createPostgresStore({
+      url,
+      secretBox,
+      retentionDays,
+      quarantineDays,
+      nodeName,
+      version: VERSION,
+      onState,
+      onCommit,
+      onRoundTrip,
+      onBackgroundError,
+    })
   try {
     const store = await retryWhileUnavailable(open, place, options)
     return { store, path: null, place, keyPath: null, backups: null, nodeName }

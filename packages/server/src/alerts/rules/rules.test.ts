@@ -10,7 +10,8 @@ import { diskAlmostFull } from './disk-almost-full.ts'
 import { messagesRejected } from './messages-rejected.ts'
 import { type NodePresence, nodeLost } from './node-lost.ts'
 import { planViolated } from './plan-violated.ts'
-import { type DestinationMinute, HOUR_MS, MINUTE_MS, type Rule, type SourceMinute } from './rule.ts'
+import { quarantineExpiring } from './quarantine-expiring.ts'
+import { DAY_MS, type DestinationMinute, HOUR_MS, MINUTE_MS, type Rule, type SourceMinute } from './rule.ts'
 import { RULES } from './rules.ts'
 
 const NOW_MS = 30_000_000 * MINUTE_MS
@@ -31,6 +32,18 @@ test('the ids of the rules are those of the API', () => {
   assert.deepEqual(
     RULES.map(({ id }) => id),
     RULE_IDS,
+  )
+})
+
+test('quarantine expiring: three days before the first message is deleted, until none is', () => {
+  const judged = (days: number | null): string => {
+    const oldest = days === null ? null : { sourceName: 'Shop', expiresAtMs: NOW_MS + days * DAY_MS }
+    return verdictOf(quarantineExpiring, { nowMs: NOW_MS, oldest, quarantined: 12 })
+  }
+  assert.deepEqual([null, 3.1, 2.9, -0.1].map(judged), ['close', 'close', 'open', 'open'])
+  assert.equal(
+    quarantineExpiring.opened('Switchyard', { quarantined: 1_200, sourceName: 'Shop', expiresInMs: 50 * HOUR_MS }),
+    '1,200 messages are in quarantine. The oldest, from the source "Shop", will be deleted in 2 days. Release the messages that you want to keep, or raise SWITCHYARD_QUARANTINE_DAYS.',
   )
 })
 

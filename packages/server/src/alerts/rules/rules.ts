@@ -7,6 +7,7 @@ import { diskAlmostFull } from './disk-almost-full.ts'
 import { messagesRejected } from './messages-rejected.ts'
 import { nodeLost } from './node-lost.ts'
 import { planViolated } from './plan-violated.ts'
+import { quarantineExpiring } from './quarantine-expiring.ts'
 import type { Rule } from './rule.ts'
 import { sourceSilent } from './source-silent.ts'
 import { sourceVolumeUnusual } from './source-volume-unusual.ts'
@@ -19,6 +20,7 @@ export const RULES = [
   sourceVolumeUnusual,
   messagesRejected,
   planViolated,
+  quarantineExpiring,
   diskAlmostFull,
   nodeLost,
   // A rule is given only what is observed about subjects of its kind.

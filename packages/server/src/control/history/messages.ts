@@ -42,8 +42,8 @@ const MESSAGE_FIELDS = {
   quarantine: nullable(
     object(
       {
-        state: oneOf(['held', 'released', 'deleted']),
-        at: nullable(time({ description: 'When the message was released or deleted; null if it is held.' })),
+        state: oneOf(['held', 'released', 'deleted', 'expired']),
+        at: nullable(time({ description: 'When the message left the quarantine; null if it is held.' })),
       },
       { description: 'Only if a tracking plan put the message in quarantine. A message that is `held` is not sent until it is released.' },
     ),

@@ -166,6 +166,8 @@ function quarantineEntries({ content, index }: MessageTrail, { state, atMs }: No
   ]
   if (state === 'released') entries.push(entry(atMs, 'released', 'Released from quarantine.'))
   // Without a time, the message was purged, which has an entry of its own.
+  if (state === 'expired')
+    entries.push(entry(atMs, 'deleted', 'Deleted from quarantine, because nobody released it in time. It is not sent.'))
   if (state === 'deleted' && atMs !== null) entries.push(entry(atMs, 'deleted', 'Deleted from quarantine. It is not sent.'))
   return entries
 }

@@ -45,7 +45,7 @@ export interface OpenStore {
   dispose(): Promise<void>
 }
 
-export type Open = (options: { retentionDays: number }) => Promise<OpenStore>
+export type Open = (options: { retentionDays: number; quarantineDays?: number }) => Promise<OpenStore>
 
 /** The store of the suite, which all tests share. Each test creates its own sources and destinations. */
 export interface StoreFixture {

@@ -254,6 +254,63 @@ export function quarantine({ store, open }: StoreFixture): void {
     assert.deepEqual([trail?.quarantine, trail?.content.violations], [{ state: 'deleted', atMs: null }, undefined])
   })
 
+  test('after the retention time, only the messages in quarantine are left of a request', async () => {
+    const opened = await open({ retentionDays: 7 })
+    try {
+      const { store: own } = opened
+      const { sourceId, destinationId } = await newSourceAndDestination(own)
+      const items = Array.from({ length: 5 }, (_, at) => track(`t${at}`, { userId: `secret-user-${at}` }))
+      const { segment } = await accept(own, sourceId, items, [destinationId], quarantining([1, 3]))
+      const { segment: pending } = await accept(own, sourceId, tracks(2, 'p'), [destinationId], quarantining([0]))
+      const [first] = (await claim(own, destinationId)).shipments.filter(({ shipment }) => shipment.parts[0]?.segment === segment)
+      await settle(own, first as NonNullable<typeof first>, 'delivered')
+      const far = Date.now() + 20 * DAY_MS
+      await own.dropExpired(far)
+      // Also if it runs again, and if one message left the quarantine meanwhile.
+      await own.quarantine.release([{ id: `${segment}-3`, plan: planTo([destinationId]) }])
+      await own.dropExpired(far)
+      const left = (await own.history.messages({}, ALL)).data.map(({ content, index }) => content.items[index]?.['messageId'])
+      assert.deepEqual(left, ['p-1', 'p-0', 't3', 't1'], 'a request with pending deliveries is kept as it is')
+      assert.deepEqual(
+        [
+          (await own.history.trails('t0')).length,
+          (await own.history.trails(`${segment}-0`)).length,
+          (await own.history.trails('t1')).length,
+        ],
+        [0, 0, 1],
+      )
+      assert.equal((await own.quarantine.list({}, ALL)).data.find(({ id }) => id === `${segment}-1`)?.content.violations?.[1]?.length, 1)
+      const { owed, delivered } = await ledgerOf(own, destinationId)
+      assert.deepEqual([owed, delivered], [5, 3])
+      assert.deepEqual(await own.books.recount(), await own.books.ledger())
+      assert.notEqual(pending, segment)
+      const { shipments } = await claim(own, destinationId)
+      assert.equal(shipments.flatMap(messageIdsOf).includes('t3'), true, 'the released message is sent')
+      const bytes = (await opened.closeAndRead()).toString('latin1')
+      assert.deepEqual([bytes.includes('secret-user-1'), bytes.includes('secret-user-3')], [true, true])
+    } finally {
+      await opened.dispose()
+    }
+  })
+
+  test('messages in quarantine expire after the days that were set, and the books and the message say so', async () => {
+    const opened = await open({ retentionDays: 60, quarantineDays: 30 })
+    try {
+      const { store: own } = opened
+      const { sourceId } = await newSourceAndDestination(own)
+      const { segment } = await accept(own, sourceId, tracks(700), [], quarantining(Array.from({ length: 600 }, (_, at) => at)))
+      await own.dropExpired(Date.now() + 29 * DAY_MS)
+      assert.equal((await booksOf(own, sourceId)).quarantined, 600)
+      await own.dropExpired(Date.now() + 31 * DAY_MS)
+      assert.deepEqual(await booksOf(own, sourceId), { accepted: 700, quarantined: 0, released: 0, deleted: 600 })
+      const [trail] = await own.history.trails(`${segment}-599`)
+      assert.deepEqual([trail?.quarantine?.state, trail?.skips], ['expired', [{ destinationId: null, reason: 'quarantined' }]])
+      assert.deepEqual(await own.quarantine.release([{ id: `${segment}-0`, plan: planTo([]) }]), [])
+    } finally {
+      await opened.dispose()
+    }
+  })
+
   test('retention keeps messages in quarantine however old, and drops them after they have left it', async () => {
     const opened = await open({ retentionDays: 7 })
     try {

@@ -1,8 +1,9 @@
-// Removes users' messages from the content of a segment. Both adapters purge with this.
+// Removes messages from the content of a segment: those of users, or those that are no longer kept. Both adapters purge with this.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { packBody, unpackBody } from '../encoding/body-bytes.ts'
 import { clearUser, KEY_WORDS } from '../encoding/segment-keys.ts'
+import type { SegmentContent } from '../port/model.ts'
 import { readStoredBody, writeStoredBody } from '../port/stored-messages.ts'
 
 export interface PurgedContent {
@@ -14,19 +15,36 @@ export interface PurgedContent {
   indexes: number[]
 }
 
+interface StoredRow {
+  body: Uint8Array
+  keys: Uint8Array
+  absent: readonly number[]
+}
+
 /** `possible`: the indexes of messages whose keys match one of the users. Returns undefined if none of these messages belongs to one of the users. */
-export function withoutUsers(
-  row: { body: Uint8Array; keys: Uint8Array; absent: readonly number[] },
-  possible: readonly number[],
-  userIds: ReadonlySet<string>,
-): PurgedContent | undefined {
-  // Includes the duplicates, whose bytes are stored too.
-  const content = readStoredBody(unpackBody(row.body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
-  const { isUnreadable } = content
-  const items = isUnreadable ? Array.from({ length: row.keys.length / (KEY_WORDS * 4) }, () => null) : [...content.items]
+export function withoutUsers(row: StoredRow, possible: readonly number[], userIds: ReadonlySet<string>): PurgedContent | undefined {
+  const content = contentOf(row)
   // A damaged body that may contain messages of the users is removed as a whole: it cannot be parsed, and its bytes may still contain those messages.
-  const theirs = isUnreadable ? possible : possible.filter((index) => isOfUsers(items[index] ?? {}, userIds))
-  if (theirs.length === 0) return undefined
+  const theirs = content.isUnreadable ? possible : possible.filter((index) => isOfUsers(content.items[index] ?? {}, userIds))
+  return theirs.length === 0 ? undefined : without(row, content, theirs)
+}
+
+/** Undefined if there is nothing else. A damaged body is left as it is. */
+export function withOnlyMessages(row: StoredRow, kept: ReadonlySet<number>): PurgedContent | undefined {
+  const content = contentOf(row)
+  if (content.isUnreadable) return undefined
+  const others = content.items.flatMap((item, index) => (item == null || kept.has(index) ? [] : [index]))
+  return others.length === 0 ? undefined : without(row, content, others)
+}
+
+/** Includes the duplicates, whose bytes are stored too. */
+function contentOf({ body }: StoredRow): SegmentContent {
+  return readStoredBody(unpackBody(body), { sourceId: '', receivedAtMs: 0, ip: null, browser: false, trace: null })
+}
+
+function without(row: StoredRow, content: SegmentContent, theirs: readonly number[]): PurgedContent {
+  const count = row.keys.length / (KEY_WORDS * 4)
+  const items = content.isUnreadable ? Array.from({ length: count }, () => null) : [...content.items]
   // A copy, because the bytes may be a slice of a larger buffer.
   const words = new Uint32Array(new Uint8Array(row.keys).buffer)
   for (const index of [...theirs, ...row.absent]) {

@@ -9,12 +9,14 @@ export type StoredPart<Id extends RowId = RowId> = [origin: Id, segment: Id, ind
 /**
  * The routing plan of a segment. `s`: shipments, each with the number of messages that were planned. `k`: messages that were not sent, with
  * the reason; if the reason is a filter, its rule follows. Destinations are given by their row id, 0 for none. Readers must leave out messages
- * that are absent from the segment. `q`: messages that left the quarantine, and when.
+ * that are absent from the segment. `q`: messages that left the quarantine, and when. `t`: after the retention time, only the messages in
+ * quarantine were kept; the others are empty.
  */
 export interface Routes<Id extends RowId = RowId> {
   s: [destination: Id, origin: Id, indexes: readonly number[] | 0, planned: number][]
   k?: [destination: Id, reason: string, indexes: readonly number[] | 0][]
-  q?: [outcome: 'released' | 'deleted', atMs: number, indexes: readonly number[]][]
+  q?: [outcome: 'released' | 'deleted' | 'expired', atMs: number, indexes: readonly number[]][]
+  t?: 1
 }
 
 export function storedParts(parts: readonly Part[]): string {

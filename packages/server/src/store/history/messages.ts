@@ -63,7 +63,9 @@ export async function messageTrails<Id extends RowId>(rows: MessageRows<Id>, id:
   const seen = new Set<string>()
   const unique = found
     .filter(({ segment: { seq }, index }) => !seen.has(`${seq}-${index}`) && seen.add(`${seq}-${index}`))
-    .filter(({ segment: { content, absent }, index }) => content.items[index] !== null || !absent.includes(index))
+    .filter(
+      ({ segment: { content, absent, routes }, index }) => content.items[index] !== null || !(absent.includes(index) || isTrimmed(routes)),
+    )
   const messages = await described(rows, unique)
   const repeats = await rows.repeats(unique.map(({ segment: { seq } }) => seq))
   return messages.map((message, at) => {
@@ -200,6 +202,11 @@ async function described<Id extends RowId>(rows: MessageRows<Id>, found: readonl
       ...(quarantine && { quarantine: quarantine.state === 'held' && isPurged ? { state: 'deleted', atMs: null } : quarantine }),
     }
   })
+}
+
+/** Whether the messages that are not in quarantine were dropped because of their age. */
+function isTrimmed(routes: string): boolean {
+  return (JSON.parse(routes) as Routes).t === 1
 }
 
 function isNone(destination: RowId): boolean {

@@ -18,6 +18,7 @@ function recorded(steps: number, onCall: (call: string) => unknown = () => undef
     return remaining > 0 ? 1 : 0
   }
   const drop: Droppers = {
+    quarantined: (beforeMs) => call('quarantined', beforeMs),
     messages: (beforeMs) => call('messages', beforeMs),
     audit: (beforeMs) => call('audit', beforeMs),
     replayJobs: (beforeMs) => call('jobs', beforeMs),
@@ -28,22 +29,30 @@ function recorded(steps: number, onCall: (call: string) => unknown = () => undef
 }
 
 test('messages are dropped by whole days, the audit log after 400 days and counts per hour after 90 days', () => {
-  assert.deepEqual(retentionLines(NOON_MS, 30), {
+  assert.deepEqual(retentionLines(NOON_MS, 30, 14), {
     messagesMs: MIDNIGHT_MS - 30 * DAY_MS,
     auditMs: NOON_MS - 400 * DAY_MS,
     statHoursMs: NOON_MS - 90 * DAY_MS,
+    quarantinedMs: NOON_MS - 14 * DAY_MS,
   })
 })
 
 test('nothing is dropped before the messages of the same time', () => {
   const messagesMs = MIDNIGHT_MS - 1_000 * DAY_MS
-  assert.deepEqual(retentionLines(NOON_MS, 1_000), { messagesMs, auditMs: messagesMs, statHoursMs: messagesMs })
+  assert.deepEqual(retentionLines(NOON_MS, 1_000, null), {
+    messagesMs,
+    auditMs: messagesMs,
+    statHoursMs: messagesMs,
+    quarantinedMs: null,
+  })
 })
 
-test('a run drops messages first and repeats each step until nothing is left', async () => {
+test('a run drops messages in quarantine first, then messages, and repeats each step until nothing is left', async () => {
   const { calls, drop } = recorded(2)
-  await new RetentionRuns({ retentionDays: 30, drop, isClosed: () => false }).run(NOON_MS)
+  await new RetentionRuns({ retentionDays: 30, quarantineDays: 14, drop, isClosed: () => false }).run(NOON_MS)
   assert.deepEqual(calls, [
+    'quarantined 14',
+    'quarantined 14',
     'messages 30.5',
     'audit 400',
     'audit 400',
@@ -57,7 +66,7 @@ test('a run drops messages first and repeats each step until nothing is left', a
 
 test('a call during a run waits for that run, and the next call begins a new one', async () => {
   const { calls, drop } = recorded(1)
-  const runs = new RetentionRuns({ retentionDays: 30, drop, isClosed: () => false })
+  const runs = new RetentionRuns({ retentionDays: 30, quarantineDays: null, drop, isClosed: () => false })
   assert.equal(runs.running, null)
   const run = runs.run(NOON_MS)
   assert.equal(runs.running, run)
@@ -74,7 +83,7 @@ test('a run stops in the middle of its steps when the store is closed', async ()
   const { calls, drop } = recorded(1_000, (call) => {
     isClosed ||= call === 'audit'
   })
-  await new RetentionRuns({ retentionDays: 30, drop, isClosed: () => isClosed }).run(NOON_MS)
+  await new RetentionRuns({ retentionDays: 30, quarantineDays: null, drop, isClosed: () => isClosed }).run(NOON_MS)
   assert.equal(calls.filter((call) => call.startsWith('audit')).length, 1)
   assert.ok(!calls.some((call) => call.startsWith('jobs') || call.startsWith('stats')))
 })

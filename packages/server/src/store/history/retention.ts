@@ -15,20 +15,24 @@ export interface RetentionLines {
   auditMs: number
   /** For counts per hour. */
   statHoursMs: number
+  /** For messages in quarantine; null if they are kept for ever. */
+  quarantinedMs: number | null
 }
 
 /** Everything is kept at least as long as the messages, however long that is. */
-export function retentionLines(nowMs: number, retentionDays: number): RetentionLines {
+export function retentionLines(nowMs: number, retentionDays: number, quarantineDays: number | null): RetentionLines {
   const messagesMs = Math.floor(nowMs / DAY_MS) * DAY_MS - retentionDays * DAY_MS
   return {
     messagesMs,
     auditMs: Math.min(messagesMs, nowMs - AUDIT_MS),
     statHoursMs: Math.min(messagesMs, nowMs - STAT_HOURS_MS),
+    quarantinedMs: quarantineDays === null ? null : nowMs - quarantineDays * DAY_MS,
   }
 }
 
 /** The drop functions of an adapter. A function that returns a number drops some rows per call, and returns how many. */
 export interface Droppers {
+  quarantined(beforeMs: number): Promise<number>
   messages(beforeMs: number): Promise<unknown>
   audit(beforeMs: number): Promise<number>
   replayJobs(beforeMs: number): Promise<number>
@@ -39,6 +43,7 @@ export interface Droppers {
 
 export interface RetentionOptions {
   retentionDays: number
+  quarantineDays: number | null
   drop: Droppers
   isClosed: () => boolean
 }
@@ -65,8 +70,9 @@ export class RetentionRuns {
   }
 
   async #drop(nowMs: number): Promise<void> {
-    const { retentionDays, drop, isClosed } = this.#options
-    const { messagesMs, auditMs, statHoursMs } = retentionLines(nowMs, retentionDays)
+    const { retentionDays, quarantineDays, drop, isClosed } = this.#options
+    const { quarantinedMs, messagesMs, auditMs, statHoursMs } = retentionLines(nowMs, retentionDays, quarantineDays)
+    if (quarantinedMs !== null) await runInSteps(() => drop.quarantined(quarantinedMs), isClosed)
     await drop.messages(messagesMs)
     await runInSteps(() => drop.audit(auditMs), isClosed)
     await runInSteps(() => drop.replayJobs(auditMs), isClosed)

@@ -21,8 +21,8 @@ export interface StoredMessage {
   /** The deliveries that were planned when the message was accepted, and the destinations that it was not sent to, with the reason. */
   deliveries: { id: string; destinationId: string }[]
   skips: { destinationId: string | null; reason: SkipReason; rule?: FilterRule }[]
-  /** Only if a tracking plan put the message in quarantine. `atMs`: when it was released or deleted. */
-  quarantine?: { state: 'held' | 'released' | 'deleted'; atMs: number | null }
+  /** Only if a tracking plan put the message in quarantine. `atMs`: when it left the quarantine. */
+  quarantine?: { state: 'held' | 'released' | 'deleted' | 'expired'; atMs: number | null }
 }
 
 export interface MessageTrail extends StoredMessage {

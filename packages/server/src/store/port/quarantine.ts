@@ -1,5 +1,5 @@
 // Messages that a tracking plan holds back. They are stored and acknowledged like all others, but are owed to no destination until somebody
-// releases them. A message leaves the quarantine exactly once: it is released or deleted.
+// releases them. A message leaves the quarantine exactly once: it is released or deleted, or it expires.
 
 import type { Violation } from '@switchyard/protocol'
 import type { Audit } from './audit.ts'
@@ -56,4 +56,6 @@ export interface QuarantineStore {
   release(messages: readonly ReleasedMessage[], audit?: Audit<QuarantineChange>): Promise<readonly string[]>
   /** The messages are never sent. They stay in the history until the retention time is over. Returns the ids of those that were in quarantine. */
   delete(ids: readonly string[], audit?: Audit<QuarantineChange>): Promise<readonly string[]>
+  /** Deletes some of the messages that were received before a time, and records that they expired. Returns how many; 0 if none are left. */
+  expire(beforeMs: number): Promise<number>
 }

@@ -48,6 +48,8 @@ export interface PostgresStoreOptions {
   secretBox: SecretBox
   /** How long messages and attempts are kept. */
   retentionDays: number
+  /** After this many days, messages in quarantine are deleted. Null: never. */
+  quarantineDays?: number | null
   /** The name of the node, shown to people. */
   nodeName?: string
   version?: string
@@ -232,7 +234,9 @@ class Postgres implements PostgresStore {
     }
     this.#retentionRuns = new RetentionRuns({
       retentionDays: options.retentionDays,
+      quarantineDays: options.quarantineDays ?? null,
       drop: {
+        quarantined: (beforeMs) => this.quarantine.expire(beforeMs),
         messages: (beforeMs) => dropMessages(context, beforeMs),
         audit: (beforeMs) => dropAudit(database, beforeMs),
         replayJobs: (beforeMs) => dropReplays(context, beforeMs),

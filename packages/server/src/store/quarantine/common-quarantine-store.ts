@@ -5,10 +5,12 @@ import type { QuarantineStore, ReleasedMessage } from '../port/quarantine.ts'
 import type { ReleaseReply } from './end-quarantine.ts'
 import type { QuarantineReads } from './list-quarantine.ts'
 
+const EXPIRED_AT_ONCE = 500
+
 /** `release` and `delete` run the functions of end-quarantine.ts in a transaction, and write the audit entry if a message left the quarantine. */
 export interface QuarantineEngine extends QuarantineReads {
   release(messages: readonly ReleasedMessage[], atMs: number, audit: NewAuditEntry | undefined): Promise<ReleaseReply>
-  delete(ids: readonly string[], atMs: number, audit: NewAuditEntry | undefined): Promise<readonly string[]>
+  delete(ids: readonly string[], atMs: number, outcome: 'deleted' | 'expired', audit?: NewAuditEntry): Promise<readonly string[]>
   nowMs(): number
   /** Tells delivery that the store has new work for the destination. */
   wake(destinationId: string): void
@@ -25,6 +27,10 @@ export function commonQuarantineStore(engine: QuarantineEngine): QuarantineStore
       for (const destinationId of reply.destinationIds) engine.wake(destinationId)
       return reply.ids
     },
-    delete: (ids, audit) => engine.delete(ids, nowMs(), audit?.(null, { ids })),
+    delete: (ids, audit) => engine.delete(ids, nowMs(), 'deleted', audit?.(null, { ids })),
+    expire: async (beforeMs) => {
+      const ids = await engine.idsBefore(beforeMs, EXPIRED_AT_ONCE)
+      return ids.length === 0 ? 0 : (await engine.delete(ids, nowMs(), 'expired')).length
+    },
   }
 }

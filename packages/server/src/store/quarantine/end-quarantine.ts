@@ -71,13 +71,15 @@ export async function releaseMessages<Id extends RowId>(
   return { ids: idsOf(taken), destinationIds: [...receivers] }
 }
 
+/** The messages are never sent. */
 export async function deleteMessages<Id extends RowId>(
   rows: QuarantineChanges<Id>,
   ids: readonly string[],
   atMs: number,
+  outcome: 'deleted' | 'expired',
 ): Promise<string[]> {
   const taken = await takeMessages(rows, ids)
-  for (const { segment, indexes } of taken) await end(rows, segment, 'deleted', atMs, indexes)
+  for (const { segment, indexes } of taken) await end(rows, segment, outcome, atMs, indexes)
   return idsOf(taken)
 }
 
@@ -112,7 +114,7 @@ async function end<Id extends RowId>(
   skips?: NonNullable<Routes<Id>['k']>,
 ): Promise<void> {
   await rows.saveRoutes(seq, withOutcome(routes, outcome, atMs, indexes, skips))
-  await rows.count(source, outcome, indexes.length)
+  await rows.count(source, outcome === 'released' ? 'released' : 'deleted', indexes.length)
 }
 
 function idsOf<Id extends RowId>(taken: readonly Taken<Id>[]): string[] {

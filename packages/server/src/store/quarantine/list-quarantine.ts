@@ -18,6 +18,8 @@ const LAST_INDEX = 2 ** 31 - 1
 export interface QuarantineReads {
   list(filter: QuarantineFilter, page: PageRequest & { oldestFirst?: boolean }): Promise<Page<QuarantinedMessage>>
   find(ids: readonly string[]): Promise<readonly QuarantinedMessage[]>
+  /** The ids of the oldest messages, of those that were received before a time. */
+  idsBefore(beforeMs: number, limit: number): Promise<string[]>
 }
 
 export function quarantineReads<Id extends RowId>(
@@ -41,6 +43,11 @@ export function quarantineReads<Id extends RowId>(
         const parsed = [...new Set(ids)].flatMap((id) => rows.parseId(id) ?? [])
         const held = await rows.heldAt(parsed.map(({ row, index }) => ({ segment: row, index })))
         return (await withContent(rows, held, Number.POSITIVE_INFINITY)).messages
+      }),
+    idsBefore: (beforeMs, limit) =>
+      inSnapshot(async (rows) => {
+        const held = await rows.held({ from: { segment: rows.order.oldest, index: 0 }, oldestFirst: true, limit })
+        return held.filter(({ segment }) => rows.order.msOf(segment) < beforeMs).map(({ segment, index }) => `${segment}-${index}`)
       }),
   }
 }

@@ -8,7 +8,8 @@ import type { RowId, SkipReason } from '../port/model.ts'
 
 const QUARANTINED: SkipReason = 'quarantined'
 
-export type QuarantineOutcome = 'released' | 'deleted'
+/** `expired`: nobody released or deleted the message in time. */
+export type QuarantineOutcome = 'released' | 'deleted' | 'expired'
 
 /** The batch with a plan that sends none of the quarantined messages. */
 export function withoutQuarantined(batch: AcceptBatch): AcceptBatch {
@@ -34,7 +35,7 @@ export function withOutcome(
   const routes = JSON.parse(column) as Routes
   const ended = new Set(indexes)
   const k = (routes.k ?? []).flatMap(([destination, reason, of]): typeof skips => {
-    if (outcome === 'deleted' || reason !== QUARANTINED || of === 0) return [[destination, reason, of]]
+    if (outcome !== 'released' || reason !== QUARANTINED || of === 0) return [[destination, reason, of]]
     const left = of.filter((index) => !ended.has(index))
     return left.length === 0 ? [] : [[destination, reason, left]]
   })

@@ -30,6 +30,8 @@ export interface SqliteStoreOptions {
   secretBox: SecretBox
   /** How long messages and attempts are kept. */
   retentionDays: number
+  /** After this many days, messages in quarantine are deleted. Null: never. */
+  quarantineDays?: number | null
   /** Called with the reason when the store becomes unavailable, and with null when it is available again. For the log. */
   onState?: (problem: string | null) => void
   /** Called after every commit with its duration and the number of commands that shared it. */
@@ -84,7 +86,7 @@ class Sqlite implements SqliteStore {
   #closed = false
   #marks: NodeJS.Timeout | undefined
 
-  constructor(writer: GroupCommit, reader: ReaderClient, { path, secretBox, retentionDays }: SqliteStoreOptions) {
+  constructor(writer: GroupCommit, reader: ReaderClient, { path, secretBox, retentionDays, quarantineDays = null }: SqliteStoreOptions) {
     this.#writer = writer
     this.#reader = reader
     // Until useClock() is called. Tools such as `rotate-key` never call it, and schedule time may be days behind the wall clock.
@@ -111,7 +113,9 @@ class Sqlite implements SqliteStore {
       find: (ids) => reader.ask('quarantine', 'find', ids),
       release: async (messages, atMs, audit) =>
         (await writer.run('releaseQuarantined', { messages, atMs, ...auditNote(audit, atMs) })) || { ids: [], destinationIds: [] },
-      delete: async (ids, atMs, audit) => (await writer.run('deleteQuarantined', { ids, atMs, ...auditNote(audit, atMs) })) || [],
+      idsBefore: (beforeMs, limit) => reader.ask('quarantine', 'idsBefore', beforeMs, limit),
+      delete: async (ids, atMs, outcome, audit) =>
+        (await writer.run('deleteQuarantined', { ids, atMs, outcome, ...auditNote(audit, atMs) })) || [],
       nowMs,
       wake: (destinationId) => this.delivery.consumer?.wake(destinationId),
     })
@@ -129,7 +133,9 @@ class Sqlite implements SqliteStore {
     })
     this.#retention = new RetentionRuns({
       retentionDays,
+      quarantineDays,
       drop: {
+        quarantined: (beforeMs) => this.quarantine.expire(beforeMs),
         messages: (beforeMs) => this.#dropMessages(beforeMs),
         audit: (beforeMs) => writer.run('dropAudit', { beforeMs }),
         replayJobs: (beforeMs) => writer.run('dropReplays', { beforeMs }),
@@ -245,7 +251,7 @@ class Sqlite implements SqliteStore {
     await writer.run('forgetKeys', {})
     // The cutoff must be set before the pinned segments are read, so that no older segment can get new deliveries in between.
     const cutoff = await writer.run('retentionBegin', { beforeMs })
-    await writer.run('retentionPin', { segments: await this.#reader.ask('retention', 'pinned', cutoff) })
+    await writer.run('retentionPin', await this.#reader.ask('retention', 'pinned', cutoff))
     await runInSteps(
       () => writer.run('retentionStep', {}),
       () => this.#closed,

@@ -46,9 +46,9 @@ export function createQuarantine(context: StoreContext): QuarantineStore {
         if (reply.ids.length > 0) await writeAudit(ask, ids, audit, atMs)
         return reply
       }),
-    delete: (messageIds, atMs, audit) =>
+    delete: (messageIds, atMs, outcome, audit) =>
       database.transaction(async (ask) => {
-        const deleted = await deleteMessages(changes(ask, ids), messageIds, atMs)
+        const deleted = await deleteMessages(changes(ask, ids), messageIds, atMs, outcome)
         if (deleted.length > 0) await writeAudit(ask, ids, audit, atMs)
         return deleted
       }),

@@ -1,6 +1,6 @@
 // Drops data that is older than a cutoff: whole partitions, and single rows only where a day has no partition. Pending
 // messages and messages in quarantine are never dropped, however old: their segments are pinned, and kept with all rows that record
-// the outcomes of their other messages. Segments are dropped first: once they are gone, no old message can be replayed, and the other
+// the outcomes of their other messages. Of a segment that has only messages in quarantine, the others are emptied: see trim-quarantined.ts. Segments are dropped first: once they are gone, no old message can be replayed, and the other
 // tables can be scanned without a lock. One node does this at a time. drop-partition.ts drops a single partition.
 
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
@@ -12,6 +12,7 @@ import { PartitionDropper } from './drop-partition.ts'
 import { msOfRowId, rowIdAt } from './ids.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, partitionedDays, partitionName, preparePartitions } from './partitions.ts'
+import { trimQuarantined } from './trim-quarantined.ts'
 
 const STATEMENT_MS = 120_000
 /** In the order in which they are dropped: see above. */
@@ -47,7 +48,9 @@ async function dropWith(connection: Connection, { ids, isClosed }: StoreContext,
   const cutoff = asked < newest ? asked : newest
   const nowMs = msOfRowId(newest)
   if (!(await isAnyBefore(ask, cutoff))) return
-  await pin(ask, cutoff)
+  await pinPending(ask, cutoff)
+  await trimQuarantined(ask, cutoff, isClosed)
+  await ask('INSERT INTO pinned SELECT DISTINCT segment FROM quarantine WHERE segment < $1 ON CONFLICT DO NOTHING', [cutoff])
   const dropper = new PartitionDropper(ask, cutoff, rowIdAt(nowMs - TRANSACTION_MS))
   for (const table of TABLES) {
     const cutoffKey = keyOf(table, cutoff)
@@ -93,13 +96,12 @@ async function isAnyBefore(ask: Ask, cutoff: string): Promise<boolean> {
   return false
 }
 
-/** Pins the segments before the cutoff that pending shipments refer to or that have messages in quarantine. Segments that are replayed while segments are dropped are added under the lock. */
-async function pin(ask: Ask, cutoff: string): Promise<void> {
+/** Pins the segments before the cutoff that pending shipments refer to. Segments that are replayed while segments are dropped are added under the lock. */
+async function pinPending(ask: Ask, cutoff: string): Promise<void> {
   await ask('DELETE FROM pinned')
   await ask(
     `INSERT INTO pinned SELECT DISTINCT (part->>1)::bigint FROM shipments, jsonb_array_elements(parts::jsonb) AS part
-     WHERE (part->>1)::bigint < $1
-     UNION SELECT segment FROM quarantine WHERE segment < $1`,
+     WHERE (part->>1)::bigint < $1`,
     [cutoff],
   )
 }

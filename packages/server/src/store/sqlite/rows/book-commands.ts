@@ -5,6 +5,7 @@ import type { StatRow } from '../../store.ts'
 import type { WriterCommand } from '../threads/protocol.ts'
 import type { WriterContext } from '../threads/writer-context.ts'
 import { dropAudit } from './audit-rows.ts'
+import type { PinnedSegments } from './retention.ts'
 import { dropStats, statRows } from './stat-rows.ts'
 
 export function bookCommands({ rows, retention }: WriterContext) {
@@ -22,7 +23,7 @@ export function bookCommands({ rows, retention }: WriterContext) {
     dropAudit: { run: ({ beforeMs }: { beforeMs: number }) => dropAudit(rows, beforeMs) },
     /** Returns the row id before which rows are dropped. */
     retentionBegin: { run: ({ beforeMs }: { beforeMs: number }) => retention.begin(beforeMs), outside: 'after' },
-    retentionPin: { run: ({ segments }: { segments: Float64Array }) => retention.pin(segments), outside: 'after' },
+    retentionPin: { run: (segments: PinnedSegments) => retention.pin(segments), outside: 'after' },
     /** False when all older rows have been dropped. */
     retentionStep: { run: () => retention.step() },
   } satisfies Record<string, WriterCommand>

@@ -17,8 +17,8 @@ export function quarantineCommands(context: WriterContext) {
       },
     },
     deleteQuarantined: {
-      async run({ ids, atMs }: { ids: readonly string[]; atMs: number }) {
-        const deleted = await deleteMessages(changes, ids, atMs)
+      async run({ ids, atMs, outcome }: { ids: readonly string[]; atMs: number; outcome: 'deleted' | 'expired' }) {
+        const deleted = await deleteMessages(changes, ids, atMs, outcome)
         return deleted.length === 0 ? false : deleted
       },
     },

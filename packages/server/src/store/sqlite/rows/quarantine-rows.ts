@@ -1,6 +1,13 @@
 // The row port of the quarantine, for SQLite. Nobody else writes during the writing thread's transaction, so no locks are needed.
 
-import type { HeldQuery, LockedSegment, Place, QuarantineChanges, QuarantineReadRows, QuarantineRow } from '../../quarantine/quarantine-rows.ts'
+import type {
+  HeldQuery,
+  LockedSegment,
+  Place,
+  QuarantineChanges,
+  QuarantineReadRows,
+  QuarantineRow,
+} from '../../quarantine/quarantine-rows.ts'
 import type { NewQuarantined } from '../../store.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
 import type { WriterContext } from '../threads/writer-context.ts'

@@ -1,15 +1,20 @@
 // Drops rows whose row ids are below a cutoff, a few hundred rows per commit. Messages with pending deliveries and messages in quarantine are never dropped,
-// however old: their segments are pinned, and are kept together with all rows about their messages. The counts of dropped rows
+// however old: their segments are pinned, and are kept together with all rows about their messages. If a segment is kept only because of its
+// messages in quarantine, the content of its other messages is removed. The counts of dropped rows
 // are added to the ledger's archive in the same transaction, so that the ledger can still be recounted from rows.
 
 import type { Routes, StoredPart } from '../../encoding/stored-parts.ts'
+import { trimSegment } from '../../quarantine/trim-segment.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import { GroupCounts } from '../messages/group-counts.ts'
+import { absentIndexes } from '../messages/read-claims.ts'
 import { dropRepeats } from '../messages/repeats.ts'
+import { overwriting } from '../schema/database.ts'
 import { type RowIds, rowIdAt } from '../schema/row-ids.ts'
 import type { Rows } from './rows.ts'
 
 const ROWS_PER_STEP = 300
+const TRIMMED_BYTES_PER_STEP = 4 * 1024 * 1024
 
 /** In the order in which rows are dropped. */
 const TABLES = {
@@ -47,6 +52,8 @@ export class Retention {
   readonly #archive: GroupCounts<'owed' | (typeof ENDS)[number]>
   #cutoff = 0
   #pinned: ReadonlySet<number> = new Set()
+  /** Those of the pinned segments that have no pending deliveries. */
+  #held: ReadonlySet<number> = new Set()
   #isPinned = false
   /** The last row that was read in each table, now and as of the last commit. */
   #read = { ...START }
@@ -66,9 +73,10 @@ export class Retention {
     return this.#cutoff
   }
 
-  /** The segments before the cutoff that have pending deliveries or messages in quarantine. They must be read after `begin`, because from then on no older segment can get new deliveries. */
-  pin(segments: Float64Array): void {
-    this.#pinned = new Set(segments)
+  /** Must be read after `begin`, because from then on no older segment can get new deliveries, except of messages that are released from quarantine. */
+  pin({ pending, held }: PinnedSegments): void {
+    this.#pinned = new Set([...pending, ...held])
+    this.#held = new Set(held)
     this.#isPinned = true
     this.#read = { ...START }
     this.#committed = { ...START }
@@ -102,14 +110,40 @@ export class Retention {
     const remove = `DELETE FROM ${table} WHERE ${key} = ?`
     const old = this.#rows.all<OldRow>(select, this.#read[table], this.#cutoff)
     const hasDeletions = table === 'attempts' && old.length > 0 && this.#rows.all('SELECT 1 FROM deletion_targets LIMIT 1').length > 0
+    let trimmedBytes = 0
     for (const row of old) {
       this.#read[table] = row.key
-      if (this.#pinned.has(row.segment)) continue
+      if (this.#pinned.has(row.segment)) {
+        if (table === 'segments' && this.#held.has(row.segment)) trimmedBytes += this.#trim(row.segment)
+        if (trimmedBytes > TRIMMED_BYTES_PER_STEP) break
+        continue
+      }
       this.#count(table, row, hasDeletions)
       this.#rows.run(remove, row.key)
     }
     this.#archive.write()
     return old.length > 0
+  }
+
+  /** Returns the size of what it rewrote. */
+  #trim(segment: number): number {
+    const { database } = this.#rows
+    const row = database.prepare('SELECT absent, violations, routes, keys, body FROM segments WHERE seq = ?').get(segment) as {
+      absent: string | null
+      violations: string | null
+      routes: string
+      keys: Uint8Array
+      body: Uint8Array
+    }
+    const held = this.#rows.all<{ idx: number }>('SELECT idx FROM quarantine WHERE segment = ?', segment).map(({ idx }) => idx)
+    const left = trimSegment({ ...row, absent: absentIndexes(row.absent) }, held)
+    if (left === undefined) return 0
+    overwriting(database, () =>
+      database
+        .prepare('UPDATE segments SET violations = ?, routes = ?, keys = ?, body = ? WHERE seq = ?')
+        .run(left.violations, left.routes, left.keys, left.body, segment),
+    )
+    return row.body.length
   }
 
   #count(table: Table, row: OldRow, hasDeletions: boolean): void {
@@ -126,15 +160,23 @@ export class Retention {
   }
 }
 
-/** The segments before a cutoff that have pending deliveries or messages in quarantine. Runs in the reading thread. */
-export function pinnedSegments({ database }: Rows, cutoff: number): Float64Array {
-  const pinned = new Set<number>()
+export interface PinnedSegments {
+  /** Segments with pending deliveries. */
+  pending: Float64Array
+  /** Segments with messages in quarantine, and without pending deliveries. */
+  held: Float64Array
+}
+
+/** The segments before a cutoff that must be kept. Runs in the reading thread. */
+export function pinnedSegments({ database }: Rows, cutoff: number): PinnedSegments {
+  const pending = new Set<number>()
   // Usually nothing that old is stored. Then there is no need to read the shipments, of which there may be a million.
-  if (database.prepare('SELECT 1 FROM segments WHERE seq < ? LIMIT 1').get(cutoff) === undefined) return new Float64Array()
+  if (database.prepare('SELECT 1 FROM segments WHERE seq < ? LIMIT 1').get(cutoff) === undefined)
+    return { pending: new Float64Array(), held: new Float64Array() }
   const rows = database.prepare('SELECT parts FROM shipments').iterate() as unknown as Iterable<{ parts: string }>
   for (const { parts } of rows)
-    for (const [, segment] of JSON.parse(parts) as StoredPart<number>[]) if (segment < cutoff) pinned.add(segment)
+    for (const [, segment] of JSON.parse(parts) as StoredPart<number>[]) if (segment < cutoff) pending.add(segment)
   const held = database.prepare('SELECT DISTINCT segment FROM quarantine WHERE segment < ?').all(cutoff) as { segment: number }[]
-  for (const { segment } of held) pinned.add(segment)
-  return Float64Array.from(pinned)
+  const onlyHeld = held.map(({ segment }) => segment).filter((segment) => !pending.has(segment))
+  return { pending: Float64Array.from(pending), held: Float64Array.from(onlyHeld) }
 }
