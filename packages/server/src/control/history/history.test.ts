@@ -291,8 +291,8 @@ test('the ledger is consistent, both as stored and recounted from the rows', asy
   await settleAll(fixture, one, 'delivered', DELIVERED)
   await send([track('m-3')], [one])
   const expected = [
-    { destinationId: one, owed: 3, delivered: 2, pending: 1, failed: 0, expired: 0, cancelled: 0 },
-    { destinationId: two, owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 },
+    { destinationId: one, owed: 3, delivered: 2, pending: 1, failed: 0, expired: 0, cancelled: 0, quarantined: 0 },
+    { destinationId: two, owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0, quarantined: 0 },
   ]
   const order = (rows: { destinationId: string }[]) => rows.sort((a, b) => (a.destinationId < b.destinationId ? -1 : 1))
   for (const path of ['/api/ledger', '/api/ledger?recount=true', '/api/ledger?recount=false']) {
