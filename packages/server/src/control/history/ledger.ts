@@ -88,7 +88,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
         const { destinations } = store.configuration()
         const data = rows.map((row) => {
           const sourceIds = destinations.get(row.destinationId)?.sourceIds ?? []
-          return { ...row, quarantined: sourceIds.reduce((sum, id) => sum + (held.get(id) ?? 0), 0) }
+          return Object.assign(row, { quarantined: sourceIds.reduce((sum, id) => sum + (held.get(id) ?? 0), 0) })
         })
         return { data, next: null, consistent: data.every(balances) }
       },

@@ -262,7 +262,7 @@ export function quarantine({ store, open }: StoreFixture): void {
       const items = Array.from({ length: 5 }, (_, at) => track(`t${at}`, { userId: `secret-user-${at}` }))
       const { segment } = await accept(own, sourceId, items, [destinationId], quarantining([1, 3]))
       const { segment: pending } = await accept(own, sourceId, tracks(2, 'p'), [destinationId], quarantining([0]))
-      const [first] = (await claim(own, destinationId)).shipments.filter(({ shipment }) => shipment.parts[0]?.segment === segment)
+      const first = (await claim(own, destinationId)).shipments.find(({ shipment }) => shipment.parts[0]?.segment === segment)
       await settle(own, first as NonNullable<typeof first>, 'delivered')
       const far = Date.now() + 20 * DAY_MS
       await own.dropExpired(far)

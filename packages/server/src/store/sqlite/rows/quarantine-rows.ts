@@ -54,7 +54,7 @@ export function quarantineChanges(context: WriterContext): QuarantineChanges<num
             'SELECT seq, source, deleted, routes, octet_length(body) AS bytes FROM segments JOIN sources ON num = source WHERE seq = ?',
             seq,
           )
-          .map(({ deleted, ...segment }) => ({ ...segment, sourceDeleted: deleted === 1 })),
+          .map((row) => Object.assign(row, { sourceDeleted: row.deleted === 1 })),
       ),
     take: (places) => places.filter((place) => deleteRow(rows, place)),
     destinations: (ids) =>
