@@ -1,12 +1,13 @@
 // Builds dead letters: the messages of a destination whose deliveries failed or expired, as its dead-letter destination gets them. They are
-// recorded by the settlement that ends the deliveries. Pure. A message whose user was deleted meanwhile does not become a dead letter.
+// recorded by the settlement that ends the deliveries. Pure. The dead letters of users who were deleted meanwhile are left out when it is
+// written: see without-deleted.ts.
 // The context and integrations of a batch are stored once for all letters of its messages, and merged when a letter is sent
 // (outbound-message.ts). If each letter contained them, a small batch could take hundreds of megabytes.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
-import type { AttemptRecord, DeadLetters, Destination, FinalState, IsDeleted, SegmentContent } from '../../store/store.ts'
+import type { AttemptRecord, DeadLetters, Destination, FinalState, SegmentContent } from '../../store/store.ts'
 
 /** The most that the letters of one segment have, without what they share, like a request to the tracking API. */
 const MAX_BYTES = 500 * 1024
@@ -22,20 +23,18 @@ export type DeadLetterSettings = Pick<Destination, 'id' | 'name' | 'deadLetter'>
 export class DeadLetterBuilder {
   readonly #from: { id: string; name: string }
   readonly #to: string
-  readonly #isDeleted: IsDeleted
   readonly #full: DeadLetters[] = []
   /** By source and trace, which all messages of a segment share, and by the segment if they share a context or integrations. */
   readonly #open = new Map<string, Collecting>()
 
-  private constructor({ id, name }: DeadLetterSettings, to: string, isDeleted: IsDeleted) {
+  private constructor({ id, name }: DeadLetterSettings, to: string) {
     this.#from = { id, name }
     this.#to = to
-    this.#isDeleted = isDeleted
   }
 
   /** Returns null if the destination has no dead-letter destination. */
-  static of(destination: DeadLetterSettings, isDeleted: IsDeleted = () => false): DeadLetterBuilder | null {
-    return destination.deadLetter === null ? null : new DeadLetterBuilder(destination, destination.deadLetter, isDeleted)
+  static of(destination: DeadLetterSettings): DeadLetterBuilder | null {
+    return destination.deadLetter === null ? null : new DeadLetterBuilder(destination, destination.deadLetter)
   }
 
   get letters(): DeadLetters[] {
@@ -54,8 +53,8 @@ export class DeadLetterBuilder {
     for (const { reason, indexes } of ended) {
       for (const index of indexes) {
         const item = content.items[index] ?? null
-        // Purged, or about to be.
-        if (!content.isUnreadable && (item === null || this.#isDeleted(content.sourceId, record.segment, item))) continue
+        // Purged.
+        if (!content.isUnreadable && item === null) continue
         const message = item === null ? null : outboundOrNull(own, index)
         this.#push(record, body, shared, {
           ...ownerOf(item),

@@ -5,6 +5,8 @@
 
 import { kindOf } from '../../destinations/kinds.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
+import type { SegmentBody } from '../../store/port/stored-messages.ts'
+import { withoutDeleted } from '../../store/port/without-deleted.ts'
 import {
   type AttemptRecord,
   type BatchSettings,
@@ -82,7 +84,7 @@ export class Task {
   #hasChanges = false
   #unrecorded = 0
   #lost = false
-  /** The deletions since the task began. Messages in flight are not stopped, but they do not become dead letters. */
+  /** The deletions since the task began. Messages in flight are not stopped, but they do not become dead letters, and the text of their attempts is not recorded. */
   readonly #deletions: IsDeleted[] = []
   readonly #hasSteps: boolean
   #system: Set<RowId> | undefined
@@ -279,7 +281,7 @@ export class Task {
       if (parts.length > 0) remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay, parts })
       return []
     })
-    const letters = DeadLetterBuilder.of(destination, (...message) => this.#deletions.some((isDeleted) => isDeleted(...message)))
+    const letters = DeadLetterBuilder.of(destination)
     const records = this.#records.flatMap((record) => {
       const taken = takeRecords(record, wallMs)
       return letters === null ? taken : taken.map((one) => letters.add(one, record.body))
@@ -287,8 +289,13 @@ export class Task {
     this.#retries = []
     this.#hasChanges = false
     this.#unrecorded = 0
-    return { destinationId: destination.id, done, kept, remaining, records, letters: letters?.letters, system: this.#system }
+    const { id: destinationId } = destination
+    const bodyOf = (segment: RowId): SegmentBody | undefined => this.#records.find((record) => record.segment === segment)?.body
+    const settlement = { destinationId, done, kept, remaining, records, letters: letters?.letters, system: this.#system, bodyOf }
+    return this.#deletions.length === 0 ? settlement : withoutDeleted(settlement, this.#isDeleted)
   }
+
+  readonly #isDeleted: IsDeleted = (...message) => this.#deletions.some((isDeleted) => isDeleted(...message))
 
   #record(unit: Unit, results: readonly UnitOutcome[], combined: Combined | null): void {
     this.#hasChanges = true
@@ -401,6 +408,7 @@ export function expiry(
     records,
     letters: letters?.letters,
     system: system.size > 0 ? system : undefined,
+    bodyOf: (segment) => shipments.find(({ bodies }) => bodies.has(segment))?.bodies.get(segment),
   }
 }
 

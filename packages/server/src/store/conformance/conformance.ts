@@ -12,6 +12,7 @@ import { deadLetters } from './dead-letters.ts'
 import { deleting } from './deleting.ts'
 import { delivering } from './delivering.ts'
 import { documenting } from './documenting.ts'
+import { erasing } from './erasing.ts'
 import { type Open, type OpenStore, RecordingConsumer, type StoreFixture } from './fixtures.ts'
 import { inspecting } from './inspecting.ts'
 import { messageDetails } from './message-details.ts'
@@ -54,6 +55,7 @@ export function conformance(name: string, open: Open): void {
     suite('documenting', () => documenting(fixture))
     suite('deleting', () => deleting(fixture))
     suite('purging', () => purging(fixture))
+    suite('erasing', () => erasing(fixture))
     suite('suppressing', () => suppressing(fixture))
     suite('auditing', () => auditing(fixture))
     suite('retention', () => retention(fixture))

@@ -5,7 +5,8 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { SegmentBody } from '../port/stored-messages.ts'
-import type { ClaimedShipment, IsDeleted, RowId, ShipmentConsumer } from '../store.ts'
+import { withoutDeleted } from '../port/without-deleted.ts'
+import type { ClaimedShipment, IsDeleted, RowId, Settlement, ShipmentConsumer } from '../store.ts'
 import { isOfUsers } from './purged-content.ts'
 
 /** The messages that a deletion is about. */
@@ -19,6 +20,8 @@ export interface DeletedMessages {
 
 export class DeletedUsers {
   readonly #open = new Map<RowId, DeletedMessages>()
+  /** Their purges are complete, but settlements that were built before may still be written. */
+  readonly #purged = new Map<RowId, DeletedMessages>()
   readonly #consumer: () => ShipmentConsumer | null
 
   constructor(consumer: () => ShipmentConsumer | null) {
@@ -39,9 +42,25 @@ export class DeletedUsers {
     this.#consumer()?.dropMessages((...message) => isDeleted(deleted, ...message))
   }
 
-  /** Must be called only when the purge is complete and every read that began before has ended. */
+  /** Must be called only when the purge is complete and every read that began before has ended. Settlements are still checked. */
+  purged(deletion: RowId): void {
+    const deleted = this.#open.get(deletion)
+    if (deleted === undefined) return
+    this.#open.delete(deletion)
+    this.#purged.set(deletion, deleted)
+  }
+
+  /** Must be called only when, in addition, no settlement from before the deletion can still be written. */
   remove(deletion: RowId): void {
     this.#open.delete(deletion)
+    this.#purged.delete(deletion)
+  }
+
+  /** Leaves out the data of deleted users. Must be called right before the settlement is written. */
+  withoutUsers(settlement: Settlement): Settlement {
+    const all = [...this.#open.values(), ...this.#purged.values()]
+    if (all.length === 0) return settlement
+    return withoutDeleted(settlement, (...message) => all.some((deleted) => isDeleted(deleted, ...message)))
   }
 
   without(claimed: ClaimedShipment): ClaimedShipment {

@@ -101,6 +101,8 @@ export interface Settlement {
   letters?: readonly DeadLetters[] | undefined
   /** The origins of parts that are messages of the source `system`, if there are any. Their failures cause no alerts. */
   system?: ReadonlySet<RowId> | undefined
+  /** The messages that the records are about, so that data of users who were deleted meanwhile can be left out: see without-deleted.ts. */
+  bodyOf?: ((segment: RowId) => SegmentBody | undefined) | undefined
 }
 
 export interface ClaimRequest {

@@ -5,16 +5,19 @@ import assert from 'node:assert/strict'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import pg from 'pg'
+import { withLetters } from '../conformance/dead-letters.ts'
 import {
   accept,
   allPages,
   claim,
+  claimOne,
   messageIdsOf,
   newDestination,
   newSource,
   newSourceAndDestination,
   RecordingConsumer,
   settle,
+  settlementOf,
   track,
   until,
 } from '../conformance/fixtures.ts'
@@ -503,4 +506,41 @@ test('cursors that no list returned are rejected, and impossible ids are not fou
   assert.equal(await store.deletions.one('del_\0'), undefined)
   assert.equal(await store.deletions.unsuppress('u', 'src_\0'), 0)
   await assert.rejects(store.deletions.suppress({ userIds: ['u'], sourceIds: ['src_\0'] }), /unknown source/)
+})
+
+test('a deletion waits for dead letters of the user that are being written, and purges them', async (t) => {
+  const { database, open } = await start(t)
+  const one = await open()
+  const two = await open()
+  const { sourceId, destinationId } = await newSourceAndDestination(one)
+  const { id: target } = await newDestination(one, sourceId, { sourceIds: [] })
+  await knows(two, target)
+  taking(two, false)
+  await accept(one, sourceId, [track('m', { userId: 'gone' })], [destinationId])
+  const claimed = await claimOne(two, destinationId)
+  // The settlement has begun, and cannot end while its shipment is locked.
+  const locker = new pg.Client(database.url)
+  await locker.connect()
+  try {
+    await locker.query('BEGIN')
+    await locker.query('SELECT FROM switchyard.shipments FOR UPDATE')
+    const settling = two.delivery.settle(withLetters(settlementOf([claimed.shipment], 'failed'), [claimed], target))
+    const waiting = (wanted: number) => async () =>
+      (await database.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).length >=
+      wanted
+    await until(waiting(1), (isSo) => isSo, 'the settlement waits')
+    const deleting = one.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+    await until(waiting(2), (isSo) => isSo, 'the deletion waits for the settlement')
+    await locker.query('COMMIT')
+    await settling
+    const { id } = await deleting
+    await until(
+      () => one.deletions.one(id),
+      (deletion) => deletion?.purged === 2,
+      'the message and its dead letter are purged',
+    )
+    assert.deepEqual(messageIdsOf(await claimOne(two, target)), [null])
+  } finally {
+    await locker.end()
+  }
 })

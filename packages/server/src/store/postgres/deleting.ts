@@ -8,7 +8,7 @@ import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { completeStep } from '../deletions/deletion-completion.ts'
 import { type DeletionAnswers, DeletionReads } from '../deletions/deletion-reads.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
-import { type SecretStore, StoreUnavailable } from '../store.ts'
+import { type SecretStore, type Settlement, StoreUnavailable } from '../store.ts'
 import type { Change } from './cluster/configuration-change.ts'
 import { LEASE_MS } from './cluster/membership.ts'
 import type { SharedConfiguration } from './cluster/shared-configuration.ts'
@@ -18,6 +18,7 @@ import { oweDeleteMessages } from './rows/delete-messages.ts'
 import { deletionRows } from './rows/deletion-rows.ts'
 import { Purging, TAIL } from './rows/purging.ts'
 import { OLDEST, rowIdAt } from './schema/ids.ts'
+import { ADVISORY_LOCKS } from './session/advisory-locks.ts'
 import type { Ask } from './session/database.ts'
 import type { MessageContext, StoreContext } from './session/store-context.ts'
 
@@ -88,10 +89,19 @@ export class Deleting extends Deletions<Change, Written, string> {
         sourceIds === null,
         JSON.stringify(userIds),
         JSON.stringify(sources.map(({ source }) => source)),
-        await Purging.end(change.ask, ids.next(), suppress),
+        await this.#purgeEnd(change.ask, suppress),
       ],
     )
     return { num, version: change.announce(), origins }
+  }
+
+  /**
+   * From here to the commit, no settlement with data of users is written. Those before it are visible to the purge, and have row ids before
+   * its end; those after it see the request.
+   */
+  async #purgeEnd(ask: Ask, suppress: boolean): Promise<string> {
+    await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.deletions])
+    return Purging.end(ask, this.#context.ids.next(), suppress)
   }
 
   protected async begin({ num, version, origins }: Written, _: DeletionDraft, destinationIds: ReadonlySet<string>): Promise<void> {
@@ -153,11 +163,18 @@ export class Deleting extends Deletions<Change, Written, string> {
     }
   }
 
+  /** Called in the transaction of settlements that may contain data of users, before anything is written. */
+  async withoutUsers(ask: Ask, settlements: readonly Settlement[]): Promise<Settlement[]> {
+    await ask('SELECT pg_advisory_xact_lock_shared($1)', [ADVISORY_LOCKS.deletions])
+    await this.learn(ask)
+    return settlements.map((settlement) => this.#tools.deleted.withoutUsers(settlement))
+  }
+
   /** Loads new requests. Afterwards this node sends none of the messages that they cover, unless one is in flight. */
-  async learn(): Promise<void> {
-    const { database, idMap, configuration, membership } = this.#context
+  async learn(ask: Ask = this.#context.database.ask): Promise<void> {
+    const { idMap, configuration, membership } = this.#context
     const { deleted } = this.#tools
-    const { rows } = await database.query<{
+    const { rows } = await ask<{
       num: string
       suppress: boolean
       every_source: boolean
@@ -170,8 +187,9 @@ export class Deleting extends Deletions<Change, Written, string> {
       [rowIdAt(membership.serverMs() - RECENT_MS), [...this.#learnedAt.keys()]],
     )
     // A source that was created since the configuration was read is not in the map yet.
+    if (rows.length === 0) return
     const nums = rows.flatMap(({ sources }) => JSON.parse(sources) as string[])
-    const idOf = await idMap.idsOf(database.ask, 'sources', nums)
+    const idOf = await idMap.idsOf(ask, 'sources', nums)
     for (const { num, suppress, every_source, user_ids, sources, purge_end } of rows) {
       const mark = suppress ? String(BigInt(purge_end) - TAIL) : purge_end
       this.#learnedAt.set(num, performance.now())

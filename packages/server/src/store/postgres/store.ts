@@ -214,7 +214,11 @@ class Postgres implements PostgresStore {
     })
     this.quarantine = createQuarantine(context)
     this.ingest = new Accepting(context, { claiming: this.#claiming, refresh: () => this.#shared.refresh(), onState, onCommit })
-    this.#settling = new Settling(context, { claiming: this.#claiming, onCommit })
+    this.#settling = new Settling(context, {
+      claiming: this.#claiming,
+      onCommit,
+      withoutUsers: (...settlements) => this.deletions.withoutUsers(...settlements),
+    })
     this.#cancelling = new Cancelling(context)
     this.#deltaFolder = new DeltaFolder(context)
     this.history = createHistory(context)

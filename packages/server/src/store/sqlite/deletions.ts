@@ -2,7 +2,7 @@
 
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
-import type { SecretStore, Shipment, ShipmentConsumer } from '../store.ts'
+import type { SecretStore, Settlement, Shipment, ShipmentConsumer } from '../store.ts'
 import type { Change, ConfigurationFile } from './configuration-file.ts'
 import type { UnfinishedPurge } from './rows/read-configuration.ts'
 import { SQLITE_ROW_ORDER } from './schema/row-ids.ts'
@@ -30,12 +30,33 @@ interface Written {
   reply: Promise<ReplyOf<'createDeletion'>>
 }
 
+/** How long settlements are checked for the users of a finished purge. Longer than a settlement waits for the writing thread. */
+const CHECKED_MS = 60_000
+
 export class SqliteDeletions extends Deletions<Change, Written, number> {
   readonly #deps: SqliteDeletionsDeps
+  /** The last request that delivery knows of. */
+  #known = 0
 
   constructor(deps: SqliteDeletionsDeps) {
     super({ ...deps, change: (work) => deps.changes.change(work), reads: deps.reader.topic('deletions', {}) }, SQLITE_ROW_ORDER.oldest)
     this.#deps = deps
+  }
+
+  /** Settles it when delivery knows of all requests. The writing thread refuses a settlement that may contain data of a user of a later one. */
+  async settle(settlement: Settlement, write: (settlement: Settlement, known: number) => Promise<number | null>): Promise<void> {
+    for (;;) {
+      const unknown = await write(this.#deps.deleted.withoutUsers(settlement), this.#known)
+      if (unknown === null) return
+      // The thread has answered the request before: see begin().
+      while (this.#known < unknown) await new Promise(setImmediate)
+    }
+  }
+
+  /** Requests up to this one are known: nothing from before them is in memory. */
+  start(last: number, unfinished: readonly UnfinishedPurge[]): void {
+    this.#known = last
+    for (const purge of unfinished) this.#deps.run(this.purge(purge))
   }
 
   protected write(change: Change, draft: DeletionDraft): Written {
@@ -67,6 +88,7 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
       userIds: new Set(userIds),
       covers: (segment) => (segment as number) < before,
     })
+    this.#known = Math.max(this.#known, num)
     let over = false
     while (!over && !isClosed()) {
       const step = await writer.run('purgeStep', { deletion: num }, { retry: true })
@@ -74,6 +96,8 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
       over = step.over
     }
     // The thread answers in order, so everything that was read before the last step has already been passed to delivery.
-    if (over) deleted.remove(num)
+    if (!over) return
+    deleted.purged(num)
+    setTimeout(() => deleted.remove(num), CHECKED_MS).unref()
   }
 }

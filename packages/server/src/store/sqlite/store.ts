@@ -176,9 +176,9 @@ class Sqlite implements SqliteStore {
 
   async load(): Promise<void> {
     await this.#file.load()
-    const { cancelling, purging } = await this.#reader.ask('configuration', 'unfinished')
+    const { cancelling, purging, lastDeletion } = await this.#reader.ask('configuration', 'unfinished')
     for (const destinationId of cancelling) this.#run(this.#cancel(destinationId))
-    for (const purge of purging) this.#run(this.deletions.purge(purge))
+    this.deletions.start(lastDeletion, purging)
   }
 
   configuration(): Configuration {
@@ -232,7 +232,10 @@ class Sqlite implements SqliteStore {
     claimOverdue: async (destinationId, firstAttemptBeforeMs, limit) =>
       claimed(await this.#writer.run('claimOverdue', { destinationId, firstAttemptBeforeMs, limit })),
     release: (shipments) => this.#writer.run('release', { shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })) }),
-    settle: (settlement) => this.#writer.run('settle', settleCommand(settlement, this.#writer.seed), { retry: true }),
+    settle: (settlement) =>
+      this.deletions.settle(settlement, (current, known) =>
+        this.#writer.run('settle', settleCommand(current, this.#writer.seed, known), { retry: true }),
+      ),
     cancel: (destinationId) => this.#cancel(destinationId),
     share: (_destinationId, maxInFlight) => maxInFlight,
     configuration: () => this.configuration(),

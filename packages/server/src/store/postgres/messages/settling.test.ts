@@ -91,6 +91,7 @@ test('a settlement whose answer was lost is recognized as committed, however lat
   const settling = new Settling(shared as unknown as MessageContext, {
     claiming: { holds: () => true, ended: () => {}, bytesOf: () => 1 } as unknown as Claiming,
     onCommit: () => {},
+    withoutUsers: async (_, settlements) => [...settlements],
   })
   await settling.settle(settlementOf([{ ...shipment, unit: false, urls: null, replay: false, parts }], 'delivered'))
   assert.deepEqual(marks, [])

@@ -7,9 +7,11 @@
 import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
+import { hasUserData } from '../../port/without-deleted.ts'
 import { ClaimLost, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
 import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
+import type { Ask } from '../session/database.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import type { MessageContext } from '../session/store-context.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
@@ -21,6 +23,8 @@ import { INSERT_LETTERS, letterValues } from './letters.ts'
 interface Tools {
   claiming: Claiming
   onCommit: (commitMs: number, settlements: number) => void
+  /** Leaves out the data of users who were deleted before the end of the transaction. */
+  withoutUsers: (ask: Ask, settlements: readonly Settlement[]) => Promise<Settlement[]>
 }
 
 interface Item {
@@ -180,14 +184,12 @@ export class Settling {
     const { membership, ids } = this.#context
     const { holder } = membership
     const marker = ids.next()
-    const values = this.#values(items, holder, marker)
-    const letters = await this.#letterValues(items)
     let mayBeCommitted = false
     for (let nth = 1; ; nth++) {
       try {
         if (mayBeCommitted && (await this.#isCommitted(marker))) return items.map(() => null)
         const started = performance.now()
-        await this.#write(items, values, letters)
+        await this.#write(items, holder, marker)
         this.#tools.onCommit(performance.now() - started, items.length)
         return items.map(() => null)
       } catch (error) {
@@ -212,20 +214,34 @@ export class Settling {
     return count > 0
   }
 
+  async #withoutUsers(ask: Ask, items: readonly Item[]): Promise<Item[]> {
+    const settlements = await this.#tools.withoutUsers(
+      ask,
+      items.map(({ settlement }) => settlement),
+    )
+    return items.map((item, at) => {
+      const settlement = settlements[at] as Settlement
+      return settlement === item.settlement ? item : { ...item, settlement, records: settlement.records.map(recordRow<string>) }
+    })
+  }
+
   async #letterValues(items: readonly Item[]): Promise<Value[] | null> {
     const letters = items.flatMap(({ settlement }) => settlement.letters ?? [])
     return letters.length === 0 ? null : letterValues(letters, this.#context, await this.#context.seed())
   }
 
-  async #write(items: readonly Item[], values: readonly Value[], letters: readonly Value[] | null): Promise<void> {
+  async #write(items: readonly Item[], holder: string, marker: string): Promise<void> {
     const { fast } = this.#context
     const replayed = items.filter(({ records }) => records.some(({ replay }) => replay))
-    if (replayed.length === 0 && letters === null) {
-      await fast.query(SETTLE, values)
+    const isPlain = !items.some(({ settlement }) => hasUserData(settlement))
+    if (replayed.length === 0 && isPlain) {
+      await fast.query(SETTLE, this.#values(items, holder, marker))
       return
     }
     await fast.transaction(async (ask) => {
-      await ask(SETTLE, values)
+      const written = isPlain ? items : await this.#withoutUsers(ask, items)
+      const letters = await this.#letterValues(written)
+      await ask(SETTLE, this.#values(written, holder, marker))
       if (letters !== null) await ask(INSERT_LETTERS, letters)
       for (const { destination, records } of replayed) await writeOutcomes(ask, destination, records)
     })

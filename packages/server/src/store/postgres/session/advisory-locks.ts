@@ -18,6 +18,8 @@ export const ADVISORY_LOCKS = {
   replaySteps: '7311994520130',
   /** Migrating a SQLite store into the database. */
   storeMigration: '7311994520131',
+  /** Deletion requests, against settlements that may contain data of users: see messages/settling.ts. */
+  deletions: '7311994520132',
   /** Updates of documents: this number plus one for each kind, up to 65,535. */
   documents: '7311994600000',
 } as const

@@ -8,6 +8,7 @@ import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
+import { hasUserData } from '../../port/without-deleted.ts'
 import type { Settlement, ShipmentDraft } from '../../store.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import type { Rows } from '../rows/rows.ts'
@@ -25,10 +26,12 @@ export interface SettleCommand {
   remaining: readonly ShipmentDraft[]
   records: readonly RecordRow<number>[]
   letters: readonly LetterContent[]
+  /** The last deletion request that it was checked against; null if it contains no data of users. */
+  deletion: number | null
 }
 
 /** Converts a settlement to a command for the writing thread. Runs on the main thread. */
-export function settleCommand(settlement: Settlement, seed: Seed): SettleCommand {
+export function settleCommand(settlement: Settlement, seed: Seed, deletion: number): SettleCommand {
   const { destinationId, done, kept, remaining, letters = [] } = settlement
   assertBalanced(settlement)
   return {
@@ -41,6 +44,7 @@ export function settleCommand(settlement: Settlement, seed: Seed): SettleCommand
     remaining,
     records: settlement.records.map(recordRow<number>),
     letters: letters.map((some) => letterContent(some, seed)),
+    deletion: hasUserData(settlement) ? deletion : null,
   }
 }
 
@@ -66,6 +70,7 @@ export class SettleWriter {
   readonly #insert: StatementSync
   readonly #insertAttempt: StatementSync
   readonly #insertFailure: StatementSync
+  readonly #lastDeletion: StatementSync
   /** The shipments whose claims end when the transaction is committed. */
   readonly #ended: number[] = []
 
@@ -84,13 +89,22 @@ export class SettleWriter {
     this.#insertAttempt = database.prepare(
       'INSERT INTO attempts (id, origin, destination, segment, at, attempt, replay, delivered, failed, expired, cancelled, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
+    this.#lastDeletion = database.prepare('SELECT max(num) AS num FROM deletions')
     this.#insertFailure = database.prepare(
       'INSERT INTO failures (id, destination, state, reason, origin, idx, segment, attempts, replay, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
   }
 
-  settle({ destinationId, done, kept, remaining, records, letters }: SettleCommand): void {
+  /**
+   * Returns null, or the last deletion request if the settlement was not checked against it. Then nothing is written: this thread orders
+   * deletions and settlements, so a purge covers everything that was written before its request, and nothing of its users is written later.
+   */
+  settle({ destinationId, done, kept, remaining, records, letters, deletion }: SettleCommand): number | null {
     const { rows, claims } = this.#parts
+    if (deletion !== null) {
+      const { num } = this.#lastDeletion.get() as { num: number | null }
+      if (num !== null && num > deletion) return num
+    }
     const destination = rows.destinations.num(destinationId)
     if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
     let owed = 0
@@ -112,6 +126,7 @@ export class SettleWriter {
     for (const record of records) owed -= this.insertRecord(destination, record)
     if (owed !== 0) throw new Error(`unbalanced settlement for ${destinationId}: ${owed} deliveries would have no state`)
     for (const some of letters) this.#letters.insert(some)
+    return null
   }
 
   /** Returns the number of deliveries in the shipment. */

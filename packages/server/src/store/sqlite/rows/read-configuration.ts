@@ -32,7 +32,7 @@ export function configurationReads(rows: Rows) {
       }
     },
 
-    /** Deleted destinations that still have pending deliveries, and deletion requests whose purge has not ended. */
+    /** Deleted destinations that still have pending deliveries, deletion requests whose purge has not ended, and the last deletion request. */
     unfinished() {
       const cancelling = rows.all<{ id: string }>(
         'SELECT id FROM destinations WHERE deleted = 1 AND EXISTS (SELECT 1 FROM shipments WHERE destination = destinations.num)',
@@ -42,7 +42,9 @@ export function configurationReads(rows: Rows) {
            THEN (SELECT json_group_array(s.id) FROM sources s WHERE s.num IN (SELECT value FROM json_each(deletions.sources))) END AS sourceIds
          FROM deletions WHERE purge_cursor < purge_end ORDER BY num`,
       )
+      const [last] = rows.all<{ num: number | null }>('SELECT max(num) AS num FROM deletions')
       return {
+        lastDeletion: last?.num ?? 0,
         cancelling: cancelling.map(({ id }) => id),
         purging: purging.map(
           ({ num, suppress, userIds, sourceIds, end }): UnfinishedPurge => ({
