@@ -292,10 +292,9 @@ export class Task {
     const { id: destinationId } = destination
     const bodyOf = (segment: RowId): SegmentBody | undefined => this.#records.find((record) => record.segment === segment)?.body
     const settlement = { destinationId, done, kept, remaining, records, letters: letters?.letters, system: this.#system, bodyOf }
-    return this.#deletions.length === 0 ? settlement : withoutDeleted(settlement, this.#isDeleted)
+    if (this.#deletions.length === 0) return settlement
+    return withoutDeleted(settlement, (...message) => this.#deletions.some((isDeleted) => isDeleted(...message)))
   }
-
-  readonly #isDeleted: IsDeleted = (...message) => this.#deletions.some((isDeleted) => isDeleted(...message))
 
   #record(unit: Unit, results: readonly UnitOutcome[], combined: Combined | null): void {
     this.#hasChanges = true
@@ -389,7 +388,7 @@ export function expiry(
   wallMs: number,
   isDeleted?: IsDeleted,
 ): Settlement {
-  const letters = DeadLetterBuilder.of(destination, isDeleted)
+  const letters = DeadLetterBuilder.of(destination)
   const done = shipments.map(({ shipment }) => shipment)
   const system = new Set<RowId>()
   const records = shipments.flatMap(({ shipment: { parts, attempt, replay }, bodies }) =>
@@ -400,7 +399,7 @@ export function expiry(
       return letters?.add(record, bodies.get(segment)) ?? record
     }),
   )
-  return {
+  const settlement = {
     destinationId: destination.id,
     done,
     kept: [],
@@ -408,8 +407,9 @@ export function expiry(
     records,
     letters: letters?.letters,
     system: system.size > 0 ? system : undefined,
-    bodyOf: (segment) => shipments.find(({ bodies }) => bodies.has(segment))?.bodies.get(segment),
+    bodyOf: (segment: RowId) => shipments.find(({ bodies }) => bodies.has(segment))?.bodies.get(segment),
   }
+  return isDeleted === undefined ? settlement : withoutDeleted(settlement, isDeleted)
 }
 
 function byPart(members: readonly Member[]): [part: number, indexes: number[]][] {

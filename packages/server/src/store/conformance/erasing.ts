@@ -46,7 +46,7 @@ async function lettersOf(store: Store, { sourceId, target }: { sourceId: string;
   const { shipments } = await claim(store, target)
   const items = shipments.flatMap(({ bodies }) => [...bodies.values()].flatMap(({ content }) => content.items))
   store.delivery.release(shipments.map(({ shipment }) => shipment))
-  return [...listed.map(({ messageId }) => messageId), ...items.filter((item) => item?.['userId'] === userId)]
+  return [...listed.map(({ content, index }) => content.items[index]), ...items.filter((item) => item?.['userId'] === userId)]
 }
 
 export function erasing({ store }: StoreFixture): void {
