@@ -29,10 +29,10 @@ export function sharedRequest({ gathered, startedAtMs }: RequestRecord): string 
 /** Returns the same settlement if it has nothing of deleted users. */
 export function withoutDeleted(settlement: Settlement, isDeleted: IsDeleted): Settlement {
   if (!hasUserData(settlement)) return settlement
-  const { letters, deadLetters } = lettersWithout(settlement, isDeleted)
+  const { letters, noteLetters } = lettersWithout(settlement, isDeleted)
   const records = recordsWithout(settlement, isDeleted)
   if (letters === settlement.letters && records === settlement.records) return settlement
-  return { ...settlement, letters, records: records.map((record) => ({ ...record, deadLetter: deadLetters(record) })) }
+  return { ...settlement, letters, records: records.map(noteLetters) }
 }
 
 function lettersWithout({ records, letters }: Settlement, isDeleted: IsDeleted) {
@@ -50,11 +50,12 @@ function lettersWithout({ records, letters }: Settlement, isDeleted: IsDeleted) 
     })
     return { ...some, items }
   })
-  const deadLetters = ({ deadLetter }: AttemptRecord): AttemptRecord['deadLetter'] => {
+  const noteLetters = (record: AttemptRecord): AttemptRecord => {
+    const { deadLetter } = record
     const indexes = deadLetter?.indexes.filter((index) => !dropped.has(`${deadLetter.prefix}${index}`)) ?? []
-    return deadLetter === undefined || indexes.length === 0 ? undefined : { ...deadLetter, indexes }
+    return { ...record, deadLetter: deadLetter === undefined || indexes.length === 0 ? undefined : { ...deadLetter, indexes } }
   }
-  return { letters: dropped.size === 0 ? letters : left?.filter(({ items }) => items.length > 0), deadLetters }
+  return { letters: dropped.size === 0 ? letters : left?.filter(({ items }) => items.length > 0), noteLetters }
 }
 
 function recordsWithout({ records, bodyOf }: Settlement, isDeleted: IsDeleted): readonly AttemptRecord[] {
