@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { isoTime, type JsonObject, MESSAGE_TYPES, type MessageType } from '@switchyard/protocol'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
+import type { SegmentContent } from '../../store/store.ts'
 
 export const SAMPLE_TYPES = [...MESSAGE_TYPES, 'delete'] as const
 export type SampleType = (typeof SAMPLE_TYPES)[number]
@@ -28,9 +29,13 @@ const CONTEXT = {
 }
 
 export function sampleMessage(type: SampleType, nowMs: number): JsonObject {
+  return outboundMessage(sampleContent(nowMs, type), 0)
+}
+
+export function sampleContent(nowMs: number, type: SampleType = 'track'): SegmentContent {
   const now = isoTime(nowMs)
   const item = { type, ...PARTS[type], context: CONTEXT, messageId: `switchyard-test-${randomUUID()}`, timestamp: now }
-  const content = {
+  return {
     sourceId: '',
     receivedAtMs: nowMs,
     ip: null,
@@ -41,5 +46,4 @@ export function sampleMessage(type: SampleType, nowMs: number): JsonObject {
     trace: null,
     items: [item],
   }
-  return outboundMessage(content, 0)
 }

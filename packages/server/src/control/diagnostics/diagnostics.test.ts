@@ -5,8 +5,11 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createCertificate } from '../../delivery/fixtures/certificates.ts'
 import type { DialReport } from '../../delivery/sending/dial-check.ts'
+import type { Previewed } from '../../delivery/transforming/shown-requests.ts'
+import { openCatalog } from '../../installation/integrations-catalog.ts'
 import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
 import type { Destination } from '../../store/store.ts'
+import type { Catalog } from '../destinations/integration-definition.ts'
 import { accept, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
 import { checkDestination, createUrlChecks, judgeDial } from './diagnose-destinations.ts'
 import { checkSecretKey, judgeDisk } from './diagnose-files.ts'
@@ -258,4 +261,39 @@ test('URLs of destinations with own certificates are checked with them, each by 
   const own = { certificate: null, privateKey: null, ca: 'x' }
   for (const tls of [null, own, null, own]) await check('https://a.example/', 5_000, tls)
   assert.deepEqual(seen, [null, own, own])
+})
+
+test('an integration is not dialled: its settings, its subscriptions and whether it can run are checked', async (t) => {
+  const dialled: string[] = []
+  const dial: OperatorTools['dial'] = async (url) => {
+    dialled.push(url)
+    return REACHED
+  }
+  let isInstalled = true
+  let previewed: Previewed[] = []
+  const catalog = async (): Promise<Catalog | null> => (isInstalled ? await openCatalog('nowhere') : null)
+  const delivery = { ...STILL, preview: async () => previewed }
+  const { call, store } = await startControl(t, { operatorTools: { ...operatorTools, dial }, catalog, delivery })
+  const settings = { apiKey: 'a', secretKey: 's', endpoint: 'north_america' }
+  const body = { type: 'integration', integration: 'actions-amplitude', name: 'Amplitude', settings }
+  const { id } = (await call('POST', '/api/destinations', body)).body
+  const said = async (): Promise<[state: string | undefined, message: string]> => {
+    const checks = (await call('GET', '/api/diagnostics')).body.checks as Check[]
+    const found = checks.find(({ name }) => name === 'integration')
+    assert.deepEqual([found?.destinationId, found?.url], [id, null])
+    assert.ok(!checks.some(({ name }) => name === 'url'))
+    return [found?.state, found?.message ?? '']
+  }
+  assert.deepEqual(await said(), ['good', 'Amplitude (actions-amplitude) can run: its settings are complete, and its code was loaded.'])
+  previewed = [{ kind: 'failed', reason: 'not_run', error: 'The host ended.', logs: null }]
+  assert.deepEqual(await said(), ['bad', 'Amplitude (actions-amplitude) cannot run: The host ended.'])
+  // Settings that were complete when they were saved may not be after an upgrade of the catalogue.
+  const patched = await store.settings.updateDestination(id, { settings: { secretKey: 's' } })
+  assert.ok(patched)
+  const [state, message] = await said()
+  assert.equal(state, 'bad')
+  assert.match(message, /settings\.apiKey is required\./)
+  isInstalled = false
+  assert.match((await said())[1], /the integrations package is not installed/)
+  assert.deepEqual(dialled, [])
 })

@@ -4,12 +4,12 @@
 
 import { isoTime } from '@switchyard/protocol'
 import { array, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
-import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination, StoreInspection } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { checkDestination, createUrlChecks } from './diagnose-destinations.ts'
 import { checkDisk, checkSecretKey } from './diagnose-files.ts'
+import { createIntegrationChecks } from './diagnose-integrations.ts'
 import { checkNodes, checkServer } from './diagnose-server.ts'
 import { checkInspection, checkRetention } from './diagnose-store.ts'
 import type { Finding } from './finding.ts'
@@ -48,10 +48,11 @@ const COMMIT_DEADLINE_MS = 10_000
 /** Shorter than the time for which the `doctor` command waits for a response. */
 const INSPECT_DEADLINE_MS = 60_000
 const URLS_DEADLINE_MS = 20_000
+const INTEGRATIONS_DEADLINE_MS = 40_000
 /** If the wall clock differs by more than this from its value at the start plus the time that has passed since, it has jumped. */
 const JUMP_MS = 60_000
 
-export function diagnosticRoutes({ store, clock, delivery, operatorTools }: ControlParts): Route[] {
+export function diagnosticRoutes({ store, clock, delivery, catalog, operatorTools }: ControlParts): Route[] {
   let inspecting: Promise<StoreInspection | undefined> | undefined
   /** An inspection reads the whole store, so concurrent requests share one. */
   const inspect = (): Promise<StoreInspection | undefined> =>
@@ -94,7 +95,7 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
       path: '/diagnostics',
       summary: 'Run diagnostics',
       description:
-        'Checks the store, ledger, disk, clock and encryption key, and whether each destination can be reached. No request is sent to a destination: the service only connects to it.',
+        'Checks the store, ledger, disk, clock and encryption key, whether each webhook can be reached, and whether each integration can run. No request is sent to a destination: the service only connects to a webhook, and only loads the code of an integration.',
       role: 'admin',
       status: 200,
       answer: DIAGNOSTICS,
@@ -102,9 +103,14 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
         const destinations = [...store.configuration().destinations.values()]
         const ledger = await store.books.ledger()
         const dial = createUrlChecks(operatorTools?.dial, URLS_DEADLINE_MS)
+        const integration = createIntegrationChecks({
+          catalog,
+          preview: delivery.preview,
+          deadlineMs: INTEGRATIONS_DEADLINE_MS,
+          nowMs: () => clock.wallMs(),
+        })
         const checksOf = async (destination: Destination): Promise<Check[]> => {
-          const { id, enabled, timeoutMs, tls } = destination
-          const urls = kindOf(destination).targets(destination)
+          const { id, enabled, timeoutMs, tls, urls } = destination
           const pending = ledger.find((row) => row.destinationId === id)?.pending ?? 0
           const oldestAtMs = pending === 0 ? null : await store.books.oldestPendingAtMs(id)
           const health = await timed(
@@ -112,8 +118,9 @@ export function diagnosticRoutes({ store, clock, delivery, operatorTools }: Cont
             () => checkDestination(destination, delivery.health(id), pending, oldestAtMs, clock.wallMs()),
             id,
           )
-          const reached = enabled ? await Promise.all(urls.map((url) => timed('url', () => dial(url, timeoutMs, tls), id, url))) : []
-          return [health, ...reached]
+          if (!enabled) return [health]
+          if (destination.integration !== null) return [health, await timed('integration', () => integration(destination), id)]
+          return [health, ...(await Promise.all(urls.map((url) => timed('url', () => dial(url, timeoutMs, tls), id, url))))]
         }
         const [commit, stored, server, key, ...perDestination] = await Promise.all([
           timed('store_writable', checkCommit),
