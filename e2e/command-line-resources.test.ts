@@ -282,6 +282,15 @@ suite('Replays, deletions, suppressions', { concurrency: 2 }, () => {
     const input = failed.map(({ id }) => id).join('\n')
     const piped = await startSwitchyard(service, ['replay', '-', '--dry-run', '--json'], { input }).ended
     assert.partialDeepStrictEqual(JSON.parse(piped.stdout), { dryRun: true, total: 2, alreadyReplayed: 2 })
+    const ids = failed.map(({ id }) => id)
+    const before = await says(service, 'replay', ...ids, '--dry-run')
+    assert.equal(
+      before,
+      '2 deliveries match. 2 of them were replayed before and would be skipped, because they are pending again or have been delivered since. To send them again, use --include-replayed.\n',
+    )
+    assert.equal((await asJson<Job>(service, 'replay', ...ids)).replayed, 0)
+    const again = await asJson<Job>(service, 'replay', ...ids, '--include-replayed')
+    assert.deepEqual([again.replayed, again.outcomes['delivered']], [2, 2])
     const none = await switchyard(service, 'replay')
     assert.deepEqual([none.code, /Nothing is selected\. Give DELIVERY_IDs/.test(none.stderr)], [2, true])
     const both = await switchyard(service, 'replay', '1-0', '--destination', 'replayed')

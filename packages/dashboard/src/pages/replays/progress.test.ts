@@ -11,7 +11,14 @@ test('shares are percentages of the total, in a fixed order, without zeros', () 
     { name: 'failed', count: 5, percent: 5 },
     { name: 'skipped', count: 15, percent: 15 },
   ])
-  assert.deepEqual([donePercent({ total: 0, done: 0 }), donePercent({ total: 3, done: 2 })], [100, 66])
+})
+
+test('a job whose deliveries are queued and pending is not done', () => {
+  const none = { ...OUTCOMES, pending: 0 }
+  assert.equal(donePercent({ total: 0, done: 0, outcomes: none }), 100)
+  assert.equal(donePercent({ total: 3, done: 2, outcomes: none }), 66)
+  assert.equal(donePercent({ total: 53, done: 53, outcomes: { ...none, pending: 53 } }), 0)
+  assert.equal(donePercent({ total: 100, done: 100, outcomes: OUTCOMES }), 90)
 })
 
 test('a job can still change while it runs or has pending deliveries', () => {

@@ -36,8 +36,9 @@ export function shares({
   return [...OUTCOMES.map((name) => share(name, outcomes[name])), share('skipped', skipped)].filter(({ count }) => count > 0)
 }
 
-export function donePercent({ total, done }: Pick<Job, 'total' | 'done'>): number {
-  return total === 0 ? 100 : Math.min(100, Math.floor((done / total) * 100))
+/** Deliveries that were queued and are still pending are not done. */
+export function donePercent({ total, done, outcomes }: Pick<Job, 'total' | 'done' | 'outcomes'>): number {
+  return total === 0 ? 100 : Math.min(100, Math.floor(((done - outcomes.pending) / total) * 100))
 }
 
 /** The time that remains at the job's rate limit; null if unknown. */

@@ -1,6 +1,6 @@
 // Asks before many deliveries are replayed: counts them, lists their destinations, asks for the rate, and opens the replay job.
 
-import { Alert, Button, Group, List, Modal, NumberInput, Radio, Stack, Text } from '@mantine/core'
+import { Alert, Button, Checkbox, Group, List, Modal, NumberInput, Radio, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
@@ -48,6 +48,7 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
   const [, navigate] = useLocation()
   const [isLimited, setLimited] = useState(true)
   const [rate, setRate] = useState<number | string>(DEFAULT_RATE)
+  const [includeReplayed, setIncludeReplayed] = useState(false)
   const count = useQuery<Count, ApiProblem>({
     queryKey: ['replay count', body],
     queryFn: async ({ signal }) => (await call('POST /api/replays', { body: { ...body, dryRun: true }, signal })) as Count,
@@ -59,7 +60,7 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
   const isRateValid = ratePerSecond === null || (Number.isInteger(ratePerSecond) && ratePerSecond >= 1 && ratePerSecond <= MAX_RATE)
   const submit = (): void => {
     start.mutate(
-      { body: { ...body, ratePerSecond } },
+      { body: { ...body, ratePerSecond, includeReplayed } },
       {
         onSuccess: (job) => {
           onClose()
@@ -71,10 +72,18 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
   if (count.error) return <ErrorAlert problem={count.error} onRetry={() => void count.refetch()} />
   if (count.data === undefined) return <Loading lines={4} label="Counting matching deliveries" />
   const { total, alreadyReplayed } = count.data
-  const toSend = total - alreadyReplayed
+  const toSend = includeReplayed ? total : total - alreadyReplayed
   return (
     <Stack gap="md">
-      <CountSummary count={count.data} nameOf={nameOf} />
+      <CountSummary count={count.data} nameOf={nameOf} isIncluded={includeReplayed} />
+      {alreadyReplayed > 0 && (
+        <Checkbox
+          label="Also send messages that were replayed before"
+          description="For a receiver that has lost its data again. Each message is sent once; messages that are pending again are skipped."
+          checked={includeReplayed}
+          onChange={({ currentTarget }) => setIncludeReplayed(currentTarget.checked)}
+        />
+      )}
       {body.states?.includes('delivered') && (
         <Alert color="orange" title="These deliveries already succeeded">
           Receivers will get each message a second time.
@@ -106,6 +115,7 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
           <Text size="sm">
             {isRateValid ? (
               <>
+                {includeReplayed && 'Up to '}
                 <b>{exactCount(toSend)}</b> {toSend === 1 ? 'delivery' : 'deliveries'}, {rateText(ratePerSecond)}
                 {ratePerSecond !== null && `: about ${duration(Math.max(1_000, (toSend / ratePerSecond) * 1_000))}`}. You can pause or
                 cancel the job and change its rate.
@@ -130,7 +140,7 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
         </Button>
         {toSend > 0 && (
           <Button onClick={submit} loading={start.isPending} disabled={!isRateValid} data-autofocus>
-            Replay {exactCount(toSend)}
+            {includeReplayed ? `Replay up to ${exactCount(toSend)}` : `Replay ${exactCount(toSend)}`}
           </Button>
         )}
       </Group>
@@ -138,7 +148,13 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
   )
 }
 
-function CountSummary({ count: { total, alreadyReplayed, byDestination }, nameOf }: { count: Count; nameOf: (id: string) => string }) {
+interface CountSummaryProps {
+  count: Count
+  nameOf: (id: string) => string
+  isIncluded: boolean
+}
+
+function CountSummary({ count: { total, alreadyReplayed, byDestination }, nameOf, isIncluded }: CountSummaryProps) {
   if (total === 0) return <Text size="sm">No deliveries match.</Text>
   return (
     <Stack gap="xs">
@@ -159,8 +175,9 @@ function CountSummary({ count: { total, alreadyReplayed, byDestination }, nameOf
       )}
       {alreadyReplayed > 0 && (
         <Text size="sm">
-          {alreadyReplayed === total ? 'All of them' : exactCount(alreadyReplayed)} will be skipped: already pending again, or replaced by a
-          later delivery of the same message.
+          {alreadyReplayed === total ? 'All of them' : `${exactCount(alreadyReplayed)} of them`} {alreadyReplayed === 1 ? 'was' : 'were'}{' '}
+          replayed before: pending again, or replaced by a later delivery of the same message.{' '}
+          {isIncluded ? 'Their messages will be sent again, except those that are pending.' : 'They will be skipped.'}
         </Text>
       )}
     </Stack>

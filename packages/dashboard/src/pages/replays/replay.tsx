@@ -118,7 +118,8 @@ function JobDetails({ job }: { job: Job }) {
                 {job.state}
               </Badge>
               <Text fw={600} aria-live="polite">
-                {exactCount(job.done)} of {exactCount(job.total)} processed ({donePercent(job)}%)
+                {donePercent(job)}% done: {exactCount(job.done)} of {exactCount(job.total)} queued or skipped
+                {job.outcomes.pending > 0 && `, ${exactCount(job.outcomes.pending)} pending`}
               </Text>
             </Group>
             {left !== null && left > 0 && (

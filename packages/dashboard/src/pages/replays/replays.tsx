@@ -92,6 +92,7 @@ function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) 
         <JobBar job={job} />
         <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
           {donePercent(job)}% done · {exactCount(job.outcomes.delivered)} delivered
+          {job.outcomes.pending > 0 && `, ${exactCount(job.outcomes.pending)} pending`}
           {job.outcomes.failed + job.outcomes.expired > 0 &&
             `, ${exactCount(job.outcomes.failed + job.outcomes.expired)} failed or expired`}{' '}
           · {selectionText(job)} · {rateText(job.ratePerSecond)}

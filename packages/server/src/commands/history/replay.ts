@@ -25,7 +25,7 @@ const TIMEOUT_FLAG = {
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
   ['state', ({ state }) => state],
-  ['progress', ({ done, total }) => `${cell(done)} of ${cell(total)}`],
+  ['queued or skipped', ({ done, total }) => `${cell(done)} of ${cell(total)}`],
   ['outcomes', ({ outcomes }) => outcomesText(outcomes)],
   ['destination', ({ destinationId }) => destinationId],
   ['states', ({ states }) => states],
@@ -38,7 +38,7 @@ export const REPLAY_COMMANDS: readonly Command[] = [
     summary: 'Replay one delivery, several, or all that failed or expired in a period',
     details:
       'A single delivery is replayed immediately. Several deliveries, given by id or selected with flags, are replayed by a job that runs in the service. The command shows the progress of the job, which continues if the command is interrupted. ' +
-      'A job skips deliveries whose message is pending for the destination again or has been delivered to it since.\n\n' +
+      'A job skips deliveries whose message is pending for the destination again or has been delivered to it since, so that starting it twice sends nothing twice. If the receiver has lost its data again, use --include-replayed.\n\n' +
       'Each replay is a new delivery, and its request has the header X-Replay: true. The exit code is 1 if a replayed delivery failed or expired before the command ended, or if the job was cancelled.',
     arguments: [
       {
@@ -58,6 +58,10 @@ export const REPLAY_COMMANDS: readonly Command[] = [
       state: { placeholder: 'STATE', sentence: 'Only deliveries in this state.', many: true, values: STATES, usual: 'failed and expired' },
       reason: { placeholder: 'REASON', sentence: 'Only deliveries with this reason, such as http_500 or timeout.' },
       ...PERIOD_FLAGS,
+      'include-replayed': {
+        placeholder: null,
+        sentence: 'Also send messages again that were replayed before and have been delivered since. Each message is sent once.',
+      },
       rate: { placeholder: 'NUMBER', sentence: 'The maximum number of deliveries per second.', usual: 'no limit' },
       'dry-run': { placeholder: null, sentence: 'Count the matching deliveries without sending anything.' },
       detach: { placeholder: null, sentence: 'Start the job and do not wait for it.' },
@@ -142,6 +146,7 @@ async function replayMany(call: Call, deliveryIds: readonly string[]): Promise<E
     ...periodOf(call),
     deliveryIds: deliveryIds.length > 0 ? deliveryIds : undefined,
     ratePerSecond: rate === undefined ? undefined : parseCount('rate', rate),
+    includeReplayed: call.has('include-replayed') || undefined,
     dryRun: dryRun || undefined,
   }
   // JSON omits undefined fields.
@@ -151,10 +156,17 @@ async function replayMany(call: Call, deliveryIds: readonly string[]): Promise<E
   else if (json) out.json(job)
   else {
     const already = Number(job['alreadyReplayed'])
-    const rest = already === 0 ? '' : ` ${already} of them would be skipped, because they are pending again or have been delivered since.`
+    const rest = already === 0 ? '' : ` ${replayedBefore(already, call.has('include-replayed'))}`
     out.line(`${counted(Number(job['total']), 'delivery matches', 'deliveries match')}.${rest}`)
   }
   return EXIT.ok
+}
+
+function replayedBefore(already: number, isIncluded: boolean): string {
+  const were = `${already} of them ${already === 1 ? 'was' : 'were'} replayed before`
+  return isIncluded
+    ? `${were}; their messages would be sent again once, except those that are pending.`
+    : `${were} and would be skipped, because they are pending again or have been delivered since. To send them again, use --include-replayed.`
 }
 
 async function follow(call: Call, job: JsonObject): Promise<ExitCode> {
@@ -166,7 +178,9 @@ async function follow(call: Call, job: JsonObject): Promise<ExitCode> {
   let overMs: number | undefined
   try {
     for (;;) {
-      progress.update(Number(now['done']), Number(now['total']), now['state'] === 'paused' ? 'paused' : outcomesText(now['outcomes']))
+      // A delivery that was queued and is still pending is not done.
+      const done = Number(now['done']) - outcome(now, 'pending')
+      progress.update(done, Number(now['total']), now['state'] === 'paused' ? 'paused' : outcomesText(now['outcomes']))
       if (OVER.has(String(now['state']))) overMs ??= performance.now()
       if (overMs !== undefined && (outcome(now, 'pending') === 0 || performance.now() - overMs > timeoutMs)) break
       await pause(POLL_MS, signal)
@@ -190,6 +204,15 @@ async function follow(call: Call, job: JsonObject): Promise<ExitCode> {
     const outcomes = outcomesText(now['outcomes'])
     out.line(`${cell(now['id'])}: ${state(call, now['state'])}, ${replayed}${outcomes === 'none' ? '' : `: ${outcomes}`}.`)
     if (skipped.length > 0) out.line(`Skipped: ${skipped.join(', ')}.`)
+    const pending = outcome(now, 'pending')
+    if (pending > 0)
+      out.remark(
+        `${counted(pending, 'delivery is', 'deliveries are')} still pending. Run \`switchyard replay show ${cell(now['id'])} --wait\` to follow ${pending === 1 ? 'it' : 'them'}.`,
+      )
+    if (now['includeReplayed'] !== true && Number((now['skippedReasons'] as JsonObject)['already_replayed'] ?? 0) > 0)
+      out.remark(
+        'Messages that were replayed before are skipped if they are pending again or have been delivered since. To send them again, use --include-replayed.',
+      )
   }
   const isGood = now['state'] === 'finished' && outcome(now, 'failed') + outcome(now, 'expired') === 0
   return isGood ? EXIT.ok : EXIT.failed
@@ -220,7 +243,7 @@ function show(call: Call, job: JsonObject): void {
   showFacts(call.out, [
     ['id', id],
     ['state', state(call, job['state'])],
-    ['progress', `${cell(done)} of ${cell(total)}`],
+    ['queued or skipped', `${cell(done)} of ${cell(total)}`],
     ['skipped', skipped],
     ['outcomes', outcomesText(outcomes)],
     ['destination', destinationId],

@@ -77,6 +77,7 @@ test('a job replays failed and expired deliveries, and shows its progress and ou
     skipped: 0,
     skippedReasons: {},
     outcomes: nothing,
+    includeReplayed: false,
     ratePerSecond: 20,
     destinationId,
     states: ['failed', 'expired'],
@@ -115,6 +116,14 @@ test('a job replays failed and expired deliveries, and shows its progress and ou
   await run(b, again.id)
   const { body: second } = await call('GET', `/api/replays/${again.id}`)
   assert.deepEqual([second.done, second.replayed, second.skipped, second.skippedReasons], [3, 0, 3, { already_replayed: 3 }])
+
+  const dry = (await call('POST', '/api/replays', { destinationId, includeReplayed: true, dryRun: true })).body
+  assert.deepEqual([dry.total, dry.alreadyReplayed], [3, 3])
+  const third = (await call('POST', '/api/replays', { destinationId, includeReplayed: true })).body
+  assert.equal(third.includeReplayed, true)
+  await run(b, third.id)
+  const { body: sent } = await call('GET', `/api/replays/${third.id}`)
+  assert.deepEqual([sent.replayed, sent.skipped, sent.outcomes.pending], [3, 0, 3])
 })
 
 test('a dry run counts, and creates nothing', async (t) => {

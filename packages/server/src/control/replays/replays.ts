@@ -58,6 +58,13 @@ const NEW_REPLAY = object({
       description: 'The ids of the deliveries. Cannot be combined with the filters above.',
     }),
   ),
+  includeReplayed: withDefault(
+    boolean({
+      description:
+        'If true, also sends messages again that were replayed before and have been delivered since, for example because the receiver lost its data again. Each message is sent once. Messages that are pending again are still skipped.',
+    }),
+    false,
+  ),
   ratePerSecond: optional(RATE),
   dryRun: withDefault(boolean({ description: 'If true, only counts the matching deliveries. No job is created.' }), false),
 })
@@ -68,7 +75,10 @@ const REPLAY_PATCH = object({
 
 const SKIPS = {
   already_replayed: optional(
-    integer({ description: 'The message is already pending again for the destination, or has been delivered to it since.' }),
+    integer({
+      description:
+        'The message is already pending again for the destination, has been delivered to it since (unless `includeReplayed` is true), or was sent by this job already.',
+    }),
   ),
   not_found: optional(integer({ description: 'There is no delivery with this id.' })),
   still_pending: optional(integer({ description: 'The delivery is still pending.' })),
@@ -90,6 +100,7 @@ const JOB_FIELDS = {
     { pending: integer(), delivered: integer(), failed: integer(), expired: integer(), cancelled: integer() },
     { description: 'The number of replays in each state.' },
   ),
+  includeReplayed: boolean({ description: 'Whether messages that were replayed before and delivered since are sent again, too.' }),
   ratePerSecond: nullable(integer()),
   destinationId: nullable(string({ description: 'Null if the job is for all destinations, or for deliveries selected by id.' })),
   states: nullable(array(oneOf(STATES), { description: 'Null if the deliveries were selected by id.' })),
@@ -110,7 +121,7 @@ const DRY_RUN = object({
   total: integer({ description: 'The number of deliveries that match.' }),
   alreadyReplayed: integer({
     description:
-      'The number of these deliveries that would be skipped, because the message is pending again, was delivered since, or has a later failed delivery, which would be replayed instead.',
+      'The number of these deliveries that were replayed before: the message is pending again, was delivered since, or has a later failed delivery, which would be replayed instead. They would be skipped; with `includeReplayed`, their messages would be sent again once, except those that are pending.',
   }),
   byDestination: array(object({ destinationId: string(), total: integer(), alreadyReplayed: integer() })),
 })
@@ -122,13 +133,14 @@ const JOB_OR_COUNT: Schema<Infer<typeof JOB> | Infer<typeof DRY_RUN>> = {
 }
 
 export function replayRoutes({ store, replays }: ControlParts): Route[] {
-  function selectionOf({ deliveryIds, ...filter }: Infer<typeof NEW_REPLAY>): ReplaySelection {
+  function selectionOf({ deliveryIds, includeReplayed, ...filter }: Infer<typeof NEW_REPLAY>): ReplaySelection {
+    const again = includeReplayed ? { includeReplayed } : {}
     const { destinationId, states, reason, from, to } = filter
     if (deliveryIds !== undefined) {
       const other = (['destinationId', 'states', 'reason', 'from', 'to'] as const).find((name) => filter[name] !== undefined)
       if (other !== undefined)
         throw invalidField(other, 'cannot be combined with deliveryIds. Select deliveries either by id or by a filter')
-      return { deliveryIds }
+      return { deliveryIds, ...again }
     }
     if (destinationId !== undefined && !store.configuration().destinations.has(destinationId))
       throw invalidField('destinationId', 'is not the id of a destination. GET /api/destinations lists all destinations')
@@ -139,6 +151,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       reason: reason ?? null,
       fromMs: from ?? null,
       toMs: to ?? null,
+      ...again,
     }
   }
 
@@ -217,6 +230,7 @@ function summaryView(job: ReplayJob) {
     skipped: skips,
     skippedReasons: { ...skipped },
     outcomes: { pending: replayed - Object.values(ended).reduce((sum, count) => sum + count, 0), ...ended },
+    includeReplayed: selection.includeReplayed === true,
     ratePerSecond,
     destinationId: filter?.destinationId ?? null,
     states: filter === null ? null : [...filter.states],
@@ -239,8 +253,15 @@ function countView({ total, alreadyReplayed, byDestination }: ReplayCount) {
 
 /** For the audit log: what a person decided, without the progress at that time. */
 function auditView(job: ReplayJob) {
-  const { id, state, total, ratePerSecond, destinationId, states, reason, from, to, deliveryIds } = jobView(job)
-  return { id, state, total, ratePerSecond, ...(deliveryIds === null ? { destinationId, states, reason, from, to } : { deliveryIds }) }
+  const { id, state, total, ratePerSecond, includeReplayed, destinationId, states, reason, from, to, deliveryIds } = jobView(job)
+  return {
+    id,
+    state,
+    total,
+    ratePerSecond,
+    includeReplayed,
+    ...(deliveryIds === null ? { destinationId, states, reason, from, to } : { deliveryIds }),
+  }
 }
 
 function isoOrNull(ms: number | null | undefined): string | null {

@@ -263,6 +263,56 @@ export function replaying({ store, open }: StoreFixture): void {
     assert.deepEqual([again.total, again.replayed, again.skipped], [1_200, 0, { already_replayed: 1_200 }])
   })
 
+  test('with includeReplayed, messages that were delivered again are sent once more, each once, and pending ones are not', async () => {
+    const { destinationId } = await ended(store(), 'delivered', 30, { together: true })
+    const [original] = await listed(store(), destinationId)
+    const selection = matching({ destinationId, states: ['delivered'] })
+    const all = { ...selection, includeReplayed: true }
+    await replayAll(store(), selection)
+    const pending = await replayAll(store(), all)
+    assert.deepEqual([pending.total, pending.replayed, pending.skipped], [30, 0, { already_replayed: 30 }], 'they are pending')
+    await settleAll(store(), destinationId, 'delivered')
+
+    const { total, alreadyReplayed } = await store().replays.count(all)
+    assert.deepEqual([total, alreadyReplayed], [60, 30])
+    const job = await createJob(store(), all)
+    const third = await finish(store(), job, 7)
+    assert.deepEqual([third.total, third.replayed, third.skipped], [60, 30, { already_replayed: 30 }])
+    assert.equal(new Set(await pendingMessages(store(), destinationId)).size, 30, 'each message once')
+    await settleAll(store(), destinationId, 'delivered')
+    assert.deepEqual((await store().replays.one(job.id))?.selection, all)
+
+    const byId = { deliveryIds: [(original as DeliveryRow).id] }
+    assert.equal((await replayAll(store(), byId)).replayed, 0)
+    assert.equal((await replayAll(store(), { ...byId, includeReplayed: true })).replayed, 1)
+    await settleAll(store(), destinationId, 'delivered')
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 91, delivered: 91 }))
+  })
+
+  withStore(
+    'with includeReplayed, failed deliveries that a replay has delivered are sent again, unless the message was deleted',
+    async ({ store: own }) => {
+      const { sourceId, destinationId } = await newSourceAndDestination(own)
+      for (const userId of ['kept', 'gone']) await accept(own, sourceId, [{ ...track(userId), userId }], [destinationId])
+      await settleAll(own, destinationId, 'failed')
+      await replayAll(own, matching({ destinationId }))
+      await settleAll(own, destinationId, 'delivered')
+      const all = { ...matching({ destinationId }), includeReplayed: true }
+      const again = await replayAll(own, all)
+      assert.deepEqual([again.total, again.replayed, again.skipped], [2, 2, {}])
+      await settleAll(own, destinationId, 'delivered')
+      const deletion = await own.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+      await until(
+        () => own.deletions.one(deletion.id),
+        (is) => is?.purged === 1,
+        'purged',
+      )
+      await settleAll(own, destinationId, 'delivered')
+      const after = await replayAll(own, all)
+      assert.deepEqual([after.replayed, after.skipped], [1, { message_gone: 1 }])
+    },
+  )
+
   withStore('a purged message is skipped, and so is all of a destination that is deleted meanwhile', async ({ store: own }) => {
     const { id: sourceId } = await newSource(own)
     const { id: destinationId } = await newDestination(own, sourceId)

@@ -11,7 +11,10 @@ export type ReplayResult =
 export type ReplayJobState = 'running' | 'paused' | 'finished' | 'cancelled'
 
 /** The deliveries of a job: those that match a filter, or those with the given ids. */
-export type ReplaySelection =
+export type ReplaySelection = {
+  /** If true, deliveries whose message was delivered again since are part of the job, too. A job sends each message once in any case. */
+  includeReplayed?: boolean | undefined
+} & (
   | {
       /** Null means all destinations. */
       destinationId: string | null
@@ -22,6 +25,7 @@ export type ReplaySelection =
       toMs: number | null
     }
   | { deliveryIds: readonly string[] }
+)
 
 export interface NewReplayJob {
   selection: ReplaySelection
@@ -51,7 +55,7 @@ export interface ReplayJob extends NewReplayJob {
 
 export interface ReplayCount {
   total: number
-  /** How many of them are pending again or were delivered since, and would be skipped. */
+  /** How many of them are pending again or were delivered since. They would be skipped; with `includeReplayed`, only those that are pending. */
   alreadyReplayed: number
   byDestination: { destinationId: string; total: number; alreadyReplayed: number }[]
 }

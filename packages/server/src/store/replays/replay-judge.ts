@@ -21,10 +21,17 @@ export type Verdict<Id extends RowId> = { found: ReplaySkipReason | Pick<Repeata
 /** The maximum size of the stored bodies that one call reads. The first one is read whatever its size. */
 const BYTES_AT_ONCE = 1024 * 1024
 
+interface JudgedJob<Id extends RowId> {
+  num: Id
+  bound: Id
+  /** Whether a message that was delivered again since is replayed all the same. One that is pending is not. */
+  includeReplayed: boolean
+}
+
 /** Belongs to one transaction, and reads nothing twice. */
 export class ReplayJudge<Id extends RowId> {
   readonly #rows: ReplayRows<Id>
-  readonly #job: { num: Id; bound: Id }
+  readonly #job: JudgedJob<Id>
   /** Ids of destinations by row id; null if the destination is deleted. */
   readonly #destinations = new Map<Id, string | null>()
   /** The sizes of the locked segments; null if a segment is no longer stored. */
@@ -32,7 +39,7 @@ export class ReplayJudge<Id extends RowId> {
   readonly #bodies = new Map<Id, StoredMessages>()
   #mayBePurged: boolean | undefined
 
-  constructor(rows: ReplayRows<Id>, job: { num: Id; bound: Id }) {
+  constructor(rows: ReplayRows<Id>, job: JudgedJob<Id>) {
     this.#rows = rows
     this.#job = job
   }
@@ -49,18 +56,20 @@ export class ReplayJudge<Id extends RowId> {
 
   /**
    * Of the deliveries of one message to one destination, at most one is pending. If a later one is pending or was delivered, those before it are
-   * not repeated. If all have failed, the newest is repeated, whichever of them the job finds first.
+   * not repeated. If all have failed, the newest is repeated, whichever of them the job finds first. With `includeReplayed`, only a pending one
+   * counts.
    */
   async judge(candidates: readonly ReplayCandidate<Id>[]): Promise<Verdict<Id>[]> {
     if (candidates.length === 0) return []
     await this.#loadDestinations(candidates)
     const same = await this.#rows.sameMessages(candidates, this.#job)
     const parents = await this.#parents(candidates, same)
+    const { includeReplayed } = this.#job
     const verdicts = candidates.map(({ origin, destination }, at): Verdict<Id> => {
-      const { hasPendingOrDelivered, ofJob, newest } = same[at] as SameMessage<Id>
+      const { hasPendingOrDelivered, hasPending, ofJob, newest } = same[at] as SameMessage<Id>
       if (this.#destinations.get(destination) === null) return { found: 'destination_gone', bytes: 0 }
       // A job sends a message only once, however that ended.
-      if (hasPendingOrDelivered || ofJob) return { found: 'already_replayed', bytes: 0 }
+      if (ofJob || (includeReplayed ? hasPending : hasPendingOrDelivered)) return { found: 'already_replayed', bytes: 0 }
       const parent = parents.get(at)
       if (parent === 'unread') return undefined
       // This delivery is itself a replay of a delivered one. Replaying "everything that was delivered" must not send its message twice.
@@ -100,7 +109,7 @@ export class ReplayJudge<Id extends RowId> {
   ): Promise<Map<number, { wasDelivered: boolean; bytes: number } | 'unread'>> {
     const parents = new Map<number, RowAndIndex<Id>>()
     for (const [at, { state, byId }] of candidates.entries()) {
-      const parent = state === 'delivered' && !byId ? same[at]?.parent : undefined
+      const parent = state === 'delivered' && !byId && !this.#job.includeReplayed ? same[at]?.parent : undefined
       if (parent !== undefined) parents.set(at, parent)
     }
     const ends = await finalStatesOf(

@@ -107,6 +107,8 @@ export interface FailedDelivery<Id extends RowId> extends Omit<ResolvedDelivery<
 export interface SameMessage<Id extends RowId> {
   /** Whether another delivery is pending, or was delivered later than this one. */
   hasPendingOrDelivered: boolean
+  /** Whether another delivery is pending. */
+  hasPending: boolean
   /** Whether this job created one of them, however it ended. */
   ofJob: boolean
   newest: Id | null

@@ -12,7 +12,7 @@ import type { RowId } from '../port/model.ts'
 import type { ReplaySkipReason, ReplayStep } from '../port/replays.ts'
 import { ENTRIES_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
 import { finalStatesOf, storedMessages } from './replay-final-states.ts'
-import { progressOf, type ReplayJobRow, replayJobOf } from './replay-job-row.ts'
+import { progressOf, type ReplayJobRow, replayDoc, replayJobOf } from './replay-job-row.ts'
 import { type ReplayCandidate, ReplayJudge } from './replay-judge.ts'
 import type { JobStatus, OwedAgain, PartRow, ReplayReply, ReplayRows, StepRefusal, StepReply } from './replay-rows.ts'
 import { type Walk, walkOf } from './replay-walk.ts'
@@ -61,7 +61,7 @@ class Step<Id extends RowId> {
   constructor(rows: ReplayRows<Id>, job: ReplayJobRow<Id>, { limit }: ReplayStep) {
     this.#rows = rows
     this.#job = job
-    this.#judge = new ReplayJudge(rows, job)
+    this.#judge = new ReplayJudge(rows, { ...job, includeReplayed: replayDoc(job).selection.includeReplayed === true })
     this.#budget = new ReplayBudget(limit)
   }
 

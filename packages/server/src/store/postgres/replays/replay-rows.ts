@@ -95,8 +95,9 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
         SAME_MESSAGES,
         SAME_MESSAGES.values({ deliveries, num, bound }),
       )
-      return rows.map(({ hasPendingOrDelivered, ofJob, newest, parent }) => ({
+      return rows.map(({ hasPendingOrDelivered, hasPending, ofJob, newest, parent }) => ({
         hasPendingOrDelivered,
+        hasPending,
         ofJob,
         newest,
         parent: rowAndIndex(parent ?? ''),
@@ -166,6 +167,7 @@ const SAME_MESSAGES = statement({
   text: ({ deliveries, num, bound }) => `
   SELECT
     EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND r.origin <> c.origin AND (r.state IS DISTINCT FROM 'delivered' OR r.origin > c.origin)) AS "hasPendingOrDelivered",
+    EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND r.origin <> c.origin AND r.state IS DISTINCT FROM 'delivered') AS "hasPending",
     EXISTS (SELECT 1 ${SAME} AND r.origin > ${bound}::bigint - ${SKEW} AND r.job = ${num}) AS "ofJob",
     (SELECT max(r.origin) ${SAME}) AS newest,
     (SELECT r.replay_of FROM replays r WHERE r.origin = c.origin AND r.idx = c.idx) AS parent

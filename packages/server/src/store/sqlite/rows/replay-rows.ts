@@ -44,6 +44,7 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
   const destination = database.prepare('SELECT num, id, deleted FROM destinations WHERE num = ?')
   const same = database.prepare(
     `SELECT EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND origin <> ?4 AND (state IS NOT 'delivered' OR origin > ?4)) AS hasPendingOrDelivered,
+       EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND origin <> ?4 AND state IS NOT 'delivered') AS hasPending,
             EXISTS (SELECT 1 ${SAME} AND origin >= ?5 AND job = ?6) AS ofJob,
             (SELECT origin ${SAME} ORDER BY origin DESC LIMIT 1) AS newest,
             (SELECT replay_of FROM replays WHERE origin = ?4 AND idx = ?2) AS parent`,
@@ -97,13 +98,20 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
     sameMessages: (deliveries, { num, bound }) =>
       deliveries.map((delivery): SameMessage<number> => {
         const row = same.get(delivery.segment, delivery.index, delivery.destination, delivery.origin, bound, num)
-        const { hasPendingOrDelivered, ofJob, newest, parent } = row as {
+        const { hasPendingOrDelivered, hasPending, ofJob, newest, parent } = row as {
           hasPendingOrDelivered: number
+          hasPending: number
           ofJob: number
           newest: number | null
           parent: string | null
         }
-        return { hasPendingOrDelivered: hasPendingOrDelivered === 1, ofJob: ofJob === 1, newest, parent: rowAndIndex(parent ?? '') }
+        return {
+          hasPendingOrDelivered: hasPendingOrDelivered === 1,
+          hasPending: hasPending === 1,
+          ofJob: ofJob === 1,
+          newest,
+          parent: rowAndIndex(parent ?? ''),
+        }
       }),
 
     segments: (seqs) =>
