@@ -1,4 +1,5 @@
 export { allIntegrations } from './integrations.ts'
+export { requestBudget, type StepBudget } from './judging-steps.ts'
 export { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES, MAX_MESSAGE_ID_LENGTH } from './limits.ts'
 export type {
   AliasMessage,

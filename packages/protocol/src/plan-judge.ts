@@ -1,8 +1,9 @@
 // Judges messages by a tracking plan. A plan becomes a judge once per version; a rule is compiled when its first message arrives, because a
-// plan can have many rules and compiling one takes about a millisecond. Invariant: no message is lost because of a plan. If a rule cannot be
+// plan can have many rules and compiling one takes about a millisecond. Large schemas can be compiled before that. Invariant: no message is lost because of a plan. If a rule cannot be
 // compiled, or a validator throws, the fault is reported once and the messages of the rule count as valid. If there is no compiler yet,
 // because it cannot be loaded, the next message tries again.
 
+import { type StepBudget, StepsExceeded } from './judging-steps.ts'
 import type { JsonObject } from './messages.ts'
 import { type CreateSchemaCompiler, isObject, MAX_ERRORS, type SchemaValidator } from './plan-schema.ts'
 import { shortened, violationsOf, withoutProperties } from './plan-violations.ts'
@@ -25,8 +26,13 @@ export interface PlanFault {
 }
 
 export interface PlanJudge {
-  /** Returns null if the message is as planned. The message must be valid: see `parseMessage`. */
-  judge: (message: JsonObject) => Verdict | null
+  /**
+   * Returns null if the message is as planned. The message must be valid: see `parseMessage`. `budget` is what the messages of one request have
+   * together: see `requestBudget`.
+   */
+  judge: (message: JsonObject, budget?: StepBudget) => Verdict | null
+  /** Compiles the next rule with a large schema, and returns false if there is none. So they can be compiled before their messages arrive. */
+  compileNext: () => boolean
   /** The rules that could not be applied so far. */
   readonly faults: readonly PlanFault[]
 }
@@ -36,12 +42,16 @@ interface CompiledRule {
   mode: PlanMode
   field: 'properties' | 'traits'
   validate: SchemaValidator
+  /** Compiles the schema. */
+  prepare: () => void
 }
 
 /** Every message of such a rule is valid. */
 const NOTHING: SchemaValidator = () => true
 /** Names of events without a rule come from the sender, so they are truncated to this length. */
 const MAX_NAME_LENGTH = 200
+/** Characters. Compiling a schema of this size takes about 5 ms. */
+const LARGE_SCHEMA = 5_000
 const NO_PROPERTIES: JsonObject = Object.freeze({})
 
 export function createPlanJudge(
@@ -54,21 +64,28 @@ export function createPlanJudge(
   const tracked = new Map<unknown, CompiledRule>()
   const others = new Map<unknown, CompiledRule>()
   let compile: ReturnType<CreateSchemaCompiler> | undefined
+  /** Of those with large schemas. */
+  const uncompiled = new Set<CompiledRule>()
   for (const rule of plan.rules) {
     const compiled: CompiledRule = {
       key: ruleKey(rule.type, rule.event),
       mode: rule.mode,
       field: plannedField(rule.type),
-      validate: (value) => {
+      validate: (value, budget) => {
+        compiled.prepare()
+        return compiled.validate(value, budget)
+      },
+      prepare: () => {
         if (compile === undefined) {
           compile = createCompiler()
           // So far, all faults were that there was none.
           faults.length = 0
         }
+        uncompiled.delete(compiled)
         compiled.validate = compile(closedSchema(rule))
-        return compiled.validate(value)
       },
     }
+    if (JSON.stringify(rule.schema).length > LARGE_SCHEMA) uncompiled.add(compiled)
     if (rule.type === 'track') tracked.set(rule.event, compiled)
     else others.set(rule.type, compiled)
   }
@@ -97,13 +114,24 @@ export function createPlanJudge(
 
   return {
     faults,
-    judge(message) {
+    compileNext() {
+      const [next] = uncompiled
+      if (next === undefined) return false
+      uncompiled.delete(next)
+      try {
+        next.prepare()
+      } catch (error) {
+        fail(next, error)
+      }
+      return true
+    },
+    judge(message, budget) {
       const type: unknown = message['type']
       const rule = type === 'track' ? tracked.get(message['event']) : others.get(type)
       if (rule === undefined) return unplanned(type, message['event'])
       const value: unknown = message[rule.field] ?? NO_PROPERTIES
       try {
-        if (rule.validate(value)) return null
+        if (rule.validate(value, budget)) return null
         const { key, field } = rule
         const errors = rule.validate.errors ?? []
         // Not everything was examined, so what is not planned is not known. In quarantine, it is neither lost nor sent.
@@ -113,11 +141,24 @@ export function createPlanJudge(
           mode === 'strip' && unplannedPaths.length > 0 ? { ...message, [field]: withoutProperties(value, unplannedPaths) } : null
         return { rule: key, mode, violations, stripped }
       } catch (error) {
+        if (error instanceof StepsExceeded) return unexamined(rule)
         fail(rule, error)
         return null
       }
     },
   }
+}
+
+/** The verdict on a message that would take too long to examine. In quarantine, it is neither lost nor sent. */
+function unexamined({ key, mode, field }: CompiledRule): Verdict {
+  const violation: Violation = {
+    rule: key,
+    code: 'other',
+    path: field,
+    expected: 'a message that can be checked with a limited number of steps',
+    found: 'a message that needs more steps',
+  }
+  return { rule: key, mode: mode === 'strip' ? 'quarantine' : mode, violations: [violation], stripped: null }
 }
 
 /**

@@ -1,9 +1,10 @@
 // The JSON Schemas of a tracking plan: which ones are accepted, and how they are compiled. This package has no dependencies, so the
 // caller passes Ajv in; the options are here, so that the service, the command line and the client for tests agree on every message.
-// Invariant: a schema that passes `schemaProblem` needs no network, ends, and takes a limited time.
+// Invariant: a schema that passes `schemaProblem` needs no network, ends, and takes a limited time (judging-steps.ts).
 
+import { JudgingSteps, requestBudget, type StepBudget, StepsExceeded, withSteps } from './judging-steps.ts'
 import type { JsonObject } from './messages.ts'
-import { PatternSteps, patternProblem } from './slow-pattern.ts'
+import { limitedPattern, patternProblem } from './slow-pattern.ts'
 
 /** An error as Ajv reports it. */
 export interface SchemaError {
@@ -17,7 +18,8 @@ export interface SchemaError {
 }
 
 export interface SchemaValidator {
-  (value: unknown): boolean
+  /** Throws StepsExceeded if the value needs more steps than one message has, or than the budget of its request has left. */
+  (value: unknown, budget?: StepBudget): boolean
   errors?: readonly SchemaError[] | null
 }
 
@@ -39,11 +41,15 @@ interface Validator {
   }): unknown
   addFormat(name: string, format: RegExp): unknown
   compile(schema: JsonObject): unknown
+  /** The generated code finds it here. */
+  $steps?: JudgingSteps
 }
 
 export interface ValidatorOptions {
   validateSchema: boolean
   code: {
+    /** Optimizing takes three times as long as generating the code. */
+    optimize: false
     process: (code: string) => string
     regExp: { (pattern: string, flags: string): { test: (text: string) => boolean }; code: string }
   }
@@ -79,9 +85,11 @@ const OPTIONS: Omit<ValidatorOptions, 'validateSchema' | 'code'> = {
 /** `create` returns a new Ajv for draft 2020-12, with the formats of ajv-formats. */
 export function planSchemaCompiler(create: (options: ValidatorOptions) => Validator): CreateSchemaCompiler {
   return ({ validateSchema } = { validateSchema: false }) => {
-    const steps = new PatternSteps()
-    const regExp = Object.assign((pattern: string, flags: string) => steps.create(pattern, flags), { code: 'new RegExp' })
-    const validator = create({ ...OPTIONS, validateSchema, code: { regExp, process: withLimit } })
+    const steps = new JudgingSteps()
+    const regExp = Object.assign((pattern: string, flags: string) => limitedPattern(pattern, flags, steps), { code: 'new RegExp' })
+    const process = (code: string): string => withLimit(withSteps(code))
+    const validator = create({ ...OPTIONS, validateSchema, code: { optimize: false, regExp, process } })
+    validator.$steps = steps
     // The expression of ajv-formats takes a second for some texts that fit into one message.
     validator.addFormat('url', /^(?:https?|ftp):\/\/[^\s/?#]\S*$/i)
     // Ajv compares every element with every other one: seconds for the elements that fit into one message.
@@ -90,15 +98,28 @@ export function planSchemaCompiler(create: (options: ValidatorOptions) => Valida
       keyword: 'uniqueItems',
       type: 'array',
       schemaType: 'boolean',
-      validate: (unique, elements) => !unique || new Set(elements.map(canonical)).size === elements.length,
+      validate: (unique, elements) => {
+        if (!unique) return true
+        const texts = elements.map((element) => {
+          const text = canonical(element)
+          steps.take(50 + text.length * 4)
+          return text
+        })
+        return new Set(texts).size === texts.length
+      },
     })
     return (schema) => {
       const validate = validator.compile(withoutReferences(schema)) as SchemaValidator
-      const limited: SchemaValidator = (value) => {
-        steps.restart()
-        const isValid = validate(value)
+      const limited: SchemaValidator = (value, budget = requestBudget()) => {
+        const isValid = steps.run(budget, () => validate(value))
         limited.errors = validate.errors ?? null
         return isValid
+      }
+      // The engine compiles a function when it is called first, which takes as long as generating it.
+      try {
+        limited(null, { steps: 0, patternSteps: 0 })
+      } catch (error) {
+        if (!(error instanceof StepsExceeded)) throw error
       }
       return limited
     }

@@ -122,12 +122,8 @@ function problemOf({ keyword, params, parentSchema }: SchemaError, value: unknow
     }
     case 'enum':
     case 'const': {
-      const allowed = keyword === 'enum' ? (params['allowedValues'] as readonly unknown[]) : [params['allowedValue']]
-      return {
-        code: 'wrong_value',
-        expected: valuesInWords(allowed),
-        found: allowed.some((one) => describe(one) === found) ? other(found) : found,
-      }
+      const { expected, kinds } = allowedBy(keyword, parentSchema, params)
+      return { code: 'wrong_value', expected, found: kinds.has(found) ? other(found) : found }
     }
     case 'format':
       return { code: 'wrong_format', expected: `a string in the format ${String(params['format'])}`, found: 'another string' }
@@ -140,6 +136,24 @@ function problemOf({ keyword, params, parentSchema }: SchemaError, value: unknow
     default:
       return { code: 'other', expected: `a value that fits the keyword ${keyword} of the schema`, found }
   }
+}
+
+interface Allowed {
+  expected: string
+  /** What `describe` says of them. */
+  kinds: ReadonlySet<string>
+}
+
+/** By the schema that contains the keyword. An `enum` may have thousands of values, and a message as many violations of it. */
+const allowed = { enum: new WeakMap<object, Allowed>(), const: new WeakMap<object, Allowed>() }
+
+function allowedBy(keyword: 'enum' | 'const', schema: unknown, params: SchemaError['params']): Allowed {
+  const known = isContainer(schema) ? allowed[keyword].get(schema) : undefined
+  if (known !== undefined) return known
+  const values = keyword === 'enum' ? (params['allowedValues'] as readonly unknown[]) : [params['allowedValue']]
+  const found: Allowed = { expected: shortened(valuesInWords(values), MAX_EXPECTED_LENGTH), kinds: new Set(values.map(describe)) }
+  if (isContainer(schema)) allowed[keyword].set(schema, found)
+  return found
 }
 
 /** The keys from the field to the value that the error is about. Some errors are about a property of the value at `instancePath`. */

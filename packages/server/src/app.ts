@@ -145,6 +145,8 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const plans = createPlanJudges((planId, { rule, message }) =>
     log.error({ planId, rule, problem: message }, 'a rule of a tracking plan cannot be applied; its messages count as valid'),
   )
+  plans.follow(store.configuration())
+  store.onConfiguration(() => plans.follow(store.configuration()))
   const observer = createObserver({ store, clock, log, metrics, version: VERSION, eventCatalog: config.eventCatalog === 'on', plans })
   const pacing = new IngestPacing()
   const delivery = createDelivery({

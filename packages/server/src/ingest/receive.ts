@@ -188,7 +188,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => isOfUsers(item, users)
     const protection = privacy.of(source)
     const trackingPlan = configuration.plans.size === 0 ? null : (plans?.of(configuration, source.id) ?? null)
-    const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID, protection?.() ?? null, trackingPlan?.judge)
+    const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID, protection?.() ?? null, trackingPlan?.forRequest())
     // A request is charged for its valid messages, or as one message if it has none. Items that are not valid cost nothing.
     const charged = parsed.ok ? Math.max(1, parsed.items.length + parsed.suppressed) : 1
     rateLimit?.charge(source.id, charged)

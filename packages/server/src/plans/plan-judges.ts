@@ -1,15 +1,19 @@
-// The judges of the plans in effect, by source. A plan is compiled once per version, and again only if its content changes.
+// The judges of the plans in effect, by source. A plan is compiled once per version, and again only if its content changes. Rules with large
+// schemas are compiled when the configuration changes, one after the other with other work in between; the others with their first message.
 
-import { createPlanJudge, type JsonObject, type PlanFault, type PlanJudge, type Verdict } from '@switchyard/protocol'
+import { createPlanJudge, type JsonObject, type PlanFault, type PlanJudge, requestBudget, type Verdict } from '@switchyard/protocol'
 import type { Configuration } from '../store/port/model.ts'
 import { createSchemaCompiler } from './plan-schema-compiler.ts'
 
 export interface SourcePlan {
   planId: string
-  judge: (message: JsonObject) => Verdict | null
+  /** Call it once per request, and what it returns for each message of the request. */
+  forRequest: () => (message: JsonObject) => Verdict | null
 }
 
 export interface PlanJudges {
+  /** Compiles large schemas of new plans. Without this, they are compiled with the next message. */
+  follow(configuration: Configuration): void
   /** The plan of a source; null if it has none. */
   of(configuration: Configuration, sourceId: string): SourcePlan | null
   /** The rules of a plan that this process could not apply. Their messages count as valid. */
@@ -28,16 +32,33 @@ export function createPlanJudges(onFault: (planId: string, fault: PlanFault) => 
       const known = judges.get(id)
       const plan = known?.version === version ? known.plan : createPlanJudge(content, createSchemaCompiler, (fault) => onFault(id, fault))
       kept.set(id, { version, plan })
-      for (const sourceId of sourceIds) bySource.set(sourceId, { planId: id, judge: plan.judge })
+      if (plan !== known?.plan) compileAhead(id, plan)
+      const forRequest: SourcePlan['forRequest'] = () => {
+        const budget = requestBudget()
+        return (message) => plan.judge(message, budget)
+      }
+      for (const sourceId of sourceIds) bySource.set(sourceId, { planId: id, forRequest })
     }
     judges = kept
     current = configuration
   }
 
+  /** One rule at a time: the largest schemas take some hundred milliseconds. */
+  function compileAhead(id: string, plan: PlanJudge): void {
+    setImmediate(() => {
+      if (judges.get(id)?.plan === plan && plan.compileNext()) compileAhead(id, plan)
+    })
+  }
+
+  function follow(configuration: Configuration): void {
+    // The configuration is replaced as a whole when something in it changes.
+    if (configuration !== current) update(configuration)
+  }
+
   return {
+    follow,
     of(configuration, sourceId) {
-      // The configuration is replaced as a whole when something in it changes.
-      if (configuration !== current) update(configuration)
+      follow(configuration)
       return bySource.get(sourceId) ?? null
     },
     faults: (planId) => judges.get(planId)?.plan.faults ?? [],
