@@ -39,23 +39,38 @@ export async function installIn(project: string, tarballs: string[]): Promise<vo
 /** The binary of a Node.js version. Undefined if it is not here yet and the registry is out of reach. */
 export async function runtime(major: number): Promise<string | undefined> {
   if (major === PINNED_MAJOR) return process.execPath
-  const home = join(runtimeCache, `node-${major}`)
-  const binary = binaryIn(home)
-  if (await exists(binary)) return binary
-  // Installed aside and renamed, so that of two runs at once neither sees half a runtime.
+  return cached(`node-${major}`, `node@${major}`, binaryIn, async (fresh) => {
+    // Its install script fetches the binary; where scripts are switched off, run that one here.
+    if (!(await exists(binaryIn(fresh))))
+      await run(process.execPath, ['installArchSpecificPackage.js'], { cwd: join(fresh, 'node_modules', 'node'), deadlineMs: 120_000 })
+  })
+}
+
+/** The program of an npm that runs on Node.js 18 and later. Undefined as above. */
+export function npmForNode18(): Promise<string | undefined> {
+  return cached('npm-10', 'npm@10', (home) => join(home, 'node_modules', 'npm', 'bin', 'npm-cli.js'))
+}
+
+async function cached(
+  name: string,
+  wanted: string,
+  fileIn: (home: string) => string,
+  complete: (home: string) => Promise<void> = async () => {},
+): Promise<string | undefined> {
+  const home = join(runtimeCache, name)
+  const file = fileIn(home)
+  if (await exists(file)) return file
+  // Installed aside and renamed, so that of two runs at once neither sees half of it.
   const fresh = `${home}.${process.pid}`
   try {
     await mkdir(fresh, { recursive: true })
     const flags = ['--no-audit', '--no-fund', '--no-package-lock', '--fetch-retries=1', '--fetch-retry-mintimeout=1000']
-    await npm(['install', '--prefix', fresh, ...flags, `node@${major}`], { cwd: fresh, deadlineMs: 120_000 })
-    // Its install script fetches the binary; where scripts are switched off, run that one here.
-    if (!(await exists(binaryIn(fresh)))) {
-      await run(process.execPath, ['installArchSpecificPackage.js'], { cwd: join(fresh, 'node_modules', 'node'), deadlineMs: 120_000 })
-    }
+    await npm(['install', '--prefix', fresh, ...flags, wanted], { cwd: fresh, deadlineMs: 120_000 })
+    await complete(fresh)
     await rename(fresh, home).catch(async (error: unknown) => {
-      if (!(await exists(binary))) throw error
+      if (!(await exists(file))) throw error
     })
-    return binary
+    return file
   } catch (error) {
     if (/\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH)\b/.test(String(error))) return undefined
     throw error

@@ -23,7 +23,7 @@ before(() => {
     cpSync(join(repository, name), join(copy, name), { recursive: true, filter: (path) => !LEFT_OUT.has(path.split('/').at(-1) ?? '') })
   }
   cpSync(join(repository, 'LICENSE'), join(copy, 'LICENSE'))
-  symlinkSync(join(repository, 'node_modules'), join(copy, 'node_modules'))
+  for (const folder of ['', 'packages/server']) symlinkSync(join(repository, folder, 'node_modules'), join(copy, folder, 'node_modules'))
 })
 
 after(() => rmSync(work, { recursive: true, force: true }))

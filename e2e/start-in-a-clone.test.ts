@@ -29,6 +29,7 @@ function copyRepository(t: TestContext): { clone: string; data: string } {
     })
   for (const name of readdirSync(join(repository, 'node_modules')))
     if (name !== '.switchyard-installed') symlinkSync(join(repository, 'node_modules', name), join(clone, 'node_modules', name))
+  symlinkSync(join(repository, 'packages', 'server', 'node_modules'), join(clone, 'packages', 'server', 'node_modules'))
   const data = join(work, 'data')
   mkdirSync(data)
   own(data)
