@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ClaimedShipment, RequestRecord, Settlement, Store } from '../store.ts'
+import type { ClaimedShipment, RequestRecord, RowId, Settlement, Store } from '../store.ts'
 import { withLetters } from './dead-letters.ts'
 import { untilPurged } from './deletion-fixtures.ts'
 import {
@@ -13,11 +13,14 @@ import {
   claimOne,
   deliveriesOf,
   messageIdsOf,
+  NOW_MS,
   newDestination,
   newSourceAndDestination,
+  requestRecord,
   type StoreFixture,
   settlementOf,
   track,
+  until,
 } from './fixtures.ts'
 
 /** What a request may quote of the message that it sends. */
@@ -117,5 +120,97 @@ export function erasing({ store }: StoreFixture): void {
       QUOTING.responseStart,
       QUOTING.logs,
     ])
+  })
+
+  test('a purge removes the text from attempts of the user, and leaves times, statuses and counts', async () => {
+    const { claimed, sourceId, destinationId } = await start(['gone', 'stays', 'gone'])
+    const [gone, stays, again] = deliveriesOf(claimed.shipment) as [string, string, string]
+    const url = 'https://api.example.com/users/gone?id=gone'
+    const steps = { url, step: { subscription: 'Post', method: 'POST' } }
+    // One request for each message, and then one with all of them.
+    const each = settlementOf([claimed.shipment], 'retry').records[0]
+    assert.ok(each !== undefined)
+    const requests = [0, 1, 2].map((index) => requestRecord({ ...QUOTING, indexes: [index], ...(index === 2 && steps) }))
+    const settlement = settlementOf([claimed.shipment], 'retry')
+    await store().delivery.settle({ ...settlement, records: [{ ...each, requests }] })
+    const retried = await claimOne(store(), destinationId, { nowMs: NOW_MS * 2 })
+    await store().delivery.settle(failed([retried], null))
+    const before = await Promise.all([gone, stays, again].map((id) => store().history.delivery(id)))
+    const { id } = await erase(sourceId)
+    await untilPurged(store(), id, 2)
+    const after = await Promise.all([gone, stays, again].map((one) => store().history.delivery(one)))
+    const withoutText = { error: null, responseStart: null, logs: null }
+    assert.deepEqual(
+      after.map((delivery) => delivery?.history.map(({ gathered: _, ...request }) => request)),
+      before.map((delivery, at) =>
+        delivery?.history.map(({ gathered: _, ...request }, nth) => ({
+          ...request,
+          // The first request of the other user contained only his message.
+          ...((at !== 1 || nth === 1) && withoutText),
+          ...(at === 2 && nth === 0 && { url: 'https://api.example.com' }),
+        })),
+      ),
+    )
+    assert.deepEqual(
+      after.map((delivery) => [delivery?.state, delivery?.reason, delivery?.attempts]),
+      before.map((delivery) => [delivery?.state, delivery?.reason, delivery?.attempts]),
+    )
+  })
+
+  test('the text of a request with messages of several calls is removed from the records of all of them', async () => {
+    const { claimed: first, sourceId, destinationId } = await start(['stays'])
+    const more: ClaimedShipment[] = []
+    for (const userId of ['gone', 'stays', 'stays']) {
+      await accept(store(), sourceId, [track(`more-${more.length}`, { userId })], [destinationId])
+      more.push(await claimOne(store(), destinationId))
+    }
+    const [second, third, alone] = more as [ClaimedShipment, ClaimedShipment, ClaimedShipment]
+    const together = [first, second, third]
+    const parts = together.flatMap(({ shipment }) => shipment.parts)
+    const lead = parts[0]?.origin as RowId
+    const settlement = failed(together, null)
+    const records = settlement.records.map((record, at) => ({
+      ...record,
+      requests: record.requests.map((request) => Object.assign(request, { gathered: { lead, parts: at === 0 ? parts : null } })),
+    }))
+    await store().delivery.settle({ ...settlement, records })
+    await store().delivery.settle(failed([alone], null))
+    const { id } = await erase(sourceId)
+    await untilPurged(store(), id, 1)
+    const deliveries = [...together, alone].map(({ shipment }) => deliveriesOf(shipment)[0] as string)
+    const none = [null, null, null]
+    assert.deepEqual(await Promise.all(deliveries.map(texts)), [none, none, none, [QUOTING.error, QUOTING.responseStart, QUOTING.logs]])
+    const shown = await store().history.delivery(deliveries[2] as string)
+    assert.equal(shown?.gathered?.length, 3, 'the messages of the request are still listed')
+  })
+
+  test('the text of attempts of replays, and of dead letters, is removed too', async () => {
+    const { claimed, sourceId, target, destinationId } = await start(['gone'])
+    await store().delivery.settle(failed([claimed], target))
+    const letter = await claimOne(store(), target)
+    await store().delivery.settle(failed([letter], null))
+    const [original] = deliveriesOf(claimed.shipment) as [string]
+    const replay = await store().replays.replay(original)
+    assert.ok(replay.ok)
+    const replayed = await claimOne(store(), destinationId)
+    await store().delivery.settle(failed([replayed], null))
+    const deliveries = [claimed, letter, replayed].map(({ shipment }) => deliveriesOf(shipment)[0] as string)
+    for (const delivery of deliveries) assert.ok((await texts(delivery)).includes(QUOTING.logs as string))
+    const { id } = await erase(sourceId)
+    await untilPurged(store(), id, 2)
+    for (const delivery of deliveries) assert.deepEqual(await texts(delivery), [null, null, null])
+  })
+
+  test('a purge removes the last rejected message if it names the user', async () => {
+    const { sourceId } = await start()
+    const sample = (userId: string): string => JSON.stringify({ userId, event: 7 })
+    store().ingest.reject({ sourceId, code: 'event_required', count: 1, atMs: NOW_MS, sample: sample('gone') })
+    store().ingest.reject({ sourceId, code: 'message_too_large', count: 1, atMs: NOW_MS, sample: sample('gone too') })
+    const samples = async (): Promise<string[]> =>
+      (await store().books.rejections()).filter((row) => row.sourceId === sourceId).map(({ lastSample }) => lastSample)
+    await until(samples, ({ length }) => length === 2, 'both are recorded')
+    const { id } = await erase(sourceId)
+    await untilPurged(store(), id, 1)
+    assert.deepEqual(await until(samples, (left) => left.includes(''), 'one is removed'), ['', sample('gone too')])
   })
 }

@@ -63,6 +63,12 @@ function without(row: StoredRow, content: SegmentContent, theirs: readonly numbe
   }
 }
 
+/** Whether the sample of a rejected message names one of the users. It may be cut off, and need not be valid JSON. */
+export function isSampleOf(sample: string, userIds: Iterable<string>): boolean {
+  for (const userId of userIds) if (sample.includes(JSON.stringify(userId))) return true
+  return false
+}
+
 /** A message belongs to its user, and an alias also to the previous user. */
 export function isOfUsers({ userId, previousId }: JsonObject, userIds: ReadonlySet<string>): boolean {
   return (typeof userId === 'string' && userIds.has(userId)) || (typeof previousId === 'string' && userIds.has(previousId))

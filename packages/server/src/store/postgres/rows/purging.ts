@@ -11,13 +11,15 @@
 // transaction from it is left. In the tail, only users who are still suppressed are purged: if a suppression was
 // removed meanwhile, somebody wanted these messages.
 
-import { type PurgedContent, withoutUsers } from '../../deletions/purged-content.ts'
+import { type AttemptTextRows, purgeAttempts } from '../../deletions/purged-attempts.ts'
+import { isSampleOf, type PurgedContent, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { withoutViolations } from '../../encoding/violations-column.ts'
+import { SKEW } from '../schema/ids.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
-import { Columns, statement } from '../session/row-parameters.ts'
+import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import type { StoreContext } from '../session/store-context.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 import { dropPurged } from './quarantine-rows.ts'
@@ -74,6 +76,7 @@ interface Found {
 interface Rewritten extends PurgedContent {
   seq: string
   source: string
+  routes: string
   violations: string | null
 }
 
@@ -175,6 +178,7 @@ export class Purging {
     const over = found.length < SEGMENTS_PER_STEP && within.length === found.length && !isCut
     const reached = over ? purge.end : ((isCut ? selected : within).at(-1)?.seq ?? purge.end)
     const cursor = purge.last ? reached : later(rows[0].cursor, reached < purge.again ? reached : purge.again)
+    if (over) await purgeSamples(ask, purge)
     await ask('UPDATE deletions SET purge_cursor = $2, purged = purged + $3 WHERE num = $1', [purge.num, cursor, purged])
     return { position: reached, over }
   }
@@ -218,8 +222,9 @@ export class Purging {
         keys: Buffer
         body: Buffer
         violations: string | null
+        routes: string
       }>(
-        `SELECT seq, source, absent, keys, body, violations FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq FOR UPDATE`,
+        `SELECT seq, source, absent, keys, body, violations, routes FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq FOR UPDATE`,
         [int8s(chunk.map(({ seq }) => seq)), first, last],
       )
       const rewritten: Rewritten[] = []
@@ -229,12 +234,17 @@ export class Purging {
         const possible = candidates(row.keys, await this.#hashesOf(purge, row.source))
         const left = withoutUsers({ ...row, absent: row.absent ?? [] }, possible, users)
         if (left === undefined) continue
-        rewritten.push({ ...left, seq: row.seq, source: row.source, violations: withoutViolations(row.violations, left.indexes) })
+        const { seq, source, routes } = row
+        rewritten.push({ ...left, seq, source, routes, violations: withoutViolations(row.violations, left.indexes) })
         purged += left.indexes.length
       }
       if (rewritten.length === 0) continue
       await ask(REWRITE, REWRITE.values({ segments: rewritten, first, last }))
       await dropPurged(ask, this.#context.ids, rewritten)
+      await purgeAttempts(
+        attemptTextRows(ask),
+        rewritten.map(({ seq, routes, indexes }) => ({ segment: seq, routes, indexes })),
+      )
     }
     return purged
   }
@@ -268,6 +278,50 @@ const REWRITE = statement({
       trace = CASE WHEN u.is_empty THEN NULL ELSE s.trace END
     FROM ${segments.as('u')} WHERE s.seq = u.seq AND s.seq BETWEEN ${first} AND ${last}`,
 })
+
+const REWRITE_DOCS = statement({
+  parameters: { docs: plainColumns({ id: 'bigint', doc: 'text' }), first: 'value' },
+  text: ({ docs, first }) => `UPDATE attempts a SET doc = u.doc FROM ${docs.as('u')} WHERE a.id = u.id AND a.id >= ${first}`,
+})
+
+function attemptTextRows(ask: Ask): AttemptTextRows<string> {
+  return {
+    async replays(segments) {
+      const { rows } = await ask<{ segment: string; origin: string }>(
+        'SELECT DISTINCT segment, origin FROM replays WHERE segment = ANY($1::bigint[])',
+        [int8s(segments)],
+      )
+      return rows
+    },
+    async attempts(origins) {
+      const { rows } = await ask<{ id: string; origin: string; doc: string }>(
+        // Attempts are later than their origins, so older partitions are not read. Locked, because another purge may be rewriting them.
+        `SELECT id, origin, doc FROM attempts WHERE origin = ANY($1::bigint[]) AND id > $2::bigint - ${SKEW} ORDER BY id FOR UPDATE`,
+        [int8s(origins), origins.reduce((first, origin) => (origin < first ? origin : first))],
+      )
+      return rows
+    },
+    async rewrite(docs) {
+      await ask(
+        REWRITE_DOCS,
+        REWRITE_DOCS.values({ docs, first: docs.reduce((first, { id }) => (id < first ? id : first), docs[0]?.id ?? '0') }),
+      )
+    },
+  }
+}
+
+/** The store keeps the last rejected message for each source and code. */
+async function purgeSamples(ask: Ask, { sources, userIds }: Purge): Promise<void> {
+  const { rows } = await ask<{ source: string; code: string; sample: string }>(
+    'SELECT source, code, last_sample AS sample FROM rejections WHERE source = ANY($1::bigint[])',
+    [int8s([...sources.keys()])],
+  )
+  for (const { source, code, sample } of rows) {
+    if (!isSampleOf(readText(sample), userIds)) continue
+    // Unless another message was rejected meanwhile.
+    await ask("UPDATE rejections SET last_sample = '' WHERE source = $1 AND code = $2 AND last_sample = $3", [source, code, sample])
+  }
+}
 
 /** Returns the users of the request who are suppressed at the moment, per source. */
 async function suppressedOf(ask: Ask, purge: Purge): Promise<Map<string, Set<string>>> {

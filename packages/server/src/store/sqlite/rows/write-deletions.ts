@@ -6,7 +6,8 @@
 
 import { deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
 import type { DeletionDraft } from '../../deletions/deletions.ts'
-import { withoutUsers } from '../../deletions/purged-content.ts'
+import { type AttemptTextRows, type PurgedSegment, purgeAttempts } from '../../deletions/purged-attempts.ts'
+import { isSampleOf, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { withoutViolations } from '../../encoding/violations-column.ts'
@@ -57,6 +58,23 @@ export function createDeletion(
   return { num, end, held }
 }
 
+function attemptTextRows({ rows, database }: WriterContext): AttemptTextRows<number> {
+  return {
+    replays: (segments) =>
+      segments.flatMap((segment) =>
+        rows.all<{ segment: number; origin: number }>('SELECT DISTINCT segment, origin FROM replays WHERE segment = ?', segment),
+      ),
+    attempts: (origins) =>
+      origins.flatMap((origin) =>
+        rows.all<{ id: number; origin: number; doc: string }>('SELECT id, origin, doc FROM attempts WHERE origin = ?', origin),
+      ),
+    rewrite: (attempts) =>
+      overwriting(database, () => {
+        for (const { id, doc } of attempts) rows.run('UPDATE attempts SET doc = ? WHERE id = ?', doc, id)
+      }),
+  }
+}
+
 interface Purge {
   end: number
   /** By source: the users, and the hashes of the users in the keys of messages. */
@@ -75,7 +93,7 @@ export class Purges {
    * The first step of a request with suppression moves the end of its purge to now. By then, new messages of the users
    * are dropped, so every message that was being written when the request was made has been stored.
    */
-  step(deletion: number): { over: boolean; end: number } {
+  async step(deletion: number): Promise<{ over: boolean; end: number }> {
     const { rows, ids } = this.#context
     const [row] = rows.all<{ cursor: number; suppress: number }>(
       'SELECT purge_cursor AS cursor, suppress FROM deletions WHERE num = ?',
@@ -92,28 +110,34 @@ export class Purges {
       row.cursor,
       purge.end,
     )
-    let count = 0
+    const purged: PurgedSegment<number>[] = []
     for (const { seq, source, keys } of segments) {
       const users = purge.users.get(source)
       const possible = users ? candidates(keys, users.hashes) : []
-      if (users && possible.length > 0) count += this.#purgeSegment(seq, keys, possible, users.ids)
+      if (users && possible.length > 0) purged.push(...this.#purgeSegment(seq, keys, possible, users.ids))
     }
+    await purgeAttempts(attemptTextRows(this.#context), purged)
+    const count = purged.reduce((sum, { indexes }) => sum + indexes.length, 0)
     const over = segments.length < SEGMENTS_PER_STEP
     const cursor = over ? purge.end : (segments.at(-1)?.seq ?? purge.end)
     rows.run('UPDATE deletions SET purge_cursor = ?, purged = purged + ? WHERE num = ?', cursor, count, deletion)
-    if (over) this.#purges.delete(deletion)
+    if (over) {
+      this.#purgeSamples(purge)
+      this.#purges.delete(deletion)
+    }
     return { over, end: purge.end }
   }
 
-  #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): number {
+  #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): PurgedSegment<number>[] {
     const { database } = this.#context
-    const row = database.prepare('SELECT absent, body, violations FROM segments WHERE seq = ?').get(seq) as {
+    const row = database.prepare('SELECT absent, body, violations, routes FROM segments WHERE seq = ?').get(seq) as {
       absent: string | null
       body: Uint8Array
       violations: string | null
+      routes: string
     }
     const left = withoutUsers({ body: row.body, keys, absent: absentIndexes(row.absent) }, possible, userIds)
-    if (left === undefined) return 0
+    if (left === undefined) return []
     overwriting(database, () => {
       database.prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?').run(left.keys, left.body, seq)
       if (row.violations !== null)
@@ -121,7 +145,18 @@ export class Purges {
       if (left.isEmpty) database.prepare('UPDATE segments SET ip = NULL, trace = NULL WHERE seq = ?').run(seq)
     })
     dropPurged(this.#context, seq, left.indexes)
-    return left.indexes.length
+    return [{ segment: seq, routes: row.routes, indexes: left.indexes }]
+  }
+
+  /** The store keeps the last rejected message for each source and code. */
+  #purgeSamples({ users }: Purge): void {
+    const { rows, database } = this.#context
+    const samples = rows.all<{ source: number; code: string; sample: string }>('SELECT source, code, last_sample AS sample FROM rejections')
+    const theirs = samples.filter(({ source, sample }) => isSampleOf(sample, users.get(source)?.ids ?? []))
+    if (theirs.length === 0) return
+    overwriting(database, () => {
+      for (const { source, code } of theirs) rows.run("UPDATE rejections SET last_sample = '' WHERE source = ? AND code = ?", source, code)
+    })
   }
 
   rolledBack(): void {
