@@ -154,3 +154,58 @@ test(row('No access token (OAuth)'), async () => {
   }
   assert.equal(server.requests.length, 0)
 })
+
+test(row('An empty `integrations`'), async () => {
+  const { theirs, ours } = await sendOne([{}])
+  const sent = ({ requests }: Seen): unknown => requests[0]?.body.batch[0]?.integrations
+  assert.deepEqual([sent(theirs), sent(ours)], [{}, undefined])
+})
+
+for (const awaited of [true, false]) {
+  test(`in both clients a plugin gets earlier calls after the register event${awaited ? ' and after register() has resolved' : ''}`, async () => {
+    const steps = async (Client: typeof Theirs): Promise<string[]> => {
+      await using server = await startTrackingServer()
+      const analytics = new Client({ writeKey: 'wk', host: server.url, flushAt: 1 })
+      const seen: string[] = []
+      analytics.on('register', (names) => {
+        if (names.includes('p')) seen.push('register event')
+      })
+      const finished = new Promise((resolve) => analytics.track({ ...event, event: 'earlier' }, resolve))
+      const registered = analytics.register({
+        name: 'p',
+        type: 'enrichment',
+        version: '1',
+        isLoaded: () => true,
+        load: async () => void seen.push('load'),
+        track: (ctx) => {
+          seen.push(ctx.event.event ?? '')
+          return ctx
+        },
+      })
+      if (awaited) {
+        await registered
+        seen.push('registered')
+      }
+      const later = new Promise((resolve) => analytics.track({ ...event, event: 'later' }, resolve))
+      await Promise.all([finished, later])
+      await analytics.closeAndFlush()
+      return seen
+    }
+    const expected = ['load', 'register event', ...(awaited ? ['registered'] : []), 'earlier', 'later']
+    for (const client of [Theirs, Ours as unknown as typeof Theirs]) assert.deepEqual(await steps(client), expected)
+  })
+}
+
+test('in both clients a bad OAuth key is an error event, not an exception of the constructor', async () => {
+  const oauthSettings = { clientId: 'c', clientKey: 'not a key', keyId: 'k', maxRetries: 1 }
+  const { theirs, ours } = await sendOne([{}], { oauthSettings, maxRetries: 0 })
+  for (const { requests, failure } of [theirs, ours]) assert.deepEqual([requests.length, typeof failure?.code], [0, 'string'])
+})
+
+test('both clients wait a second after Retry-After: 0 on a 429 and deliver, also with maxRetries 0', async () => {
+  const { theirs, ours } = await sendOne([{ status: 429, headers: { 'Retry-After': '0' } }, {}], { maxRetries: 0 })
+  for (const { requests, failure } of [theirs, ours]) {
+    assert.deepEqual([requests.length, failure], [2, undefined])
+    assert.ok((requests[1]?.at ?? 0) - (requests[0]?.at ?? 0) >= 990)
+  }
+})

@@ -90,7 +90,7 @@ describe(name, () => {
       },
     })
     for (let number = 0; number < 15; number++) analytics.track({ userId: 'u-1', event: 'Tested', messageId: `lost ${number}` })
-    assert.deepEqual(await analytics.flush({ close: true }), { delivered: 15, failed: 0, pending: 0 })
+    assert.deepEqual(await analytics.flush({ close: true }), { stored: 15, failed: 0, pending: 0 })
     assert.ok(lost >= 2)
     const stats = await service.api<{ data: { sourceId: string; accepted: number; duplicates: number }[] }>('/stats/totals')
     const { accepted, duplicates } = stats.data.find(({ sourceId }) => sourceId === wiring.sourceId) ?? {}

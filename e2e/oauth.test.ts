@@ -94,7 +94,7 @@ describe('OAuth 2.0', () => {
       const analytics = new Analytics({ writeKey, host: service.url, oauthSettings: own })
       const ids = idsOf(`ours ${type}`, 100)
       for (const messageId of ids) analytics.track({ userId: 'u-1', event: 'Tested', messageId })
-      assert.deepEqual(await analytics.flush({ close: true }), { delivered: 100, failed: 0, pending: 0 })
+      assert.deepEqual(await analytics.flush({ close: true }), { stored: 100, failed: 0, pending: 0 })
       await arrived(ids)
       for (const id of ids) assert.equal(receiver.byMessageId.get(id)?.length, 1)
     })

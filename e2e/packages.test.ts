@@ -208,7 +208,7 @@ for (const major of NODE_MAJORS) {
             context: true,
             classes: ['function', 'function'],
             heard: ['flushed 2'],
-            result: { delivered: 2, failed: 0, pending: 0 },
+            result: { stored: 2, failed: 0, pending: 0 },
           })
           assert.equal(stderr, '')
           assert.deepEqual(

@@ -9,8 +9,8 @@ import { runExample, startExample } from './testing/run-example.ts'
 /** The default of one second is too short on a loaded machine, in tests that are not about it. */
 const AMPLE = { ANALYTICS_FLUSH_MS: '30000' }
 
-const line = (delivered: number, failed: number, pending: number): string =>
-  `${JSON.stringify({ statusCode: 200, analytics: { delivered, failed, pending } })}\n`
+const line = (stored: number, failed: number, pending: number): string =>
+  `${JSON.stringify({ statusCode: 200, analytics: { stored, failed, pending } })}\n`
 
 // Tests run concurrently, because each one mostly waits for its own process.
 suite('the Lambda handler', { concurrency: 4 }, () => {

@@ -19,7 +19,7 @@ export interface InvocationContext {
 export interface OrderResult {
   statusCode: number
   /** The outcome of the messages, including those of earlier invocations. */
-  analytics: { delivered: number; failed: number; pending: number }
+  analytics: { stored: number; failed: number; pending: number }
 }
 
 /** The most time that analytics may take of an invocation, and the time that it leaves for the handler to return. */
@@ -44,7 +44,7 @@ export async function handler(event: OrderEvent, context: InvocationContext): Pr
   })
   const timeout = Math.max(0, Math.min(FLUSH_MS, context.getRemainingTimeInMillis() - RESERVE_MS))
   const flushed = await analytics.flush({ timeout })
-  // The order is valid whether or not its message was delivered. Pending messages are still queued: the next flush also waits for them.
+  // The order is valid whether or not its message was stored. Pending messages are still queued: the next flush also waits for them.
   if (flushed.pending + flushed.failed > 0) console.error(`analytics: ${flushed.pending} pending, ${flushed.failed} failed`)
   return { statusCode: 200, analytics: flushed }
 }

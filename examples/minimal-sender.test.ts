@@ -9,7 +9,7 @@ suite('the minimal sender', { concurrency: 4 }, () => {
   test('it delivers an identify and a track message', async (t) => {
     const { url, messages, writeKeys } = await collectingEndpoint(t)
     const byArgument = await runExample(t, 'minimal-sender.ts', { args: [url] })
-    assert.deepEqual(byArgument, { code: 0, stdout: `${url}: 2 delivered, 0 failed, 0 pending\n`, stderr: '' })
+    assert.deepEqual(byArgument, { code: 0, stdout: `${url}: 2 stored, 0 failed, 0 pending\n`, stderr: '' })
     const byVariable = await runExample(t, 'minimal-sender.ts', { env: { SWITCHYARD_HOST_URL: url, SWITCHYARD_WRITE_KEY: 'mine' } })
     assert.equal(byVariable.code, 0)
     assert.deepEqual(
@@ -28,7 +28,7 @@ suite('the minimal sender', { concurrency: 4 }, () => {
     const gone = await startTrackingServer()
     await gone.close()
     const { code, stdout, stderr } = await runExample(t, 'minimal-sender.ts', { args: [gone.url] })
-    assert.deepEqual([code, stdout], [1, `${gone.url}: 0 delivered, 2 failed, 0 pending\n`])
+    assert.deepEqual([code, stdout], [1, `${gone.url}: 0 stored, 2 failed, 0 pending\n`])
     assert.match(stderr, /^delivery_failure: the request to the tracking API failed: .*ECONNREFUSED/)
   })
 })

@@ -1,4 +1,4 @@
-// The smallest useful program: identify a user, track an event, and exit when both are delivered.
+// The smallest useful program: identify a user, track an event, and exit when the service has stored both.
 // Run: SWITCHYARD_WRITE_KEY=… npm run example examples/minimal-sender.ts
 // Use the write key that `npm start` printed. Set another host as the argument or in SWITCHYARD_HOST_URL.
 
@@ -14,7 +14,7 @@ analytics.identify({ userId: 'user-1', traits: { name: 'Ada', plan: 'pro' } })
 analytics.track({ userId: 'user-1', event: 'Order Completed', properties: { orderId: 'order-1', total: 42 } })
 
 // Calls only queue: without this line the messages would still be sent, but the program could not report the result.
-const { delivered, failed, pending } = await analytics.closeAndFlush({ timeout: 10_000 })
+const { stored, failed, pending } = await analytics.closeAndFlush({ timeout: 10_000 })
 
-console.log(`${host}: ${delivered} delivered, ${failed} failed, ${pending} pending`)
+console.log(`${host}: ${stored} stored, ${failed} failed, ${pending} pending`)
 process.exitCode = failed + pending === 0 ? 0 : 1

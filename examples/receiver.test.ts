@@ -18,7 +18,7 @@ test('messages of the minimal sender reach the receiver through the service, sig
   const receiver = await startReceiver(t, 'shared-secret')
   const { writeKey } = await wire(service, { urls: [receiver.url], sharedSecret: 'shared-secret' })
   const sender = await runExample(t, 'minimal-sender.ts', { args: [service.url], env: { SWITCHYARD_WRITE_KEY: writeKey } })
-  assert.deepEqual(sender, { code: 0, stdout: `${service.url}: 2 delivered, 0 failed, 0 pending\n`, stderr: '' })
+  assert.deepEqual(sender, { code: 0, stdout: `${service.url}: 2 stored, 0 failed, 0 pending\n`, stderr: '' })
   await receiver.waitFor(/"type":"identify"/)
   await receiver.waitFor(/"type":"track".*"Order Completed"/)
 })

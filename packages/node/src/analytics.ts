@@ -165,7 +165,7 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     }
   }
 
-  /** Sends all queued messages. Resolves when each message of an earlier call is delivered or has failed, or at the timeout. */
+  /** Sends all queued messages. Resolves when the service has stored each message of an earlier call or the message has failed, or at the timeout. */
   flush(options?: FlushParams): Flushed {
     const { timeout, close = false } = options ?? {}
     return (close ? this.#outbox.close(timeout) : this.#outbox.flush(timeout)) as Flushed
@@ -183,21 +183,28 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
   register(...plugins: Plugin[]): Promise<void> {
     this.#outbox.hold()
     const recalled = this.#outbox.recall()
-    const registered = this.#pipeline.register(plugins, this).finally(() => this.#outbox.resume())
-    for (const { json, bytes, period, waiter } of recalled) {
-      void this.#pipe({ ok: true, json, bytes }, period, waiter?.ctx ?? Context.fromJson(json), waiter?.callback)
-    }
-    const before = this.ready
-    this.ready = Promise.allSettled([before, registered]).then(() => {})
-    const done = registered.then(() => {
+    const registered = this.#pipeline.register(plugins, this).then(() => {
       this.emit(
         'register',
         plugins.map((plugin) => plugin.name),
       )
     })
-    // A failure is emitted as an error event, so an ignored promise must not cause an unhandled rejection.
-    done.catch(() => {})
-    return done
+    for (const { json, bytes, period, waiter } of recalled) {
+      this.#pipe({ ok: true, json, bytes }, period, waiter?.ctx ?? Context.fromJson(json), waiter?.callback)
+    }
+    const before = this.ready
+    this.ready = Promise.allSettled([before, registered]).then(() => {})
+    // The plugins get earlier calls after the code that awaits this promise has run, as in the public client, or when that code makes
+    // the next call. A failure is emitted as an error event, so an ignored promise must not cause an unhandled rejection.
+    const finish = (): void => {
+      this.#pipeline.finishRegister()
+      queueMicrotask(() => {
+        this.#pipeline.release()
+        this.#outbox.resume()
+      })
+    }
+    registered.then(finish, finish)
+    return registered
   }
 
   /** Removes plugins by name, after calling their `unload()`. */
@@ -234,17 +241,18 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
     }
     if (this.#settings.disable) return this.#acceptDisabled(type, composed, callback)
     if (!this.#outbox.reserve(composed.bytes)) return this.#reject(queueFull(Context.fromJson(composed.json)), callback)
+    this.#pipeline.release()
     const direct = this.#pipeline.isIdle(type)
     const ctx = callback || !direct || this.listens(type) ? Context.fromJson(composed.json) : undefined
     const period = this.#outbox.begin()
     if (ctx && this.listens(type)) this.emit(type, ctx)
     if (direct) this.#put(composed, period, ctx, callback, undefined)
-    else void this.#pipe(composed, period, ctx as Context, callback)
+    else this.#pipe(composed, period, ctx as Context, callback)
     return this.#outbox.isBelowMark()
   }
 
   /** Runs the plugins, which may take long. Meanwhile the message keeps its room in the queue and counts as pending. */
-  async #pipe(message: ComposedMessage, period: Period, ctx: Context, callback: Callback | undefined): Promise<void> {
+  #pipe(message: ComposedMessage, period: Period, ctx: Context, callback: Callback | undefined): void {
     let current = ctx
     const hold = { isAbandoned: false, where: 'waited for a plugin to load' }
     const unregister = this.#outbox.heldByPlugin(() => {
@@ -252,37 +260,44 @@ export class Analytics<Events extends { [Event in keyof Events]: EventProperties
       const sentence = `the client was closed while the message ${hold.where}`
       this.#abandon(message.bytes, period, current, callback, new AnalyticsError('close_timeout', sentence, { ctx: current }))
     })
-    try {
-      if (this.#pipeline.loading) await this.#pipeline.loaded()
-      if (hold.isAbandoned) return
-      const result = this.#pipeline.enrich(ctx, (plugin) => {
-        hold.where = `was still being processed by plugin ${plugin}`
-      })
-      current = result instanceof Context ? result : await result
-      if (hold.isAbandoned) return
-      const { event } = current
-      event.messageId ??= platform.newId()
-      // A plugin may have changed the message to one that the service would reject.
-      const composed = compose(withoutEmptyIntegrations(event))
-      if (!composed.ok) {
-        const { code, field, reason } = composed
-        throw new AnalyticsError(code, `the message is invalid after its plugins ran: ${composed.message}`, { reason, field, ctx: current })
+    const run = async (): Promise<void> => {
+      try {
+        if (hold.isAbandoned) return
+        const result = this.#pipeline.enrich(ctx, (plugin) => {
+          hold.where = `was still being processed by plugin ${plugin}`
+        })
+        current = result instanceof Context ? result : await result
+        if (hold.isAbandoned) return
+        const { event } = current
+        event.messageId ??= platform.newId()
+        // A plugin may have changed the message to one that the service would reject.
+        const composed = compose(withoutEmptyIntegrations(event))
+        if (!composed.ok) {
+          const { code, field, reason } = composed
+          throw new AnalyticsError(code, `the message is invalid after its plugins ran: ${composed.message}`, {
+            reason,
+            field,
+            ctx: current,
+          })
+        }
+        this.#outbox.release(message.bytes)
+        message.bytes = 0
+        if (!this.#outbox.reserve(composed.bytes)) throw queueFull(current)
+        message.bytes = composed.bytes
+        const piped: Piped = { destinations: undefined }
+        // Queued first, so that destination plugins do not get a message that does not fit into the spool.
+        if (this.#put(composed, period, current, callback, piped)) piped.destinations = this.#pipeline.deliver(current)
+      } catch (error) {
+        if (hold.isAbandoned) return
+        const failure =
+          error instanceof AnalyticsError ? error : new AnalyticsError('plugin_failed', messageOf(error), { reason: error, ctx: current })
+        this.#abandon(message.bytes, period, current, callback, failure)
+      } finally {
+        unregister()
       }
-      this.#outbox.release(message.bytes)
-      message.bytes = 0
-      if (!this.#outbox.reserve(composed.bytes)) throw queueFull(current)
-      message.bytes = composed.bytes
-      const piped: Piped = { destinations: undefined }
-      // Queued first, so that destination plugins do not get a message that does not fit into the spool.
-      if (this.#put(composed, period, current, callback, piped)) piped.destinations = this.#pipeline.deliver(current)
-    } catch (error) {
-      if (hold.isAbandoned) return
-      const failure =
-        error instanceof AnalyticsError ? error : new AnalyticsError('plugin_failed', messageOf(error), { reason: error, ctx: current })
-      this.#abandon(message.bytes, period, current, callback, failure)
-    } finally {
-      unregister()
     }
+    if (this.#pipeline.isWaiting) this.#pipeline.wait(() => void run())
+    else void run()
   }
 
   #put(

@@ -11,7 +11,7 @@ import { AnalyticsError, messageOf } from './errors.ts'
 import type { ExitTarget } from './platform/platform.ts'
 import type { PluginRun } from './plugins/pipeline.ts'
 import { type Batch, eventsOf, free, type Piped, type Waiter } from './queue/batch.ts'
-import { FlushPeriods, type Period } from './queue/flush-periods.ts'
+import { FlushPeriods, type Period, withFormerName } from './queue/flush-periods.ts'
 import { Queue, type Recalled } from './queue/queue.ts'
 import { MessagesWithoutKey, type Spool, type SpoolLimits } from './queue/spool.ts'
 import { customTransport } from './send/http-client.ts'
@@ -21,14 +21,17 @@ import type { Transport } from './send/transport.ts'
 import type { RetryEvent } from './send/verdict.ts'
 import type { CheckedSettings } from './settings.ts'
 
-/** Emitted as `flush` when a batch was delivered or failed. */
+/** Emitted as `flush` when a batch was stored by the service or failed. */
 export interface FlushEvent {
   /** Number of messages in the batch. */
   messages: number
-  delivered: number
+  /** Messages that the service has stored. */
+  stored: number
   failed: number
   /** Number of requests made for the batch. */
   attempts: number
+  /** @deprecated The same number as `stored`. The property is not enumerable. */
+  readonly delivered: number
 }
 
 export interface OutboxEvents {
@@ -332,12 +335,12 @@ export class Outbox implements ExitTarget {
       result.rejected.filter(({ index }) => index >= 0 && index < batch.count).map(({ index, error }) => [index, error]),
     )
     const failed = result.error ? batch.count : rejected.size
-    const delivered = batch.count - failed
+    const stored = batch.count - failed
     // Most batches are delivered completely and have no callbacks or plugins, so nothing has to be done for each message.
     if (failed > 0 || batch.waiters) this.#concludeEach(batch, result, rejected, isKept)
-    else this.#end(batch.period, delivered, 0)
+    else this.#end(batch.period, stored, 0)
     free(batch)
-    this.#events.flushed({ messages: batch.count, delivered, failed, attempts: result.attempts })
+    this.#events.flushed(withFormerName({ messages: batch.count, stored, failed, attempts: result.attempts }))
     if (this.#periods.pending === 0) this.#events.drained()
   }
 

@@ -151,7 +151,7 @@ test('the six calls of a historical client behave the same', async () => {
   analytics.on('error', ({ code }) => codes.push(code))
   analytics.track({ userId: 'u', event: 'Old', timestamp: '2020-01-02' })
   analytics.track({ userId: 'u', event: 'Badly dated', timestamp: 'yesterday' })
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 1, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 1, failed: 1, pending: 0 })
   assert.deepEqual(codes, ['timestamp_invalid'])
   assert.equal(server.messages()[0]?.timestamp, '2020-01-02T00:00:00.000Z')
   assert.equal(server.requests[0]?.body.sentAt, undefined)
@@ -188,7 +188,7 @@ test('enqueue returns false above the high-water mark, and is rejected after clo
     await new Promise((resolve) => analytics.once('drained', () => resolve(undefined)))
   }
   assert.ok(waits > 5, `waited ${waits} times`)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 100, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 100, failed: 0, pending: 0 })
   const code = await new Promise((resolve) => analytics.enqueue(past, (error) => resolve(error?.code)))
   assert.equal(code, 'call_after_close')
 })

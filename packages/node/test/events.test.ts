@@ -124,7 +124,7 @@ test('flush is emitted after a batch is flushed', async () => {
   analytics.track({ userId: 'u', event: 'e' })
   analytics.track({ userId: 'u', event: 'e' })
   await analytics.closeAndFlush()
-  assert.deepEqual(flushes, [{ messages: 2, delivered: 2, failed: 0, attempts: 1 }])
+  assert.deepEqual(flushes, [{ messages: 2, stored: 2, failed: 0, attempts: 1 }])
 })
 
 test('http_request has url, method, headers and body; http_response has the response', async () => {
@@ -158,7 +158,7 @@ test('retry is emitted for each failure but the last, with the reason and the de
   const retries: RetryEvent[] = []
   analytics.on('retry', (retry) => retries.push(retry))
   analytics.track({ userId: 'u', event: 'e' })
-  assert.deepEqual(await analytics.flush(), { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.flush(), { stored: 1, failed: 0, pending: 0 })
   await analytics.closeAndFlush()
   assert.deepEqual(
     retries.map(({ error, attempts }) => [error.code, error.status, attempts]),

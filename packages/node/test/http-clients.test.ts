@@ -20,8 +20,8 @@ async function send(settings: Omit<AnalyticsSettings, 'writeKey'>) {
   const codes: string[] = []
   analytics.on('error', (error) => codes.push(error.code))
   analytics.track(event)
-  const { delivered, failed, pending } = await analytics.closeAndFlush()
-  return { delivered, failed, pending, codes }
+  const { stored, failed, pending } = await analytics.closeAndFlush()
+  return { stored, failed, pending, codes }
 }
 
 test('a function like fetch is called with url and options', async () => {
@@ -30,7 +30,7 @@ test('a function like fetch is called with url and options', async () => {
     calls.push(args)
     return { status: 200, statusText: 'OK' }
   }
-  assert.equal((await send({ host: 'http://api.invalid', httpClient })).delivered, 1)
+  assert.equal((await send({ host: 'http://api.invalid', httpClient })).stored, 1)
   const [url, options] = calls[0] ?? assert.fail('not called')
   assert.equal(url, 'http://api.invalid/v1/batch')
   assert.equal(options.method, 'POST')
@@ -47,7 +47,7 @@ test('an object with makeRequest receives url, method, headers, body and data', 
       return { status: 200, statusText: 'OK' }
     }
   }
-  assert.equal((await send({ host: 'http://api.invalid', httpClient: new Mine(), httpRequestTimeout: 1234 })).delivered, 1)
+  assert.equal((await send({ host: 'http://api.invalid', httpClient: new Mine(), httpRequestTimeout: 1234 })).stored, 1)
   const options = calls[0] ?? assert.fail('not called')
   assert.equal(options.url, 'http://api.invalid/v1/batch')
   assert.equal(options.method, 'POST')
@@ -58,7 +58,7 @@ test('an object with makeRequest receives url, method, headers, body and data', 
 test('FetchHTTPClient uses global fetch, also one that was replaced after construction', async () => {
   await using server = await startTrackingServer()
   const client = new FetchHTTPClient()
-  assert.equal((await send({ host: server.url, httpClient: client })).delivered, 1)
+  assert.equal((await send({ host: server.url, httpClient: client })).stored, 1)
   assert.equal(server.requests.length, 1)
   const real = globalThis.fetch
   let replaced = 0
@@ -81,9 +81,9 @@ test('FetchHTTPClient can be subclassed, and global fetch can be passed itself',
       return super.makeRequest({ ...options, headers: { ...options.headers, 'X-Mine': '1' } })
     }
   }
-  assert.equal((await send({ host: server.url, httpClient: new Signed() })).delivered, 1)
+  assert.equal((await send({ host: server.url, httpClient: new Signed() })).stored, 1)
   assert.equal(server.requests[0]?.headers['x-mine'], '1')
-  assert.equal((await send({ host: server.url, httpClient: fetch })).delivered, 1)
+  assert.equal((await send({ host: server.url, httpClient: fetch })).stored, 1)
   assert.equal(server.requests.length, 2)
 })
 
@@ -108,7 +108,7 @@ test('a client that throws, returns an invalid response or never responds causes
   ]
   for (const makeRequest of broken) {
     const result = await send({ httpClient: { makeRequest }, httpRequestTimeout: 50 })
-    assert.deepEqual(result, { delivered: 0, failed: 1, pending: 0, codes: ['delivery_failure'] })
+    assert.deepEqual(result, { stored: 0, failed: 1, pending: 0, codes: ['delivery_failure'] })
   }
 })
 

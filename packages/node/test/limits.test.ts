@@ -53,7 +53,7 @@ test('batches are split below 500 KB, envelope included, however many messages f
   await using server = await startTrackingServer()
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1_000 })
   for (let i = 0; i < 100; i++) analytics.track({ ...callOf(20_000, '✓'), messageId: `m-${i}` })
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 100, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 100, failed: 0, pending: 0 })
   assert.equal(new Set(server.messages().map((message) => message.messageId)).size, 100)
   assert.ok(server.requests.length >= 5)
   for (const request of server.requests) {
@@ -77,7 +77,7 @@ test('a burst uses at most 8 requests and connections at once, and each message 
   const analytics = new Analytics({ writeKey: 'wk', host: server.url })
   const calls = 20_000
   for (let i = 0; i < calls; i++) analytics.track({ ...event, messageId: `m-${i}` })
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: calls, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: calls, failed: 0, pending: 0 })
   assert.equal(server.messages().length, calls)
   assert.equal(new Set(server.messages().map((message) => message.messageId)).size, calls)
   assert.equal(server.peak.requests, 8)
@@ -131,7 +131,7 @@ test('waiting batches share requests, and each message keeps its own callback, c
       analytics.track({ ...event, messageId }, (error, ctx) => outcomes.set(messageId, `${error?.message} ${ctx?.event.messageId}`))
     else analytics.track({ ...event, messageId })
   }
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 900, failed: 100, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 900, failed: 100, pending: 0 })
   assert.ok(server.requests.length < 20, `${server.requests.length} requests`)
   for (const request of server.requests) assert.ok(Buffer.byteLength(request.text) < 70_000)
   assert.equal(new Set(server.messages().map((message) => message.messageId)).size, calls)
@@ -152,7 +152,7 @@ test('the timeout of a request starts with the request, not with the call, so a 
   await using server = await startTrackingServer(() => ({ delayMs: 60 }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxInFlight: 1, flushAt: 1, httpRequestTimeout: 500, maxRetries: 0 })
   for (let i = 0; i < 15; i++) analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 15, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 15, failed: 0, pending: 0 })
   assert.equal(server.requests.length, 15)
 })
 
@@ -166,7 +166,7 @@ test('calls return false above the high-water mark, and drained is emitted when 
       await new Promise<void>((resolve) => analytics.once('drained', resolve))
     }
   }
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1_000, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 1_000, failed: 0, pending: 0 })
   assert.ok(waits >= 5, `${waits} waits`)
 })
 
@@ -210,7 +210,7 @@ test('a message that does not fit into maxQueueBytes fails with queue_full, as a
   assert.equal(callbacks.filter((code) => code === 'queue_full').length, errors.length)
   // There is room again, so the queue accepts the next message.
   analytics.track({ ...event, messageId: 'later' })
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 1, failed: 0, pending: 0 })
 })
 
 for (const [limit, settings] of [
@@ -227,7 +227,7 @@ for (const [limit, settings] of [
     for (let i = 0; i < 3_000; i++) {
       if (!analytics.track(event)) await new Promise<void>((resolve) => analytics.once('drained', resolve))
     }
-    assert.deepEqual(await analytics.closeAndFlush(), { delivered: 3_000, failed: 0, pending: 0 })
+    assert.deepEqual(await analytics.closeAndFlush(), { stored: 3_000, failed: 0, pending: 0 })
     assert.deepEqual(codes, [])
     rmSync(dir, { recursive: true })
   })
@@ -259,5 +259,5 @@ test('every byte of the queue is freed, however a message ends', async () => {
   }
   // The whole queue is free again: a message of nearly its size fits.
   analytics.identify({ userId: 'u', traits: { text: 'x'.repeat(maxQueueBytes - 500) } })
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 1, failed: 0, pending: 0 })
 })

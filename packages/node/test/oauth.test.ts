@@ -122,7 +122,7 @@ test('a pause that the authorization server asks for lasts at most maxRateLimitD
   analytics.on('error', (error) => errors.push(error))
   const started = performance.now()
   analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 1, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 0, failed: 1, pending: 0 })
   const tookMs = performance.now() - started
   assert.ok(tookMs >= 290 && tookMs < 60_000, `${tookMs} ms`)
   assert.deepEqual(
@@ -187,7 +187,7 @@ test('a 401 from the tracking API renews the token and retries the batch once; n
   })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, flushAt: 1, maxRetries: 0, oauthSettings })
   for (let i = 0; i < 5; i++) analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 5, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 5, failed: 0, pending: 0 })
   assert.equal(tokens(server.requests).length, 2)
 })
 
@@ -199,7 +199,7 @@ test('a second 401 fails the batch: the token is not renewed endlessly', async (
   const errors: AnalyticsError[] = []
   analytics.on('error', (error) => errors.push(error))
   analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 1, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 0, failed: 1, pending: 0 })
   assert.equal(batches(server.requests).length, 2)
   assert.deepEqual(
     errors.map((error) => [error.code, error.status]),
@@ -226,9 +226,34 @@ test('with maxRetries 0 the first error of the token request is reported', async
   const codes: string[] = []
   analytics.on('error', (error) => codes.push(error.code))
   analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 1, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 0, failed: 1, pending: 0 })
   assert.deepEqual(codes, ['oauth_failure'])
   assert.equal(tokens(server.requests).length, 1)
+})
+
+test('a key that cannot be used fails messages with oauth_failure; the constructor does not throw', async () => {
+  await using server = await startServers({})
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings: { ...oauthSettings, clientKey: 'not a key' } })
+  const errors: AnalyticsError[] = []
+  analytics.on('error', (error) => errors.push(error))
+  analytics.track(event)
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 0, failed: 1, pending: 0 })
+  assert.deepEqual(
+    errors.map(({ code }) => code),
+    ['oauth_failure'],
+  )
+  assert.match(errors[0]?.message ?? '', /oauthSettings\.clientKey is not a usable private key in PEM format/)
+  assert.equal(server.requests.length, 0)
+})
+
+test('an error of the authorization server without a body ends without a space', async () => {
+  await using server = await startServers({ token: () => ({ status: 400, body: '' }) })
+  const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings })
+  const reasons: unknown[] = []
+  analytics.on('error', (error) => reasons.push(error.reason?.message))
+  analytics.track(event)
+  await analytics.closeAndFlush()
+  assert.deepEqual(reasons, ['[400] Bad Request'])
 })
 
 test('a rejected token request is not retried, and a later batch requests a token again', async () => {
@@ -242,7 +267,7 @@ test('a rejected token request is not retried, and a later batch requests a toke
   assert.equal((await analytics.flush()).failed, 1)
   assert.match(errors[0]?.message ?? '', /invalid_client/)
   analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 1, failed: 0, pending: 0 })
 })
 
 test('a response without a usable token causes oauth_failure', async () => {
@@ -269,7 +294,7 @@ test('a wrong clock is corrected by the Date of the response, and a new assertio
   })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings })
   analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 1, failed: 0, pending: 0 })
   const [first, second] = tokens(server.requests).map((request) => parseAssertion(request).claims)
   assert.ok((second?.iat ?? 0) - (first?.iat ?? 0) > 3_500)
   assert.notEqual(first?.jti, second?.jti)
@@ -302,7 +327,7 @@ test('a client closed while it waits for a token stops requesting it, even with 
   const codes: string[] = []
   analytics.on('error', (error) => codes.push(error.code))
   analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush({ timeout: 100 }), { delivered: 0, failed: 0, pending: 1 })
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 100 }), { stored: 0, failed: 0, pending: 1 })
   await new Promise((resolve) => setTimeout(resolve, 100))
   const asked = tokens(server.requests).length
   await new Promise((resolve) => setTimeout(resolve, 600))

@@ -59,7 +59,7 @@ test('after plugins wait for destination plugins, callbacks for both, and closeA
   await new Promise(setImmediate)
   assert.deepEqual(order, ['destination'])
   after.open()
-  assert.deepEqual(await closed, { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await closed, { stored: 1, failed: 0, pending: 0 })
   assert.deepEqual(order, ['destination', 'after', 'callback', 'closed'])
 })
 
@@ -72,7 +72,7 @@ test('a destination plugin that is slower than the tracking API keeps the outcom
   await new Promise((resolve) => analytics.once('flush', resolve))
   open()
   assert.equal((await told)?.status, 400)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 1, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 0, failed: 1, pending: 0 })
   assert.deepEqual(
     errors.map((error) => error.code),
     ['delivery_failure', 'plugin_failed'],
@@ -86,7 +86,7 @@ for (const role of ['before', 'enrichment'] as const) {
     const { open, opened } = gate()
     await analytics.register(plugin(role, 'stuck', { track: (ctx) => opened.then(() => ctx) }))
     const told = track()
-    assert.deepEqual(await analytics.closeAndFlush({ timeout: 20 }), { delivered: 0, failed: 0, pending: 1 })
+    assert.deepEqual(await analytics.closeAndFlush({ timeout: 20 }), { stored: 0, failed: 0, pending: 1 })
     const error = await told
     assert.equal(error?.code, 'close_timeout')
     assert.match(error?.message ?? '', /plugin stuck/)
@@ -98,7 +98,7 @@ for (const role of ['before', 'enrichment'] as const) {
     assert.equal(calledBack.length, 1)
     assert.equal(errors.length, 1)
     assert.equal(server.requests.length, 0)
-    assert.deepEqual(await analytics.flush(), { delivered: 0, failed: 1, pending: 0 })
+    assert.deepEqual(await analytics.flush(), { stored: 0, failed: 1, pending: 0 })
   })
 }
 
@@ -120,7 +120,7 @@ for (const role of ['destination', 'after'] as const) {
       await analytics.register(plugin(role, 'stuck', { track: never }))
       const told = track()
       await new Promise((resolve) => analytics.once('flush', resolve))
-      assert.deepEqual(await analytics.closeAndFlush({ timeout }), { delivered: 1, failed: 0, pending: 0 })
+      assert.deepEqual(await analytics.closeAndFlush({ timeout }), { stored: 1, failed: 0, pending: 0 })
       assert.equal(await told, undefined)
       assert.deepEqual(
         errors.map(({ code, message, ctx }) => [code, /plugin stuck/.test(message), ctx?.event.event]),
@@ -144,7 +144,7 @@ test('a close without a timeout stops waiting for plugins after 75 seconds, incl
     assert.equal(errors.length, 0)
     t.mock.timers.tick(1)
     assert.equal((await told)?.code, 'close_timeout')
-    assert.deepEqual(await closed, { delivered: 0, failed: 1, pending: 0 })
+    assert.deepEqual(await closed, { stored: 0, failed: 1, pending: 0 })
   }
 })
 

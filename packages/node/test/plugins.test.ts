@@ -80,7 +80,7 @@ for (const role of ['before', 'enrichment'] as const) {
       assert.equal(errors[0]?.code, 'plugin_failed')
       assert.equal((errors[0]?.reason as Error | undefined)?.message, 'mine')
       assert.equal(called, errors[0])
-      assert.deepEqual(result, { delivered: 0, failed: 1, pending: 0 })
+      assert.deepEqual(result, { stored: 0, failed: 1, pending: 0 })
     }
   })
 }
@@ -155,7 +155,7 @@ test('a utility plugin gets the instance through load() and sees no events', asy
   )
   assert.equal(given, analytics)
   analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 1, failed: 0, pending: 0 })
 })
 
 test('no events are sent to destinations until load() has resolved', async () => {
@@ -183,7 +183,7 @@ test('no events are sent to destinations until load() has resolved', async () =>
   loaded?.()
   await registered
   await analytics.ready
-  assert.deepEqual(await flushed, { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await flushed, { stored: 1, failed: 0, pending: 0 })
   assert.deepEqual(seen, ['e'])
   await analytics.closeAndFlush()
 })
@@ -197,7 +197,7 @@ test('a plugin whose load() fails is not registered: register rejects, the error
   await assert.rejects(analytics.register(bad), { code: 'plugin_load_failed' })
   assert.deepEqual(codes, ['plugin_load_failed'])
   analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 1, failed: 0, pending: 0 })
 })
 
 test('a value that is not a plugin is rejected by name', async () => {
@@ -234,7 +234,7 @@ test('a context that a plugin has corrupted blocks neither its message nor other
   await analytics.register(plugin('destination', 'p', { track: spoil }))
   for (const name of ['a', 'spoilt', 'b']) analytics.track({ userId: 'u', event: name })
   await new Promise(setImmediate)
-  assert.deepEqual(await analytics.closeAndFlush({ timeout: 5_000 }), { delivered: 3, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 5_000 }), { stored: 3, failed: 0, pending: 0 })
 })
 
 test('a deregistered plugin is unloaded and sees no more events', async () => {
@@ -244,7 +244,7 @@ test('a deregistered plugin is unloaded and sees no more events', async () => {
   await analytics.register(plugin('before', 'p', { unload: () => unloaded++, track: () => assert.fail('deregistered') }))
   await analytics.deregister('p')
   analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 1, failed: 0, pending: 0 })
   assert.equal(unloaded, 1)
 })
 
@@ -289,7 +289,7 @@ test('a flush waits for messages that are still in a plugin, and sends them with
   analytics.track(event)
   const flushed = analytics.flush()
   go()
-  assert.deepEqual(await flushed, { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await flushed, { stored: 1, failed: 0, pending: 0 })
   await analytics.closeAndFlush()
 })
 
@@ -357,7 +357,7 @@ test('plugins, listeners and callbacks get ctx.event.integrations as an object; 
   analytics.track(event)
   analytics.enqueue({ type: 'track', ...event })
   analytics.track({ ...event, event: 'switched' })
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 3, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 3, failed: 0, pending: 0 })
   assert.ok(found.length > 12)
   for (const integrations of found) assert.equal(typeof integrations, 'object')
   const sent = server.messages().map((message) => message['integrations'])
@@ -381,7 +381,7 @@ for (const role of ['before', 'enrichment', 'destination', 'after'] as const) {
     }
     void analytics.register(plugin(role, 'p', { load: () => delay(5), identify: mark, track: mark }))
     const names = ['identify', ...Array.from({ length: 25 }, (_, i) => `e-${i}`)]
-    assert.deepEqual(await analytics.closeAndFlush(), { delivered: 27, failed: 0, pending: 0 })
+    assert.deepEqual(await analytics.closeAndFlush(), { stored: 27, failed: 0, pending: 0 })
     // Batches are sent concurrently, so after plugins see them in any order.
     assert.equal(seen.length, 26)
     assert.deepEqual(new Set(seen), new Set(names))
@@ -400,7 +400,7 @@ test('recalled messages do not keep room in the queue after their plugins ran', 
   for (let i = 0; i < 30; i++) {
     analytics.track({ ...event, properties: { text: 'ä€😀\ud800'.repeat(20) } })
     void analytics.register(plugin('before', 'p', { identify: (ctx) => ctx }))
-    assert.deepEqual(await analytics.flush(), { delivered: 1, failed: 0, pending: 0 })
+    assert.deepEqual(await analytics.flush(), { stored: 1, failed: 0, pending: 0 })
   }
   await analytics.closeAndFlush()
 })

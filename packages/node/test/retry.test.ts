@@ -26,7 +26,7 @@ for (const failure of [{ status: 500 }, { status: 503 }, { status: 408 }, { stat
   test(`a batch is retried after ${JSON.stringify(failure)}, with the same messageIds`, async () => {
     const { requests, result, errors, attempts } = await sendOne([failure, failure, {}])
     assert.equal(requests.length, 3)
-    assert.deepEqual(result, { delivered: 1, failed: 0, pending: 0 })
+    assert.deepEqual(result, { stored: 1, failed: 0, pending: 0 })
     assert.deepEqual(errors, [])
     assert.equal(attempts, 3)
     assert.equal(new Set(requests.map((request) => request.body.batch[0]?.messageId)).size, 1)
@@ -40,7 +40,7 @@ for (const failure of [{ status: 500 }, { status: 503 }, { status: 408 }, { stat
 test('maxRetries is 3 by default: after four requests the batch has failed', async () => {
   const { requests, result, errors } = await sendOne([{ status: 500 }])
   assert.equal(requests.length, 4)
-  assert.deepEqual(result, { delivered: 0, failed: 1, pending: 0 })
+  assert.deepEqual(result, { stored: 0, failed: 1, pending: 0 })
   assert.deepEqual(
     errors.map((error) => [error.code, error.status]),
     [['delivery_failure', 500]],
@@ -70,6 +70,8 @@ test('maxTotalBackoffDuration shortens the delay before the last retry', async (
   const last = waits.at(-1) ?? Infinity
   assert.ok(last < 150 * 3 ** (waits.length - 1), `${waits.join()} ms`)
   assert.ok(waits.reduce((sum, wait) => sum + wait, 0) <= 1_500, `${waits.join()} ms`)
+  // No retry follows at once, not even at the end of the time.
+  assert.ok(Math.min(...waits) >= 150, `${waits.join()} ms`)
 })
 
 for (const status of [400, 401, 403, 404, 413, 302, 501]) {
@@ -97,7 +99,7 @@ test('messages that the service rejects out of a batch fail with its codes; the 
   for (const [number, messageId] of ['m-0', 'm-1', 'm-2'].entries()) {
     analytics.track({ ...event, messageId }, (error) => outcomes.push([number, error?.code]))
   }
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 2, failed: 1, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 2, failed: 1, pending: 0 })
   assert.deepEqual(failed, [['event_required', 'No event.', 'm-1']])
   assert.deepEqual(outcomes, [
     [0, undefined],
@@ -110,7 +112,7 @@ test('a request without a response within httpRequestTimeout is aborted and retr
   const started = performance.now()
   const { requests, result } = await sendOne([{ after: new Promise(() => {}) }, {}], { httpRequestTimeout: 100 })
   assert.equal(requests.length, 2)
-  assert.deepEqual(result, { delivered: 1, failed: 0, pending: 0 })
+  assert.deepEqual(result, { stored: 1, failed: 0, pending: 0 })
   assert.ok(performance.now() - started >= 100)
 })
 
@@ -174,7 +176,7 @@ for (const [status, form] of [
     await asked
     const from = performance.now()
     for (let i = 0; i < 20; i++) analytics.track(event)
-    assert.deepEqual(await analytics.flush(), { delivered: 21, failed: 0, pending: 0 })
+    assert.deepEqual(await analytics.flush(), { stored: 21, failed: 0, pending: 0 })
     const later = server.requests.slice(1)
     assert.equal(later.length, 21)
     for (const request of later) assert.ok(request.at - from > 900, `sent ${request.at - from} ms after the pause began`)
@@ -182,13 +184,13 @@ for (const [status, form] of [
   })
 }
 
-test('while closing, pauses that the service asks for count as retries, so that closing ends', async () => {
+test('while closing, a batch waits out one pause that the service asks for, and more of them count as retries, so that closing ends', async () => {
   await using server = await startTrackingServer(() => ({ status: 503, headers: { 'Retry-After': '1' } }))
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 1 })
   analytics.on('error', () => {})
   analytics.track(event)
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 1, pending: 0 })
-  assert.equal(server.requests.length, 2)
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 0, failed: 1, pending: 0 })
+  assert.equal(server.requests.length, 3)
 })
 
 test('a batch fails when it has waited for maxRateLimitDuration, however long a pause the service asks for', async () => {
@@ -218,7 +220,7 @@ test('a batch that waits because the service answered another with Retry-After f
   analytics.track(event)
   await answered
   analytics.track(event)
-  assert.deepEqual(await analytics.flush(), { delivered: 0, failed: 2, pending: 0 })
+  assert.deepEqual(await analytics.flush(), { stored: 0, failed: 2, pending: 0 })
   assert.equal(server.requests.length, 1)
   // Both fail at the same moment, in either order.
   assert.equal(
@@ -236,19 +238,26 @@ test('a connection that the server closed while idle costs neither a retry nor a
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 0, flushAt: 1 })
   for (let i = 0; i < 20; i++) {
     analytics.track(event)
-    assert.deepEqual(await analytics.flush(), { delivered: 1, failed: 0, pending: 0 })
+    assert.deepEqual(await analytics.flush(), { stored: 1, failed: 0, pending: 0 })
     server.dropIdle()
   }
   await analytics.closeAndFlush()
 })
 
 for (const value of ['0', 'Sun, 15 Nov 2020 12:00:00 GMT']) {
-  test(`Retry-After ${value} is not a pause: the batch backs off and counts a retry as after any failure`, async () => {
-    const { requests, errors } = await sendOne([{ status: 503, headers: { 'Retry-After': value } }], { maxRetries: 1 })
-    assert.equal(requests.length, 2)
-    assert.ok((requests[1]?.at ?? 0) - (requests[0]?.at ?? 0) >= 150)
-    assert.equal(errors.length, 1)
-  })
+  for (const close of [false, true]) {
+    test(`Retry-After ${value} is a pause of a second, also with maxRetries 0${close ? ' while closing' : ''}`, async () => {
+      await using server = await startTrackingServer((_request, number) =>
+        number === 1 ? { status: 429, headers: { 'Retry-After': value } } : undefined,
+      )
+      const analytics = new Analytics({ writeKey: 'wk', host: server.url, maxRetries: 0 })
+      analytics.track(event)
+      assert.deepEqual(await analytics.flush({ close }), { stored: 1, failed: 0, pending: 0 })
+      const [first, second] = server.requests
+      assert.ok((second?.at ?? 0) - (first?.at ?? 0) >= 990)
+      await analytics.closeAndFlush()
+    })
+  }
 }
 
 test('a request that is sent again because its connection was stale has only the remaining time', async () => {

@@ -61,12 +61,12 @@ test('a process killed right after its calls delivers them once at its next star
   )
   assert.equal((await child.ended).signal, 'SIGKILL')
   assert.equal(server.requests.length, 0)
-  assert.deepEqual(await start(server, place.dir), { delivered: 100, failed: 0, pending: 0 })
+  assert.deepEqual(await start(server, place.dir), { stored: 100, failed: 0, pending: 0 })
   assert.deepEqual(
     ids(server),
     Array.from({ length: 100 }, (_, i) => `m-${i}`),
   )
-  assert.deepEqual(await start(server, place.dir), { delivered: 0, failed: 0, pending: 0 })
+  assert.deepEqual(await start(server, place.dir), { stored: 0, failed: 0, pending: 0 })
   assert.equal(server.messages().length, 100)
   assert.deepEqual(place.files(), [])
 })
@@ -92,7 +92,7 @@ test('after a process was killed under load, acknowledged messages are not sent 
   await child.ended
   answersUpTo = Infinity
   server.requests.splice(0)
-  assert.deepEqual(await start(server, place.dir), { delivered: 70, failed: 0, pending: 0 })
+  assert.deepEqual(await start(server, place.dir), { stored: 70, failed: 0, pending: 0 })
   assert.deepEqual(
     ids(server),
     Array.from({ length: 70 }, (_, i) => `m-${i + 30}`),
@@ -119,7 +119,7 @@ test('close with a timeout leaves pending messages to the next start', async () 
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir: place.dir } })
   analytics.on('error', (error) => assert.fail(error.message))
   const told = new Promise<AnalyticsError | undefined>((resolve) => analytics.track({ ...event, messageId: 'm-1' }, resolve))
-  assert.deepEqual(await analytics.closeAndFlush({ timeout: 50 }), { delivered: 0, failed: 0, pending: 1 })
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 50 }), { stored: 0, failed: 0, pending: 1 })
   // It has not failed, so there is no error event, but its callback must be called.
   assert.equal((await told)?.code, 'close_timeout')
   isStuck = false
@@ -192,7 +192,7 @@ test('incomplete and damaged lines are skipped; the other messages are delivered
   const messages = place.files().find((file) => file.endsWith('.messages')) ?? assert.fail('no messages')
   appendFileSync(join(place.dir, messages), 'null\n{"no":"id"}\n{"messageId":"half')
   writeFileSync(join(place.dir, 'stranger.txt'), 'not ours')
-  assert.deepEqual(await start(server, place.dir), { delivered: 3, failed: 0, pending: 0 })
+  assert.deepEqual(await start(server, place.dir), { stored: 3, failed: 0, pending: 0 })
   assert.deepEqual(place.files(), ['stranger.txt'])
 })
 
@@ -280,7 +280,7 @@ test('messages of version 0.1, which contain no write key, cause an error event 
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, spool: { dir: place.dir } })
   const errors: AnalyticsError[] = []
   analytics.on('error', (error) => errors.push(error))
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 0, failed: 0, pending: 0 })
   assert.deepEqual(
     errors.map((error) => error.code),
     ['spool_without_key'],
@@ -376,7 +376,7 @@ test('closing after the folder was deleted is not an error', async () => {
   analytics.on('error', (error) => codes.push(error.code))
   analytics.track(event)
   rmSync(dir, { recursive: true })
-  assert.deepEqual(await analytics.closeAndFlush({ timeout: 30 }), { delivered: 0, failed: 0, pending: 1 })
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 30 }), { stored: 0, failed: 0, pending: 1 })
   assert.ok(codes.length > 0 && codes.every((code) => code === 'spool_failed'))
 })
 
@@ -411,7 +411,7 @@ test('a message that could not be written to disk is reported as lost at close, 
   chmodSync(dir, 0o700)
   analytics.track({ ...event, messageId: 'disk' })
   // Long enough for the request to reach the server, so that it does not arrive after the list is emptied below.
-  assert.deepEqual(await analytics.closeAndFlush({ timeout: 1_500 }), { delivered: 0, failed: 0, pending: 2 })
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 1_500 }), { stored: 0, failed: 0, pending: 2 })
   await told
   assert.deepEqual(failed, ['spool_failed', 'close_timeout memory'])
   isStuck = false
@@ -436,7 +436,7 @@ test('a message is not spooled unchanged if a plugin registered right after the 
   assert.equal((await start(server, place.dir)).delivered, 1)
   assert.deepEqual(ids(server), ['earlier'])
   server.requests.splice(0)
-  await runChild(server.url, program('Promise.resolve()', 'await registered')).ended
+  await runChild(server.url, program('Promise.resolve()', 'await registered; await Promise.resolve()')).ended
   assert.equal((await start(server, place.dir)).delivered, 2)
   assert.deepEqual(server.messages().find(({ messageId }) => messageId === 'mine')?.['properties'], { mail: 'hidden' })
   assert.deepEqual(place.files(), [])

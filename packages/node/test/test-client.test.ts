@@ -44,7 +44,7 @@ test('calls are recorded as the service would get them', async () => {
     ],
   )
   analytics.assertPlanned()
-  assert.deepEqual(await analytics.closeAndFlush(), { delivered: 0, failed: 0, pending: 0 })
+  assert.deepEqual(await analytics.closeAndFlush(), { stored: 0, failed: 0, pending: 0 })
 })
 
 test('the error lists every violation, every unplanned event and every call that the service would reject', () => {

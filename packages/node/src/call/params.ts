@@ -66,10 +66,13 @@ export type CloseAndFlushParams = Pick<FlushParams, 'timeout'>
 
 /** Outcomes of the messages of calls made before the flush that no earlier flush has reported. */
 export interface FlushResult {
-  delivered: number
+  /** Messages that the service has stored. It delivers them to destinations afterwards; `switchyard trace` shows how that went. */
+  stored: number
   failed: number
   /** Messages without an outcome when the timeout expired. */
   pending: number
+  /** @deprecated The same number as `stored`. The property is not enumerable. */
+  readonly delivered: number
 }
 
 /** Includes `void`, so that interfaces and functions declared with the public client's `Promise<void>` compile unchanged. */

@@ -20,7 +20,7 @@ export interface PluginRun {
 export class Pipeline<Instance> {
   #plugins: PluginOf<Instance>[] = []
   #loading = 0
-  #whenLoaded: (() => void)[] = []
+  #waiting: (() => void)[] = []
   readonly #report: (error: AnalyticsError) => void
 
   constructor(report: (error: AnalyticsError) => void) {
@@ -29,21 +29,24 @@ export class Pipeline<Instance> {
 
   /** Whether messages of this type can skip the pipeline. */
   isIdle(type: MessageType): boolean {
-    if (this.#loading > 0) return false
+    if (this.isWaiting) return false
     for (const plugin of this.#plugins) if (plugin.type !== 'utility' && plugin[type] !== undefined) return false
     return true
   }
 
-  get loading(): boolean {
-    return this.#loading > 0
+  /** Whether a message must wait, because a plugin is loading or earlier messages still wait. */
+  get isWaiting(): boolean {
+    return this.#loading > 0 || this.#waiting.length > 0
   }
 
-  /** Resolves when no plugin is loading. */
-  loaded(): Promise<void> {
-    return this.#loading === 0 ? Promise.resolve() : new Promise((resolve) => this.#whenLoaded.push(resolve))
+  /** Calls `run` at the first release() after all plugins have loaded. */
+  wait(run: () => void): void {
+    this.#waiting.push(run)
   }
 
+  /** Messages wait until finishRegister(), which must follow once. */
   async register(plugins: PluginOf<Instance>[], instance: Instance): Promise<void> {
+    this.#loading++
     for (const plugin of plugins) {
       const problem = problemOf(plugin)
       if (problem === undefined) continue
@@ -51,7 +54,6 @@ export class Pipeline<Instance> {
       this.#report(failure)
       throw failure
     }
-    this.#loading += plugins.length
     const results = await Promise.allSettled(plugins.map((plugin) => this.#load(plugin, instance)))
     const failed = results.find((result) => result.status === 'rejected')
     if (failed) throw failed.reason
@@ -66,9 +68,16 @@ export class Pipeline<Instance> {
       const failure = new AnalyticsError('plugin_load_failed', `plugin ${plugin.name} did not load: ${messageOf(error)}`, { reason: error })
       this.#report(failure)
       throw failure
-    } finally {
-      if (--this.#loading === 0) for (const resolve of this.#whenLoaded.splice(0)) resolve()
     }
+  }
+
+  finishRegister(): void {
+    this.#loading--
+  }
+
+  /** Lets waiting messages continue, unless a plugin is loading. */
+  release(): void {
+    if (this.#loading === 0 && this.#waiting.length > 0) for (const run of this.#waiting.splice(0)) run()
   }
 
   /** Removes plugins by name. Returns the names of those that were registered. */

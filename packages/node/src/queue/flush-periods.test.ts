@@ -84,9 +84,9 @@ test('a flush at its timeout reports what is pending, and the next one reports i
   const period = periods.current
   periods.begin(period, 3)
   periods.end(period, 1, 0)
-  assert.deepEqual(await periods.close(1), { delivered: 1, failed: 0, pending: 2 })
+  assert.deepEqual(await periods.close(1), { stored: 1, failed: 0, pending: 2 })
   periods.end(period, 1, 1)
-  assert.deepEqual(await periods.close(undefined), { delivered: 1, failed: 1, pending: 0 })
+  assert.deepEqual(await periods.close(undefined), { stored: 1, failed: 1, pending: 0 })
 })
 
 test('a flush waits for callbacks of its period, unless told not to', async () => {
@@ -115,8 +115,8 @@ test('a flush that does not wait for callbacks reports no later calls', async ()
   periods.end(second, 1, 1)
   const outer = periods.close(undefined)
   periods.end(first, 1, 0)
-  assert.deepEqual(await inner, { delivered: 1, failed: 0, pending: 0 })
-  assert.deepEqual(await outer, { delivered: 2, failed: 1, pending: 0 })
+  assert.deepEqual(await inner, { stored: 1, failed: 0, pending: 0 })
+  assert.deepEqual(await outer, { stored: 2, failed: 1, pending: 0 })
 })
 
 test('ten thousand waiting flushes take linear time', async () => {

@@ -88,7 +88,8 @@ export class FlushPeriods {
       const sums = this.#sumsUpTo(upTo)
       this.#reported.delivered = Math.max(this.#reported.delivered, sums.delivered)
       this.#reported.failed = Math.max(this.#reported.failed, sums.failed)
-      return { delivered: sums.delivered - before.delivered, failed: sums.failed - before.failed, pending: sums.pending }
+      const stored = sums.delivered - before.delivered
+      return withFormerName({ stored, failed: sums.failed - before.failed, pending: sums.pending })
     }
     if (this.#isComplete(upTo, forBusy)) return Promise.resolve(report())
     return new Promise((resolve) => {
@@ -142,7 +143,7 @@ export class FlushPeriods {
     resolveWhile(this.#waitingForMessages, ({ upTo }) => this.#isComplete(upTo, false))
   }
 
-  #sumsUpTo(number: number): FlushResult {
+  #sumsUpTo(number: number): Pick<Period, 'delivered' | 'failed' | 'pending'> {
     const sums = { ...this.#completed, pending: 0 }
     for (const period of this.#open) {
       if (period.number > number) break
@@ -164,4 +165,9 @@ function isComplete(period: Period): boolean {
 
 function emptyPeriod(number: number): Period {
   return { pending: 0, busy: 0, delivered: 0, failed: 0, number }
+}
+
+/** Adds the former name of `stored`. Not enumerable, so that a printed result does not claim that destinations have the messages. */
+export function withFormerName<Counts extends { stored: number }>(counts: Counts): Counts & { readonly delivered: number } {
+  return Object.defineProperty(counts, 'delivered', { value: counts.stored }) as Counts & { readonly delivered: number }
 }

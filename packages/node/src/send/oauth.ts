@@ -6,7 +6,7 @@ import { AnalyticsError, messageOf } from '../errors.ts'
 import type { JwtSigner } from '../platform/platform.ts'
 import type { OAuthSettings } from '../settings.ts'
 import type { Answer, Transport } from './transport.ts'
-import { backoffMs, isTemporary, parseRetryAfter, type RetryEvent } from './verdict.ts'
+import { backoffMs, isTemporary, parseRetryAfter, type RetryEvent, statusLine } from './verdict.ts'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const ASSERTION_LIFE_S = 60
@@ -32,7 +32,7 @@ export interface TokenSourceOptions {
 
 export class TokenSource {
   readonly #options: TokenSourceOptions
-  readonly #signer: JwtSigner
+  #signer: JwtSigner | undefined
   #token: Token | undefined
   #request: Promise<Token> | undefined
   /** The server's clock minus ours; 0 until a response shows that they differ. */
@@ -40,17 +40,6 @@ export class TokenSource {
 
   constructor(options: TokenSourceOptions) {
     this.#options = options
-    try {
-      this.#signer = platform.signer(options.oauth.clientKey)
-    } catch (error) {
-      throw new AnalyticsError(
-        'invalid_settings',
-        `oauthSettings.clientKey is not a usable private key in PEM format: ${messageOf(error)}`,
-        {
-          field: 'oauthSettings.clientKey',
-        },
-      )
-    }
   }
 
   async get(): Promise<string> {
@@ -88,11 +77,10 @@ export class TokenSource {
       try {
         const answer = await this.#requestToken()
         if (answer.status === 200) return parseToken(answer.text)
-        problem = new Error(`[${answer.status}] ${answer.statusText} ${answer.text.slice(0, 300)}`)
+        problem = new Error(statusLine(answer.status, answer.statusText, answer.text.slice(0, 300)))
         const clockWasOff = this.#learnClock(answer)
         if (!isTemporary(answer.status) && !(clockWasOff && retry === 0)) throw failure(problem)
-        // A Retry-After of 0 is not a pause: back off as after any other failure.
-        const askedMs = parseRetryAfter(answer.headers['retry-after'], Date.now()) || undefined
+        const askedMs = parseRetryAfter(answer.headers['retry-after'], Date.now())
         if (askedMs !== undefined) pauseLimitAt ??= performance.now() + maxRateLimitMs
         waitMs = askedMs ?? waitMs
       } catch (error) {
@@ -129,8 +117,9 @@ export class TokenSource {
 
   async #assertion(): Promise<string> {
     const { oauth, authServer } = this.#options
+    const signer = this.#signerOf(oauth)
     const now = Math.floor((Date.now() + this.#skewMs) / 1000)
-    const header = { alg: this.#signer.alg, typ: 'JWT', kid: oauth.keyId }
+    const header = { alg: signer.alg, typ: 'JWT', kid: oauth.keyId }
     const claims = {
       iss: oauth.clientId,
       sub: oauth.clientId,
@@ -140,7 +129,17 @@ export class TokenSource {
       jti: platform.newId(),
     }
     const input = `${base64url(JSON.stringify(header))}.${base64url(JSON.stringify(claims))}`
-    return `${input}.${platform.base64(await this.#signer.sign(input), 'base64url')}`
+    return `${input}.${platform.base64(await signer.sign(input), 'base64url')}`
+  }
+
+  /** Read at the first request: as in the public client, an unusable key fails messages, not the program that creates the client. */
+  #signerOf(oauth: OAuthSettings): JwtSigner {
+    try {
+      this.#signer ??= platform.signer(oauth.clientKey)
+      return this.#signer
+    } catch (error) {
+      throw new Error(`oauthSettings.clientKey is not a usable private key in PEM format: ${messageOf(error)}`, { cause: error })
+    }
   }
 
   /** The server may have rejected the request because our clock is wrong. Corrects it by the response's Date header. Returns true if a retry is worthwhile. */

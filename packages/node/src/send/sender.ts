@@ -9,7 +9,7 @@ import type { CheckedSettings } from '../settings.ts'
 import { USER_AGENT } from '../version.ts'
 import type { TokenSource } from './oauth.ts'
 import type { Answer, Transport } from './transport.ts'
-import { backoffMs, judge, type Rejection, type RetryEvent, type Verdict } from './verdict.ts'
+import { backoffMs, judge, type Rejection, type RetryEvent, SHORTEST_BACKOFF_MS, type Verdict } from './verdict.ts'
 
 export interface HttpRequestEvent {
   url: string
@@ -101,7 +101,7 @@ export class Sender {
     this.wake()
   }
 
-  /** From now on, pauses that the service asks for count as retries, so that closing ends within a limited time. */
+  /** From now on, a batch waits out one pause that the service asks for; more of them count as retries, so that closing ends. */
   closing(): void {
     this.#closing = true
   }
@@ -151,6 +151,7 @@ export class Sender {
     const startedAt = performance.now()
     let retries = 0
     let tokenRenewed = false
+    let pausedWhileClosing = false
     /** The time at which the batch has used up maxRateLimitDuration. */
     let pauseLimitAt: number | undefined
     let lastError: AnalyticsError | undefined
@@ -183,16 +184,18 @@ export class Sender {
             pauseLimitAt ??= now + maxRateLimitMs
           }
           // A pause that the service asks for is not a failure of the batch and does not count as a retry.
-          const isFree = retryAfterMs !== undefined && !this.#closing
-          const elapsedMs = now - startedAt
-          if (!isFree && (retries >= maxRetries || elapsedMs >= maxBackoffMs)) return { attempts, error, rejected: [] }
+          const isFree = retryAfterMs !== undefined && !(this.#closing && pausedWhileClosing)
+          if (retryAfterMs !== undefined && this.#closing) pausedWhileClosing = true
+          const leftMs = startedAt + maxBackoffMs - now
+          // The last delay is shortened, but not so far that the retry follows at once.
+          if (!isFree && (retries >= maxRetries || leftMs < SHORTEST_BACKOFF_MS)) return { attempts, error, rejected: [] }
           if (!isFree) retries++
           if (retryAfterMs !== undefined) {
             // If the pause is longer than the batch may wait, there will be no retry.
             if (this.#pausedUntil <= (pauseLimitAt ?? Infinity)) this.#options.onRetry({ error, attempts, waitMs: retryAfterMs })
             break
           }
-          const waitMs = Math.min(backoffMs(retries - 1, Math.random()), maxBackoffMs - elapsedMs)
+          const waitMs = Math.min(backoffMs(retries - 1, Math.random()), leftMs)
           this.#options.onRetry({ error, attempts, waitMs })
           await this.pause(waitMs)
         }

@@ -24,12 +24,13 @@ for (const [statuses, kind] of kinds) {
 }
 
 const retryAfters: [value: string | undefined, expected: number | undefined, meaning: string][] = [
-  ['0', 0, 'no wait'],
+  ['0', 1_000, '0 as a second'],
+  ['0.3', 1_000, 'less than a second as a second'],
   ['7', 7_000, 'seconds'],
   ['1.5', 1_500, 'a part of a second'],
   [' 7 ', 7_000, 'seconds with spaces around'],
   ['Sun, 15 Nov 2026 12:00:30 GMT', 30_000, 'an HTTP date'],
-  ['Sun, 15 Nov 2026 11:00:00 GMT', 0, 'a date that has passed as no wait'],
+  ['Sun, 15 Nov 2026 11:00:00 GMT', 1_000, 'a date that has passed as a second'],
   ['86400', MAX_RETRY_AFTER_MS, 'at most 300 s'],
   ['Mon, 15 Nov 2027 12:00:00 GMT', MAX_RETRY_AFTER_MS, 'at most 300 s for a date, too'],
   ['-5', undefined, 'a negative number as nothing'],
@@ -63,6 +64,20 @@ test('Retry-After counts only on 429 and 503', () => {
     assert.equal(verdict.kind === 'temporary' && verdict.retryAfterMs, expected)
   }
 })
+
+for (const [text, statusText, expected] of [
+  ['', '', '[400]'],
+  ['', 'Foo', '[400] Foo'],
+  ['', 'Foo ', '[400] Foo'],
+  ['{"code":"","message":""}', 'Foo', '[400] Foo'],
+  ['{"code":"invalid_json"}', '', '[400] invalid_json'],
+  ['{"code":"invalid_json","message":"Not JSON."}', 'Foo', '[400] Foo invalid_json: Not JSON.'],
+] as const) {
+  test(`the error for the body ${text || '(empty)'} and the status text "${statusText}" is ${expected}`, () => {
+    const verdict = judge({ ...answer(400, {}, text), statusText }, NOW)
+    assert.equal(verdict.kind === 'rejected' && verdict.error.reason?.message, expected)
+  })
+}
 
 test('each rejected message listed in a 200 gets its own code', () => {
   const body = { success: true, accepted: 1, rejected: [{ index: 1, messageId: 'm', code: 'event_required', message: 'No event.' }] }

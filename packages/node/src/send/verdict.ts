@@ -32,6 +32,8 @@ export interface RetryEvent {
 export const MAX_RETRY_AFTER_MS = 300_000
 const MIN_RETRY_AFTER_MS = 1_000
 const BACKOFF_MIN_MS = 300
+/** No delay before a retry is shorter than this. */
+export const SHORTEST_BACKOFF_MS = BACKOFF_MIN_MS / 2
 const BACKOFF_MAX_MS = 30_000
 
 export function judge(answer: Answer, now: number): Verdict {
@@ -40,9 +42,8 @@ export function judge(answer: Answer, now: number): Verdict {
   const error = errorOf(answer)
   if (status === 401) return { kind: 'unauthorized', error }
   if (isTemporary(status)) {
-    const asked = status === 429 || status === 503 ? parseRetryAfter(answer.headers['retry-after'], now) : undefined
-    // No pause (such as a past date, by a clock that may be wrong): back off as after any other failure.
-    return { kind: 'temporary', error, retryAfterMs: asked !== undefined && asked >= MIN_RETRY_AFTER_MS ? asked : undefined }
+    const retryAfterMs = status === 429 || status === 503 ? parseRetryAfter(answer.headers['retry-after'], now) : undefined
+    return { kind: 'temporary', error, retryAfterMs }
   }
   return { kind: 'rejected', error, rejected: rejections(answer.text, status) }
 }
@@ -51,14 +52,17 @@ export function isTemporary(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 505)
 }
 
-/** Parses seconds or an HTTP date. Returns milliseconds from now, at most five minutes, or undefined if it is neither. */
+/**
+ * Parses seconds or an HTTP date. Returns milliseconds from now, or undefined if it is neither. At least a second, so that 0 and a date
+ * that has passed (by a clock that may be wrong) do not cause a tight loop; at most five minutes.
+ */
 export function parseRetryAfter(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined
   const text = value.trim()
   // An HTTP date is always in GMT. One of its formats does not contain the zone, and Date.parse would read it as local time.
   const date = text.endsWith('GMT') ? text : `${text} GMT`
   const ms = /^\d+(\.\d+)?$/.test(text) ? Number(text) * 1000 : /^[A-Za-z]{3}/.test(text) ? Date.parse(date) - now : Number.NaN
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS)
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, MIN_RETRY_AFTER_MS), MAX_RETRY_AFTER_MS)
 }
 
 /**
@@ -73,10 +77,16 @@ export function backoffMs(retry: number, random: number): number {
 function errorOf(answer: Answer): AnalyticsError {
   const { status, statusText } = answer
   const body = parseObject(answer.text)
-  const detail = typeof body?.['message'] === 'string' ? `: ${body['message'].slice(0, 300)}` : ''
-  const code = typeof body?.['code'] === 'string' ? ` ${body['code'].slice(0, 100)}` : ''
-  const reason = new Error(`[${status}] ${statusText}${code}${detail}`)
+  const code = typeof body?.['code'] === 'string' ? body['code'].slice(0, 100) : ''
+  const detail = typeof body?.['message'] === 'string' ? body['message'].slice(0, 300) : ''
+  const head = statusLine(status, statusText, code)
+  const reason = new Error(detail.trim() === '' ? head : `${head}: ${detail.trim()}`)
   return new AnalyticsError('delivery_failure', `the tracking API answered ${reason.message}`, { reason, status })
+}
+
+/** `[400] Bad Request invalid_json`, without a space for a part that is missing. */
+export function statusLine(status: number, ...rest: string[]): string {
+  return [`[${status}]`, ...rest.map((part) => part.trim())].filter((part) => part !== '').join(' ')
 }
 
 function rejections(text: string, status: number): Rejection[] {

@@ -25,7 +25,7 @@ export function mockedSuite(mock: string, intercept: Intercept): void {
     test(`${mock} intercepts ${scheme}, and its response is a delivery`, async () => {
       const { result, bodies, codes } = await send(intercept, host, [OK])
       assert.deepEqual(codes, [])
-      assert.deepEqual(result, { delivered: 3, failed: 0, pending: 0 })
+      assert.deepEqual(result, { stored: 3, failed: 0, pending: 0 })
       const { batch } = JSON.parse(bodies[0] ?? '') as { batch: { event: string }[] }
       assert.deepEqual(
         batch.map(({ event }) => event),
@@ -36,14 +36,14 @@ export function mockedSuite(mock: string, intercept: Intercept): void {
     test(`${mock} can reject over ${scheme}, and the client sees status and body`, async () => {
       const body = '{"success":false,"code":"batch_too_large","message":"Too large."}'
       const { result, errors } = await send(intercept, host, [{ status: 400, body }])
-      assert.deepEqual(result, { delivered: 0, failed: 3, pending: 0 })
+      assert.deepEqual(result, { stored: 0, failed: 3, pending: 0 })
       assert.equal(errors[0]?.status, 400)
       assert.match(errors[0]?.message ?? '', /batch_too_large: Too large\./)
     })
 
     test(`${mock} can fail once over ${scheme}, and the retry is intercepted, too`, async () => {
       const { result, bodies } = await send(intercept, host, [{ status: 503, headers: { 'Retry-After': '0' }, body: '' }, OK])
-      assert.deepEqual(result, { delivered: 3, failed: 0, pending: 0 })
+      assert.deepEqual(result, { stored: 3, failed: 0, pending: 0 })
       assert.equal(bodies.length, 2)
     })
   }
@@ -56,8 +56,8 @@ async function send(intercept: Intercept, host: string, replies: Parameters<Inte
     const errors: AnalyticsError[] = []
     analytics.on('error', (error) => errors.push(error))
     for (let i = 0; i < 3; i++) analytics.track({ userId: 'u', event: `e ${i}` })
-    const { delivered, failed, pending } = await analytics.closeAndFlush()
-    return { result: { delivered, failed, pending }, bodies, errors, codes: errors.map((error) => `${error.code}: ${error.message}`) }
+    const { stored, failed, pending } = await analytics.closeAndFlush()
+    return { result: { stored, failed, pending }, bodies, errors, codes: errors.map((error) => `${error.code}: ${error.message}`) }
   } finally {
     restore?.()
   }

@@ -90,7 +90,7 @@ test('a wrapped fetch supports gzip, endless responses, the timeout and close', 
   analytics.track({ userId: 'u', event: 'e' })
   void analytics.flush()
   await server.arrived(4)
-  assert.deepEqual(await analytics.closeAndFlush({ timeout: 10 }), { delivered: 0, failed: 0, pending: 1 })
+  assert.deepEqual(await analytics.closeAndFlush({ timeout: 10 }), { stored: 0, failed: 0, pending: 1 })
 })
 
 function fetchLike(): unknown {
