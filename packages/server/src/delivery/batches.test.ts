@@ -202,3 +202,36 @@ test('lingering messages are released when the service stops, and purged ones ar
   assert.deepEqual([rig.memory.heldBytes, rig.clock.timers], [0, 0])
   assert.equal((await rig.ledger(destination)).pending, 3)
 })
+
+for (const thread of [undefined, new URL('./senders/sender-thread.ts', import.meta.url)]) {
+  test(`a batch whose body would be too large after shaping is sent in several requests, ${thread ? 'by a thread' : 'in this thread'}`, async (t) => {
+    const rig = await startRig(t, { thread })
+    const receiver = await rig.receiver()
+    // One request fails: it is retried as the batch that it was.
+    receiver.answer = (_, nth) => (nth === 2 ? 500 : 200)
+    const body = { text: 'x'.repeat(60_000), messageId: { '@path': '$.messageId' } }
+    const destination = await rig.destination('one', {
+      urls: [receiver.url],
+      batch: { size: 100, bytes: 200_000, lingerMs: 0 },
+      request: { method: 'POST', path: '', headers: {}, body, format: 'json' },
+    })
+    await rig.until(() => rig.claims.length === 1)
+    const sent = await rig.accept([destination], 20)
+    await rig.untilLedger(destination, { delivered: 17, pending: 3 })
+    rig.clock.advance(60_000)
+    await rig.untilLedger(destination, { delivered: 20 })
+    assert.deepEqual(
+      sizes(receiver.received).sort((a, b) => a - b),
+      [2, 3, 3, 3, 3, 3, 3, 3],
+    )
+    const failed = ids(receiver.received.slice(1, 2))
+    assert.deepEqual(ids(receiver.received.slice(-1)), failed)
+    assert.deepEqual(new Set(ids(receiver.received)), new Set(sent))
+    assert.deepEqual(
+      rig.attempts.map(({ attempt }) => attempt).sort((a, b) => a - b),
+      [1, 1, 1, 1, 1, 1, 1, 2],
+    )
+    await rig.untilIdle()
+    await rig.stop()
+  })
+}

@@ -16,9 +16,9 @@ import {
 } from '@switchyard/protocol'
 import { bytesProblem } from '../api/json-problem.ts'
 import type { ApiErrorCode } from '../errors.ts'
+import { tooLargeMerged } from '../outbound/merged-size.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from '../store/port/scan-json.ts'
 import { writeStoredBody } from '../store/port/stored-messages.ts'
-import { tooLargeMerged } from './merged-size.ts'
 import { MAX_HASHED_VALUES, type Protect, TooManyHashedValues } from './privacy/privacy.ts'
 
 /** What a path accepts: a batch, or one message of the type that is in the path. */

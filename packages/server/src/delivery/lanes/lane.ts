@@ -371,11 +371,18 @@ export class Lane implements SlotUser {
       // A bug in a listener must not stop this lane or the process.
       this.#deps.events.trouble(this.destination, error)
     }
-    if (slots === null) return this.#held.change(task, () => task.endUnsent(unit, unsent, flight))
+    if (slots === null) {
+      this.#held.change(task, () => task.endUnsent(unit, unsent, flight))
+      if (task.units.length === 0) return
+      // Messages that did not fit into the request are sent in others.
+      this.#queue.push(task)
+      return this.pump()
+    }
     this.#slowdown.answered(unit, flight.senderMs)
     this.#leftFlight(flight)
     this.#gate.withdrawn()
     this.#held.change(task, () => task.endUnsent(unit, unsent, flight))
+    if (task.units.length > 0) this.#queue.push(task)
     this.#deps.slots.release(slots, false)
     this.pump()
     this.#endIfIdle()

@@ -55,11 +55,11 @@ function setUp({ holdRequests = false } = {}) {
     unsent: (unit, unsent: readonly Unsent[], isOver) => reports.push([unit, unsent, isOver]),
     bug: (unit, message) => reports.push([unit, message]),
   })
-  const load = (key: number, count: number): void => {
+  const load = (key: number, count: number, destination = 1): void => {
     const batch = Array.from({ length: count }, (_, at) => ({ type: 'track', event: `e${at}`, userId: 'u', messageId: `m${at}` }))
     executor.load({
       key,
-      destination: 1,
+      destination,
       origin: 7,
       about: { sourceId: 's', receivedAtMs: AT_MS, ip: null, browser: false, trace: null },
       body: writeStoredBody({ batch }),
@@ -195,27 +195,116 @@ test('code that makes messages much longer does not fill the memory: what is hel
   // A test does not wait for the others.
   load(5, 1)
   start(15, [5, 0], { limit: Number.POSITIVE_INFINITY })
-  assert.deepEqual([calls.length, bodies.length], [2, 0])
-  finish(1, '{}')
+  // Four pieces of 64 messages, each of which may result in 128 KB.
+  assert.deepEqual([calls.map(({ inputs }) => inputs.length), bodies.length], [[64, 64, 64, 64, 1], 0])
+  finish(4, '{}')
   assert.equal(bodies.length, 1)
-  finish(0, long)
-  // 598 long messages are left of the first load, so the second waits until the request has ended.
-  assert.deepEqual([calls.length, bodies.length], [2, 2])
+  for (const nth of [0, 1, 2, 3]) finish(nth, long)
+  // There is room for another piece, and then no more: the next unit has its turn when nothing is in flight.
+  assert.deepEqual([calls.length, bodies.length], [6, 2])
+  finish(5, long)
+  assert.deepEqual([calls.length, bodies.length], [6, 2])
   for (const end of pending.splice(0)) end()
-  assert.equal(calls.length, 3)
-  finish(2, '{}')
+  assert.equal(calls.length, 7)
   executor.drop(1, null)
   // Now there is room: short messages hold nothing back.
-  assert.equal(calls.length, 4)
-  finish(3, '{}')
-  assert.equal(calls.length, 5)
-  finish(4, '{}')
-  for (const end of pending.splice(0)) end()
+  for (let nth = 6; nth < calls.length; nth++) finish(nth, '{}')
   assert.equal(bodies.length, 5)
-  // Waiting loads that are dropped are never transformed.
-  load(6, 600)
-  load(7, 600)
-  executor.drop(7, null)
-  finish(5, '{}')
-  assert.equal(calls.length, 6)
+  assert.equal(
+    calls.reduce((sum, { inputs }) => sum + inputs.length, 0),
+    5 * 64 + 1 + 3 * 600,
+  )
+})
+
+test('a batch that the settings make too large for one request is sent in several', () => {
+  const { executor, load, start, bodies, reports } = setUp()
+  const body = { text: 'x'.repeat(60_000), event: { '@path': '$.event' } }
+  const request = { method: 'POST' as const, path: '', headers: {}, body, format: 'json' as const }
+  executor.define(1, destinationOf({ transformation: null, request, batch: { size: 100, bytes: 200_000, lingerMs: 0 } }))
+  load(5, 8)
+  start(11, Array.from({ length: 8 }, (_, at) => [5, at]).flat())
+  const eventsOf = (text = ''): string[] => (JSON.parse(text) as { event: string }[]).map(({ event }) => event)
+  assert.deepEqual(eventsOf(bodies[0]), ['e0', 'e1', 'e2'])
+  const leftOut = [3, 4, 5, 6, 7].map((position) => ({ position, why: 'left_out' }))
+  assert.deepEqual(reports, [
+    [11, leftOut, false],
+    [11, null, null],
+  ])
+  // They are still loaded.
+  start(12, [5, 3, 5, 4, 5, 5])
+  start(13, [5, 6, 5, 7])
+  assert.deepEqual(
+    [eventsOf(bodies[1]), eventsOf(bodies[2])],
+    [
+      ['e3', 'e4', 'e5'],
+      ['e6', 'e7'],
+    ],
+  )
+})
+
+test('a transformed batch is sent as soon as enough of it for one request is transformed', () => {
+  const { executor, load, start, calls, bodies, reports } = setUp()
+  executor.define(1, destinationOf({ batch: { size: 1_000, bytes: 500_000, lingerMs: 0 } }))
+  load(5, 1_000)
+  start(11, Array.from({ length: 1_000 }, (_, at) => [5, at]).flat())
+  calls[0]?.done(calls[0].inputs.map(() => changed(`{"a":"${'x'.repeat(100_000)}"}`)))
+  assert.equal((JSON.parse(bodies[0] ?? '[]') as unknown[]).length, 4)
+  const [[, unsent] = []] = reports as [number, Unsent[]][]
+  assert.deepEqual([unsent?.length, new Set(unsent?.map(({ why }) => why))], [996, new Set(['left_out'])])
+})
+
+test('bodies in flight are limited for each destination, and another one has its turn', () => {
+  const { executor, load, start, bodies, pending } = setUp({ holdRequests: true })
+  const body = { text: 'x'.repeat(500_000) }
+  const request = { method: 'POST' as const, path: '', headers: {}, body, format: 'json' as const }
+  executor.define(1, destinationOf({ transformation: null, request }))
+  executor.define(2, destinationOf({ transformation: null }))
+  load(5, 100)
+  for (let at = 0; at < 100; at++) start(10 + at, [5, at], { limit: 1_000 })
+  const started = bodies.length
+  assert.ok(started >= 30 && started <= 40, `${started} in flight`)
+  load(6, 1, 2)
+  start(200, [6, 0], { destination: 2 })
+  assert.equal(bodies.length, started + 1)
+  pending.shift()?.()
+  assert.equal(bodies.length, started + 2)
+  for (let end = pending.shift(); end !== undefined; end = pending.shift()) end()
+  assert.equal(bodies.length, 101)
+})
+
+test('messages that share a large context are not all built at once, nor transformed at once', () => {
+  const { executor, start, bodies, calls } = setUp()
+  executor.define(1, destinationOf({ transformation: null }))
+  executor.define(2, destinationOf())
+  const batch = Array.from({ length: 900 }, (_, at) => ({ type: 'track', event: `e${at}`, userId: 'u', messageId: `m${at}` }))
+  const context = { app: 'x'.repeat(400_000) }
+  const before = process.memoryUsage().heapUsed
+  for (const key of [1, 2, 3, 4, 5, 6]) {
+    executor.load({
+      key,
+      destination: key === 3 ? 2 : 1,
+      origin: 7,
+      about: { sourceId: 's', receivedAtMs: AT_MS, ip: null, browser: false, trace: null },
+      body: writeStoredBody({ batch, context }),
+      isText: false,
+      parsed: null,
+      absent: [3],
+      indexes: batch.map((_, at) => at),
+    })
+  }
+  // All together they have 2 GB.
+  assert.ok(process.memoryUsage().heapUsed - before < 200_000_000)
+  const given = (): number => calls.flatMap(({ inputs }) => inputs).reduce((sum, { text }) => sum + text.length, 0)
+  assert.ok(given() < 40_000_000, `${given()} bytes`)
+  start(11, [1, 899])
+  start(12, [6, 500])
+  start(13, [6, 3])
+  const sent = bodies.map((text) => JSON.parse(text) as { event: string; context: typeof context })
+  assert.deepEqual(
+    sent.map(({ event, context: { app } }) => [event, app.length]),
+    [
+      ['e899', 400_000],
+      ['e500', 400_000],
+    ],
+  )
 })

@@ -1,44 +1,30 @@
 // The work of a sender: prepares the messages that it was given (transformation, shaping), builds, signs and sends requests, and reports the
-// outcome of each. It runs in a sender thread or in the main thread.
+// outcome of each. It runs in a sender thread or in the main thread. Its memory is limited (sender-memory.ts): messages are built ahead only while
+// there is room, and otherwise when their request is started.
 
-import type { JsonObject } from '@switchyard/protocol'
 import type { Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
-import { outboundMessage, withViolations } from '../../outbound/outbound-message.ts'
-import { segmentEvent } from '../../outbound/segment-event.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
-import { readStoredBody } from '../../store/port/stored-messages.ts'
-import type { Destination, RowId, SegmentContent, TraceContext } from '../../store/store.ts'
-import { type RequestSender, senderFor } from '../authorizing/authorized-client.ts'
+import type { Destination, TraceContext } from '../../store/store.ts'
+import { senderFor } from '../authorizing/authorized-client.ts'
 import type { IntegrationRuns, RunMessage } from '../running/integration-runs.ts'
 import type { HttpClient } from '../sending/attempt.ts'
 import { failure } from '../sending/outcome.ts'
-import { type Item, isRejected, prepareEvent, prepareMessage, transformMessages } from '../transforming/prepare-messages.ts'
-import { MAX_RESULT_BYTES, type Transformer } from '../transforming/transformer.ts'
+import { type Item, isRejected, prepareEvent, prepareMessage } from '../transforming/prepare-messages.ts'
+import type { Transformer } from '../transforming/transformer.ts'
+import { LoadedMessages } from './loaded-messages.ts'
 import type { Load, SenderLink, SenderReports, Start, Unsent } from './protocol.ts'
+import { SenderMemory } from './sender-memory.ts'
+import { bytesOf, hold, type Loaded, type Target } from './target.ts'
+import { Transforms } from './transforms.ts'
 
 /** The outcome of a request that could not be created, which is a bug. It is retried like a failure: the message is not lost, and there is no loop. */
 export const UNWRITABLE = failure('internal_error')
 const ABORTED = failure('aborted')
-/** Code can turn a short message into a long one. While a destination holds this much, no more of its messages are transformed ahead. */
-const MAX_HELD_BYTES = 64 * 1024 * 1024
-
-interface Loaded {
-  origin: RowId
-  trace: TraceContext | null
-  /** By index; missing if the message was deleted. */
-  items: Map<number, Item>
-  isUnreadable: boolean
-  /** Called when the messages were transformed; null if they are prepared. */
-  whenPrepared: (() => void)[] | null
-  /** Ends the transformation of messages that are no longer needed. */
-  cancel: (() => void) | null
-  /** Its part of the `heldBytes` of this target; null without a transformation. */
-  target: Target | null
-  heldBytes: number
-  /** The number of messages that were neither started nor dropped. */
-  left: number
-}
+/** The memory that the objects of an event take while an integration runs, compared with its text. */
+const EVENT_FACTOR = 4
+/** What a request takes in addition to its body. */
+const REQUEST_BYTES = 1_024
 
 interface Taken {
   prepared: (string | Prepared)[]
@@ -48,24 +34,6 @@ interface Taken {
   trace: TraceContext | null
 }
 
-/** A destination and its units. */
-interface Target {
-  destination: Destination
-  /** The HTTP client, with the authentication of the destination if it has any. */
-  http: RequestSender
-  /** The number of units in flight. */
-  inFlight: number
-  limit: number
-  /** Units that wait, in order. */
-  waiting: { start: Start; sinceMs: number }[]
-  /** Loads that are not transformed yet, in order, each with a function that begins it. */
-  untransformed: Map<Loaded, () => void>
-  /** The size of transformed messages, also of those in flight, and the most that those being transformed can have. */
-  heldBytes: number
-  /** Set by a temporary failure. The lane decides whether what waits is still to be sent. */
-  isStopped: boolean
-}
-
 export class Executor implements SenderLink {
   readonly #http: HttpClient
   readonly #transformer: Transformer
@@ -73,6 +41,8 @@ export class Executor implements SenderLink {
   readonly #reports: SenderReports
   readonly #targets = new Map<number, Target>()
   readonly #loads = new Map<number, Loaded>()
+  readonly #memory = new SenderMemory()
+  readonly #transforms: Transforms
 
   /** `runs` is null in a sender that gets no integrations. */
   constructor(http: HttpClient, transformer: Transformer, reports: SenderReports, runs: IntegrationRuns | null = null) {
@@ -80,6 +50,7 @@ export class Executor implements SenderLink {
     this.#transformer = transformer
     this.#runs = runs
     this.#reports = reports
+    this.#transforms = new Transforms(transformer, this.#memory, (target) => this.#startWaiting(target))
   }
 
   define(number: number, destination: Destination): void {
@@ -89,8 +60,10 @@ export class Executor implements SenderLink {
       inFlight: 0,
       limit: 1,
       waiting: [],
-      untransformed: new Map(),
+      untransformed: new Set(),
+      transforming: 0,
       heldBytes: 0,
+      sentBytes: 0,
       isStopped: false,
     })
   }
@@ -117,64 +90,43 @@ export class Executor implements SenderLink {
     this.#startWaiting(target)
   }
 
-  load({ key, destination: number, origin, about, body, isText, parsed, absent, indexes }: Load): void {
-    const items = new Map<number, Item>()
+  load(load: Load): void {
+    const target = this.#targets.get(load.destination)
+    // Without the destination, nothing of it is started.
+    if (target === undefined) return
+    const { about, indexes } = load
+    const messages = new LoadedMessages(load, target.destination)
     const loaded: Loaded = {
-      origin,
+      target,
+      origin: load.origin,
+      receivedAtMs: about.receivedAtMs,
       trace: about.trace,
-      items,
-      isUnreadable: false,
-      whenPrepared: null,
-      cancel: null,
-      target: null,
+      isUnreadable: messages.isUnreadable,
+      messages,
+      items: new Map(),
+      pending: null,
+      unbegun: [],
+      whenPrepared: [],
+      cancels: new Set(),
       heldBytes: 0,
       left: indexes.length,
     }
-    this.#loads.set(key, loaded)
-    const target = this.#targets.get(number)
-    if (target === undefined) return
-    const { destination } = target
-    // Only a transformation needs the messages together.
-    const together = destination.transformation === null ? null : new Map<number, JsonObject>()
-    const content = isText ? null : (parsed ?? readStoredBody(body, about, absent))
-    loaded.isUnreadable = content?.isUnreadable === true
-    const hasSteps = destination.integration !== null
-    const build = hasSteps ? segmentEvent : outboundMessage
-    for (const index of indexes) {
-      if (content !== null && content.items[index] == null) continue
-      const message = content === null ? (JSON.parse(textOf(body)) as JsonObject) : messageOrError(build, content, index, destination)
-      if (message instanceof Error) items.set(index, message)
-      else if (hasSteps) items.set(index, prepareEvent(destination, message))
-      else if (together === null) items.set(index, prepareMessage(destination, message))
-      else together.set(index, message)
-    }
-    if (together !== null) this.#transform(number, target, loaded, together, about.receivedAtMs)
+    this.#loads.set(load.key, loaded)
+    if (target.destination.transformation !== null) this.#transforms.add(loaded, indexes)
+    else this.#prepareAhead(loaded, messages, indexes)
   }
 
-  /** Transforms all messages of a load in one call, when it is its turn. */
-  #transform(number: number, target: Target, loaded: Loaded, messages: ReadonlyMap<number, JsonObject>, receivedAtMs: number): void {
-    const { destination, untransformed } = target
-    const indexes = [...messages.keys()]
-    const mostBytes = indexes.length * MAX_RESULT_BYTES
-    loaded.target = target
-    loaded.whenPrepared = []
-    loaded.cancel = () => untransformed.delete(loaded)
-    const done = (items: readonly Item[]): void => {
-      for (const [at, index] of indexes.entries()) loaded.items.set(index, items[at] as Item)
-      hold(loaded, items.reduce((sum, item) => sum + bytesOf(item), 0) - mostBytes)
-      const waiting = loaded.whenPrepared ?? []
-      loaded.whenPrepared = null
-      for (const resume of waiting) resume()
-      const current = this.#targets.get(number)
-      if (current !== undefined) this.#startWaiting(current)
-      beginNext(target)
+  /** Prepares messages while they are parsed, as long as there is room. */
+  #prepareAhead(loaded: Loaded, messages: LoadedMessages, indexes: readonly number[]): void {
+    for (let at = 0; at < indexes.length; at++) {
+      if (!this.#memory.mayPrepareAhead(loaded)) return messages.keepAsText(indexes.slice(at))
+      const index = indexes[at] as number
+      const item = prepare(loaded.target.destination, messages, index)
+      if (item === undefined) continue
+      loaded.items.set(index, item)
+      hold(this.#memory, loaded, bytesOf(item))
     }
-    untransformed.set(loaded, () => {
-      untransformed.delete(loaded)
-      hold(loaded, mostBytes)
-      loaded.cancel = transformMessages(destination, [...messages.values()], receivedAtMs, this.#transformer, done)
-    })
-    beginNext(target)
+    loaded.messages = null
   }
 
   drop(key: number, indexes: readonly number[] | null): void {
@@ -195,7 +147,7 @@ export class Executor implements SenderLink {
   }
 
   #startWaiting(target: Target): void {
-    while (target.inFlight < target.limit && !target.isStopped) {
+    while (target.inFlight < target.limit && !target.isStopped && this.#memory.maySend(target)) {
       const next = target.waiting[0]
       if (next === undefined || (target.destination.transformation !== null && !this.#isPrepared(target, next.start))) return
       target.waiting.shift()
@@ -205,28 +157,34 @@ export class Executor implements SenderLink {
 
   #beginTest(target: Target, start: Start): void {
     const loaded = this.#loads.get(start.messages[0] as number)
-    if (loaded?.whenPrepared == null) this.#begin(target, start, 0)
+    if (!loaded?.pending?.size) this.#begin(target, start, 0)
     else {
       loaded.whenPrepared.push(() => this.#begin(target, start, 0))
-      target.untransformed.get(loaded)?.()
+      this.#transforms.begin(loaded)
     }
   }
 
-  /** If nothing is in flight, what the next unit needs is transformed, however much is held: otherwise it would wait for ever. */
-  #isPrepared({ untransformed, inFlight }: Target, { messages }: Start): boolean {
-    let isPrepared = true
-    for (let at = 0; at < messages.length; at += 2) {
+  /**
+   * Whether the messages of a unit are transformed, or as many of a batch as fit into a request. If nothing is in flight, what it needs is
+   * transformed, however much is held: otherwise it would wait for ever.
+   */
+  #isPrepared(target: Target, { messages, isBatch }: Start): boolean {
+    let room = isBatch ? target.destination.batch.bytes : Number.POSITIVE_INFINITY
+    for (let at = 0; at < messages.length && room > 0; at += 2) {
       const loaded = this.#loads.get(messages[at] as number)
-      if (loaded?.whenPrepared == null) continue
-      if (inFlight === 0) untransformed.get(loaded)?.()
-      isPrepared = false
+      const index = messages[at + 1] as number
+      if (loaded?.pending?.has(index)) {
+        if (target.inFlight === 0 && target.transforming === 0) this.#transforms.begin(loaded)
+        return false
+      }
+      room -= bytesOf(loaded?.items.get(index))
     }
-    return isPrepared
+    return true
   }
 
   #begin(target: Target, start: Start, waitedMs: number): void {
     try {
-      const taken = this.#take(start.messages)
+      const taken = this.#take(target, start)
       if (taken instanceof Error) throw taken
       const { prepared, unsent } = taken
       if (unsent.length > 0) this.#reports.unsent(start.unit, unsent, prepared.length === 0)
@@ -261,24 +219,25 @@ export class Executor implements SenderLink {
     let left = urls.length
     let hasSucceeded = false
     let hasFailed = false
-    const heldBytes = destination.transformation === null ? 0 : body.length
-    target.heldBytes += heldBytes
+    // The text, and its bytes for each URL.
+    const sentBytes = REQUEST_BYTES + body.length * (1 + urls.length)
+    this.#memory.sent(target, sentBytes)
     target.inFlight++
     for (const at of urls) {
       const url = targets[at] as string
       target.http.send({ method, url, path, headers, body, timeoutMs, verdictOf, keepAnswer }, (outcome) => {
         this.#reports.outcome(unit, at, logs === null ? outcome : { ...outcome, logs }, waitedMs)
         left--
+        if (left === 0) this.#memory.ended(target, sentBytes)
         // A unit that one URL has accepted is delivered: nothing waits for its other URLs.
-        if (hasSucceeded) return
-        hasSucceeded = outcome.verdict === 'success'
-        hasFailed ||= outcome.verdict === 'temporary'
-        if (!hasSucceeded && left > 0) return
-        target.inFlight--
-        target.heldBytes -= heldBytes
-        if (!hasSucceeded && hasFailed) target.isStopped = target.waiting.length > 0
+        if (!hasSucceeded) {
+          hasSucceeded = outcome.verdict === 'success'
+          hasFailed ||= outcome.verdict === 'temporary'
+          if (!hasSucceeded && left > 0) return
+          target.inFlight--
+          if (!hasSucceeded && hasFailed) target.isStopped = target.waiting.length > 0
+        }
         this.#startWaiting(target)
-        beginNext(target)
       })
     }
   }
@@ -287,9 +246,12 @@ export class Executor implements SenderLink {
     if (this.#runs === null) throw new Error('this sender runs no integrations')
     const messages = prepared.map(({ text, steps: matching = [] }): RunMessage => ({ text, steps: matching }))
     const isCounted = limit !== Number.POSITIVE_INFINITY
+    const sentBytes = REQUEST_BYTES + EVENT_FACTOR * messages.reduce((sum, { text }) => sum + text.length, 0)
+    this.#memory.sent(target, sentBytes)
     if (isCounted) target.inFlight++
     this.#runs.run(target.destination, { messages, succeeded: steps, keepsRequests: keepAnswer, isPreview }, (outcome) => {
       this.#reports.outcome(unit, urls[0] as number, outcome, waitedMs)
+      this.#memory.ended(target, sentBytes)
       if (!isCounted) return
       target.inFlight--
       if (outcome.verdict === 'temporary') target.isStopped = target.waiting.length > 0
@@ -303,35 +265,50 @@ export class Executor implements SenderLink {
   }
 
   #forget(key: number, loaded: Loaded, index: number): void {
-    if (loaded.target !== null) hold(loaded, -bytesOf(loaded.items.get(index)))
+    const bytes = bytesOf(loaded.items.get(index))
     loaded.items.delete(index)
+    loaded.messages?.forget(index)
+    loaded.pending?.delete(index)
     loaded.left--
     if (loaded.left === 0) this.#unload(key, loaded)
-    else if (loaded.target !== null) beginNext(loaded.target)
+    else if (bytes > 0) this.#release(loaded, bytes)
   }
 
   #unload(key: number, loaded: Loaded): void {
     this.#loads.delete(key)
-    loaded.cancel?.()
-    const { target } = loaded
-    if (target === null) return
-    hold(loaded, -loaded.heldBytes)
-    loaded.target = null
-    beginNext(target)
+    loaded.target.untransformed.delete(loaded)
+    for (const cancel of loaded.cancels) cancel()
+    this.#release(loaded, loaded.heldBytes)
   }
 
-  /** Takes the messages of a unit; returns an error if one of them cannot be sent because of a bug. */
-  #take(messages: readonly number[]): Taken | Error {
+  #release(loaded: Loaded, bytes: number): void {
+    hold(this.#memory, loaded, -bytes)
+    if (loaded.target.untransformed.size > 0) this.#transforms.beginNext(loaded.target)
+  }
+
+  /**
+   * Takes the messages of a unit, of a batch as many as fit into a request: the others stay loaded. Returns an error if one of them cannot be sent
+   * because of a bug.
+   */
+  #take(target: Target, { messages, isBatch }: Start): Taken | Error {
     const prepared: (string | Prepared)[] = []
     const unsent: Unsent[] = []
     const traces: (TraceContext | null)[] = []
     let failed: Error | null = null
     let id = ''
+    let room = isBatch ? target.destination.batch.bytes : Number.POSITIVE_INFINITY
     for (let at = 0; at < messages.length; at += 2) {
       const key = messages[at] as number
       const index = messages[at + 1] as number
       const loaded = this.#loads.get(key)
-      const item = loaded?.items.get(index)
+      const item = loaded === undefined || room <= 0 ? undefined : this.#itemOf(loaded, index)
+      if (isBatch && loaded !== undefined) {
+        room -= loaded.pending?.has(index) ? Number.POSITIVE_INFINITY : bodyBytes(item)
+        if (room <= 0 && (prepared.length > 0 || item === undefined)) {
+          unsent.push({ position: at / 2, why: 'left_out' })
+          continue
+        }
+      }
       if (loaded !== undefined) this.#forget(key, loaded, index)
       if (loaded === undefined) failed ??= new Error('the sender does not have the message')
       else if (loaded.isUnreadable) unsent.push({ position: at / 2, why: 'unreadable' })
@@ -347,25 +324,26 @@ export class Executor implements SenderLink {
     const trace = traces.length === 1 ? (traces[0] as TraceContext | null) : sharedTrace(traces)
     return failed ?? { prepared, unsent, id, trace }
   }
-}
 
-function hold(loaded: Loaded, bytes: number): void {
-  loaded.heldBytes += bytes
-  if (loaded.target !== null) loaded.target.heldBytes += bytes
-}
-
-/** Begins transformations while there is room for their results. The last one may exceed the limit. */
-function beginNext(target: Target): void {
-  for (const begin of target.untransformed.values()) {
-    if (target.heldBytes > MAX_HELD_BYTES) return
-    begin()
+  /** The message, which is prepared now if that was not done ahead; undefined if it was deleted. */
+  #itemOf(loaded: Loaded, index: number): Item | undefined {
+    const { items, messages, pending, target } = loaded
+    const known = items.get(index)
+    return known !== undefined || messages === null || pending !== null ? known : prepare(target.destination, messages, index)
   }
 }
 
-function bytesOf(item: Item | undefined): number {
-  if (item === undefined || item instanceof Error) return 0
-  if (typeof item === 'string') return item.length
-  return ('text' in item ? item.text.length : 0) + (item.logs?.length ?? 0)
+/** Prepares a message for a destination without a transformation; undefined if it was deleted. */
+function prepare(destination: Destination, messages: LoadedMessages, index: number): Item | undefined {
+  const message = messages.build(index)
+  if (message === undefined || message instanceof Error) return message
+  return destination.integration === null ? prepareMessage(destination, message) : prepareEvent(destination, message)
+}
+
+/** What an item adds to the body of a batch. */
+function bodyBytes(item: Item | undefined): number {
+  if (typeof item === 'string') return Buffer.byteLength(item) + 1
+  return item !== undefined && 'text' in item ? Buffer.byteLength(item.text) + 1 : 0
 }
 
 const MAX_LOG_LENGTH = 2_048
@@ -379,22 +357,4 @@ function logsOf(prepared: readonly (string | Prepared)[]): string | null {
     if (logs.length >= MAX_LOG_LENGTH) return logs.slice(0, MAX_LOG_LENGTH)
   }
   return logs
-}
-
-function messageOrError(
-  build: typeof outboundMessage,
-  content: SegmentContent,
-  index: number,
-  { includeViolations }: Destination,
-): JsonObject | Error {
-  try {
-    const message = build(content, index)
-    return includeViolations === true ? withViolations(message, content, index) : message
-  } catch (error) {
-    return error as Error
-  }
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
 }

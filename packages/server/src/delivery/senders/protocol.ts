@@ -7,8 +7,11 @@ import type { Destination, RowId, SegmentContent } from '../../store/store.ts'
 import type { Outcome } from '../sending/outcome.ts'
 import type { Rejected } from '../transforming/prepare-messages.ts'
 
-/** Why a message is not sent, although its delivery is pending: it was deleted, its stored bytes are damaged, or the settings of the destination do not let it pass. */
-export type Unsendable = 'deleted' | 'unreadable' | Rejected
+/**
+ * Why a message is not sent, although its delivery is pending: it was deleted, its stored bytes are damaged, or the settings of the destination do
+ * not let it pass. Or it was left out, because the batch is too large for one request: it stays loaded, to be sent in another one.
+ */
+export type Unsendable = 'deleted' | 'unreadable' | 'left_out' | Rejected
 
 /** A message of a unit that is not sent. */
 export interface Unsent {

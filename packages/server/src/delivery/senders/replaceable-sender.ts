@@ -277,6 +277,10 @@ export class ReplaceableSender {
     if (unit === undefined) return
     this.#options.check?.unsent(unit.work, unit.left, unsent, isOver)
     unit.left -= unsent.length
+    for (const { position, why } of unsent) {
+      const loaded = why === 'left_out' ? unit.work.messages[position]?.content.loaded : null
+      if (loaded != null && loaded.by === unit.link?.commands) loaded.left++
+    }
     if (isOver) this.#ended(number, unit, null)
     unit.work.unsent(unsent, isOver)
   }

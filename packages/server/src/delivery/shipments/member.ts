@@ -2,6 +2,7 @@
 // is sent. Only listeners to attempts, and deletion requests, read fields of a message; its segment is then parsed once more.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { outboundBytes } from '../../outbound/merged-size.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import type { RowId, Shipment, TraceContext } from '../../store/store.ts'
@@ -30,6 +31,15 @@ export class PartContent implements Sendable {
   json(index: number): string | null {
     try {
       return JSON.stringify(outboundMessage(this.body.content, index))
+    } catch {
+      return null
+    }
+  }
+
+  /** The bytes of that; null if it cannot be serialized. */
+  bytes(index: number): number | null {
+    try {
+      return outboundBytes(this.body.content, index)
     } catch {
       return null
     }
@@ -73,6 +83,10 @@ export class Member {
 
   get json(): string | null {
     return this.content.json(this.index)
+  }
+
+  get bytes(): number | null {
+    return this.content.bytes(this.index)
   }
 
   /** The fields that identify the user of the message. */

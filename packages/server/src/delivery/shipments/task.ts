@@ -84,6 +84,7 @@ export class Task {
   #hasChanges = false
   #unrecorded = 0
   #lost = false
+  #isStopped = false
   /** The deletions since the task began. Messages in flight are not stopped, but they do not become dead letters, and the text of their attempts is not recorded. */
   readonly #deletions: IsDeleted[] = []
   readonly #hasSteps: boolean
@@ -173,15 +174,26 @@ export class Task {
   /** Called when the sender does not send some messages of a unit. The others stay in flight. */
   endUnsent(unit: Unit, unsent: readonly Unsent[], { destination, startedAtMs }: { destination: Destination; startedAtMs: number }): void {
     const ended = new Set<Member>()
+    const leftOut: Member[] = []
     const [url = ''] = kindOf(destination).targets(destination)
     for (const { position, why } of unsent) {
       const member = unit.members[position] as Member
       ended.add(member)
-      if (typeof why === 'string') this.#unsent(member.part, member.index, why)
+      if (why === 'left_out') leftOut.push(member)
+      else if (typeof why === 'string') this.#unsent(member.part, member.index, why)
       else this.#reject(member, why, { url, startedAtMs, outcome: rejectionOutcome(why), version: destination.version })
     }
     unit.members = unit.members.filter((member) => !ended.has(member))
+    if (leftOut.length > 0) this.#startLater(leftOut, Math.max(1, unit.members.length))
     if (unit.members.length === 0) this.#running.delete(unit)
+  }
+
+  /** Makes units of messages that did not fit into their request. As many as did fit are likely to fit again. */
+  #startLater(members: readonly Member[], size: number): void {
+    const units: Unit[] = []
+    for (let at = 0; at < members.length; at += size) units.push(unitOf(members.slice(at, at + size), true))
+    if (this.#isStopped) this.#unstarted.push(...units)
+    else this.units.unshift(...units)
   }
 
   /** Ends a message that the settings of the destination did not let pass. Its attempt is recorded like any other. */
@@ -207,6 +219,7 @@ export class Task {
 
   /** Drops the units that were not started; their deliveries stay pending, unchanged. */
   stop(): void {
+    this.#isStopped = true
     this.#unstarted.push(...this.units.splice(0))
   }
 
@@ -463,10 +476,10 @@ function splitIntoBatches(members: readonly Member[], { size, bytes }: BatchSett
     currentBytes = 0
   }
   for (const member of members) {
-    const { json } = member
+    const { bytes: sentBytes } = member
     // A delete message is never sent with others, nor is one that cannot be serialized.
-    const isAlone = json === null || member.type === 'delete'
-    const memberBytes = Buffer.byteLength(json ?? '') + 1
+    const isAlone = sentBytes === null || member.type === 'delete'
+    const memberBytes = (sentBytes ?? 0) + 1
     if (isAlone || current.length === size || currentBytes + memberBytes >= bytes) close()
     current.push(member)
     currentBytes += memberBytes

@@ -54,20 +54,20 @@ export function prepareMessage(destination: Destination, message: JsonObject, lo
   }
 }
 
+export function transformInput(message: JsonObject, receivedAtMs: number): TransformInput {
+  const { messageId } = message
+  return { text: JSON.stringify(message), receivedAtMs, messageId: typeof messageId === 'string' ? messageId : '' }
+}
+
 /** Prepares messages for a destination with a transformation. Calls `done` once, never before it returns. Returns a function that cancels it. */
 export function transformMessages(
   destination: Destination,
-  messages: readonly JsonObject[],
-  receivedAtMs: number,
+  inputs: readonly TransformInput[],
   transformer: Transformer,
   done: (items: readonly Item[]) => void,
 ): () => void {
   const { id, transformation } = destination
   if (transformation === null) throw new Error(`destination ${id} has no transformation`)
-  const inputs = messages.map((message): TransformInput => {
-    const { messageId } = message
-    return { text: JSON.stringify(message), receivedAtMs, messageId: typeof messageId === 'string' ? messageId : '' }
-  })
   return transformer.run(id, transformation, inputs, (results) => done(results.map((result) => itemOf(destination, result))))
 }
 

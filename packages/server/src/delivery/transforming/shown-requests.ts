@@ -7,7 +7,7 @@ import { kindOf } from '../../destinations/kinds.ts'
 import { outboundMessage, withViolations } from '../../outbound/outbound-message.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { Destination, SegmentContent, TraceContext } from '../../store/store.ts'
-import { type Item, prepareMessage, type Rejected, transformMessages } from './prepare-messages.ts'
+import { type Item, prepareMessage, type Rejected, transformInput, transformMessages } from './prepare-messages.ts'
 import type { Transformer } from './transformer.ts'
 
 /** The most callers whose transformations run at the same time. */
@@ -155,7 +155,7 @@ function transformed(
   limitMs: number,
 ): Promise<Item | null> {
   return new Promise((resolve) => {
-    const cancel = transformMessages(destination, [message], receivedAtMs, transformer, ([item]) => {
+    const cancel = transformMessages(destination, [transformInput(message, receivedAtMs)], transformer, ([item]) => {
       clearTimeout(limit)
       resolve(item ?? new Error('no result'))
     })

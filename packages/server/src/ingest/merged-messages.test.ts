@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type JsonObject, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import fc from 'fast-check'
+import { tooLargeMerged } from '../outbound/merged-size.ts'
 import { merged } from '../outbound/outbound-message.ts'
-import { tooLargeMerged } from './merged-size.ts'
 import { parseBody, parseRequest } from './parse-request.ts'
 
 function parse(request: JsonObject): ReturnType<typeof parseRequest> {

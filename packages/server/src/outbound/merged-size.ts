@@ -2,6 +2,8 @@
 // a key of the message replaces the same key of the batch (outbound/outbound-message.ts).
 
 import type { JsonObject } from '@switchyard/protocol'
+import type { SegmentContent } from '../store/store.ts'
+import { outboundMessage } from './outbound-message.ts'
 
 export interface SharedFields {
   context: JsonObject | null
@@ -37,6 +39,34 @@ export function tooLargeMerged(
     if (bytes + added > maxBytes) tooLarge = (tooLarge ?? new Set()).add(index)
   }
   return tooLarge
+}
+
+/** By what the batch shares, which is measured once for all its messages. */
+const measuredOf = new WeakMap<JsonObject, MeasuredField[]>()
+
+/** The bytes of the message that receivers get, a few more if it gets the address of its sender. Throws if there is no message at the index. */
+export function outboundBytes(content: SegmentContent, index: number): number {
+  const { context, integrations } = content
+  const shared = context ?? integrations
+  const item = content.items[index]
+  if (shared === null || item == null || item['type'] === 'delete') return jsonBytes(outboundMessage(content, index))
+  let fields = measuredOf.get(shared)
+  if (fields === undefined) {
+    fields = measured({ context, integrations })
+    measuredOf.set(shared, fields)
+  }
+  const own = item['type'] === 'dead_letter' ? innermost(item) : item
+  const added = fields.reduce((sum, field) => sum + addedTo(own, field), 0)
+  return jsonBytes(outboundMessage({ ...content, context: null, integrations: null }, index)) + added + (content.ip === null ? 0 : IP_BYTES)
+}
+
+/** `"ip":"…",` with the longest address. */
+const IP_BYTES = 55
+
+/** The message to which the context is added. */
+function innermost(letter: JsonObject): unknown {
+  const message = letter['message'] as JsonObject | null
+  return message !== null && message['type'] === 'dead_letter' ? innermost(message) : message
 }
 
 function measured(shared: SharedFields): MeasuredField[] {
