@@ -23,7 +23,7 @@ export type Audit = Omit<RoundResult, 'faults' | 'recoveredMs'>
 const RECORDED_MS = 4_000
 /** The most responses to one node, at one destination, that are not recorded yet. */
 const RECORDED_LATE = 100
-/** The same if nothing can be recorded: what one node can send to a destination in a second, on the usual machine. After that it sends nothing. */
+/** The same if nothing is recorded and the store reports no error: what one node can send to a destination in a second, on the usual machine. After that it sends nothing. */
 const SENT_IN_A_SECOND = 1_000
 const SHOWN = 5
 
@@ -34,8 +34,8 @@ export interface AuditOptions {
   before?: { ledger: readonly LedgerRow[]; accepted: number }
   /** The most nodes that one fault affects; 1 by default. */
   nodesAtOnce?: number
-  /** Whether outcomes cannot be recorded during a fault. */
-  keepsFromRecording?: boolean
+  /** Whether outcomes cannot be recorded during a fault, and the store reports no error. If it does, nodes stop sending at once. */
+  isSilent?: boolean
   /** How long deliveries may take to end. */
   deadlineMs?: number
   /** Whether retention may have dropped messages whose deliveries have ended. */
@@ -44,7 +44,7 @@ export interface AuditOptions {
 
 /** Ends the traffic, waits until nothing is pending, and compares. */
 export async function auditSystem(system: System, options: AuditOptions): Promise<Audit> {
-  const { faults, before, nodesAtOnce = 1, keepsFromRecording = false, deadlineMs = 180_000, mayBeDropped = false } = options
+  const { faults, before, nodesAtOnce = 1, isSilent = false, deadlineMs = 180_000, mayBeDropped = false } = options
   const { traffic, destinations } = system
   const problems: string[] = []
   await traffic.finish({ deadlineMs })
@@ -75,7 +75,7 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
     if (destination !== letters) problems.push(...(await deliveryProblems(system, destination, owed, stored)))
     const copies = repeats(destination, faults)
     repeated += copies.messages
-    const bound = destination.inFlight + (keepsFromRecording ? SENT_IN_A_SECOND : RECORDED_LATE) * nodesAtOnce
+    const bound = destination.inFlight + (isSilent ? SENT_IN_A_SECOND : RECORDED_LATE) * nodesAtOnce
     if (faults.length > 0) repeatBound = Math.max(repeatBound, bound)
     mostRepeated = Math.max(mostRepeated, copies.mostPerFault)
     problems.push(...(await unexplainedCopies(system, destination, copies.unexplained, mayBeDropped)))

@@ -90,8 +90,8 @@ export interface Injection extends Omit<Fault, 'round'> {
   between?: readonly [least: number, most: number]
   /** Whether the fault can make a delivery arrive twice; true by default. The result of `cause` takes precedence. */
   repeats?: boolean
-  /** Whether outcomes cannot be recorded during the fault. */
-  keepsFromRecording?: boolean
+  /** Whether outcomes cannot be recorded during the fault, and the store reports no error. */
+  isSilent?: boolean
   /** Whether retention may drop messages whose deliveries have ended. */
   mayBeDropped?: boolean
 }

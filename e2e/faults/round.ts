@@ -19,7 +19,7 @@ export function injected(injection: Injection): Fault {
 /** For rows that need something of their own in each round, such as a disk. */
 export async function injectedRound(injection: RoundParts, options: RoundOptions): Promise<RoundResult> {
   const { store, random, faults: most, deadlineMs, say, patienceMs = PATIENCE_MS } = options
-  const { between = [5, 60], repeats = true, keepsFromRecording = false, hitsAllNodes = false, mayBeDropped = false } = injection
+  const { between = [5, 60], repeats = true, isSilent = false, hitsAllNodes = false, mayBeDropped = false } = injection
   await using system = await startSystem({ store, random, ...settingsOf(injection, options) })
   const faults: (FaultTime & { repeats: boolean })[] = []
   const recoveredMs: number[] = []
@@ -61,7 +61,7 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
   const audit = await auditSystem(system, {
     faults: faults.filter((fault) => fault.repeats),
     nodesAtOnce,
-    keepsFromRecording,
+    isSilent,
     mayBeDropped,
     deadlineMs: patienceMs,
   }).catch((error: Error) => {

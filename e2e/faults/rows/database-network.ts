@@ -11,7 +11,7 @@ const PROXIED = {
   stores: ['postgres'],
   perRound: 25,
   hitsAllNodes: true,
-  keepsFromRecording: true,
+  isSilent: true,
   system: () => ({ proxied: true, perSecond: 20 }),
 } as const
 

@@ -37,7 +37,6 @@ async function roundOnSqlite(options: RoundOptions): Promise<RoundResult> {
   const filler = new Filler(options.random)
   return await injectedRound(
     {
-      keepsFromRecording: true,
       system: () => ({ folder: disk.folder }),
       async cause(system, random) {
         await whileFull(disk, system, filler, async () => {
@@ -60,7 +59,6 @@ async function roundOnPostgres(options: RoundOptions): Promise<RoundResult> {
   try {
     return await injectedRound(
       {
-        keepsFromRecording: true,
         system: () => ({ server }),
         async cause(system, random) {
           const node = random.pick(system.nodes)

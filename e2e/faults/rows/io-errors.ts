@@ -33,7 +33,6 @@ async function ioErrorRound(options: RoundOptions): Promise<RoundResult> {
   try {
     return await injectedRound(
       {
-        keepsFromRecording: true,
         system: () => ({ service: () => ({ execArgv: ['--import', preload] }) }),
         async cause(system, random) {
           const isCommit = random.chance(0.25)

@@ -15,6 +15,7 @@ import type { Failure, HealthSummary } from './lanes/health.ts'
 import { Lane, type LaneDeps } from './lanes/lane.ts'
 import { chargeOf, Memory } from './lanes/memory.ts'
 import { Slots } from './lanes/slots.ts'
+import { StoreState } from './lanes/store-state.ts'
 import { type SetTimer, systemTimer } from './lanes/timers.ts'
 import { type LaneState, Peers } from './peers.ts'
 import { previewRuns } from './running/preview-runs.ts'
@@ -109,8 +110,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const { store, senders, clock, events, random = Math.random, setTimer = systemTimer } = options
   const { slots = new Slots(SLOTS), memory = new Memory(MEMORY_BYTES), pacing = new IngestPacing() } = options
   const { shown = new ShownRequests(() => new ThreadTransformer()) } = options
-  const deps: LaneDeps = { store: store.delivery, senders, slots, memory, clock, setTimer, random, events, pacing }
   const lanes = new Map<string, Lane>()
+  const storeState = new StoreState((isFailing) => {
+    for (const lane of lanes.values()) lane.storeStateChanged(isFailing)
+  })
+  const deps: LaneDeps = { store: store.delivery, senders, slots, memory, clock, setTimer, random, events, pacing, storeState }
   const removedLanes = new Set<Promise<void>>()
   let stopping = false
 
@@ -162,6 +166,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     claimsLost: () => {
       for (const lane of lanes.values()) lane.claimsLost()
     },
+    writable: (isWritable) => storeState.setWritable(isWritable),
   }
   const { nodes } = store
   const peers =

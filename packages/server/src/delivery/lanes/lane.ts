@@ -28,6 +28,7 @@ import { Schedule } from './schedule.ts'
 import { SendQueue } from './send-queue.ts'
 import type { Slots, SlotUser } from './slots.ts'
 import { Slowdown } from './slowdown.ts'
+import type { StoreState } from './store-state.ts'
 import type { SetTimer } from './timers.ts'
 
 /** What all lanes share. */
@@ -41,6 +42,7 @@ export interface LaneDeps {
   random: () => number
   events: DeliveryEvents
   pacing: Pick<IngestPacing, 'report' | 'used'>
+  storeState: StoreState
 }
 
 /** How many times the work that may be in flight is handed to a sender: enough for the milliseconds in which the main thread is busy. */
@@ -236,6 +238,12 @@ export class Lane implements SlotUser {
     this.wake()
   }
 
+  /** Outcomes cannot be recorded, so what waits in the sender is taken back; or they can be recorded again. */
+  storeStateChanged(isFailing: boolean): void {
+    if (!isFailing) this.pump()
+    else if (this.#inFlight > 0) this.#deps.senders.recall(this.destination.id)
+  }
+
   /** What other nodes found out about the receiver. */
   onPeerReport(report: PeerReport, isFirst: boolean): void {
     const onlyProbed = this.#gate.onlyProbes
@@ -253,7 +261,8 @@ export class Lane implements SlotUser {
     if (this.#held.isNearlyFull) this.#batchBuffer.close()
     const now = this.#now
     const allowed = this.#gate.allowance(now)
-    const handedOver = this.#held.isBehind(now) ? 0 : this.#runsAhead ? allowed * AHEAD : allowed
+    const mustWait = this.#deps.storeState.isFailing || this.#held.isBehind(now)
+    const handedOver = mustWait ? 0 : this.#runsAhead ? allowed * AHEAD : allowed
     while (this.#inFlight < handedOver) {
       const task = this.#queue.next(allowed, this.#inFlightRetries)
       if (task === undefined || !this.#deps.slots.take(this, slotsFor(this.destination, task.units[0] as Unit))) break

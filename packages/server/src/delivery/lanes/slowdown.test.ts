@@ -8,6 +8,7 @@ import { Lane } from './lane.ts'
 import { Memory } from './memory.ts'
 import { Slots } from './slots.ts'
 import { Slowdown } from './slowdown.ts'
+import { StoreState } from './store-state.ts'
 
 interface Sample {
   turns: number
@@ -161,6 +162,7 @@ test('after a message that cannot be sent, the lane still measures whether inges
         return { ...ingest }
       },
     },
+    storeState: new StoreState(() => {}),
   })
   const next = async (): Promise<Work> => {
     while (started.length === 0) await new Promise((resolve) => setImmediate(resolve))

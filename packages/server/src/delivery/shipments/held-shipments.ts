@@ -7,6 +7,7 @@ import type { Clock } from '../../timing/clock.ts'
 import { type DeliveryEvents, settledEvent } from '../events.ts'
 import type { Backlog } from '../lanes/backlog.ts'
 import { chargeOf, type Memory } from '../lanes/memory.ts'
+import type { StoreState } from '../lanes/store-state.ts'
 import type { SetTimer } from '../lanes/timers.ts'
 import type { Senders } from '../senders/senders.ts'
 import { InterimSettlements } from './interim-settlements.ts'
@@ -24,6 +25,7 @@ export interface HeldShipmentsDeps {
   events: DeliveryEvents
   /** Returns the current version of the destination. */
   destination: () => Destination
+  storeState: StoreState
   /** Informed about shipments that are returned to the store. */
   backlog: Backlog
   /** Called when shipments whose settlement the store rejected can be claimed again. */
@@ -54,8 +56,9 @@ export class HeldShipments {
 
   constructor(deps: HeldShipmentsDeps) {
     this.#deps = deps
-    const { store, setTimer, events, destination, onReleased } = deps
-    this.#recorder = new SettlementRecorder(store, setTimer, (error) => events.trouble(destination(), error), onReleased)
+    const { store, setTimer, events, destination, storeState, onReleased } = deps
+    const onError = (error: unknown): void => events.trouble(destination(), error)
+    this.#recorder = new SettlementRecorder(store, setTimer, onError, onReleased, storeState)
     this.#interim = new InterimSettlements(setTimer, (task) => this.#settle(task))
   }
 

@@ -336,6 +336,7 @@ export class RecordingConsumer implements ShipmentConsumer {
   readonly cancelled: [destinationId: string, bytes: number][] = []
   readonly deletions: IsDeleted[] = []
   readonly woken: string[] = []
+  readonly writableStates: boolean[] = []
 
   reserve(destinationId: string, bytes: number): boolean {
     this.reservations.push([destinationId, bytes])
@@ -356,5 +357,9 @@ export class RecordingConsumer implements ShipmentConsumer {
 
   wake(destinationId: string): void {
     this.woken.push(destinationId)
+  }
+
+  writable(isWritable: boolean): void {
+    this.writableStates.push(isWritable)
   }
 }

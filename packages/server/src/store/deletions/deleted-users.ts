@@ -84,6 +84,7 @@ export class DeletedUsers {
       wake: (destinationId) => consumer.wake(destinationId),
       sharesChanged: () => consumer.sharesChanged?.(),
       claimsLost: () => consumer.claimsLost?.(),
+      writable: (isWritable) => consumer.writable?.(isWritable),
     }
   }
 

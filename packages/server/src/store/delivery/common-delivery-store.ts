@@ -30,6 +30,7 @@ export class CommonDeliveryStore implements DeliveryStore {
   readonly deleted = new DeletedUsers(() => this.consumer)
   readonly share: DeliveryStore['share']
   consumer: ShipmentConsumer | null = null
+  #isWritable = true
 
   constructor(engine: DeliveryEngine) {
     this.#engine = engine
@@ -38,6 +39,14 @@ export class CommonDeliveryStore implements DeliveryStore {
 
   attach(consumer: ShipmentConsumer): void {
     this.consumer = this.deleted.guard(consumer)
+    if (!this.#isWritable) this.consumer.writable?.(false)
+  }
+
+  /** Called by the adapter after writes: false if the latest one failed because the store is unavailable. */
+  setWritable(isWritable: boolean): void {
+    if (isWritable === this.#isWritable) return
+    this.#isWritable = isWritable
+    this.consumer?.writable?.(isWritable)
   }
 
   async claim(request: ClaimRequest): Promise<Claim> {

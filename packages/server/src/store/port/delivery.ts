@@ -149,6 +149,11 @@ export interface ShipmentConsumer {
    * hold them now.
    */
   claimsLost?(): void
+  /**
+   * Called with false when a write failed because the store is unavailable, and with true when one succeeded again. In between outcomes cannot be
+   * recorded, so whatever is sent may be sent again.
+   */
+  writable?(isWritable: boolean): void
 }
 
 export interface DeliveryStore {

@@ -42,6 +42,7 @@ import { parsePostgresAddress } from './session/address.ts'
 import { Database } from './session/database.ts'
 import { serverFacts } from './session/server-facts.ts'
 import type { MessageContext } from './session/store-context.ts'
+import { WriteState } from './session/write-state.ts'
 
 export interface PostgresStoreOptions {
   url: string
@@ -173,6 +174,7 @@ class Postgres implements PostgresStore {
   #polling: Promise<void> | null = null
   #pollIntervals = 0
   #pollNotBefore = 0
+  readonly #writes: WriteState
 
   constructor(database: Database, fast: Database, membership: Membership, options: PostgresStoreOptions, closeAll: () => void) {
     this.membership = membership
@@ -183,10 +185,13 @@ class Postgres implements PostgresStore {
     this.#onTrouble = options.onBackgroundError ?? (() => {})
     const ids = new RowIds(membership.num, () => membership.serverMs())
     membership.onNodeNumber = (num) => ids.useNode(num)
+    const writes = new WriteState((isWritable) => this.delivery.setWritable(isWritable))
+    this.#writes = writes
     const context: MessageContext = {
       database,
       fast,
       membership,
+      writes,
       ids,
       idMap: new IdMap(),
       seed: seedOf(database),
@@ -275,6 +280,7 @@ class Postgres implements PostgresStore {
         await this.deletions.learn()
       },
       nodeGone: () => this.#pollAtOnce(),
+      renewed: (hasSucceeded) => this.#writes.wrote(hasSucceeded),
       backgroundError: (error) => this.#reportError(error),
     })
     this.#pollTimer = setInterval(() => this.#pollForWork(), POLL_MS).unref()

@@ -80,6 +80,7 @@ test('on a full disk messages are rejected, none is lost or invented, and delive
 
   const consumer = new RecordingConsumer()
   store.delivery.attach(consumer)
+  assert.deepEqual(consumer.writableStates, [false], 'a stage that starts later is told, too')
   await assert.rejects(accept(store, sourceId, [track('wanted')], [destinationId]), StoreUnavailable)
   assert.deepEqual([consumer.cancelled.length, consumer.received], [1, []], 'the reservation is cancelled')
   consumer.reserves = false
@@ -98,6 +99,7 @@ test('on a full disk messages are rejected, none is lost or invented, and delive
   rmSync(ballast)
   await isOver.promise
   assert.deepEqual(states.slice(told), [null])
+  assert.deepEqual(consumer.writableStates, [false, true])
   assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: kept.length + 3, pending: kept.length, delivered: 3 }))
   const late = await accept(
     store,
@@ -146,3 +148,21 @@ function watched(promise: Promise<unknown>): { isOver: (() => boolean) & { promi
   })
   return { isOver: Object.assign(() => over, { promise: watching }) }
 }
+
+test('if nothing waits to be written, the store finds out by itself that there is space again', { timeout: 60_000 }, async (t) => {
+  const folder = smallDisk(t)
+  if (folder === undefined) return
+  const ballast = join(folder, 'ballast')
+  writeFileSync(ballast, Buffer.alloc(8 * 1024 * 1024))
+  const store = await openFor(t, join(folder, 'test.db'))
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
+  await fill(store, sourceId, destinationId)
+  const consumer = new RecordingConsumer()
+  const writable = new Promise<void>((resolve) => {
+    consumer.writable = (isWritable) => isWritable && resolve()
+  })
+  store.delivery.attach(consumer)
+  rmSync(ballast)
+  await writable
+  await store.close()
+})

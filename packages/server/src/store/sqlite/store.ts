@@ -48,15 +48,21 @@ export interface SqliteStore extends Store {
 const DAY_MS = 86_400_000
 const DEDUP_MS = DAY_MS
 const MARK_EVERY_MS = 5_000
+/** How often to check whether an unavailable store can be written to again. Nothing is sent until then. */
+const PROBE_EVERY_MS = 250
 
 export async function createSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
-  const writer = await GroupCommit.start({ path: options.path, dedupMs: DEDUP_MS }, options.onState ?? (() => {}))
+  let store: Sqlite | undefined
+  const writer = await GroupCommit.start({ path: options.path, dedupMs: DEDUP_MS }, (problem) => {
+    store?.onState(problem)
+    options.onState?.(problem)
+  })
   writer.onCommit = options.onCommit
   const reader = new ReaderClient(options.path)
   try {
     if ((await reader.ask('configuration', 'getSetting', PLAIN_CREDENTIALS)) !== undefined)
       encryptCredentials(options.path, options.secretBox)
-    const store = new Sqlite(writer, reader, options)
+    store = new Sqlite(writer, reader, options)
     await store.load()
     return store
   } catch (error) {
@@ -85,9 +91,11 @@ class Sqlite implements SqliteStore {
   #background = new Set<Promise<unknown>>()
   #closed = false
   #marks: NodeJS.Timeout | undefined
+  #probes: NodeJS.Timeout | undefined
 
   constructor(writer: GroupCommit, reader: ReaderClient, { path, secretBox, retentionDays, quarantineDays = null }: SqliteStoreOptions) {
     this.#writer = writer
+    writer.onWritable = (isWritable) => this.delivery.setWritable(isWritable)
     this.#reader = reader
     // Until useClock() is called. Tools such as `rotate-key` never call it, and schedule time may be days behind the wall clock.
     this.#clock = createClock(this.scheduleStartMs)
@@ -198,6 +206,13 @@ class Sqlite implements SqliteStore {
     }
   }
 
+  /** Called with the reason when a write failed because of the disk, and with null after the next commit. */
+  onState(problem: string | null): void {
+    clearInterval(this.#probes)
+    // A commit shows that it is available again. Without traffic, and with nothing to record, there would be none for seconds.
+    if (problem !== null && !this.#closed) this.#probes = setInterval(() => void this.check(), PROBE_EVERY_MS).unref()
+  }
+
   #mark(): Promise<void> {
     return this.#writer.run('mark', { scheduleMs: this.#clock.scheduleMs(), wallMs: this.#clock.wallMs() })
   }
@@ -215,6 +230,7 @@ class Sqlite implements SqliteStore {
   async #close(): Promise<boolean> {
     this.#closed = true
     clearInterval(this.#marks)
+    clearInterval(this.#probes)
     await this.check()
     // Otherwise, on a full disk, work that runs in steps would be retried for ever.
     this.#writer.stopRetrying()

@@ -53,6 +53,8 @@ export interface MembershipListeners {
   leaseExpired: () => Promise<void>
   /** A node has left or was declared dead, and what it held is free. */
   nodeGone: () => void
+  /** Called after every heartbeat, and with false when the session that sends them broke. */
+  renewed: (hasSucceeded: boolean) => void
   backgroundError: (error: unknown) => void
 }
 
@@ -105,6 +107,7 @@ export class Membership {
     fenced: () => {},
     leaseExpired: async () => {},
     nodeGone: () => {},
+    renewed: () => {},
     backgroundError: () => {},
   }
   /** Called when this node has joined again under another number. */
@@ -308,9 +311,17 @@ export class Membership {
 
   /** Runs one at a time. Otherwise a node that was declared dead could join several times, and hold work under ids that it does not renew. */
   #renewOnce(): Promise<void> {
-    this.#renewing ??= this.#renew().finally(() => {
-      this.#renewing = null
-    })
+    this.#renewing ??= this.#renew()
+      .then(
+        () => this.#on.renewed(true),
+        (error: unknown) => {
+          this.#on.renewed(false)
+          throw error
+        },
+      )
+      .finally(() => {
+        this.#renewing = null
+      })
     return this.#renewing
   }
 
@@ -397,6 +408,7 @@ export class Membership {
   /** Opens another session at once, before other nodes conclude from the free lock that this process has ended. */
   async #sessionLost(): Promise<void> {
     this.#ignoreLocksUntil = performance.now() + this.#leaseMs
+    this.#on.renewed(false)
     // If the session never had the lock, the next heartbeat is soon enough.
     if (!this.#notices.delete(LOCKED_IN)) return
     await this.#renewing?.catch(() => {})

@@ -137,6 +137,7 @@ export class Accepting implements IngestStore {
         const started = performance.now()
         const absent = await group.write()
         this.#tools.onCommit(performance.now() - started, items.length)
+        this.#context.writes.wrote(true)
         this.#reportState(null)
         const replies = group.replies(absent)
         if (this.#tools.claiming.isHolder(group.holder))
@@ -147,6 +148,7 @@ export class Accepting implements IngestStore {
       } catch (error) {
         if (error instanceof PostgresUnavailable) {
           if (error.mayHaveCommitted && group !== undefined) this.#tools.claiming.addUncertain(group.ownedIds)
+          this.#context.writes.wrote(false)
           this.#reportState(error.message)
           throw error
         }

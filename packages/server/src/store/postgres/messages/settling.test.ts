@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { accept, claim, ledgerOf, newSourceAndDestination, settlementOf, track, tracks, until } from '../../conformance/fixtures.ts'
+import {
+  accept,
+  claim,
+  claimOne,
+  ledgerOf,
+  newSourceAndDestination,
+  RecordingConsumer,
+  settlementOf,
+  track,
+  tracks,
+  until,
+} from '../../conformance/fixtures.ts'
 import { ClaimLost, type Shipment } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
@@ -8,6 +19,7 @@ import { IdMap } from '../schema/id-map.ts'
 import { RowIds } from '../schema/ids.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { MessageContext } from '../session/store-context.ts'
+import { WriteState } from '../session/write-state.ts'
 import type { PostgresStore } from '../store.ts'
 import type { Claiming } from './claiming.ts'
 import { Settling } from './settling.ts'
@@ -87,7 +99,8 @@ test('a settlement whose answer was lost is recognized as committed, however lat
   const shipment = { id: '1600000000000000000', claim: 1, destinationId: 'a destination', attempt: 0, firstAttemptAtMs: null, dueAtMs: 0 }
   const parts = [{ origin: '1600000000000000000', segment: '1550000000000000000', indexes: [0] }]
   const membership = { holder: '1700000000000000000' }
-  const shared = { idMap, ids: new RowIds(1, () => Date.now()), isClosed: () => false, fast: { query }, membership }
+  const writes = new WriteState(() => {})
+  const shared = { idMap, ids: new RowIds(1, () => Date.now()), isClosed: () => false, fast: { query }, membership, writes }
   const settling = new Settling(shared as unknown as MessageContext, {
     claiming: { holds: () => true, ended: () => {}, bytesOf: () => 1 } as unknown as Claiming,
     onCommit: () => {},
@@ -95,4 +108,46 @@ test('a settlement whose answer was lost is recognized as committed, however lat
   })
   await settling.settle(settlementOf([{ ...shipment, unit: false, urls: null, replay: false, parts }], 'delivered'))
   assert.deepEqual(marks, [])
+})
+
+test('while a settlement fails because of the server, delivery is told that nothing can be recorded, whatever heartbeats say', async () => {
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
+  await accept(store, sourceId, [track('a')], [destinationId])
+  const { shipment } = await claimOne(store, destinationId)
+  const consumer = new RecordingConsumer()
+  store.delivery.attach(consumer)
+  await database.query(`CREATE FUNCTION switchyard.full() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = 'disk_full'; END $$`)
+  await database.query('CREATE TRIGGER fills BEFORE INSERT ON switchyard.attempts FOR EACH ROW EXECUTE FUNCTION switchyard.full()')
+  let settled: Promise<void>
+  try {
+    settled = store.delivery.settle(settlementOf([shipment], 'delivered'))
+    await until(
+      async () => consumer.writableStates,
+      (states) => states.length > 0,
+      'it is told',
+    )
+    await store.membership.heartbeat()
+    assert.deepEqual(consumer.writableStates, [false])
+  } finally {
+    await database.query('DROP FUNCTION switchyard.full CASCADE')
+  }
+  await settled
+  assert.deepEqual(consumer.writableStates, [false, true])
+})
+
+test('after a failed heartbeat nothing can be recorded, until the next write succeeds', async () => {
+  const consumer = new RecordingConsumer()
+  store.delivery.attach(consumer)
+  await database.query(`CREATE FUNCTION switchyard.full() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = 'disk_full'; END $$`)
+  await database.query('CREATE TRIGGER fills BEFORE UPDATE ON switchyard.nodes FOR EACH ROW EXECUTE FUNCTION switchyard.full()')
+  try {
+    await assert.rejects(store.membership.check(), PostgresUnavailable)
+    assert.deepEqual(consumer.writableStates, [false])
+  } finally {
+    await database.query('DROP FUNCTION switchyard.full CASCADE')
+  }
+  await store.membership.check()
+  assert.deepEqual(consumer.writableStates, [false, true])
 })

@@ -14,6 +14,7 @@ import { PostgresUnavailable, type Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import type { MessageContext } from '../session/store-context.ts'
+import type { FailingSettlements } from '../session/write-state.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
@@ -181,6 +182,15 @@ export class Settling {
   }
 
   async #run(items: readonly Item[]): Promise<null[]> {
+    const failing = this.#context.writes.settling()
+    try {
+      return await this.#runUntilKnown(items, failing)
+    } finally {
+      failing.ended()
+    }
+  }
+
+  async #runUntilKnown(items: readonly Item[], failing: FailingSettlements): Promise<null[]> {
     const { membership, ids } = this.#context
     const { holder } = membership
     const marker = ids.next()
@@ -191,6 +201,7 @@ export class Settling {
         const started = performance.now()
         await this.#write(items, holder, marker)
         this.#tools.onCommit(performance.now() - started, items.length)
+        this.#context.writes.wrote(true)
         return items.map(() => null)
       } catch (error) {
         const refused = (error as { code?: string }).code === 'SY001'
@@ -200,6 +211,8 @@ export class Settling {
         // Null if the check itself failed, so the refusal is not certain either.
         if (isCommitted === false && !(error instanceof StoreUnavailable)) throw refused ? refusal(error as Error, items) : error
         if (items.length > 1 && nth >= GROUP_TRIES && !mayBeCommitted && isStatementTimeout(error)) throw (error as Error).cause
+        // A statement that took too long may be slow for a reason of its own. Only its lanes wait then, because their outcomes are late.
+        if (!isStatementTimeout(error)) failing.failed()
         mayBeCommitted ||= error instanceof PostgresUnavailable && error.mayHaveCommitted
         // Other nodes take over what this node held under the old holder id.
         if (holder !== membership.holder) throw new ClaimLost('this node was declared dead', { cause: error })

@@ -6,6 +6,7 @@ import type { Membership } from '../cluster/membership.ts'
 import type { IdMap } from '../schema/id-map.ts'
 import type { RowIds } from '../schema/ids.ts'
 import type { Database } from './database.ts'
+import type { WriteState } from './write-state.ts'
 
 export interface StoreContext {
   /** For everything except accepting, claiming and settling messages, which use a separate pool. */
@@ -30,4 +31,5 @@ export interface MessageContext extends StoreContext {
   /** A separate connection pool, with settings for statements that are planned once per connection. */
   fast: Database
   membership: Membership
+  writes: WriteState
 }

@@ -51,6 +51,8 @@ export class GroupCommit {
   readonly scheduleMark: ScheduleMark | null
   readonly #lazy: ReadonlySet<string>
   readonly #onState: (problem: string | null) => void
+  /** Called after every group, before its commands resolve: false if a write failed, and no commit or not all of what failed has succeeded since. */
+  onWritable: ((isWritable: boolean) => void) | undefined
   /** Called after every transaction with its duration and the number of commands in its group. */
   onCommit: ((commitMs: number, commands: number) => void) | undefined
   #waiting: Waiting[] = []
@@ -67,6 +69,8 @@ export class GroupCommit {
   /** Commands that will be retried after RETRY_AFTER_MS. */
   #retries: Waiting[] = []
   #retryTimer: NodeJS.Timeout | undefined
+  /** Commands that failed because the store is unavailable, and are retried until they are durable. */
+  readonly #failing = new Set<Waiting>()
   /** Why the store is unavailable now; null if it is available. */
   #problem: string | null = null
 
@@ -226,6 +230,7 @@ export class GroupCommit {
     for (let at = 0; at < group.length; at++) {
       const waiting = group[at] as Waiting
       const reply = replies[at] as Reply
+      if (this.#failing.size > 0) this.#failing.delete(waiting)
       if (reply.ok) waiting.resolve(reply.value as never)
       else if (!reply.unavailable) waiting.reject(new Error(reply.message))
       else {
@@ -240,9 +245,11 @@ export class GroupCommit {
       this.#onState(problem)
     }
     if (retries.length > 0) {
+      for (const waiting of retries) this.#failing.add(waiting)
       this.#retries = [...this.#retries, ...retries]
       this.#retryTimer ??= setTimeout(() => this.#requeue(), RETRY_AFTER_MS)
     }
+    this.onWritable?.(this.#problem === null && this.#failing.size === 0)
     if (this.#urgent > 0) this.#schedule()
     if (this.#waiting.length === 0 && this.#inFlight.length === 0) for (const resolve of this.#idle.splice(0)) resolve()
   }
@@ -259,6 +266,7 @@ export class GroupCommit {
     if (this.#ended) return
     this.#ended = error
     this.#onState(error.message)
+    this.onWritable?.(false)
     clearTimeout(this.#retryTimer)
     for (const waiting of [...this.#inFlight.flat(), ...this.#waiting, ...this.#retries])
       waiting.reject(new StoreUnavailable(error.message, { cause: error }))
