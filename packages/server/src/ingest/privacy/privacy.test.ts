@@ -226,3 +226,87 @@ test('no value at a path survives, whatever the message is', () => {
     { numRuns: 500 },
   )
 })
+
+/** Rule by rule: what the rules mean. */
+function oneByOne(message: JsonObject, rules: readonly PrivacyRule[]): { text: string; changed: number } {
+  const copy = structuredClone(message)
+  let changed = 0
+  for (const rule of rules) changed += privacy.of({ id: 'src_1', privacy: [rule] })?.()(copy) ?? 0
+  return { text: JSON.stringify(copy), changed }
+}
+
+test('all rules together do what they would do one after the other', () => {
+  const key = fc.constantFrom('a', 'b', '0', '1', 'email')
+  const segment = fc.oneof(key, fc.constant('*'))
+  const rule = fc.record({
+    path: fc.array(segment, { minLength: 1, maxLength: 4 }).map((rest) => ['properties', ...rest].join('.')),
+    action: fc.constantFrom('drop' as const, 'hash' as const, 'mask' as const),
+  })
+  const start = fc.record({
+    path: fc.constantFrom('*.a', '*.*.b', 'userId', 'properties', 'traits.a'),
+    action: fc.constant('drop' as const),
+  })
+  const value = fc.letrec((tie) => ({
+    any: fc.oneof(
+      { depthSize: 'medium', maxDepth: 4 },
+      fc.constantFrom('alice', 7, null, ''),
+      tie('object'),
+      fc.array(tie('any'), { maxLength: 3 }),
+    ),
+    object: fc.dictionary(key, tie('any'), { maxKeys: 4 }),
+  }))
+  const rules = fc.array(fc.oneof({ weight: 5, arbitrary: rule }, { weight: 1, arbitrary: start }), { minLength: 1, maxLength: 8 })
+  fc.assert(
+    fc.property(rules, value.object, value.object, (given, properties, traits) => {
+      const allowed = given.filter((one) => ruleProblem(one) === null)
+      const message = { type: 'track', userId: 'u', properties, traits, a: { b: 1 } } as JsonObject
+      const together = structuredClone(message)
+      const changed = privacy.of({ id: 'src_1', privacy: allowed })?.()(together) ?? 0
+      assert.deepEqual({ text: JSON.stringify(together), changed }, oneByOne(message, allowed))
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+test('the number of rules does not multiply the work', () => {
+  let reads = 0
+  const counting: ProxyHandler<object> = {
+    get: (target, name) => {
+      reads++
+      return Reflect.get(target, name) as unknown
+    },
+    getOwnPropertyDescriptor: (target, name) => {
+      reads++
+      return Reflect.getOwnPropertyDescriptor(target, name)
+    },
+  }
+  const elements = 5_000
+  const list = new Proxy(
+    Array.from({ length: elements }, () => new Proxy({}, counting)),
+    counting,
+  )
+  const readsOf = (paths: string[]): number => {
+    reads = 0
+    privacy.of({ id: 'src_1', privacy: paths.map((path) => ({ path, action: 'mask' })) })?.()({ type: 'track', properties: { list } })
+    return reads
+  }
+  const one = readsOf(['properties.list.*.a'])
+  assert.ok(one >= elements)
+  const hundred = Array.from({ length: 100 }, (_, nth) => nth)
+  assert.ok(readsOf(hundred.map((nth) => `properties.list.*.a${nth}`)) <= one * 2)
+  assert.ok(readsOf(hundred.map((nth) => `properties.*.*.*.a${nth}.b`)) <= one * 2)
+  assert.ok(readsOf(hundred.map((nth) => `*.list.${nth}.a`)) <= one * 2)
+})
+
+test('rules that divide a message in very many ways stay correct', () => {
+  const rules = Array.from({ length: 12 }, (_, nth) => ({
+    path: ['properties', ...Array.from({ length: 12 }, (_unused, at) => (at === nth ? 'a' : '*'))].join('.'),
+    action: 'mask' as const,
+  }))
+  const nested = (depth: number): JsonObject | string => (depth === 0 ? 'alice' : { a: nested(depth - 1), b: nested(depth - 1) })
+  const message = { type: 'track', properties: nested(12) as JsonObject }
+  const together = structuredClone(message)
+  const changed = privacy.of({ id: 'src_1', privacy: rules })?.()(together)
+  assert.deepEqual({ text: JSON.stringify(together), changed }, oneByOne(message, rules))
+  assert.ok((changed ?? 0) > 4_095)
+})

@@ -5,10 +5,14 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import type { PrivacyRule, Source } from '../../store/port/model.ts'
-import { IDENTITIES, NOT_IN_WILDCARD, parsePath, type Segment } from './privacy-path.ts'
+import { IDENTITIES, parsePath } from './privacy-path.ts'
+import { State, type Step } from './privacy-states.ts'
 
 /** A hash takes about 3 µs, and one request can contain 250,000 numbers that a rule with `*` matches. */
 export const MAX_HASHED_VALUES = 20_000
+
+/** Up to this number, it takes less time to look for the names of rules in an object than to list the keys of the object. */
+const FEW_NAMES = 4
 
 /** A request has more values to hash than MAX_HASHED_VALUES. */
 export class TooManyHashedValues extends Error {
@@ -74,6 +78,7 @@ function compile(rules: readonly PrivacyRule[], hash: Hash): () => Protect {
     if (typeof segments === 'string') throw new Error(`The privacy path ${JSON.stringify(path)} ${segments}.`)
     return { segments, action }
   })
+  let first = new State(parsed)
   return () => {
     let left = MAX_HASHED_VALUES
     const counted: Hash = (text) => {
@@ -81,44 +86,53 @@ function compile(rules: readonly PrivacyRule[], hash: Hash): () => Protect {
       return hash(text)
     }
     return (message) => {
-      let changed = 0
-      for (const { segments, action } of parsed) changed += walk(message, segments, 0, action, counted)
-      return changed
+      if (first.isFull) first = new State(parsed)
+      return walk(message, first, true, counted)
     }
   }
 }
 
-function walk(parent: Container, segments: readonly Segment[], at: number, action: PrivacyRule['action'], hash: Hash): number {
-  const segment = segments[at] as Segment
-  const isLast = at === segments.length - 1
-  // Also by index, so that elements of an array need no case of their own below.
+/** Returns the number of changed values. */
+function walk(parent: Container, given: State, isMessage: boolean, hash: Hash): number {
+  const isArray = Array.isArray(parent)
+  const { state, isEmptied } = isArray ? given.ofArray : { state: given, isEmptied: false }
+  let changed = 0
+  if (state !== null) {
+    // An array of empty objects must not cost the number of rules for each of them.
+    for (const key of state.hasStar || state.names.size > FEW_NAMES ? Object.keys(parent) : state.names) {
+      if (!Object.hasOwn(parent, key) || (isArray && key === 'length')) continue
+      const step = state.step(key)
+      if (step !== null) changed += change(parent, key, step, isMessage, hash)
+    }
+  }
+  if (isArray && isEmptied) {
+    changed += parent.length
+    parent.length = 0
+  }
+  return changed
+}
+
+function change(parent: Container, key: string, { inside, actions }: Step, isMessage: boolean, hash: Hash): number {
+  // Also by index, so that elements of an array need no case of their own.
   const fields = parent as { [key: string]: unknown }
   let changed = 0
-  if (segment === null) {
-    const keys = Object.keys(parent)
-    if (isLast && action === 'drop' && Array.isArray(parent)) {
-      parent.length = 0
-      return keys.length
-    }
-    for (const key of keys) if (at > 0 || !NOT_IN_WILDCARD.has(key)) visit(key)
-  } else if (Object.hasOwn(parent, segment) && !(Array.isArray(parent) && segment === 'length')) visit(segment)
-  return changed
-
-  function visit(key: string): void {
+  const found = fields[key]
+  if (inside !== null && typeof found === 'object' && found !== null) changed += walk(found as Container, inside, false, hash)
+  for (const action of actions) {
     const value = fields[key]
-    if (!isLast) {
-      if (typeof value === 'object' && value !== null) changed += walk(value as Container, segments, at + 1, action, hash)
-      return
-    }
     // A message without a user has null or an empty string here. All of them would become the same user.
-    if (at === 0 && IDENTITIES.has(key) && (typeof value !== 'string' || value === '')) return
+    if (isMessage && IDENTITIES.has(key) && (typeof value !== 'string' || value === '')) break
     changed++
     if (action === 'hash') fields[key] = hash(typeof value === 'string' ? value : JSON.stringify(value))
     else if (action === 'mask') fields[key] = masked(value)
     // The other elements of an array keep their index.
     else if (Array.isArray(parent)) fields[key] = null
-    else delete fields[key]
+    else {
+      delete fields[key]
+      break
+    }
   }
+  return changed
 }
 
 /** What is neither a string nor a number has no characters worth keeping: `t**e` would still show the value. */
