@@ -146,7 +146,7 @@ test('a plan is applied, shown as it is in the file, changed, violated and delet
   const violations = await asJson<{ violation: { path: string } }[]>(service, 'plan', 'violations', '--plan', 'orders')
   assert.deepEqual(violations.map(({ violation }) => violation.path).sort(), ['properties.email', 'properties.total'])
 
-  assert.match(await says(service, 'plan', 'delete', 'orders'), /^Deleted plan pln_/)
+  assert.match(await says(service, 'plan', 'delete', 'orders', '--yes'), /^Deleted plan pln_/)
   assert.equal((await run('show', 'orders')).code, 4)
 })
 

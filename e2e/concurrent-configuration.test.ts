@@ -107,6 +107,7 @@ async function ran(
     flags,
     has: (name) => given.flags[name] !== undefined,
     json: false,
+    ask: null,
     env: {},
     api: {
       ...api,

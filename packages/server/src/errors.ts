@@ -114,6 +114,10 @@ export const API_ERRORS = {
   ],
   backup_not_ready: [409, 'The backup is not ready for download. GET /api/backups/{id} shows its state.'],
   backup_unsupported: [409, 'The store is PostgreSQL, which this service does not back up. Use pg_dump or pg_basebackup.'],
+  destination_exists: [
+    409,
+    'Another destination of the same source has the same name and URL, or the same name and integration, so every message would be sent twice.',
+  ],
   name_taken: [409, 'The name is already in use, and the request has uniqueName=true. Choose another name.'],
   changed_since_read: [
     412,

@@ -72,6 +72,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   write_key_not_found: 'The key may have been removed already, or it belongs to another source.',
   built_in_source: 'Attach destinations to the source instead: that is allowed, as with any other source.',
   last_write_key: 'Add the replacement with POST /api/sources/{id}/write-keys.',
+  destination_exists:
+    'Often a command or a request was repeated. Change the existing destination, whose id is in the message, or send the request with allowDuplicate=true.',
   name_taken: 'Alternatively, change the existing resource. If `switchyard apply` reports this error, run it again.',
   changed_since_read:
     'Check whether your change still applies, and send it with the new ETag in If-Match. If a command reports this error, run it again.',

@@ -11,10 +11,11 @@ import { DEFAULT_COMMAND, type Parsed, parseCommandLine } from './line/parse-com
 import { serve } from './serve.ts'
 import { createApi } from './service/api.ts'
 
-type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'on' | 'exit'> & Record<'stdout' | 'stderr', NodeJS.WriteStream>
+type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'on' | 'exit'> &
+  Record<'stdout' | 'stderr', NodeJS.WriteStream> & { stdin?: NodeJS.ReadStream }
 
 export async function runCommandLine(process: Process): Promise<void> {
-  const { stdout, stderr, env } = process
+  const { stdin, stdout, stderr, env } = process
   const argv = process.argv.slice(2)
   // A start of the service does not load the other commands.
   const commands = argv[0] === undefined || argv[0] === DEFAULT_COMMAND ? [serve] : (await import('./commands.ts')).COMMANDS
@@ -82,6 +83,7 @@ export async function runCommandLine(process: Process): Promise<void> {
         return api
       },
       out,
+      ask: stdin?.isTTY === true && stderr.isTTY ? (question) => ask(stdin, stderr, question, abort.signal) : null,
       signal: abort.signal,
     }
     try {
@@ -96,5 +98,15 @@ export async function runCommandLine(process: Process): Promise<void> {
       stderr.write(`switchyard ${command.name} failed: ${trace.split('\n').map(harmless).join('\n')}\n`)
       return EXIT.failed
     }
+  }
+}
+
+async function ask(input: NodeJS.ReadStream, output: NodeJS.WriteStream, question: string, signal: AbortSignal): Promise<string> {
+  const { createInterface } = await import('node:readline/promises')
+  const terminal = createInterface({ input, output })
+  try {
+    return await terminal.question(harmless(question), { signal })
+  } finally {
+    terminal.close()
   }
 }

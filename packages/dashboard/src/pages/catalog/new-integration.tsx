@@ -4,7 +4,7 @@ import { Alert, Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { ApiProblem } from '../../api/client.ts'
-import { useApi, useChange } from '../../api/queries.ts'
+import { useApi } from '../../api/queries.ts'
 import { IntegrationTile } from '../../components/integration-tile.tsx'
 import { LinkedText } from '../../components/linked-text.tsx'
 import { Page } from '../../components/page.tsx'
@@ -23,6 +23,7 @@ import {
   subscriptionProblems,
 } from '../destinations/integration/subscription-draft.ts'
 import { Subscriptions } from '../destinations/integration/subscriptions.tsx'
+import { useCreateDestination } from '../destinations/use-create-destination.tsx'
 
 export default function NewIntegrationPage() {
   const slug = usePathPart(1)
@@ -90,7 +91,7 @@ function firstSubscriptions(definition: Definition): SubscriptionDraft[] {
 
 function NewIntegration({ definition, sourceIds }: { definition: Definition; sourceIds: string[] }) {
   const [, navigate] = useLocation()
-  const create = useChange('POST /api/destinations', 'GET /api/destinations', 'GET /api/destinations/health', 'GET /api/ledger')
+  const { create, dialog } = useCreateDestination()
   const [subscriptions, setSubscriptions] = useState(() => firstSubscriptions(definition))
   const [shown, show] = useState<ReadonlyMap<string, string>>(new Map())
   const form: IntegrationForm = { slug: definition.slug, schema: definition.settings, storedSecrets: [] }
@@ -102,7 +103,7 @@ function NewIntegration({ definition, sourceIds }: { definition: Definition; sou
     if (problems.size > 0) throw new ApiProblem(400, 'invalid', 'Correct the errors in the subscriptions.')
     try {
       const body = { ...createBodyOf(draft, form), subscriptions: subscriptions.map(subscriptionOf) }
-      const { id } = await create.mutateAsync({ body })
+      const { id } = await create(body)
       navigate(`/destinations/${encodeURIComponent(id)}?tab=test&created=yes`)
     } catch (error) {
       if (error instanceof ApiProblem && error.field?.startsWith('subscriptions'))
@@ -112,40 +113,43 @@ function NewIntegration({ definition, sourceIds }: { definition: Definition; sou
   }
 
   return (
-    <DestinationForm
-      id={null}
-      initial={initial}
-      isNew
-      hasSharedSecret={false}
-      signingSecretCount={0}
-      isReadOnly={false}
-      integration={form}
-      onSave={save}
-    >
-      {(draft) => (
-        <Paper withBorder p="md">
-          <Stack gap="sm">
-            <Title order={2} size="h4">
-              What is sent
-            </Title>
-            <Text size="sm" c="dimmed">
-              Each subscription runs an action for the messages that match. You can change them later, with a preview.
-            </Text>
-            <Subscriptions
-              definition={definition}
-              subscriptions={subscriptions}
-              onChange={(next) => {
-                setSubscriptions(next)
-                show(new Map())
-              }}
-              sourceIds={draft.sourceIds}
-              problem={(field) => shown.get(field) ?? null}
-              wrong={[...shown.keys()]}
-              isReadOnly={false}
-            />
-          </Stack>
-        </Paper>
-      )}
-    </DestinationForm>
+    <>
+      {dialog}
+      <DestinationForm
+        id={null}
+        initial={initial}
+        isNew
+        hasSharedSecret={false}
+        signingSecretCount={0}
+        isReadOnly={false}
+        integration={form}
+        onSave={save}
+      >
+        {(draft) => (
+          <Paper withBorder p="md">
+            <Stack gap="sm">
+              <Title order={2} size="h4">
+                What is sent
+              </Title>
+              <Text size="sm" c="dimmed">
+                Each subscription runs an action for the messages that match. You can change them later, with a preview.
+              </Text>
+              <Subscriptions
+                definition={definition}
+                subscriptions={subscriptions}
+                onChange={(next) => {
+                  setSubscriptions(next)
+                  show(new Map())
+                }}
+                sourceIds={draft.sourceIds}
+                problem={(field) => shown.get(field) ?? null}
+                wrong={[...shown.keys()]}
+                isReadOnly={false}
+              />
+            </Stack>
+          </Paper>
+        )}
+      </DestinationForm>
+    </>
   )
 }

@@ -2,17 +2,18 @@
 
 import { Button } from '@mantine/core'
 import { Link, useLocation } from 'wouter'
-import { useApi, useChange } from '../../api/queries.ts'
+import { useApi } from '../../api/queries.ts'
 import { Page } from '../../components/page.tsx'
 import { Empty, Loaded } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
 import { createBodyOf, newDraft, onlySource } from './draft.ts'
 import { DestinationForm } from './form/destination-form.tsx'
+import { useCreateDestination } from './use-create-destination.tsx'
 
 export function NewDestination() {
   const { isAdmin } = useSession()
   const [, navigate] = useLocation()
-  const create = useChange('POST /api/destinations', 'GET /api/destinations', 'GET /api/destinations/health', 'GET /api/ledger')
+  const { create, dialog } = useCreateDestination()
   const sources = useApi('GET /api/sources', { query: { limit: 2 } })
   const back = (
     <Button component={Link} href="/destinations" variant="default">
@@ -25,6 +26,7 @@ export function NewDestination() {
       about="Only name, URL and sources are needed; everything else has defaults."
       actions={isAdmin ? back : undefined}
     >
+      {dialog}
       {isAdmin ? (
         <Loaded query={sources} lines={8}>
           {({ data }) => (
@@ -36,7 +38,7 @@ export function NewDestination() {
               signingSecretCount={0}
               isReadOnly={false}
               onSave={async (draft) => {
-                const { id } = await create.mutateAsync({ body: createBodyOf(draft) })
+                const { id } = await create(createBodyOf(draft))
                 navigate(`/destinations/${encodeURIComponent(id)}?tab=test&created=yes`)
               }}
             />

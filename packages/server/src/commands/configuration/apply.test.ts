@@ -40,6 +40,7 @@ function call(file: string, posted: (path: string, body: object) => JsonObject):
     flags: () => [],
     has: () => false,
     json: false,
+    ask: null,
     env: {},
     api: api as Api,
     out: createOutput({ stdout: stream, stderr: stream, json: false, colours: false }),

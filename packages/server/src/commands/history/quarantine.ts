@@ -1,8 +1,10 @@
 // `switchyard quarantine`: lists the messages that a tracking plan holds back, releases them, deletes them.
 
 import type { JsonObject, Violation } from '@switchyard/protocol'
+import { counted } from '../../api/counted.ts'
 import { violationText } from '../../api/violation-text.ts'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from '../line/command.ts'
+import { confirm, YES_FLAG } from '../line/confirm.ts'
 import { readText } from '../line/input.ts'
 import { type Column, LIMIT_FLAG, showNewest, time } from '../line/listing.ts'
 import { idOf, optionalId } from '../line/references.ts'
@@ -52,7 +54,11 @@ function command(action: 'release' | 'delete', summary: string, done: 'Released'
     name: `quarantine ${action}`,
     summary,
     arguments: [MESSAGE_ID],
-    flags: { source: { placeholder: 'SOURCE', sentence: 'All messages of this source, by id or name.' }, rule: RULE_FLAG },
+    flags: {
+      source: { placeholder: 'SOURCE', sentence: 'All messages of this source, by id or name.' },
+      rule: RULE_FLAG,
+      ...(action === 'delete' ? YES_FLAG : {}),
+    },
     examples: [`switchyard quarantine ${action} 4019-2`, `switchyard quarantine ${action} --source website --rule 'track Order Completed'`],
     run: (call) => endQuarantine(call, action, done),
   }
@@ -65,6 +71,10 @@ async function endQuarantine(call: Call, action: 'release' | 'delete', done: 'Re
     throw new CommandProblem(`MESSAGE_IDs cannot be combined with --${source === undefined ? 'rule' : 'source'}.`, EXIT.usage)
   if (ids.length === 0 && source === undefined)
     throw new CommandProblem('Nothing is selected. Give MESSAGE_IDs, or --source. Run `switchyard quarantine` for a list.', EXIT.usage)
+  if (action === 'delete') {
+    const what = ids.length > 0 ? counted(ids.length, 'message') : `all matching messages of the source ${source}`
+    await confirm(call, `Delete ${what} from quarantine? They are never sent. This cannot be undone.`)
+  }
   let count = 0
   let kept = 0
   const send = async (selection: JsonObject): Promise<boolean> => {

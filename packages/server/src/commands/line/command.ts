@@ -65,6 +65,8 @@ export interface Call {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly api: Api
   readonly out: Output
+  /** Asks in the terminal and returns the answer. Null if stdin or stderr is not a terminal. */
+  readonly ask: ((question: string) => Promise<string>) | null
   /** Aborted by Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal
 }

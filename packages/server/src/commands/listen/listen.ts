@@ -185,7 +185,7 @@ async function connect(call: Call, { url }: RunningReceiver, secrets: Secrets): 
       call.out.remark(`Deleted destination ${id}.`)
     } catch (error) {
       call.out.remark(
-        `Could not delete destination ${id}: ${(error as Error).message} Delete it with: switchyard destinations delete ${id}`,
+        `Could not delete destination ${id}: ${(error as Error).message} Delete it with: switchyard destinations delete ${id} --yes`,
       )
     }
   }

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Argument, type Call, type Command, EXIT } from '../line/command.ts'
+import { confirm, YES_FLAG } from '../line/confirm.ts'
 import { type Column, LIMIT_FLAG, showAll, showNewest, time } from '../line/listing.ts'
 import { at, idOf, namesOf, optionalId } from '../line/references.ts'
 import { planCheck } from './plan-check.ts'
@@ -73,8 +74,13 @@ export const PLAN_COMMANDS: readonly Command[] = [
     name: 'plan delete',
     summary: 'Delete a tracking plan (its sources are no longer checked)',
     arguments: [PLAN],
+    flags: YES_FLAG,
     async run(call) {
       const id = await idOf(call.api, 'plan', call.arguments[0] as string)
+      await confirm(
+        call,
+        `Delete the tracking plan ${call.arguments[0]} (${id})? Messages of its sources are no longer checked. This cannot be undone.`,
+      )
       await call.api.delete(at`/api/plans/${id}`)
       if (call.json) call.out.json({ id, deleted: true })
       else call.out.line(`Deleted plan ${id}.`)

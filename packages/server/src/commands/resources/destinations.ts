@@ -1,11 +1,14 @@
 // `switchyard destinations`: manages webhooks, tests them, and shows their health.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { counted } from '../../api/counted.ts'
 import { showAttempt } from '../history/message-timeline.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { confirm, YES_FLAG } from '../line/confirm.ts'
 import { type Column, cell, showAll, showFacts, state, time } from '../line/listing.ts'
 import { at, idOf } from '../line/references.ts'
 import { formatDuration } from '../line/times.ts'
+import { ApiProblem } from '../service/api.ts'
 import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath } from './destination-flags.ts'
 import { VERSION_COMMANDS } from './destination-versions.ts'
 
@@ -70,6 +73,11 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       },
       disabled: { placeholder: null, sentence: 'Create it disabled: messages are neither sent to it nor kept for it.' },
       paused: { placeholder: null, sentence: 'Create it paused: messages are kept for it and sent when it is resumed.' },
+      'allow-duplicate': {
+        placeholder: null,
+        sentence:
+          'Create it even if a destination with this name and URL, or this name and integration, gets messages of the same source. Every message is then sent twice.',
+      },
     },
     examples: [
       "switchyard destinations create 'my webhook' http://127.0.0.1:9000/",
@@ -85,7 +93,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       body['sourceIds'] ??= [await onlySource(call)]
       if (call.has('paused')) body['paused'] = true
       const kind = integration === undefined ? { urls } : { type: 'integration', integration }
-      show(call, await call.api.post('/api/destinations', { name, ...kind, enabled: !call.has('disabled'), ...body }))
+      show(call, await create(call, { name, ...kind, enabled: !call.has('disabled'), ...body }))
       return EXIT.ok
     },
   },
@@ -153,9 +161,17 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   {
     name: 'destinations delete',
     summary: 'Delete a destination and cancel its pending deliveries',
+    details: 'Its settings and secrets cannot be restored. To stop sending for a while, use `switchyard destinations pause` instead.',
     arguments: [DESTINATION_ARGUMENT],
+    flags: YES_FLAG,
     async run(call) {
       const id = await idOf(call.api, 'destination', call.arguments[0] as string)
+      if (!call.has('yes')) {
+        const { name } = await call.api.get(at`/api/destinations/${id}`)
+        const { pending } = await call.api.get(at`/api/destinations/${id}/health`)
+        const owed = Number(pending) === 0 ? '' : ` ${counted(Number(pending), 'pending delivery is', 'pending deliveries are')} cancelled.`
+        await confirm(call, `Delete the destination ${cell(name)} (${id})?${owed} This cannot be undone.`)
+      }
       await call.api.delete(at`/api/destinations/${id}`)
       if (call.json) call.out.json({ id, deleted: true })
       else call.out.line(`Deleted destination ${id}.`)
@@ -197,6 +213,26 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
 function failed({ request, attempts }: JsonObject): string {
   if (request !== null) return 'Test failed: no URL answered 2xx.'
   return (attempts as JsonObject[]).length === 0 ? 'Test failed: nothing was sent.' : 'Test failed: not every subscription succeeded.'
+}
+
+async function create({ api, has, out }: Call, body: JsonObject): Promise<JsonObject> {
+  const destination = await api
+    .post('/api/destinations', body, has('allow-duplicate') ? { allowDuplicate: true } : {})
+    .catch((error: unknown) => {
+      if (!(error instanceof ApiProblem) || error.code !== 'destination_exists') throw error
+      const sentence = error.message.replace(/ Change that destination.*/s, '')
+      throw new CommandProblem(
+        `${sentence} Nothing was changed. Use \`switchyard destinations update\` to change it, another name, or --allow-duplicate.`,
+        EXIT.failed,
+        { cause: error },
+      )
+    })
+  const others: string[] = []
+  for await (const { id, name } of api.all('/api/destinations'))
+    if (name === destination['name'] && id !== destination['id']) others.push(String(id))
+  if (others.length > 0)
+    out.remark(`Another destination has the same name (${others.join(', ')}). Commands need the id to tell them apart; rename one of them.`)
+  return destination
 }
 
 async function onlySource({ api }: Call): Promise<string> {

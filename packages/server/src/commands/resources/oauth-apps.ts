@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Argument, type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { confirm, YES_FLAG } from '../line/confirm.ts'
 import { readNamedFile, readText } from '../line/input.ts'
 import { type Column, cell, showAll, showFacts, time } from '../line/listing.ts'
 import { at, idOf, idsOf } from '../line/references.ts'
@@ -102,9 +103,14 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
     name: 'oauth-apps remove-key',
     summary: 'Remove a key (tokens that were issued for it are rejected from now on)',
     arguments: [APP, { name: 'KEY_ID', sentence: 'The id of the key.' }],
+    flags: YES_FLAG,
     async run(call) {
       const keyId = call.arguments[1] as string
       const path = await pathOf(call)
+      await confirm(
+        call,
+        `Remove the key ${keyId} of ${call.arguments[0]}? Access tokens that were issued for it are rejected from now on.`,
+      )
       await call.api.delete(path + at`/keys/${keyId}`)
       if (call.json) call.out.json({ keyId, deleted: true })
       else call.out.line(`Removed the key ${keyId}.`)
@@ -126,8 +132,13 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
     name: 'oauth-apps delete',
     summary: 'Delete an OAuth application (its tokens are rejected from now on)',
     arguments: [APP],
+    flags: YES_FLAG,
     async run(call) {
       const id = await idOf(call.api, 'OAuth application', call.arguments[0] as string)
+      await confirm(
+        call,
+        `Delete the OAuth application ${call.arguments[0]} (${id})? Its keys and access tokens are rejected from now on. This cannot be undone.`,
+      )
       await call.api.delete(at`/api/oauth-apps/${id}`)
       if (call.json) call.out.json({ id, deleted: true })
       else call.out.line(`Deleted OAuth application ${id}.`)

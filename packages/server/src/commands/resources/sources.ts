@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { confirm, YES_FLAG } from '../line/confirm.ts'
 import { type Column, showAll, showFacts, time } from '../line/listing.ts'
 import { at, idOf } from '../line/references.ts'
 
@@ -108,8 +109,10 @@ export const SOURCE_COMMANDS: readonly Command[] = [
     name: 'sources delete',
     summary: 'Delete a source (its write keys are rejected from now on)',
     arguments: [SOURCE],
+    flags: YES_FLAG,
     async run(call) {
       const id = await idOf(call.api, 'source', call.arguments[0] as string)
+      await confirm(call, `Delete the source ${call.arguments[0]} (${id})? Its write keys are rejected from now on. This cannot be undone.`)
       await call.api.delete(at`/api/sources/${id}`)
       done(call, { id, deleted: true }, `Deleted source ${id}.`)
       return EXIT.ok
@@ -133,9 +136,11 @@ export const SOURCE_COMMANDS: readonly Command[] = [
     name: 'sources remove-key',
     summary: 'Remove a write key from a source (but not its last one)',
     arguments: [SOURCE, { name: 'KEY', sentence: 'The key to remove.' }],
+    flags: YES_FLAG,
     async run(call) {
       const key = call.arguments[1] as string
       const path = await pathOf(call)
+      await confirm(call, `Remove the write key ${key} of ${call.arguments[0]}? Messages that are sent with it are rejected from now on.`)
       await call.api.delete(path + at`/write-keys/${key}`)
       done(call, { key, deleted: true }, 'Removed the write key. Requests with it are rejected from now on.')
       return EXIT.ok

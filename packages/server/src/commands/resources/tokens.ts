@@ -1,6 +1,7 @@
 // `switchyard tokens`: manages control tokens, which give access to the control API.
 
 import { type Command, EXIT } from '../line/command.ts'
+import { confirm, YES_FLAG } from '../line/confirm.ts'
 import { type Column, cell, showAll, showFacts, time } from '../line/listing.ts'
 import { at, idOf } from '../line/references.ts'
 
@@ -53,8 +54,16 @@ export const TOKEN_COMMANDS: readonly Command[] = [
     name: 'tokens revoke',
     summary: 'Revoke a control token (it is rejected from now on)',
     arguments: [{ name: 'TOKEN', sentence: "The token's id or name." }],
-    async run({ api, arguments: [reference = ''], json, out }) {
+    flags: YES_FLAG,
+    async run(call) {
+      const {
+        api,
+        arguments: [reference = ''],
+        json,
+        out,
+      } = call
       const id = await idOf(api, 'token', reference)
+      await confirm(call, `Revoke the token ${reference} (${id})? It is rejected from now on. This cannot be undone.`)
       await api.delete(at`/api/tokens/${id}`)
       if (json) out.json({ id, revoked: true })
       else out.line(`Revoked token ${cell(id)}.`)

@@ -35,7 +35,7 @@ import type { Clock } from '../../timing/clock.ts'
 import { audited, recordAction } from '../access/audit.ts'
 import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
 import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
-import { CREATION_QUERY, checkName } from '../name.ts'
+import { checkName } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
 import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
 import { checkSources } from '../sources/sources.ts'
@@ -44,6 +44,7 @@ import { assertLoadable } from './code-check.ts'
 import { CONTENT_HEALTH, contentHealth } from './content-health.ts'
 import { checkDeadLetter, DEAD_LETTER } from './dead-letter-setting.ts'
 import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION, SUBSCRIBE } from './destination-settings.ts'
+import { checkDuplicate, DESTINATION_QUERY } from './duplicates.ts'
 import { definitionToUse, installedDefinition } from './integration-definition.ts'
 import { checkedSettings, patchedSettings } from './patched-settings.ts'
 import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './redaction.ts'
@@ -195,12 +196,12 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
       method: 'POST',
       path: '/destinations',
       summary: 'Create a destination',
-      query: CREATION_QUERY,
+      query: DESTINATION_QUERY,
       body: NEW_DESTINATION,
       status: 201,
       answer: DESTINATION,
       tagged: true,
-      errors: ['name_taken'],
+      errors: ['name_taken', 'destination_exists'],
       async handle({ body, query, actor }) {
         const definition = body.type === 'integration' ? await definitionToUse(catalog, body.integration) : null
         const settings = checkedSettings(body.type, body, undefined, { checkUrl, definition })
@@ -209,7 +210,9 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
           checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
           checkDeadLetter(configuration, body.deadLetter, null)
-          return { ...CLASSIC, ...settings, ...retryOf(body) } as NewDestination
+          const wanted = { ...CLASSIC, ...settings, ...retryOf(body) } as NewDestination
+          checkDuplicate(query, wanted, configuration)
+          return wanted
         }
         return destinationView(await store.settings.createDestination(checked, destinationAudit(actor, 'destination.create')))
       },
