@@ -159,7 +159,10 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     await says(service, 'destinations', 'create', 'health', receiver.url, '--source', 'health', '--paused')
     const pasted = await switchyard(service, 'destinations', 'create', 'health', receiver.url, '--source', 'health', '--paused')
     assert.equal(pasted.code, 1)
-    assert.match(pasted.stderr, /^The destination dst_\w+ already has the name "health" and the same URL.* Nothing was changed\. .*--allow-duplicate\.\n$/)
+    assert.match(
+      pasted.stderr,
+      /^The destination dst_\w+ already has the name "health" and the same URL.* Nothing was changed\. .*--allow-duplicate\.\n$/,
+    )
     assert.equal((await asJson<{ paused: boolean }>(service, 'destinations', 'show', 'health')).paused, true)
     assert.match(await says(service, 'destinations', 'resume', 'health'), /^Destination health is resumed\.\n$/)
     assert.match(await says(service, 'destinations', 'pause', 'health'), /^Destination health is paused\.\n$/)
