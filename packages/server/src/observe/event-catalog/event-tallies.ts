@@ -188,10 +188,11 @@ export class EventTallies {
 
   /** Null if there is no room for another property. */
   #property({ properties }: Tally, path: string): number[] | null {
+    // First, because looking it up reads the whole path, and one long key is in the paths of everything inside it.
+    if (path.length > MAX_PROPERTY_PATH) return null
     let counts = properties.get(path)
     if (counts !== undefined) return counts
-    if (path.length > MAX_PROPERTY_PATH || properties.size >= MAX_PROPERTIES_PER_EVENT || this.#properties >= this.#maxProperties)
-      return null
+    if (properties.size >= MAX_PROPERTIES_PER_EVENT || this.#properties >= this.#maxProperties) return null
     counts = newTypeCounts()
     properties.set(path, counts)
     this.#properties++

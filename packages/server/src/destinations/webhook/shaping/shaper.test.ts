@@ -373,3 +373,19 @@ test('a failure names the place', () => {
   )
   assert.match(failure({ body: { '@path': '$.list' }, format: 'ndjson' }, { list: [] }), /^request\.body results in an empty array/)
 })
+
+test('a template with many placeholders is not filled to its end if the text gets too long', () => {
+  let reads = 0
+  const message: JsonObject = {
+    type: 'track',
+    get userId() {
+      reads++
+      return 'u'.repeat(30_000)
+    },
+  }
+  const template = '{{userId}}'.repeat(200)
+  assert.match(failure({ path: `/${template}` }, message), /^request\.path is longer than 4096 characters/)
+  assert.match(failure({ headers: { 'X-User': template } }, message), /^request\.headers\.X-User is longer than 4096 characters/)
+  // The body of both, and one value of each template.
+  assert.ok(reads <= 4, `${reads} reads`)
+})

@@ -88,7 +88,7 @@ function placeOf(mapping: unknown, message: JsonObject, place: string): string {
 }
 
 function pathOf({ path }: Compiled, message: JsonObject): string {
-  const filled = fillTemplate(path, message, pathSegment) as string
+  const filled = fillTemplate(path, message, MAX_PATH_LENGTH, pathSegment) as string
   if (filled.length > MAX_PATH_LENGTH) throw failed('request.path', `is longer than ${MAX_PATH_LENGTH} characters for this message`)
   if (hasDotSegment(filled)) throw failed('request.path', 'has . or .. as a segment for this message, which would lead to another path')
   return filled
@@ -106,10 +106,10 @@ function headersOf({ headers }: Compiled, message: JsonObject): readonly string[
   const filled: [string, string][] = []
   for (const [name, template] of headers) {
     const place = `request.headers.${name}`
-    const value = fillTemplate(template, message, (given, placeholder) => headerText(given, placeholder, place))
+    const value = fillTemplate(template, message, MAX_HEADER_VALUE_LENGTH, (given, placeholder) => headerText(given, placeholder, place))
     if (value === null) continue
-    if (!isHeaderValue(value)) throw failed(place, 'must consist only of visible ASCII characters, spaces and tabs')
     if (value.length > MAX_HEADER_VALUE_LENGTH) throw failed(place, `is longer than ${MAX_HEADER_VALUE_LENGTH} characters for this message`)
+    if (!isHeaderValue(value)) throw failed(place, 'must consist only of visible ASCII characters, spaces and tabs')
     filled.push([name, value])
   }
   if (headerBytes(filled) > MAX_HEADER_BYTES)

@@ -41,10 +41,14 @@ export function parseTemplate(text: string): Template {
   return { texts, placeholders }
 }
 
-/** `write` returns the text for a value; null leaves the whole template without a result. */
+/**
+ * `write` returns the text for a value; null leaves the whole template without a result. A text that is longer than `most` characters is not
+ * needed to its end: with a long value and many placeholders, it could have megabytes.
+ */
 export function fillTemplate(
   { texts, placeholders }: Template,
   message: JsonObject,
+  most: number,
   write: (value: unknown, placeholder: Placeholder) => string | null,
 ): string | null {
   let filled = texts[0] as string
@@ -52,6 +56,7 @@ export function fillTemplate(
     const text = write(readSegments(message, placeholder.segments), placeholder)
     if (text === null) return null
     filled += text + (texts[at + 1] as string)
+    if (filled.length > most) break
   }
   return filled
 }
