@@ -4,6 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { RequestAbout } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
+import { outboundBytes } from '../outbound/merged-size.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
@@ -104,6 +105,8 @@ export interface Unfinished {
 /** Sockets are cheap. Receivers that hang use up the slots, each lane up to its own limit. */
 const SLOTS = 2_000
 const MEMORY_BYTES = 24 * 1024 * 1024
+/** A request that had more is not reconstructed. Batches are smaller, unless an earlier version sent them. */
+const MAX_SHOWN_BYTES = 16 * 1024 * 1024
 const RECORD_GRACE_MS = 2_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
@@ -236,6 +239,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     async describeRequest(destination, parts, { deliveryId, ...about }) {
       // The requests of an integration are recorded with the attempt.
       if (destination.integration !== null) return null
+      let bytes = 0
+      for (const { content, indexes } of parts) {
+        for (const index of indexes) bytes += content.items[index] == null ? 0 : outboundBytes(content, index)
+        if (bytes > MAX_SHOWN_BYTES) return null
+      }
       const messages = parts.flatMap(({ content, indexes }) =>
         indexes.map((index) => ({ message: shownMessage(destination, content, index), receivedAtMs: content.receivedAtMs })),
       )

@@ -4,7 +4,8 @@
 import type { ClaimedShipment, DeliveryStore, Destination } from '../../store/store.ts'
 
 const EVERY_MS = 30_000
-const AT_ONCE = 200
+/** Each can have 500 KB. */
+const AT_ONCE = 50
 /** With dead letters, the messages of all of them are read and written. */
 const LETTERS_AT_ONCE = 20
 

@@ -60,7 +60,7 @@ export class Executor implements SenderLink {
       inFlight: 0,
       limit: 1,
       waiting: [],
-      untransformed: new Set(),
+      untransformed: new Map(),
       transforming: 0,
       heldBytes: 0,
       sentBytes: 0,
@@ -104,10 +104,7 @@ export class Executor implements SenderLink {
       isUnreadable: messages.isUnreadable,
       messages,
       items: new Map(),
-      pending: null,
-      unbegun: [],
-      whenPrepared: [],
-      cancels: new Set(),
+      transform: null,
       heldBytes: 0,
       left: indexes.length,
     }
@@ -157,10 +154,10 @@ export class Executor implements SenderLink {
 
   #beginTest(target: Target, start: Start): void {
     const loaded = this.#loads.get(start.messages[0] as number)
-    if (!loaded?.pending?.size) this.#begin(target, start, 0)
+    if (!loaded?.transform?.pending.size) this.#begin(target, start, 0)
     else {
-      loaded.whenPrepared.push(() => this.#begin(target, start, 0))
-      this.#transforms.begin(loaded)
+      loaded.transform.whenPrepared.push(() => this.#begin(target, start, 0))
+      this.#transforms.begin(loaded, loaded.transform)
     }
   }
 
@@ -173,8 +170,8 @@ export class Executor implements SenderLink {
     for (let at = 0; at < messages.length && room > 0; at += 2) {
       const loaded = this.#loads.get(messages[at] as number)
       const index = messages[at + 1] as number
-      if (loaded?.pending?.has(index)) {
-        if (target.inFlight === 0 && target.transforming === 0) this.#transforms.begin(loaded)
+      if (loaded?.transform?.pending.has(index)) {
+        if (target.inFlight === 0 && target.transforming === 0) this.#transforms.begin(loaded, loaded.transform)
         return false
       }
       room -= bytesOf(loaded?.items.get(index))
@@ -268,7 +265,7 @@ export class Executor implements SenderLink {
     const bytes = bytesOf(loaded.items.get(index))
     loaded.items.delete(index)
     loaded.messages?.forget(index)
-    loaded.pending?.delete(index)
+    loaded.transform?.pending.delete(index)
     loaded.left--
     if (loaded.left === 0) this.#unload(key, loaded)
     else if (bytes > 0) this.#release(loaded, bytes)
@@ -277,7 +274,7 @@ export class Executor implements SenderLink {
   #unload(key: number, loaded: Loaded): void {
     this.#loads.delete(key)
     loaded.target.untransformed.delete(loaded)
-    for (const cancel of loaded.cancels) cancel()
+    for (const cancel of loaded.transform?.cancels ?? []) cancel()
     this.#release(loaded, loaded.heldBytes)
   }
 
@@ -303,7 +300,7 @@ export class Executor implements SenderLink {
       const loaded = this.#loads.get(key)
       const item = loaded === undefined || room <= 0 ? undefined : this.#itemOf(loaded, index)
       if (isBatch && loaded !== undefined) {
-        room -= loaded.pending?.has(index) ? Number.POSITIVE_INFINITY : bodyBytes(item)
+        room -= loaded.transform?.pending.has(index) ? Number.POSITIVE_INFINITY : bodyBytes(item)
         if (room <= 0 && (prepared.length > 0 || item === undefined)) {
           unsent.push({ position: at / 2, why: 'left_out' })
           continue
@@ -327,9 +324,9 @@ export class Executor implements SenderLink {
 
   /** The message, which is prepared now if that was not done ahead; undefined if it was deleted. */
   #itemOf(loaded: Loaded, index: number): Item | undefined {
-    const { items, messages, pending, target } = loaded
+    const { items, messages, transform, target } = loaded
     const known = items.get(index)
-    return known !== undefined || messages === null || pending !== null ? known : prepare(target.destination, messages, index)
+    return known !== undefined || messages === null || transform !== null ? known : prepare(target.destination, messages, index)
   }
 }
 

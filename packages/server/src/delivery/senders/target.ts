@@ -18,11 +18,22 @@ export interface Target extends MemoryUser {
   /** Units that wait, in order. */
   waiting: { start: Start; sinceMs: number }[]
   /** Loads with messages whose transformation has not begun, in order. */
-  untransformed: Set<Loaded>
+  untransformed: Map<Loaded, Transforming>
   /** The number of calls of its transformation that have not ended. */
   transforming: number
   /** Set by a temporary failure. The lane decides whether what waits is still to be sent. */
   isStopped: boolean
+}
+
+/** The messages of a load that are not transformed yet. */
+export interface Transforming {
+  pending: Set<number>
+  /** Those of them whose transformation has not begun, in reverse order. */
+  unbegun: number[]
+  /** Called when all messages are transformed. */
+  whenPrepared: (() => void)[]
+  /** End transformations that are no longer needed. */
+  cancels: Set<() => void>
 }
 
 export interface Loaded {
@@ -35,14 +46,8 @@ export interface Loaded {
   messages: LoadedMessages | null
   /** The prepared messages, by index. */
   items: Map<number, Item>
-  /** The messages that are not transformed yet; null without a transformation. */
-  pending: Set<number> | null
-  /** Those of them whose transformation has not begun, in reverse order. */
-  unbegun: number[]
-  /** Called when all messages are transformed. */
-  whenPrepared: (() => void)[]
-  /** End transformations that are no longer needed. */
-  cancels: Set<() => void>
+  /** Null without a transformation. */
+  transform: Transforming | null
   /** Its part of the memory of its target. */
   heldBytes: number
   /** The number of messages that were neither started nor dropped. */

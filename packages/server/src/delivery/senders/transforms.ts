@@ -3,7 +3,7 @@
 import { type Item, transformInput, transformMessages } from '../transforming/prepare-messages.ts'
 import { MAX_RESULT_BYTES, type Transformer, type TransformInput } from '../transforming/transformer.ts'
 import type { SenderMemory } from './sender-memory.ts'
-import { bytesOf, hold, type Loaded, type Target } from './target.ts'
+import { bytesOf, hold, type Loaded, type Target, type Transforming } from './target.ts'
 
 /** The most messages of one call, for whose results room is reserved, and about the most that they have together before the transformation. */
 const PIECE_MESSAGES = 64
@@ -24,28 +24,30 @@ export class Transforms {
   add(loaded: Loaded, indexes: readonly number[]): void {
     const { messages, target } = loaded
     const present = indexes.filter((index) => messages?.has(index))
-    loaded.pending = new Set(present)
-    for (let at = present.length - 1; at >= 0; at--) loaded.unbegun.push(present[at] as number)
+    const unbegun: number[] = []
+    for (let at = present.length - 1; at >= 0; at--) unbegun.push(present[at] as number)
+    loaded.transform = { pending: new Set(present), unbegun, whenPrepared: [], cancels: new Set() }
     if (present.length === 0) return
-    target.untransformed.add(loaded)
+    target.untransformed.set(loaded, loaded.transform)
     this.beginNext(target)
-    if (target.untransformed.has(loaded)) messages?.keepAsText(loaded.unbegun)
+    if (target.untransformed.has(loaded)) messages?.keepAsText(unbegun)
   }
 
   /** Begins transformations while there is room for their results. The last one may exceed the limit. */
   beginNext(target: Target): void {
-    for (const loaded of target.untransformed) {
+    for (const [loaded, transform] of target.untransformed) {
       while (target.untransformed.has(loaded)) {
         if (!this.#memory.mayTransform(target, () => this.beginNext(target))) return
-        this.begin(loaded)
+        this.begin(loaded, transform)
       }
     }
   }
 
   /** Begins the next piece, whether there is room or not. */
-  begin(loaded: Loaded): void {
-    const { target, pending, unbegun, receivedAtMs } = loaded
-    if (pending === null || !target.untransformed.has(loaded)) return
+  begin(loaded: Loaded, transform: Transforming): void {
+    const { target, receivedAtMs } = loaded
+    const { pending, unbegun } = transform
+    if (!target.untransformed.has(loaded)) return
     const indexes: number[] = []
     const inputs: TransformInput[] = []
     for (let bytes = 0; unbegun.length > 0 && inputs.length < PIECE_MESSAGES && bytes < PIECE_BYTES; ) {
@@ -61,8 +63,8 @@ export class Transforms {
       target.untransformed.delete(loaded)
       loaded.messages = null
     }
-    if (inputs.length > 0) this.#run(loaded, pending, indexes, inputs)
-    else this.#prepared(loaded, pending)
+    if (inputs.length > 0) this.#run(loaded, transform, indexes, inputs)
+    else this.#prepared(target, transform)
   }
 
   /** Null if the message cannot be built, which is a bug. */
@@ -74,14 +76,15 @@ export class Transforms {
     return null
   }
 
-  #run(loaded: Loaded, pending: Set<number>, indexes: readonly number[], inputs: readonly TransformInput[]): void {
+  #run(loaded: Loaded, transform: Transforming, indexes: readonly number[], inputs: readonly TransformInput[]): void {
     const { target } = loaded
+    const { pending, cancels } = transform
     // The messages as they are given to the code, and the most that it can return.
     const mostBytes = inputs.reduce((sum, { text }) => sum + text.length + MAX_RESULT_BYTES, 0)
     hold(this.#memory, loaded, mostBytes)
     target.transforming++
     const done = (items: readonly Item[]): void => {
-      loaded.cancels.delete(cancel)
+      cancels.delete(cancel)
       target.transforming--
       let bytes = 0
       for (const [at, index] of indexes.entries()) {
@@ -90,7 +93,7 @@ export class Transforms {
         bytes += bytesOf(items[at])
       }
       hold(this.#memory, loaded, bytes - mostBytes)
-      this.#prepared(loaded, pending)
+      this.#prepared(target, transform)
       this.beginNext(target)
     }
     const end = transformMessages(target.destination, inputs, this.#transformer, done)
@@ -98,10 +101,10 @@ export class Transforms {
       target.transforming--
       end()
     }
-    loaded.cancels.add(cancel)
+    cancels.add(cancel)
   }
 
-  #prepared({ target, whenPrepared }: Loaded, pending: ReadonlySet<number>): void {
+  #prepared(target: Target, { pending, whenPrepared }: Transforming): void {
     if (pending.size === 0) for (const resume of whenPrepared.splice(0)) resume()
     this.#onPrepared(target)
   }

@@ -32,6 +32,16 @@ test('an expression reads the message, and its context with that of the batch', 
   assert.ok(matches('context.ip = null', order, { ip: '192.0.2.1' }))
 })
 
+test('the contexts of a message and its batch are not merged as a whole', () => {
+  const large = new Proxy<JsonObject>(
+    { app: { name: 'shop' }, direct: true },
+    { ownKeys: () => assert.fail('all keys are read, of each message') },
+  )
+  const item = { type: 'track', context: { locale: 'de' } }
+  assert.ok(matches('context.app.name = "shop" and context.locale = "de"', item, { context: large }))
+  assert.ok(matches('context.ip = "192.0.2.1"', item, { context: large, ip: '192.0.2.1' }))
+})
+
 test('a message that sends unexpected types, or keys of the prototype, only fails to match', () => {
   const hostile = JSON.parse(
     '{"type":["track"],"event":{"a":1},"properties":"text","traits":null,"context":{"__proto__":{"a":"b"},"page":5}}',
