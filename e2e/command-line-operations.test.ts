@@ -382,6 +382,11 @@ suite('export and apply', { concurrency: 2 }, () => {
     const text = readFileSync(file, 'utf8')
     for (const secret of ['hidden', SIGNING.slice(6)]) assert.equal(text.includes(secret), false, text)
     assert.equal((await run(one, ['apply', file, '--dry-run'])).code, 0, 'applying the export to its own installation changes nothing')
+    for (const name of ['a\u2028b', 'a\u202eb', 'a\u0020\u2029b']) await one.api('/sources', { method: 'POST', body: { name } })
+    const piped = `${file}.piped`
+    writeFileSync(piped, (await run(one, ['export'])).stdout)
+    const again = await run(one, ['apply', piped, '--dry-run'])
+    assert.equal(again.code, 0, `names are not escaped in a pipe: ${again.stdout}`)
 
     const missing = await run(two, ['apply', file])
     assert.equal(missing.code, 2)

@@ -120,7 +120,7 @@ export async function registerControl(app: FastifyInstance, deps: ControlDeps): 
         // Pages of other origins must not load anything from here.
         reply.header('cross-origin-resource-policy', 'same-origin')
         const route = request.routeOptions.config.controlRoute
-        if (route?.public === undefined) request.caller = deps.access.authorize(request.raw)
+        if (route?.public === undefined) request.caller = await deps.access.authorize(request.raw)
         if (request.is404) rejectPath(request, reply, routes)
         if (request.caller?.role === 'viewer' && route !== undefined && roleOf(route) === 'admin') throw new ApiError('forbidden')
         const encoding = request.headers['content-encoding'] ?? 'identity'
@@ -188,7 +188,7 @@ function serve(api: FastifyInstance, route: Route, access: Access): void {
 function stream(request: FastifyRequest, reply: FastifyReply, events: AsyncIterable<StreamEvent>, access: Access): FastifyReply {
   const headers = Object.fromEntries(Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]))
   const caller = callerOf(request)
-  const stillAllowed = async (): Promise<boolean> => access.isStillValid(caller)
+  const stillAllowed = (): Promise<boolean> => access.isStillValid(caller)
   reply.hijack()
   reply.raw.once(
     'close',

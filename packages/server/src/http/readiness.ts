@@ -8,7 +8,7 @@ import { ApiError, errorBody } from '../errors.ts'
 export interface Readiness {
   /** Whether the store can commit now. */
   check: () => Promise<{ ok: true } | { ok: false; message: string }>
-  authorize: (request: IncomingMessage) => boolean
+  authorize: (request: IncomingMessage) => boolean | Promise<boolean>
 }
 
 const NOT_READY = 'The store cannot be written to. See the log for the reason, or send this request with a control token.'
@@ -22,7 +22,7 @@ export function registerReadiness(app: FastifyInstance, { check, authorize }: Re
     })
     const state = await checking
     if (state.ok) return { success: true }
-    const isAuthorized = request.raw.headers.authorization !== undefined && authorize(request.raw)
+    const isAuthorized = request.raw.headers.authorization !== undefined && (await authorize(request.raw))
     return reply
       .code(503)
       .header('retry-after', '1')

@@ -188,9 +188,9 @@ test('sessions, even forged ones, survive a rotation unless --end-tokens is give
     await rotate(path, { endTokens })
     const reopened = await openWithFile(path)
     const access = await createAccess({ store: reopened, clock, admin: await loadAdminToken(reopened, null) })
-    const allows = (headers: Record<string, string>): boolean =>
+    const allows = (headers: Record<string, string>): Promise<boolean> =>
       access.allows({ method: 'GET', headers, socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage)
-    const allowed = [allows({ cookie: `switchyard_session=${forged}` }), allows({ authorization: `Bearer ${admin.generated}` })]
+    const allowed = [await allows({ cookie: `switchyard_session=${forged}` }), await allows({ authorization: `Bearer ${admin.generated}` })]
     const firstWriteKey = await reopened.secrets.getOrCreate('first_write_key', 'another')
     await assertWhole(reopened)
     assert.deepEqual([...allowed, firstWriteKey], [!endTokens, true, endTokens ? 'another' : 'a-write-key'])

@@ -15,7 +15,7 @@ export interface MetricsRoute {
   access: MetricsAccess
   /** Null if the other processes on the port could not be asked. */
   text: () => Promise<string | null>
-  authorize: (request: IncomingMessage) => boolean
+  authorize: (request: IncomingMessage) => boolean | Promise<boolean>
 }
 
 /** The numbers of one process alone would look as if the other processes had been reset, so none are returned. */
@@ -27,7 +27,7 @@ export function registerMetrics(app: FastifyInstance, { access, text, authorize 
   let writing: Promise<Buffer | null> | null = null
   app.get('/metrics', async (request, reply) => {
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
-    if (!isOpen(request.raw) && !authorize(request.raw))
+    if (!isOpen(request.raw) && !(await authorize(request.raw)))
       return reply
         .code(401)
         .header('www-authenticate', 'Bearer')

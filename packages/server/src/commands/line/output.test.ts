@@ -80,10 +80,13 @@ test('text from a sender cannot control the terminal', () => {
   }
 })
 
-test('text of several lines keeps its line breaks, and its control characters are escaped', () => {
+test('text of several lines keeps its line breaks, and its control characters are escaped on a terminal only', () => {
   const { out, text } = screen({ terminal: true })
-  out.text('one\n  two\x1b[2J')
-  assert.equal(text.stdout, 'one\n  two\\u001b[2J\n')
+  out.text('one\n  two\x1b[2J\u2028')
+  assert.equal(text.stdout, 'one\n  two\\u001b[2J\\u2028\n')
+  const pipe = screen()
+  pipe.out.text('one\n  two\u2028\u202e')
+  assert.equal(pipe.text.stdout, 'one\n  two\u2028\u202e\n')
 })
 
 test('dangerous characters in JSON are escaped, and the value stays the same', () => {

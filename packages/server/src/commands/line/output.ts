@@ -1,6 +1,6 @@
 // The output of a command: results go to stdout, so that they can be piped; progress and remarks go to stderr. Results contain text from
 // untrusted senders, so their control characters are escaped before they reach a terminal, and their line breaks cannot fake a line of
-// ours (terminal-text.ts). Our own colours are marked with a random text, which a sender cannot guess.
+// ours (terminal-text.ts). Files that a command writes to a pipe (`text`) are not escaped. Our own colours are marked with a random text, which a sender cannot guess.
 
 import { randomBytes } from 'node:crypto'
 import { harmless } from '../../logging/terminal-text.ts'
@@ -17,7 +17,7 @@ export interface Output {
   readonly isTerminal: boolean
   /** Writes one line. Line breaks in the text are shown as \n. */
   line(text: string): void
-  /** Writes text of several lines. */
+  /** Writes text of several lines, such as a configuration file. Only a terminal gets it escaped. */
   text(text: string): void
   /** Writes one JSON value: indented on a terminal, on one line otherwise. */
   json(value: unknown): void
@@ -81,7 +81,8 @@ export function createOutput({ stdout, stderr, json, colours, now = () => perfor
   return {
     isTerminal,
     line,
-    text: (text) => lines(text.split('\n')),
+    // What goes to a file or another program must be the text itself: an escape would be part of a name in the YAML of `export`.
+    text: (text) => (isTerminal ? lines(text.split('\n')) : void stdout.write(`${text}\n`)),
     remark,
     paint,
     json(value) {

@@ -1,21 +1,23 @@
-// Authorization: finds the actor and role for a bearer token or session cookie, before the body is read. It does not read from the disk, because
-// tokens are part of the configuration in memory. Guessing is rate limited by address. Browsers also send cookies with requests of other
+// Authorization: finds the actor and role for a bearer token or session cookie, before the body is read. Tokens are part of the configuration in
+// memory; for a session, one lookup in the store says whether it was ended by a logout. Guessing is rate limited by address. Browsers also send cookies with requests of other
 // pages, so cross-site requests with a cookie are rejected here; requests with a bearer token are exempt.
 
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../../errors.ts'
-import type { Actor, ControlToken, Role, Store } from '../../store/store.ts'
+import { type Actor, type ControlToken, type Role, type Store, StoreUnavailable } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { type AdminToken, FIRST_TOKEN, hashToken, looksGenerated, looksLikeWriteKey, tokenMatches } from './admin-token.ts'
 import { AttemptLimit } from './attempt-limit.ts'
-import { SESSION_MS, type Session, Sessions, sessionCookie, sessionsOfCookies } from './sessions.ts'
+import { EndedSessions, SESSION_MS, type Session, Sessions, sessionCookie, sessionId, sessionsOfCookies } from './sessions.ts'
 
 export interface Caller {
   actor: Actor
   role: Role
   /** When the session ends; null for a bearer token. */
   expiresAtMs: number | null
+  /** Undefined for a bearer token. */
+  sessionId?: string | undefined
 }
 
 /** Finds the sender of a request behind trusted proxies (http/proxies.ts). app.ts passes it in. */
@@ -65,6 +67,7 @@ export class Access {
   readonly #options: AccessOptions
   readonly #proxies: TrustedProxies
   readonly #sessions: Sessions
+  readonly #ended: EndedSessions
   readonly #limit: AttemptLimit
   /** When the last use of each token was recorded, by token id. */
   readonly #usedMs = new Map<string, number>()
@@ -76,22 +79,23 @@ export class Access {
     this.#options = options
     this.#proxies = options.proxies ?? DIRECT
     this.#sessions = sessions
+    this.#ended = new EndedSessions(options.store.documents)
     this.#limit = new AttemptLimit({ nowMs: () => options.clock.scheduleMs() })
     options.store.onConfiguration(() => {
-      for (const { caller, end } of this.#watched) if (!this.isStillValid(caller)) end()
+      for (const { caller, end } of this.#watched) if (!this.#hasToken(caller)) end()
     })
   }
 
-  /** Throws unauthorized, cross_site_request or TooManyAttempts. */
-  authorize(request: IncomingMessage): Caller {
+  /** Throws unauthorized, cross_site_request or TooManyAttempts; for a session also StoreUnavailable. */
+  async authorize(request: IncomingMessage): Promise<Caller> {
     const bearer = bearerOf(request)
-    const caller = bearer === undefined ? this.#bySession(request) : this.#byBearer(request, bearer)
+    const caller = bearer === undefined ? await this.#bySession(request) : this.#byBearer(request, bearer)
     if (caller === null) throw new ApiError('unauthorized', { message: unauthorizedMessage(request.headers.authorization) })
     this.#recordUse(caller.actor.id)
     return caller
   }
 
-  /** Calls `end` when the token of the caller is revoked, for long responses. Returns a function that stops watching. */
+  /** Calls `end` when the token of the caller is revoked or its session is ended, for long responses. Returns a function that stops watching. */
   watch(caller: Caller, end: () => void): () => void {
     const watched = { caller, end }
     this.#watched.add(watched)
@@ -99,20 +103,19 @@ export class Access {
   }
 
   /** Whether the request is authorized, for routes outside of /api, such as the metrics. */
-  allows(request: IncomingMessage): boolean {
+  async allows(request: IncomingMessage): Promise<boolean> {
     try {
-      this.authorize(request)
+      await this.authorize(request)
       return true
     } catch (error) {
-      if (error instanceof ApiError) return false
+      if (error instanceof ApiError || error instanceof StoreUnavailable) return false
       throw error
     }
   }
 
   /** Whether the token of the caller is still valid and its session has not ended. Long responses check this repeatedly. */
-  isStillValid({ actor, expiresAtMs }: Caller): boolean {
-    if (expiresAtMs !== null && expiresAtMs <= this.#options.clock.wallMs()) return false
-    return actor.id === FIRST_TOKEN.id || this.#options.store.configuration().tokens.has(actor.id)
+  async isStillValid(caller: Caller): Promise<boolean> {
+    return this.#hasToken(caller) && !(caller.sessionId !== undefined && (await this.#ended.has(caller.sessionId)))
   }
 
   /** Throws TooManyAttempts or unauthorized. */
@@ -131,11 +134,19 @@ export class Access {
     return { ...caller, expiresAtMs, cookie: sessionCookie(session, SESSION_MS, this.#isSecure(request)) }
   }
 
-  /** Returns a cookie that removes the session cookie, and the actor of the session. */
-  logOut(request: IncomingMessage): { actor: Actor | null; cookie: string } {
+  /** Ends the session on every node, so that a copy of its cookie is worthless. Returns the actor of the session. */
+  async logOut(request: IncomingMessage): Promise<Actor | null> {
+    const caller = bearerOf(request) === undefined ? await this.#bySession(request) : null
+    if (caller?.sessionId === undefined || caller.expiresAtMs === null) return null
+    await this.#ended.add(caller.sessionId, caller.expiresAtMs, this.#options.clock.wallMs())
+    for (const watched of this.#watched) if (watched.caller.sessionId === caller.sessionId) watched.end()
+    return caller.actor
+  }
+
+  /** A cookie that removes the session cookie from the browser. */
+  cookieOfLogOut(request: IncomingMessage): string {
     this.#rejectCrossSite(request, false)
-    const caller = bearerOf(request) === undefined ? this.#bySession(request) : null
-    return { actor: caller?.actor ?? null, cookie: sessionCookie('', 0, this.#isSecure(request)) }
+    return sessionCookie('', 0, this.#isSecure(request))
   }
 
   /** When each token was last used, by id. */
@@ -154,18 +165,19 @@ export class Access {
     return token === undefined ? null : this.#authenticate(request, token, 'bearer')
   }
 
-  #bySession(request: IncomingMessage): Caller | null {
-    const session = this.#sessionOf(request)
+  async #bySession(request: IncomingMessage): Promise<Caller | null> {
+    const session = await this.#sessionOf(request)
     if (session === null) return null
     this.#rejectCrossSite(request, true)
-    return { ...this.#callerOf(session.tokenId), expiresAtMs: session.expiresAtMs }
+    return { ...this.#callerOf(session.tokenId), expiresAtMs: session.expiresAtMs, sessionId: session.id }
   }
 
-  #sessionOf(request: IncomingMessage): Session | null {
+  async #sessionOf(request: IncomingMessage): Promise<(Session & { id: string }) | null> {
     const nowMs = this.#options.clock.wallMs()
     for (const text of sessionsOfCookies(request.headers.cookie, this.#isSecure(request))) {
       const session = this.#sessions.open(text, (id) => this.#hashOf(id), nowMs)
-      if (session !== null) return session
+      const id = sessionId(text)
+      if (session !== null && !(await this.#ended.has(id))) return { ...session, id }
     }
     return null
   }
@@ -195,6 +207,11 @@ export class Access {
       for (const known of this.#usedMs.keys()) if (known !== FIRST_TOKEN.id && !tokens.has(known)) this.#usedMs.delete(known)
     }
     return this.#byHash.get(hashToken(token))?.id
+  }
+
+  #hasToken({ actor, expiresAtMs }: Caller): boolean {
+    if (expiresAtMs !== null && expiresAtMs <= this.#options.clock.wallMs()) return false
+    return actor.id === FIRST_TOKEN.id || this.#options.store.configuration().tokens.has(actor.id)
   }
 
   #hashOf(id: string): string | undefined {

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import test, { type TestContext } from 'node:test'
+import { LiveFeed } from '../../observe/live.ts'
 import { StoreUnavailable } from '../../store/store.ts'
 import { createClock } from '../../timing/clock.ts'
 import { type Answer, type Fixture, startControl, TOKEN } from '../fixtures/start-control.ts'
-import type { AccessOptions, TrustedProxies } from './authorize.ts'
+import { hashToken } from './admin-token.ts'
+import { type AccessOptions, createAccess, type TrustedProxies } from './authorize.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -23,7 +25,11 @@ interface Browser extends Fixture {
 }
 
 async function startBrowser(t: TestContext, access: Partial<AccessOptions> = {}): Promise<Browser> {
-  const fixture = await startControl(t, {}, { proxies: PROXIES, ...access })
+  const fixture = await startControl(
+    t,
+    { live: new LiveFeed({ wallMs: () => Date.now(), maxListeners: 1 }) },
+    { proxies: PROXIES, ...access },
+  )
   const { url, call } = fixture
   return {
     ...fixture,
@@ -92,12 +98,55 @@ test('a session ends when it expires, when its token is revoked, and when the se
   assert.equal((await as(cookie, 'GET', '/api/session')).status, 401, 'use does not extend the session')
   const again = cookieOf(await logIn(body.token))
   const caller = { actor: { id: body.id, name: 'Ann' }, role: 'admin', expiresAtMs: null } as const
-  assert.ok(deps.access.isStillValid(caller))
+  assert.ok(await deps.access.isStillValid(caller))
   assert.equal((await as(again, 'DELETE', `/api/tokens/${body.id}`, undefined, SAME)).status, 204)
   assert.equal((await as(again, 'GET', '/api/session')).status, 401)
-  assert.ok(!deps.access.isStillValid(caller), 'long responses end too')
+  assert.ok(!(await deps.access.isStillValid(caller)), 'long responses end too')
   const other = await startBrowser(t)
   assert.equal((await other.as(cookieOf(await logIn()), 'GET', '/api/session')).status, 401)
+})
+
+test('after a logout a copied cookie is worthless, other sessions go on, and open streams of the session end', async (t) => {
+  const { logIn, as, deps, origin } = await startBrowser(t)
+  const copied = cookieOf(await logIn())
+  // A session of the same millisecond would be the same.
+  await new Promise((resolve) => setTimeout(resolve, 2))
+  const kept = cookieOf(await logIn())
+  assert.notEqual(copied, kept)
+  const live = await fetch(`${origin}/api/live`, { headers: { cookie: copied } })
+  assert.equal(live.status, 200)
+  assert.equal((await as(copied, 'POST', '/api/logout', undefined, SAME)).status, 204)
+  assert.equal((await as(copied, 'GET', '/api/session')).status, 401)
+  assert.equal((await as(copied, 'POST', '/api/sources', { name: 'Shop' }, SAME)).status, 401)
+  assert.equal((await as(kept, 'GET', '/api/session')).status, 200)
+  // Ends only because the session has ended.
+  await live.text()
+  // Another process on the same store, as after a restart.
+  const next = await createAccess({ store: deps.store, clock: createClock(), admin: { hash: hashToken(TOKEN) } })
+  const allows = (cookie: string): Promise<boolean> =>
+    next.allows({ method: 'GET', headers: { cookie }, socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage)
+  assert.deepEqual([await allows(copied), await allows(kept)], [false, true])
+})
+
+test('an ended session is forgotten when it would have expired', async (t) => {
+  const late = { ms: 0 }
+  const real = createClock()
+  const clock = { wallMs: () => real.wallMs() + late.ms, scheduleMs: () => real.scheduleMs() }
+  const { logIn, as, deps } = await startBrowser(t, { clock })
+  for (const ms of [0, 1_000, 12 * HOUR_MS + 5_000]) {
+    late.ms = ms
+    await as(cookieOf(await logIn()), 'POST', '/api/logout', undefined, SAME)
+  }
+  assert.equal((await deps.store.documents.list('ended_session', { order: 'key', limit: 10 })).length, 1)
+})
+
+test('a logout that cannot be stored fails, and still removes the cookie from the browser', async (t) => {
+  const { logIn, as, deps } = await startBrowser(t)
+  const cookie = cookieOf(await logIn())
+  t.mock.method(deps.store.documents, 'update', () => Promise.reject(new StoreUnavailable('the disk is full')))
+  const answer = await as(cookie, 'POST', '/api/logout', undefined, SAME)
+  assert.equal(answer.status, 503)
+  assert.match(answer.headers.get('set-cookie') ?? '', /^switchyard_session=; .*Max-Age=0$/)
 })
 
 test('logging out removes the cookie, whether or not there was one', async (t) => {

@@ -49,14 +49,15 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
       method: 'POST',
       path: '/logout',
       summary: 'Log out of the dashboard',
-      description: 'Removes the session cookie from the browser.',
+      description: 'Ends the session, on every node, and removes its cookie from the browser. Other sessions of the same token go on.',
       public: true,
       status: 204,
       errors: ['cross_site_request'],
       async handle({ exchange }) {
-        const { actor, cookie } = access.logOut(exchange.request)
+        // First, because the browser loses its cookie even if the store cannot record the end of the session.
+        exchange.setHeader('set-cookie', access.cookieOfLogOut(exchange.request))
+        const actor = await access.logOut(exchange.request)
         if (actor !== null) await recordLogin(actor, 'session.logout', null)
-        exchange.setHeader('set-cookie', cookie)
       },
     }),
     route({

@@ -1,10 +1,13 @@
-// Sessions of the dashboard. Nothing is stored: a session is the id of a token and an expiry time, signed with a key of the service and the hash of
-// the token. So a session ends on every node when its token is revoked or replaced, and at its expiry time at the latest. The format of the
-// cookie is here too.
+// Sessions of the dashboard. A session is the id of a token and an expiry time, signed with a key of the service and the hash of the token. So a
+// session ends on every node when its token is revoked or replaced, and at its expiry time at the latest. Only a session that ended earlier, by
+// a logout, is stored (EndedSessions), until it would have expired. The format of the cookie is here too.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { DocumentStore } from '../../store/port/documents.ts'
 
 export const SESSION_MS = 12 * 60 * 60 * 1_000
+
+const ENDED = 'ended_session'
 
 /** Longer than any session that the service issues. */
 const MAX_LENGTH = 500
@@ -53,6 +56,30 @@ function parseContent(content: string): Session | null {
   } catch {
     return null
   }
+}
+
+/** The sessions that were ended by a logout, on any node. Checking one is a lookup by key, however many there are. */
+export class EndedSessions {
+  readonly #documents: DocumentStore
+
+  constructor(documents: DocumentStore) {
+    this.#documents = documents
+  }
+
+  async has(sessionId: string): Promise<boolean> {
+    return (await this.#documents.get(ENDED, sessionId)) !== undefined
+  }
+
+  /** Also drops the sessions that have expired since. */
+  async add(sessionId: string, expiresAtMs: number, nowMs: number): Promise<void> {
+    await this.#documents.update(ENDED, [], () => new Map([[sessionId, { atMs: expiresAtMs, doc: {} }]]))
+    await this.#documents.drop(ENDED, { beforeMs: nowMs })
+  }
+}
+
+/** Part of the signature, so that it is known for every session and says nothing about the cookie. */
+export function sessionId(text: string): string {
+  return text.slice(text.indexOf('.') + 1).slice(0, 20)
 }
 
 // ── The cookie ──────────────────────────────────────────────────────────────────────────────────────────────────────
