@@ -79,7 +79,7 @@ interface Case {
 
 const CASES: Record<string, (read: (value: unknown) => void) => Case> = {
   slack: (read) => ({
-    placeholders: { SLACK_WEBHOOK: 'T000/B000/XXXX' },
+    placeholders: { SLACK_WORKSPACE: 'T000', SLACK_APP: 'B000', SLACK_TOKEN: 'XXXX' },
     standIn(arrival) {
       must(arrival.method === 'POST' && arrival.path === '/services/T000/B000/XXXX', 404, 'no_service')
       const body = jsonOf(arrival) as Json
@@ -92,7 +92,7 @@ const CASES: Record<string, (read: (value: unknown) => void) => Case> = {
   }),
 
   discord: (read) => ({
-    placeholders: { DISCORD_WEBHOOK: '1234/abcd' },
+    placeholders: { DISCORD_ID: '1234', DISCORD_TOKEN: 'abcd' },
     standIn(arrival) {
       must(arrival.method === 'POST' && arrival.path === '/api/webhooks/1234/abcd', 401, '{"message":"Invalid Webhook Token","code":50027}')
       const body = jsonOf(arrival) as Json

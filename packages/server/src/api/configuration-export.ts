@@ -3,7 +3,8 @@
 // references to environment variables. The schema of the file defines its fields and their defaults.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { hiddenSettings, replacedTexts } from '../destinations/integration/hidden-values.ts'
+import { withPathTokens } from '../secrets/hidden-url.ts'
+import { hiddenSettings, isTemplateOnly, replacedTexts } from '../secrets/hidden-values.ts'
 import { escapeReferences, VariableNames } from './environment-references.ts'
 
 export const KINDS = ['sources', 'destinations', 'oauthApps', 'plans'] as const
@@ -94,7 +95,7 @@ export const INTEGRATION_TIMEOUT_MS = 30_000
 
 /** Settings that only one kind of destination has. A test compares them with the settings of each kind. */
 export const KIND_SETTINGS: Readonly<Record<string, readonly string[]>> = {
-  webhook: ['urls', 'headers', 'sharedSecret', 'signingSecrets', 'request', 'transformation', 'auth', 'tls'],
+  webhook: ['urls', 'headers', 'sharedSecret', 'signingSecrets', 'request', 'transformation', 'auth', 'tls', 'secrets'],
   integration: ['integration', 'settings', 'subscriptions'],
 }
 
@@ -131,8 +132,10 @@ function fieldOf(kind: Kind, stored: JsonObject, field: string, names: Names, re
       return kind === 'destinations' ? headersOf(stored, (header) => reference(name, header)) : stored[field]
     case 'request': {
       const request = stored['request']
-      return isObject(request) ? { ...request, headers: headersOf(request, (header) => reference(name, `request ${header}`)) } : request
+      return isObject(request) ? requestOf(request, (use) => reference(name, `request ${use}`)) : request
     }
+    case 'secrets':
+      return secretsOf(stored, (secret) => reference(name, secret))
     case 'urls':
       return ((stored['urls'] ?? []) as string[]).map((url) => urlText(url, (parameter) => reference(name, `URL ${parameter}`)))
     case 'settings':
@@ -153,6 +156,24 @@ function headersOf({ headers }: JsonObject, referenceTo: (header: string) => str
   const entries = Object.entries((headers ?? {}) as Record<string, string>)
   // An empty environment variable counts as not set, so an empty value is written literally.
   return Object.fromEntries(entries.map(([header, value]) => [header, value === '' ? '' : referenceTo(header)]))
+}
+
+/** Header values that consist of placeholders are no secrets. Constants of the mapping that may be credentials become references. */
+function requestOf(request: JsonObject, referenceTo: (use: string) => string): JsonObject {
+  const entries = Object.entries((request['headers'] ?? {}) as Record<string, string>).map(([header, value]) => [
+    header,
+    value === '' || isTemplateOnly(value) ? escapeReferences(value) : referenceTo(header),
+  ])
+  const texts = { hidden: (field: string) => referenceTo(`body ${field}`), plain: escapeReferences }
+  const given = request['body'] ?? null
+  const body = isObject(given) ? replacedTexts(given, texts) : replacedTexts({ body: given }, texts)['body']
+  return { ...request, headers: Object.fromEntries(entries) as JsonObject, ...(given === null ? {} : { body }) }
+}
+
+/** The names of the environment variables are in one word, such as ROUTING_KEY for routingKey. */
+function secretsOf({ secrets }: JsonObject, referenceTo: (secret: string) => string): Record<string, string> {
+  const names = Object.keys((secrets ?? {}) as JsonObject)
+  return Object.fromEntries(names.map((name) => [name, referenceTo(name.replaceAll(/(?<=[a-z0-9])[A-Z]/g, ' $&'))]))
 }
 
 /** The settings of an integration. Secrets, and values that may be secrets, become references. */
@@ -219,16 +240,18 @@ export function keysOf(stored: JsonObject): { id: string; publicKeyPem: string }
   return ((stored['keys'] ?? []) as { id: string; publicKeyPem: string }[]).map(({ id, publicKeyPem }) => ({ id, publicKeyPem }))
 }
 
-/** Replaces each query value of a URL. A part without a name counts as a value. */
+/** Replaces each query value of a URL, and parts of its path that look like tokens. A part without a name counts as a value. */
 export function urlText(url: string, instead: (parameter: string) => string): string {
-  const [start = '', query] = url.split(/\?(.*)/s)
-  if (query === undefined) return escapeReferences(url)
+  const [address = '', query] = url.split(/\?(.*)/s)
+  const [, origin = '', host = '', path = ''] = /^(https?:\/\/([^/]+))(.*)$/is.exec(address) ?? []
+  const start = escapeReferences(origin) + withPathTokens(host, escapeReferences(path), () => instead('path'))
+  if (query === undefined) return start
   const parts = query.split('&').map((part) => {
     const [parameter = '', value] = part.split(/=(.*)/s)
     if (value === undefined) return part === '' ? '' : instead('query')
     return value === '' ? escapeReferences(part) : `${escapeReferences(parameter)}=${instead(parameter)}`
   })
-  return `${escapeReferences(start)}?${parts.join('&')}`
+  return `${start}?${parts.join('&')}`
 }
 
 const HEADER = ` The configuration of a Switchyard installation, written by \`switchyard export\`.

@@ -102,7 +102,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
   function changedSecrets(destination: Destination | undefined, settings: Record<string, unknown>): string[] {
     const parsed = schemaOf('destinations')?.parse(settings, '') as NewDestinationInput
     const kind = DESTINATION_KINDS[parsed.type]
-    const given = kind.completed(parsed, destination, null)
+    const given: Partial<Destination> = kind.completed(parsed, destination, null)
     return kind.secretSettings.filter(
       (field) => Object.hasOwn(settings, field) && !same(given[field], destination?.[field] ?? (field === 'signingSecrets' ? [] : null)),
     )
@@ -199,6 +199,7 @@ function withReferences(schema: JsonSchema): JsonSchema {
     writeOnly,
     properties,
     oneOf: variants,
+    additionalProperties: others,
   } = schema as { type?: unknown; properties?: Record<string, JsonSchema>; oneOf?: JsonSchema[] } & JsonSchema
   if (writeOnly === true)
     return type === 'array' ? { type, items: { type: 'string', ...REFERENCE }, maxItems: schema['maxItems'] } : { type, ...REFERENCE }
@@ -206,6 +207,7 @@ function withReferences(schema: JsonSchema): JsonSchema {
     ...schema,
     ...(properties && { properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, withReferences(field)])) }),
     ...(variants && { oneOf: variants.map(withReferences) }),
+    ...(typeof others === 'object' && { additionalProperties: withReferences(others as JsonSchema) }),
   }
 }
 

@@ -4,6 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { RequestAbout } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
+import { usesSecrets, withHiddenSecrets } from '../destinations/webhook/secret-settings.ts'
 import { outboundBytes } from '../outbound/merged-size.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
@@ -52,10 +53,12 @@ export interface DestinationHealth extends HealthSummary {
   urls: readonly (HealthSummary & { url: string; inFlight: number })[]
 }
 
-/** A request as it was sent. Its headers include the values from the destination's settings. */
+/** A request as it was sent. Its headers include the values from the destination's settings, but no `secrets`. */
 export interface SentRequest {
   headers: Record<string, string>
   body: string
+  /** Whether the request contained secrets, which are replaced here. Then the signatures are not the ones that were sent. */
+  hidesSecrets?: boolean
 }
 
 export type { Previewed } from './transforming/shown-requests.ts'
@@ -222,12 +225,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const attempts = testAttempts(destination, sent, startedAtMs)
       if (destination.integration !== null) return { request: null, attempts }
       // After the attempts, because the destination may change while this waits, and a sender must not be given old settings again.
-      const [item = null] = (await shown.tryToPrepare(destination, [{ message, receivedAtMs: startedAtMs }])) ?? []
+      const masked = withHiddenSecrets(destination)
+      const [item = null] = (await shown.tryToPrepare(masked, [{ message, receivedAtMs: startedAtMs }])) ?? []
       // A message that is not sent is shown as it is.
       const prepared = isSendable(item) ? item : JSON.stringify(message)
       const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
       const { headers, body } = kindOf(destination).request(destination, [prepared], destination.batch.size > 1, about)
-      return { request: { headers: shownHeaders(destination, headers), body }, attempts }
+      return { request: { headers: shownHeaders(destination, headers), body, hidesSecrets: usesSecrets(destination) }, attempts }
     },
 
     preview: (destination, messages) => {
@@ -236,7 +240,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       return previewRuns(senders, destination, messages, { startedAtMs, onBug: (text) => events.trouble(destination, new Error(text)) })
     },
 
-    async describeRequest(destination, parts, { deliveryId, ...about }) {
+    async describeRequest(given, parts, { deliveryId, ...about }) {
+      const destination = withHiddenSecrets(given)
       // The requests of an integration are recorded with the attempt.
       if (destination.integration !== null) return null
       let bytes = 0
@@ -255,7 +260,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         trace: sharedTrace(parts.map(({ content }) => content.trace)),
         ...about,
       })
-      return { headers: shownHeaders(destination, headers), body }
+      return { headers: shownHeaders(destination, headers), body, hidesSecrets: usesSecrets(destination) }
     },
 
     async stop(answeredMs, recordedMs = answeredMs + RECORD_GRACE_MS) {

@@ -57,9 +57,12 @@ export class MappingFailed extends Error {
 export type Sealing = (text: string, context: string) => string
 
 /** A destination as it is stored. Everything that may be a credential is encrypted. */
-export type StoredDestination = Omit<Destination, 'urls' | 'headers' | 'settings' | 'subscriptions'> & {
+export type StoredDestination = Omit<Destination, 'urls' | 'headers' | 'secrets' | 'settings' | 'subscriptions'> & {
   sealedUrls: readonly string[]
   sealedHeaders: Readonly<Record<string, string>>
+  sealedSecrets?: Readonly<Record<string, string>>
+  /** `request.body` as JSON, because a mapping may contain a credential. `request` itself then has none. */
+  sealedBody?: string
   /** The settings of an integration as JSON. */
   sealedSettings?: string
   /** Its subscriptions as JSON. */
@@ -67,7 +70,9 @@ export type StoredDestination = Omit<Destination, 'urls' | 'headers' | 'settings
 }
 
 /** The settings of a request, after the schema has accepted them. */
-export type GivenSettings = Omit<Partial<Destination>, 'integration' | 'subscriptions' | 'retry'> & {
+export type GivenSettings = Omit<Partial<Destination>, 'integration' | 'subscriptions' | 'retry' | 'secrets'> & {
+  /** In an update, null removes a secret. */
+  secrets?: Readonly<Record<string, string | null>> | undefined
   /** The slug. */
   integration?: string | undefined
   subscriptions?: readonly GivenSubscription[] | undefined

@@ -1,10 +1,12 @@
-// A URL may contain a password or a token in its user info or its query string. Both are removed before it is logged or shown.
+// A URL may contain a password or a token in its user info, its path or its query string. All are removed before it is logged or shown.
+
+import { hiddenUrl } from '../secrets/hidden-url.ts'
 
 export function redactUrl(url: string): string {
   try {
     // The target of an integration is not a web address, and has nothing to hide.
     if (url.startsWith('integration:')) return url
-    const { origin, pathname } = new URL(url)
+    const { origin, pathname } = new URL(hiddenUrl(url))
     return `${origin}${pathname}`
   } catch {
     return 'invalid'

@@ -17,6 +17,7 @@ const schema: Installed['schema'] = {
     sharedSecret: {},
     signingSecrets: {},
     request: { default: null },
+    secrets: { default: {} },
     batch: { default: BATCH, properties: { size: { default: 1 }, bytes: { default: 512_000 }, lingerMs: { default: 1_000 } } },
   },
   oauthApps: { name: {}, sources: { default: [] }, keys: { default: [] } },
@@ -102,6 +103,7 @@ test('the shape of a request is exported with references for its header values',
   assert.deepEqual(file.destinations[0]?.['request'], {
     ...request,
     headers: { 'X-Key': '${WAREHOUSE_REQUEST_X_KEY_2}', 'X-Empty': '' },
+    body: { text: { '@template': '$${not a reference} {{event}}' } },
   })
   assert.ok(variables.includes('WAREHOUSE_REQUEST_X_KEY_2'))
   const apply = (env: Record<string, string>) => planChanges(file, stored, env, true)
@@ -112,6 +114,41 @@ test('the shape of a request is exported with references for its header values',
   assert.doesNotMatch(JSON.stringify(change?.fields), /shown-nowhere|hidden/)
   const removed = planChanges(exported(), stored, {}, true).changes[0]
   assert.equal(removed?.settings['request'], null)
+})
+
+test('header values of placeholders are exported as they are, and constants that may be credentials as references', () => {
+  const headers = {
+    'X-Tenant': '{{context.tenant}}',
+    'X-Both': '{{a}}-{{b}}',
+    Authorization: 'Bearer {{secrets.token}}',
+    'X-Key': 'key {{a}}',
+  }
+  const body = { routing_key: 'R0123', dedup_key: { '@template': '{{messageId}}' }, text: 'plain', list: [{ apiToken: 'T0123' }] }
+  const request = { method: 'POST', path: '/{{secrets.token}}', headers, body, format: 'json' }
+  const urls = ['https://hooks.slack.com/services/T000/B000', 'https://example.com/v1/0123456789abcdef/x?key=1']
+  const secrets = { token: '(hidden)', routingKey: '(hidden)' }
+  const stored = installed({ destinations: [{ ...DESTINATION, urls, headers: {}, request, secrets }] })
+  const { file } = configurationOf(stored, { withKeys: true })
+  const [entry = assert.fail()] = file.destinations
+  assert.deepEqual(entry['request'], {
+    ...request,
+    headers: { ...headers, 'X-Key': '${WAREHOUSE_REQUEST_X_KEY}' },
+    body: { ...body, routing_key: '${WAREHOUSE_REQUEST_BODY_ROUTING_KEY}', list: [{ apiToken: '${WAREHOUSE_REQUEST_BODY_LIST}' }] },
+  })
+  assert.deepEqual(entry['secrets'], { token: '${WAREHOUSE_TOKEN}', routingKey: '${WAREHOUSE_ROUTING_KEY}' })
+  assert.doesNotMatch(JSON.stringify(file), /T000|0123/)
+  const apply = (env: Record<string, string>) => planChanges(file, stored, env, true)
+  assert.deepEqual([apply({}).changes, apply({}).problems], [[], []])
+  assert.deepEqual(apply({}).remarks.filter((remark) => remark.includes('secrets.')).length, 2)
+  assert.deepEqual(apply({ WAREHOUSE_TOKEN: 'new' }).wanted.destinations[0]?.settings['secrets'], { token: 'new' })
+  assert.deepEqual(apply({ WAREHOUSE_TOKEN: 'new' }).changes, [], 'the service tells whether it differs')
+  Object.assign(entry, { secrets: { routingKey: '${WAREHOUSE_ROUTING_KEY}', other: '${OTHER}' } })
+  assert.match(apply({}).problems.join(), /secrets\.other: the environment variable OTHER is not set/)
+  const [change] = apply({ OTHER: 'shown-nowhere' }).changes
+  assert.deepEqual(change?.settings, { secrets: { token: null, other: 'shown-nowhere' } })
+  assert.doesNotMatch(JSON.stringify(change?.fields), /shown-nowhere/)
+  Object.assign(entry, { secrets: { routingKey: 'plain text' } })
+  assert.match(apply({}).problems.join(), /secrets\.routingKey must be a reference/)
 })
 
 test('a paused destination is exported as paused, and a file without that field resumes it', () => {

@@ -22,10 +22,10 @@ import {
   withoutSecrets,
 } from '../../api/configuration-export.ts'
 import { type Environment, resolve } from '../../api/environment-references.ts'
-import { hiddenSettings } from '../../destinations/integration/hidden-values.ts'
+import { hiddenMapping, hiddenSettings, isTemplateOnly } from '../../secrets/hidden-values.ts'
 import { SECRETS, withDefaults } from './configuration-file.ts'
-import { hiddenSubscriptions, integrationSettings, resolvedSubscriptions, withoutIds } from './integration-entries.ts'
-import { hasSecret, publicSettings, secretOf, withNestedSecrets } from './secret-references.ts'
+import { hiddenSubscriptions, integrationSettings, resolvedSubscriptions, resolvedTexts, withoutIds } from './integration-entries.ts'
+import { hasSecret, publicSettings, resolvedSecrets, secretOf, withNestedSecrets } from './secret-references.ts'
 
 export interface Change {
   action: 'create' | 'update' | 'delete'
@@ -126,8 +126,8 @@ function changeOf(about: About): Change | null {
     }
     // Without writeKeys in the file, the installed keys stay, and a new source generates its own.
     if (field === 'writeKeys' && given === undefined) continue
-    // Without settings in the file, those of the integration stay.
-    if (given === undefined && (field === 'settings' || isOfOtherKind(field, entry))) continue
+    // Without settings or secrets in the file, the stored ones stay.
+    if (given === undefined && (field === 'settings' || field === 'secrets' || isOfOtherKind(field, entry))) continue
     const fallback = defaultOf(field, fieldSchema, entry)
     const say = { problem, remark: (sentence: string) => plan.remarks.push(`${where}: ${sentence}`) }
     if (field === 'settings' && isObject(given)) {
@@ -136,6 +136,17 @@ function changeOf(about: About): Change | null {
       if (stored !== undefined && same(before, after)) continue
       settings[field] = all
       if (stored !== undefined || Object.keys(all).length > 0) fields.push(shownChange(field, before, after))
+      continue
+    }
+    if (field === 'secrets' && isObject(given)) {
+      const secrets = resolvedSecrets(given, stored, env, say)
+      wanted[field] = secrets
+      const names = Object.keys(given)
+      const before = Object.keys(isObject(stored?.[field]) ? stored[field] : {})
+      // Only the service can tell whether the values of the same names differ: see addChangedSecrets.
+      if (same([...names].sort(), [...before].sort())) continue
+      settings[field] = secrets
+      fields.push(shownChange(field, hiddenValues(isObject(stored?.[field]) ? stored[field] : {}), hiddenValues(given)))
       continue
     }
     const text = resolved(field, withDefaults(given, { ...fieldSchema, default: fallback }), stored, env, problem)
@@ -223,8 +234,10 @@ function resolved(
     )
   if (field === 'headers' && isObject(value)) return headers(value, 'headers', (stored?.['headers'] ?? {}) as Record<string, string>)
   if (field === 'request' && isObject(value) && isObject(value['headers'])) {
-    const kept = isObject(stored?.['request']) ? stored['request']['headers'] : undefined
-    return { ...value, headers: headers(value['headers'], 'request.headers', (kept ?? {}) as Record<string, string>) }
+    const kept = isObject(stored?.['request']) ? stored['request'] : {}
+    const body = resolvedTexts(value['body'], kept['body'], 'request.body', text)
+    const own = headers(value['headers'], 'request.headers', (kept['headers'] ?? {}) as Record<string, string>)
+    return { ...value, ...(value['body'] === undefined ? {} : { body }), headers: own }
   }
   if (field === 'subscriptions' && Array.isArray(value))
     return resolvedSubscriptions(value, stored, (given, place, kept) => text(given, place, kept))
@@ -312,7 +325,7 @@ function shown(field: string, value: unknown): string | null {
   if (field === 'settings' && isObject(value)) return JSON.stringify(hiddenSettings(value))
   if (field === 'subscriptions' && Array.isArray(value)) return JSON.stringify(hiddenSubscriptions(value))
   if (field === 'request' && isObject(value) && isObject(value['headers']))
-    return JSON.stringify({ ...value, headers: hiddenValues(value['headers']) })
+    return JSON.stringify({ ...value, ...hiddenMapping({ body: value['body'] ?? null }), headers: hiddenHeaders(value['headers']) })
   if (field === 'auth' && isObject(value)) {
     const { username, tokenUrl, ...rest } = value
     return JSON.stringify({
@@ -322,6 +335,10 @@ function shown(field: string, value: unknown): string | null {
     })
   }
   return JSON.stringify(value)
+}
+
+function hiddenHeaders(headers: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, isTemplateOnly(String(value)) ? value : HIDDEN]))
 }
 
 function hiddenValues(headers: Record<string, unknown>): Record<string, string> {

@@ -4,7 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { isObject, OAUTH_SECRETS } from '../../api/configuration-export.ts'
 import { type Environment, onlyReference, resolve, valueOf } from '../../api/environment-references.ts'
-import { hiddenMapping } from '../../destinations/integration/hidden-values.ts'
+import { hiddenMapping } from '../../secrets/hidden-values.ts'
 
 interface Say {
   problem: (sentence: string) => void
@@ -62,24 +62,23 @@ function oauthOf(given: Record<string, unknown>, env: Environment, { problem }: 
   return Object.fromEntries(found) as Record<string, unknown>
 }
 
+type ResolveText = (given: unknown, place: string, kept: readonly string[]) => unknown
+
 /** With the values of environment variables in place of references. A variable that is not set keeps the stored text at the same place. */
-export function resolvedSubscriptions(
-  given: readonly unknown[],
-  stored: JsonObject | undefined,
-  text: (given: unknown, place: string, kept: readonly string[]) => unknown,
-): unknown[] {
+export function resolvedTexts(value: unknown, kept: unknown, place: string, text: ResolveText): unknown {
+  if (typeof value === 'string') return text(value, place, typeof kept === 'string' ? [kept] : [])
+  const inner = (key: string | number): unknown =>
+    typeof kept === 'object' && kept !== null && Object.hasOwn(kept, key) ? (kept as Record<string | number, unknown>)[key] : undefined
+  if (Array.isArray(value)) return value.map((item, at) => resolvedTexts(item, inner(at), `${place}[${at}]`, text))
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolvedTexts(item, inner(key), `${place}.${key}`, text)]))
+}
+
+export function resolvedSubscriptions(given: readonly unknown[], stored: JsonObject | undefined, text: ResolveText): unknown[] {
   const before = Array.isArray(stored?.['subscriptions']) ? (stored['subscriptions'] as JsonObject[]) : []
-  const resolved = (value: unknown, kept: unknown, place: string): unknown => {
-    if (typeof value === 'string') return text(value, place, typeof kept === 'string' ? [kept] : [])
-    const inner = (key: string | number): unknown =>
-      typeof kept === 'object' && kept !== null && Object.hasOwn(kept, key) ? (kept as Record<string | number, unknown>)[key] : undefined
-    if (Array.isArray(value)) return value.map((item, at) => resolved(item, inner(at), `${place}[${at}]`))
-    if (!isObject(value)) return value
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolved(item, inner(key), `${place}.${key}`)]))
-  }
   return given.map((entry, at) => {
     const same = isObject(entry) ? before.find(({ name }) => name === entry['name']) : undefined
-    const subscription = resolved(entry, same, `subscriptions[${at}]`)
+    const subscription = resolvedTexts(entry, same, `subscriptions[${at}]`, text)
     return isObject(subscription) ? { enabled: true, ...subscription } : subscription
   })
 }

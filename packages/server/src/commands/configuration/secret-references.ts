@@ -64,6 +64,36 @@ export function withNestedSecrets(
   return settings
 }
 
+/**
+ * Resolves the references in `secrets`. Secrets that are stored and not in the file are removed. A secret whose variable is not set is left out of the
+ * request, so the service keeps the stored one.
+ */
+export function resolvedSecrets(
+  given: Record<string, unknown>,
+  stored: JsonObject | undefined,
+  env: Environment,
+  say: { problem: (sentence: string) => void; remark: (sentence: string) => void },
+): Record<string, string | null> {
+  const before = isObject(stored?.['secrets']) ? Object.keys(stored['secrets']) : []
+  const secrets: Record<string, string | null> = {}
+  for (const name of before) if (!Object.hasOwn(given, name)) secrets[name] = null
+  for (const [name, reference] of Object.entries(given)) {
+    const variable = onlyReference(reference)
+    if (variable === undefined) {
+      say.problem(`secrets.${name} must be a reference such as \${NAME}. The file must not contain secrets.`)
+      continue
+    }
+    const value = valueOf(variable, env)
+    if (value !== undefined) secrets[name] = value
+    else if (before.includes(name)) say.remark(`secrets.${name} stays unchanged, because the environment variable ${variable} is not set.`)
+    else
+      say.problem(
+        `secrets.${name}: the environment variable ${variable} is not set, and there is no stored secret to keep. Set the variable.`,
+      )
+  }
+  return secrets
+}
+
 /** The settings without the secrets that were filled in, for showing and comparing them. */
 export function publicSettings(field: string, value: unknown): unknown {
   const secrets = NESTED_SECRETS[field]

@@ -96,7 +96,7 @@ const TEST_ANSWER = object({
       { headers: record(string()), body: string() },
       {
         description:
-          'The request as sent to each URL, without Host and Content-Length. If no URL answered, signatures are replaced with `(not shown)`, because the request may not have been sent. Null for an integration, whose attempts contain its requests.',
+          'The request as sent to each URL, without Host and Content-Length. If no URL answered, signatures are replaced with `(not shown)`, because the request may not have been sent. `secrets` are replaced with `(hidden)`, and then signatures are not shown either. Null for an integration, whose attempts contain its requests.',
       },
     ),
   ),
@@ -250,7 +250,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
       path: '/destinations/:id',
       summary: 'Update a destination',
       description:
-        'Changes only the fields that you send, including those inside `batch` and `retry`. `settings` of an integration are merged by key, and null removes one. `filter`, `request`, `transformation` and `subscriptions` are replaced as a whole. `version` restores a version.',
+        'Changes only the fields that you send, including those inside `batch` and `retry`. `secrets` of a webhook and `settings` of an integration are merged by key, and null removes one. `filter`, `request`, `transformation` and `subscriptions` are replaced as a whole. `version` restores a version.',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
@@ -348,8 +348,8 @@ function hasPassed(type: Destination['type'], attempts: readonly TestAttempt[]):
   return last.size > 0 && [...last.values()].every((reason) => reason === null)
 }
 
-function testRequest({ headers, body }: SentRequest, wasSent: boolean): SentRequest {
-  return { headers: wasSent ? headers : replaceSignatures(headers, NOT_AS_SENT), body }
+function testRequest({ headers, body, hidesSecrets }: SentRequest, wasSent: boolean) {
+  return { headers: wasSent && hidesSecrets !== true ? headers : replaceSignatures(headers, NOT_AS_SENT), body }
 }
 
 function statusView(clock: Clock, health: DestinationHealth, pending: number, oldestMs: number | null) {

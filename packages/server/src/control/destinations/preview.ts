@@ -107,7 +107,10 @@ const ANSWER = object({
                   'Signatures, credentials and the values of `headers` are replaced by `(hidden)`. For viewers, so are the values of `request.headers`.',
               }),
             ),
-            body: string({ description: 'The text as it would be sent.' }),
+            body: string({
+              description:
+                'The text as it would be sent, with `(hidden)` instead of secrets. For viewers, constants that may be credentials are hidden, too.',
+            }),
           },
           { description: 'The request that would be sent for this message alone; null if none would be sent.' },
         ),
@@ -270,9 +273,10 @@ function entryView({ content, item }: Entry, result: Result, destination: Destin
     return { ...shown, requests, ...error }
   }
   const { method, url, headers, body } = result.request
+  const textOf = textFor(role, destination)
   const unsigned = replaceSignatures(headers, HIDDEN)
   const hide = role === 'admin' ? hideConfiguredHeaders : hideOwnHeaders
-  return { ...shown, request: { method, url: urlFor(role)(url), headers: hide(unsigned, destination), body } }
+  return { ...shown, request: { method, url: urlFor(role)(url), headers: hide(unsigned, destination), body: textOf(body) } }
 }
 
 function countsOf(results: readonly Result[]) {

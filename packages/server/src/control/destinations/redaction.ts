@@ -1,9 +1,10 @@
-// Hides values that may be secrets: the header values of a destination and the query values of its URLs. They are hidden from viewers and
+// Hides values that may be secrets: the header values of a destination, the query values and tokens of its URLs, and constants of its mappings. They are hidden from viewers and
 // from the audit log, which is kept longer than the values are used. Names stay visible, to show what is set.
 
-import { hiddenTexts } from '../../destinations/integration/hidden-values.ts'
+import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../../destinations/kinds.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
+import { hiddenTexts } from '../../secrets/hidden-values.ts'
 import type { Destination, RequestRecord, Role } from '../../store/store.ts'
 
 /** Placeholders for the signatures of a request that was not sent yet, and of one that may differ from what was sent. */
@@ -47,7 +48,9 @@ export function urlFor(role: Role): (url: string) => string {
 
 /** Returns a function that hides, in a text of a request, the constants of mappings that a viewer must not see, such as the URL of a Slack channel. */
 export function textFor(role: Role, destination: Destination | undefined): (text: string) => string {
-  const hidden = role === 'admin' ? [] : (destination?.subscriptions ?? []).flatMap(({ mapping }) => hiddenTexts(mapping))
+  const body = destination?.request?.body ?? null
+  const mappings = [...(destination?.subscriptions ?? []).map(({ mapping }) => mapping), ...(body === null ? [] : [{ body }])]
+  const hidden = role === 'admin' ? [] : mappings.flatMap((mapping) => hiddenTexts(mapping as JsonObject))
   if (hidden.length === 0) return (text) => text
   return (text) => hidden.reduce((shown, constant) => shown.replaceAll(constant, HIDDEN), text)
 }
@@ -60,7 +63,7 @@ export function attemptUrlFor(role: Role, destination: Destination | undefined):
   }
   return (url) => {
     const targets = destination === undefined ? [] : kindOf(destination).targets(destination)
-    const alike = targets.filter((own) => hiddenUrl(own) === url)
+    const alike = targets.filter((own) => hiddenUrl(own) === hiddenUrl(url))
     return alike.length === 1 ? (alike[0] as string) : url
   }
 }

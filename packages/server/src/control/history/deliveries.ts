@@ -28,6 +28,7 @@ import {
   isSigned,
   NOT_AS_SENT,
   replaceSignatures,
+  textFor,
   wasAnswered,
 } from '../destinations/redaction.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
@@ -187,13 +188,18 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     const missing = countOf(carried) - countOf(parts)
     const described = await delivery.describeRequest(destination, parts, about)
     if (described === null) return null
-    const { headers, body } = described
+    const { headers, hidesSecrets } = described
+    const body = textFor(role, destination)(described.body)
     const notes = await requestNotes(detail, missing, kept === undefined ? version : undefined)
     // An attempt sends the same request to all URLs.
     const answered = history.some((request) => request.attempt === last?.attempt && wasAnswered(request))
     if (last !== undefined && !answered && isSigned(headers)) {
       notes.push('The receiver did not answer, so the request may not have reached it. For this reason, its signatures are not shown.')
     }
+    if (hidesSecrets === true)
+      notes.push(
+        'The request contained secrets of the destination, which are not shown. Signatures are not shown either, because they cover them.',
+      )
     const note = notes.length === 0 ? null : notes.join(' ')
     if (role !== 'admin') return { headers: replaceSignatures(hideOwnHeaders(headers, destination), HIDDEN), body, note }
     if (last === undefined) return { headers: replaceSignatures(headers, ADDED_WHEN_SENT), body, note }

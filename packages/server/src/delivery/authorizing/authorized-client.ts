@@ -1,6 +1,7 @@
 // Sends the requests of one destination with its own authentication: an Authorization header, TLS settings, or both. Destinations without these
 // settings use the HTTP client itself.
 
+import { writtenForms } from '../../destinations/webhook/secret-settings.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { Destination } from '../../store/store.ts'
 import type { HttpClient, SendRequest } from '../sending/attempt.ts'
@@ -13,17 +14,28 @@ export type RequestSender = Pick<HttpClient, 'send'>
 /** If the receiver does not accept a new token either, tokens are not renewed for this long. Otherwise every message would request one. */
 const REFUSED_PAUSE_MS = 10_000
 /** Shorter texts also occur where they are no credentials. */
-const MIN_HIDDEN_LENGTH = 6
+const MIN_HIDDEN_LENGTH = 4
 
-export function senderFor(destination: Pick<Destination, 'auth' | 'tls' | 'timeoutMs'>, http: RequestSender): RequestSender {
-  const { auth, tls, timeoutMs } = destination
-  const own = tls === null ? http : withTls(http, new TlsIdentity(tls))
+/** The settings that decide how requests are sent. */
+type Sending = Pick<Destination, 'auth' | 'tls' | 'timeoutMs'> & Partial<Pick<Destination, 'secrets'>>
+
+export function senderFor({ auth, tls, timeoutMs, secrets = {} }: Sending, http: RequestSender): RequestSender {
+  const quiet = withoutEchoes(http, Object.values(secrets).flatMap(writtenForms))
+  const own = tls === null ? quiet : withTls(quiet, new TlsIdentity(tls))
   if (auth === null) return own
   if (auth.type === 'basic') return withAuthorization(own, basicCredentials(auth.username, auth.password))
   if (auth.type === 'bearer') return withAuthorization(own, `Bearer ${auth.token}`)
   // The authorization server may have a certificate of the private authority or of a public one.
   const tokens = new TokenSource({ http, auth, timeoutMs, tls: tls === null ? null : new TlsIdentity(tls, true) })
   return new OAuth2Client(own, tokens)
+}
+
+/** Hides texts of the request in the answers. */
+function withoutEchoes(http: RequestSender, texts: readonly string[]): RequestSender {
+  if (texts.length === 0) return http
+  return {
+    send: (request, onOutcome) => http.send(request, (outcome) => onOutcome(texts.reduce(withoutCredentials, outcome))),
+  }
 }
 
 function withTls(http: RequestSender, tls: TlsIdentity): RequestSender {

@@ -4,6 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
+import { withHiddenSecrets } from '../../destinations/webhook/secret-settings.ts'
 import { outboundMessage, withViolations } from '../../outbound/outbound-message.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { Destination, SegmentContent, TraceContext } from '../../store/store.ts'
@@ -88,7 +89,8 @@ export class ShownRequests {
   }
 
   /** See Delivery.preview(). */
-  async preview(destination: Destination, messages: readonly SegmentContent[], atMs: number): Promise<Previewed[]> {
+  async preview(given: Destination, messages: readonly SegmentContent[], atMs: number): Promise<Previewed[]> {
+    const destination = withHiddenSecrets(given)
     const outbound = messages.map((content) => ({ message: shownMessage(destination, content, 0), receivedAtMs: content.receivedAtMs }))
     const items = await this.prepare(destination, outbound)
     return items.map((item, at) => previewed(destination, item, messages[at]?.trace ?? null, atMs))

@@ -4,11 +4,11 @@
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
+import { hiddenMapping, hiddenSettings } from '../../secrets/hidden-values.ts'
 import type { Destination, IntegrationRef } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
 import { verdictsOf } from '../webhook/verdict.ts'
 import { settingsProblem, shownNames } from './check-settings.ts'
-import { hiddenMapping, hiddenSettings } from './hidden-values.ts'
 import { changedSecrets, fromStored, secretNames, toStored, withoutSecrets, withSecrets } from './secrets.ts'
 import { INTEGRATION_SETTINGS, SHOWN_INTEGRATION_SETTINGS } from './settings.ts'
 import { idProblem, presetSubscriptions, subscriptionsProblem, withIds } from './subscriptions.ts'
@@ -22,7 +22,7 @@ export const INTEGRATION = {
   settings: INTEGRATION_SETTINGS,
   shownSettings: SHOWN_INTEGRATION_SETTINGS,
   completed(given, before, definition) {
-    const { integration: _, settings, subscriptions: list, ...rest } = given
+    const { integration: _, settings, subscriptions: list, secrets: __, ...rest } = given
     const isNew = before === undefined
     const subscriptions = list ?? (isNew && definition !== null ? presetSubscriptions(definition) : undefined)
     const isChanged = settings !== undefined || subscriptions !== undefined

@@ -2,12 +2,12 @@
 // because a mapping may contain a credential, such as the URL of a Slack channel.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { hiddenMapping } from '../../secrets/hidden-values.ts'
 import { CLASSIC, type Destination, type Subscription } from '../../store/port/model.ts'
 import type { Sealing, StoredDestination } from '../kind.ts'
-import { hiddenMapping } from './hidden-values.ts'
 
 export function toStored(destination: Destination): StoredDestination {
-  const { urls: _, headers: __, settings, subscriptions, ...rest } = destination
+  const { urls: _, headers: __, secrets: ___, settings, subscriptions, ...rest } = destination
   return {
     ...rest,
     sealedUrls: [],

@@ -1,8 +1,10 @@
-// The settings of a webhook that may be a receiver's credentials: both kinds of secrets, header values (also those of `request`), `auth`, the private
-// key of `tls`, and URLs as a whole, because a URL may have a credential in its query or its path. All of them are encrypted in the store, and each
-// text is bound to its place.
+// The settings of a webhook that may be a receiver's credentials: `secrets`, both kinds of signing secrets, header values (also those of `request`),
+// the mapping of `request`, `auth`, the private key of `tls`, and URLs as a whole, because a URL may have a credential in its query or its path. All
+// of them are encrypted in the store, and each text is bound to its place.
 
+import { isDeepStrictEqual } from 'node:util'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
+import { hiddenMapping, isTemplateOnly } from '../../secrets/hidden-values.ts'
 import { type Auth, CLASSIC, type Destination, NO_FILTER, type RequestSettings, type TlsSettings } from '../../store/port/model.ts'
 import type { Sealing, StoredDestination } from '../kind.ts'
 
@@ -10,18 +12,35 @@ import type { Sealing, StoredDestination } from '../kind.ts'
 const AUTH_SECRETS = { basic: ['username', 'password'], bearer: ['token'], oauth2: ['tokenUrl', 'clientSecret'] } as const
 
 export function toStored(destination: Destination): StoredDestination {
-  const { urls, headers, settings: _, subscriptions: __, ...rest } = destination
-  return { ...rest, sealedUrls: urls, sealedHeaders: headers }
+  const { urls, headers, secrets, settings: _, subscriptions: __, ...rest } = destination
+  return withSealedBody({ ...rest, sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets })
 }
 
-export function fromStored({ sealedUrls: urls, sealedHeaders: headers, ...rest }: StoredDestination): Destination {
+/** The place that the encrypted mapping is bound to. */
+export function bodyContext(destinationId: string): string {
+  return `${destinationId}.request.body`
+}
+
+/** Moves `request.body` to where it is encrypted. Earlier versions stored it in plain text. */
+export function withSealedBody(stored: StoredDestination): StoredDestination {
+  const { request } = stored
+  return request?.body == null ? stored : { ...stored, request: { ...request, body: null }, sealedBody: JSON.stringify(request.body) }
+}
+
+export function fromStored(stored: StoredDestination): Destination {
+  const { sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets = {}, sealedBody, ...rest } = stored
   // Destinations that an earlier version stored lack newer settings.
   const newer: Partial<Destination> = { ...CLASSIC, filter: NO_FILTER, paused: false }
-  return { ...newer, ...rest, urls, headers, settings: {}, subscriptions: [] }
+  const shaped = rest.request && sealedBody !== undefined ? { request: withBody(rest.request, sealedBody) } : {}
+  return { ...newer, ...rest, ...shaped, urls, headers, secrets, settings: {}, subscriptions: [] }
+}
+
+function withBody(request: RequestSettings, text: string): RequestSettings {
+  return { ...request, body: JSON.parse(text) as RequestSettings['body'] }
 }
 
 export function withSecrets(stored: StoredDestination, change: Sealing): StoredDestination {
-  const { id, sharedSecret, signingSecrets, sealedUrls, sealedHeaders, request } = stored
+  const { id, sharedSecret, signingSecrets, sealedUrls, sealedHeaders, sealedSecrets, sealedBody, request } = stored
   // Earlier versions stored no such settings.
   const { auth, tls } = stored as Partial<StoredDestination>
   return {
@@ -32,6 +51,8 @@ export function withSecrets(stored: StoredDestination, change: Sealing): StoredD
     signingSecrets: signingSecrets.map((secret) => change(secret, id)),
     sealedUrls: sealedUrls.map((url, at) => change(url, `${id}.urls.${at}`)),
     sealedHeaders: mapValues(sealedHeaders, (value, name) => change(value, `${id}.headers.${name}`)),
+    ...(sealedSecrets && { sealedSecrets: mapValues(sealedSecrets, (value, name) => change(value, `${id}.secrets.${name}`)) }),
+    ...(sealedBody === undefined ? {} : { sealedBody: change(sealedBody, bodyContext(id)) }),
     ...(request == null ? {} : { request: withHeaders(request, (value, name) => change(value, `${id}.request.headers.${name}`)) }),
   }
 }
@@ -48,7 +69,8 @@ function withPrivateKey(tls: TlsSettings, change: (key: string) => string): TlsS
 
 export function withoutSecrets(stored: StoredDestination): StoredDestination {
   // Rows written by earlier versions have URLs and headers in plain text.
-  const { urls: _, headers: __, auth: ___, tls: ____, ...rest } = stored as Partial<Destination> & StoredDestination
+  const { urls: _, headers: __, auth: ___, tls: ____, secrets: _____, ...known } = stored as Partial<Destination> & StoredDestination
+  const { sealedSecrets: ______, sealedBody: _______, ...rest } = known
   return { ...(rest as StoredDestination), sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [], request: null }
 }
 
@@ -57,9 +79,21 @@ export function hiddenSettings({ urls, headers, request, auth }: Destination): P
   return {
     urls: urls.map(hiddenUrl),
     headers: mapValues(headers, () => HIDDEN),
-    request: request === null ? null : withHeaders(request, () => HIDDEN),
+    request: request === null ? null : hiddenRequest(request),
     auth: auth === null ? null : withAuthSecrets(auth, hiddenAuthValue),
   }
+}
+
+/** Header values that consist of placeholders are no credentials. */
+function hiddenRequest(request: RequestSettings): RequestSettings {
+  const { body } = request
+  const hidden = withHeaders(request, (value) => (isTemplateOnly(value) ? value : HIDDEN))
+  return body === null ? hidden : { ...hidden, body: hiddenBody(body) }
+}
+
+/** Hides the constants of a mapping that are URLs, or whose key says that they are credentials. */
+function hiddenBody(body: NonNullable<RequestSettings['body']>): RequestSettings['body'] {
+  return hiddenMapping({ body })['body'] as RequestSettings['body']
 }
 
 function hiddenAuthValue(value: string, name: string): string {
@@ -75,12 +109,20 @@ export function changedSecrets(before: Destination, after: Destination): string[
   if (before.urls.join('\n') !== after.urls.join('\n') && shown(before) === shown(after)) changed.push('urls')
   changed.push(...changedValues('headers', before.headers, after.headers))
   changed.push(...changedValues('request.headers', before.request?.headers ?? {}, after.request?.headers ?? {}))
+  if (!isDeepStrictEqual(before.request?.body, after.request?.body) && isDeepStrictEqual(shownBody(before), shownBody(after)))
+    changed.push('request.body')
+  const names = new Set([...Object.keys(before.secrets), ...Object.keys(after.secrets)])
+  changed.push(...[...names].filter((name) => before.secrets[name] !== after.secrets[name]).map((name) => `secrets.${name}`))
   if (before.auth !== null && before.auth.type === after.auth?.type) {
     const [was, is] = [before.auth as Record<string, unknown>, after.auth as Record<string, unknown>]
     changed.push(...AUTH_SECRETS[after.auth.type].filter((name) => was[name] !== is[name]).map((name) => `auth.${name}`))
   }
   if (before.tls !== null && after.tls !== null && before.tls.privateKey !== after.tls.privateKey) changed.push('tls.privateKey')
   return changed
+}
+
+function shownBody({ request }: Destination): unknown {
+  return request?.body == null ? null : hiddenBody(request.body)
 }
 
 function changedValues(field: string, before: Readonly<Record<string, string>>, after: Readonly<Record<string, string>>): string[] {

@@ -7,6 +7,7 @@ import { array, boolean, integer, nullable, record, string, withDefault } from '
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import { AUTH_SETTINGS, SHOWN_AUTH_SETTINGS } from './auth-settings.ts'
 import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from './headers.ts'
+import { SECRETS_SETTING, SHOWN_SECRETS } from './secret-settings.ts'
 import { REQUEST_SETTING, SHOWN_REQUEST } from './shaping/request-settings.ts'
 import { SHOWN_TRANSFORMATION, TRANSFORMATION_SETTING } from './transformation-settings.ts'
 import { urlProblem } from './url-problem.ts'
@@ -65,16 +66,23 @@ export const WEBHOOK_SETTINGS = {
   ),
   request: REQUEST_SETTING,
   transformation: TRANSFORMATION_SETTING,
+  secrets: SECRETS_SETTING,
   ...AUTH_SETTINGS,
 }
 
 export const SHOWN_WEBHOOK_SETTINGS = {
-  urls: array(string({ description: 'For a viewer, each value in the query string is replaced by (hidden).' })),
+  urls: array(
+    string({
+      description:
+        'For a viewer, each value in the query string and each part of the path that looks like a token is replaced by (hidden).',
+    }),
+  ),
   headers: record(string({ description: 'For a viewer, each value is replaced by (hidden).' })),
   hasSharedSecret: boolean(),
   hasSigningSecrets: boolean(),
   signingSecretCount: integer(),
   request: SHOWN_REQUEST,
   transformation: SHOWN_TRANSFORMATION,
+  secrets: SHOWN_SECRETS,
   ...SHOWN_AUTH_SETTINGS,
 }

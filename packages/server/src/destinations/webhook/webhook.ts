@@ -1,12 +1,15 @@
 // The webhook: messages are sent to URLs in signed requests, as JSON or in the shape that the destination's `request` gives them.
 
+import { isTemplateOnly } from '../../secrets/hidden-values.ts'
 import type { Destination } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
 import { webhookRequest } from './request.ts'
+import { mergedSecrets, secretsProblem, withHiddenSecrets } from './secret-settings.ts'
 import { changedSecrets, fromStored, hiddenSettings, toStored, withoutSecrets, withSecrets } from './secrets.ts'
 import { SHOWN_WEBHOOK_SETTINGS, WEBHOOK_SETTINGS } from './settings.ts'
 import { batchProblem } from './shaping/request-settings.ts'
+import { unknownSecret } from './shaping/secret-references.ts'
 import { shaperOf } from './shaping/shaper.ts'
 import { verdictsOf } from './verdict.ts'
 
@@ -17,8 +20,8 @@ export const WEBHOOK = {
   shownSettings: SHOWN_WEBHOOK_SETTINGS,
   givenProblem: () => null,
   completed(given, before) {
-    const { integration: _, subscriptions: __, ...settings } = given
-    return withKeptSecrets(settings, before)
+    const { integration: _, subscriptions: __, secrets, ...settings } = given
+    return { ...withKeptSecrets(settings, before), ...(secrets && { secrets: mergedSecrets(before?.secrets ?? {}, secrets) }) }
   },
   problem(settings, { checkUrl }, before) {
     for (const [index, url] of (settings.urls ?? []).entries()) {
@@ -26,15 +29,23 @@ export const WEBHOOK = {
       if (problem !== null) return { field: `urls[${index}]`, problem }
     }
     const all = { ...before, ...settings }
-    return batchProblem(all.request ?? null, all.batch ?? { size: 1 }) ?? authProblem(settings, all, checkUrl, before)
+    const { request = null, batch = { size: 1 }, secrets = {} } = all
+    return (
+      batchProblem(request, batch) ??
+      secretsProblem(secrets) ??
+      // A destination that cannot read a secret can still be paused or renamed.
+      (settings.request === undefined && settings.secrets === undefined ? null : unknownSecret(request, Object.keys(secrets))) ??
+      authProblem(settings, all, checkUrl, before)
+    )
   },
   show,
   showHidden: (destination: Destination) => show({ ...destination, ...hiddenSettings(destination) }),
 
-  secretSettings: ['sharedSecret', 'signingSecrets', 'auth', 'tls'],
+  secretSettings: ['sharedSecret', 'signingSecrets', 'auth', 'tls', 'secrets'],
   changedSecrets,
   secretHeaders: ({ headers, request, auth }: Destination) => {
-    const names = Object.keys({ ...headers, ...request?.headers })
+    const shaped = Object.entries(request?.headers ?? {}).filter(([, value]) => !isTemplateOnly(value))
+    const names = [...Object.keys(headers), ...shaped.map(([name]) => name)]
     return new Set([...names, ...(auth === null ? [] : ['authorization'])].map((name) => name.toLowerCase()))
   },
   toStored,
@@ -59,6 +70,7 @@ function show(destination: Destination) {
     signingSecretCount: signingSecrets.length,
     request: request === null ? null : { ...request, headers: { ...request.headers } },
     transformation: transformation === null ? null : { ...transformation },
+    secrets: withHiddenSecrets(destination).secrets,
     ...showAuth(destination),
   }
 }

@@ -64,6 +64,8 @@ export interface Destination {
   deadLetter: string | null
   auth: Auth | null
   tls: TlsSettings | null
+  /** What the templates and the mapping of `request` read as `secrets`, by name. Plain text here, encrypted in the store, and never shown. */
+  secrets: Readonly<Record<string, string>>
   /** What runs for each message; null for a webhook. An integration has no URLs and none of the settings that shape a webhook. */
   integration: IntegrationRef | null
   /** The settings of the integration. Encrypted in the store as a whole; its secrets are never shown. */
@@ -162,6 +164,7 @@ export const CLASSIC = {
   deadLetter: null,
   auth: null,
   tls: null,
+  secrets: {},
   integration: null,
   settings: {},
   subscriptions: [],

@@ -7,11 +7,16 @@ const MAX_READ = 1_000_000
 
 let left = MAX_READ
 let perItem = 0
+let secrets: Readonly<Record<string, string>> = {}
 
-/** Starts to count anew. `itemSize` is charged for each element of an array that is read, because @arrayPath writes that much for it. */
-export function beginReading(itemSize: number): void {
+/**
+ * Starts to count anew. `itemSize` is charged for each element of an array that is read, because @arrayPath writes that much for it. `given` are
+ * the secrets of the destination that the evaluation may read.
+ */
+export function beginReading(itemSize: number, given: Readonly<Record<string, string>> = {}): void {
   left = MAX_READ
   perItem = itemSize
+  secrets = given
 }
 
 export class TooMuch extends Error {
@@ -40,9 +45,19 @@ export function readSegments(from: unknown, segments: readonly string[]): unknow
   return value
 }
 
+export function isSecretPath(segments: readonly string[]): boolean {
+  return segments[0] === 'secrets'
+}
+
+/** Reads a secret if the path begins with `secrets`, otherwise the message. All secrets together cannot be read. */
+export function readValue(from: unknown, segments: readonly string[], own: Readonly<Record<string, string>>): unknown {
+  if (!isSecretPath(segments)) return readSegments(from, segments)
+  return segments.length === 2 ? readSegments(own, segments.slice(1)) : undefined
+}
+
 /** Replaces `get` of the mapping kit. */
 export function boundedGet(from: unknown, path: unknown): unknown {
-  const value = path === '' || path === '.' ? from : typeof path === 'string' ? readSegments(from, segmentsOf(path)) : undefined
+  const value = path === '' || path === '.' ? from : typeof path === 'string' ? readValue(from, segmentsOf(path), secrets) : undefined
   charge(value)
   if (perItem > 0 && Array.isArray(value)) spend(value.length * perItem)
   return value

@@ -43,8 +43,8 @@ export function mappingKit(): MappingKit {
 }
 
 /** Returns the JSON value that a checked mapping gives for a message; undefined if there is none. May throw. */
-export function evaluate(mapping: unknown, message: JsonObject, itemSize: number): unknown {
-  beginReading(itemSize)
+export function evaluate(mapping: unknown, message: JsonObject, itemSize: number, secrets: Readonly<Record<string, string>>): unknown {
+  beginReading(itemSize, secrets)
   return evaluateMore(mapping, message)
 }
 

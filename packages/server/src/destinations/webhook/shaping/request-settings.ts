@@ -5,6 +5,7 @@ import { HIDDEN } from '../../../secrets/hidden-url.ts'
 import type { BatchSettings, BodyFormat, RequestSettings } from '../../../store/port/model.ts'
 import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from '../headers.ts'
 import { FORMATS } from './body-format.ts'
+import { isSecretPath } from './bounded-reading.ts'
 import { hasDotSegment } from './dot-segments.ts'
 import { mappingProblem } from './mapping.ts'
 import { parseTemplate, templateProblem } from './template.ts'
@@ -83,7 +84,8 @@ const FIELDS = {
       max: MAX_HEADERS,
       name: headerNameProblem,
       whole: headersProblem,
-      description: 'Headers with placeholders such as `{{context.tenant}}`. A header whose value is missing in a message is left out.',
+      description:
+        'Headers with placeholders such as `{{context.tenant}}`. A header whose value is missing in a message is left out. `{{secrets.apiKey}}` is a secret of the destination.',
     }),
     {},
   ),
@@ -99,7 +101,9 @@ export const SHOWN_REQUEST = nullable(
   object(
     {
       ...FIELDS,
-      headers: record(string({ description: 'For a viewer, each value is replaced by (hidden).' })),
+      headers: record(
+        string({ description: 'For a viewer, each value that does not consist of placeholders only is replaced by (hidden).' }),
+      ),
     },
     { description: DESCRIPTION },
   ),
@@ -112,7 +116,7 @@ export function batchProblem(
 ): { field: string; problem: string } | null {
   if (request === null || size === 1) return null
   const instead = 'set batch.size to 1'
-  const hasPlaceholder = (text: string): boolean => parseTemplate(text).placeholders.length > 0
+  const hasPlaceholder = (text: string): boolean => parseTemplate(text).placeholders.some(({ segments }) => !isSecretPath(segments))
   if (hasPlaceholder(request.path))
     return { field: 'request.path', problem: `must not have placeholders, because a batch has one path; ${instead}` }
   const header = Object.entries(request.headers).find(([, value]) => hasPlaceholder(value))

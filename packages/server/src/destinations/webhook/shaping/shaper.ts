@@ -14,6 +14,7 @@ import { fillTemplate, type Placeholder, parseTemplate, type Template } from './
 
 interface Compiled {
   request: RequestSettings
+  secrets: Destination['secrets']
   path: Template
   headers: readonly (readonly [name: string, Template])[]
   body: { mapping: unknown; itemSize: number } | null
@@ -28,20 +29,21 @@ const shapers = new WeakMap<Destination, Shaper>()
 
 /** Returns null for the classic webhook. The shaper throws MappingFailed if a message cannot be sent as `request` says. */
 export function shaperOf(destination: Destination): Shaper | null {
-  const { request } = destination
+  const { request, secrets } = destination
   if (request === null) return null
   let shaper = shapers.get(destination)
   if (shaper === undefined) {
-    const compiled = compile(request)
+    const compiled = compile(request, secrets)
     shaper = (message) => ({ text: bodyText(compiled, message), path: pathOf(compiled, message), headers: headersOf(compiled, message) })
     shapers.set(destination, shaper)
   }
   return shaper
 }
 
-function compile(request: RequestSettings): Compiled {
+function compile(request: RequestSettings, secrets: Destination['secrets']): Compiled {
   return {
     request,
+    secrets,
     path: parseTemplate(request.path),
     headers: Object.entries(request.headers).map(([name, value]) => [name, parseTemplate(value)]),
     body: request.body === null ? null : compileMapping(request.body),
@@ -52,10 +54,10 @@ function failed(place: string, problem: string): MappingFailed {
   return new MappingFailed(`${place} ${problem}.`)
 }
 
-function bodyText({ request, body }: Compiled, message: JsonObject): string {
+function bodyText({ request, secrets, body }: Compiled, message: JsonObject): string {
   let written: ReturnType<typeof textOf>
   try {
-    written = textOf(body === null ? message : evaluate(body.mapping, message, body.itemSize), request.format)
+    written = textOf(body === null ? message : evaluate(body.mapping, message, body.itemSize, secrets), request.format)
   } catch (error) {
     const place = body === null || error instanceof TooMuch ? 'request.body' : placeOf(body.mapping, message, 'request.body')
     throw failed(place, problemOf(error as Error))
@@ -87,8 +89,8 @@ function placeOf(mapping: unknown, message: JsonObject, place: string): string {
   return place
 }
 
-function pathOf({ path }: Compiled, message: JsonObject): string {
-  const filled = fillTemplate(path, message, MAX_PATH_LENGTH, pathSegment) as string
+function pathOf({ path, secrets }: Compiled, message: JsonObject): string {
+  const filled = fillTemplate(path, { message, secrets }, MAX_PATH_LENGTH, pathSegment) as string
   if (filled.length > MAX_PATH_LENGTH) throw failed('request.path', `is longer than ${MAX_PATH_LENGTH} characters for this message`)
   if (hasDotSegment(filled)) throw failed('request.path', 'has . or .. as a segment for this message, which would lead to another path')
   return filled
@@ -101,12 +103,13 @@ function pathSegment(value: unknown, { name }: Placeholder): string {
   return encodeURIComponent(text)
 }
 
-function headersOf({ headers }: Compiled, message: JsonObject): readonly string[] {
+function headersOf({ headers, secrets }: Compiled, message: JsonObject): readonly string[] {
   if (headers.length === 0) return NO_HEADERS
   const filled: [string, string][] = []
   for (const [name, template] of headers) {
     const place = `request.headers.${name}`
-    const value = fillTemplate(template, message, MAX_HEADER_VALUE_LENGTH, (given, placeholder) => headerText(given, placeholder, place))
+    const write = (given: unknown, placeholder: Placeholder): string | null => headerText(given, placeholder, place)
+    const value = fillTemplate(template, { message, secrets }, MAX_HEADER_VALUE_LENGTH, write)
     if (value === null) continue
     if (value.length > MAX_HEADER_VALUE_LENGTH) throw failed(place, `is longer than ${MAX_HEADER_VALUE_LENGTH} characters for this message`)
     if (!isHeaderValue(value)) throw failed(place, 'must consist only of visible ASCII characters, spaces and tabs')

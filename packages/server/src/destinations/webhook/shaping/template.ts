@@ -1,7 +1,7 @@
 // Templates: text with placeholders such as {{properties.total}}. A value is inserted once and never read as a template itself.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { readSegments, segmentsOf } from './bounded-reading.ts'
+import { readValue, segmentsOf } from './bounded-reading.ts'
 
 export interface Template {
   /** One more than there are placeholders: the text before, between and after them. */
@@ -47,13 +47,13 @@ export function parseTemplate(text: string): Template {
  */
 export function fillTemplate(
   { texts, placeholders }: Template,
-  message: JsonObject,
+  { message, secrets }: { message: JsonObject; secrets: Readonly<Record<string, string>> },
   most: number,
   write: (value: unknown, placeholder: Placeholder) => string | null,
 ): string | null {
   let filled = texts[0] as string
   for (const [at, placeholder] of placeholders.entries()) {
-    const text = write(readSegments(message, placeholder.segments), placeholder)
+    const text = write(readValue(message, placeholder.segments, secrets), placeholder)
     if (text === null) return null
     filled += text + (texts[at + 1] as string)
     if (filled.length > most) break

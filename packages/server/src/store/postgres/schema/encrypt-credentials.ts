@@ -10,14 +10,19 @@ const PAGE_ROWS = 2_000
 
 /** Throws SecretBoxError if the key is not the one that the stored secrets are encrypted with. */
 export async function encryptCredentials(ask: Ask, box: SecretBox): Promise<void> {
-  await checkSecrets(ask, box)
-  const { rows } = await ask<{ num: string; deleted: boolean; doc: string }>('SELECT num, deleted, doc FROM destinations')
-  for (const { num, deleted, doc } of rows)
-    await ask('UPDATE destinations SET doc = $2 WHERE num = $1', [num, encryptedDestinationDoc(doc, deleted, encryptionWith(box))])
+  await encryptDestinations(ask, box)
   // Null means all URLs of the destination: if it has several, some are tried once more than necessary.
   await ask("UPDATE shipments SET urls = NULL WHERE urls LIKE '%?%'")
   await hideIn(ask, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, redactAttempt)
   for (const column of ['before', 'after'] as const) await hideIn(ask, 'audit', column, "action LIKE 'destination.%'", redactAudit)
+}
+
+/** Throws SecretBoxError like the above. */
+export async function encryptDestinations(ask: Ask, box: SecretBox): Promise<void> {
+  await checkSecrets(ask, box)
+  const { rows } = await ask<{ num: string; deleted: boolean; doc: string }>('SELECT num, deleted, doc FROM destinations')
+  for (const { num, deleted, doc } of rows)
+    await ask('UPDATE destinations SET doc = $2 WHERE num = $1', [num, encryptedDestinationDoc(doc, deleted, encryptionWith(box))])
 }
 
 async function hideIn(

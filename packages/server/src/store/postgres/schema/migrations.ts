@@ -5,7 +5,7 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { Ask } from '../session/database.ts'
-import { encryptCredentials } from './encrypt-credentials.ts'
+import { encryptCredentials, encryptDestinations } from './encrypt-credentials.ts'
 
 export interface Migration {
   /** The lowest step whose code still works after this one was applied; the step itself if no older code works. */
@@ -437,5 +437,13 @@ export const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE source_counts
     ADD COLUMN quarantined bigint NOT NULL DEFAULT 0, ADD COLUMN released bigint NOT NULL DEFAULT 0, ADD COLUMN deleted bigint NOT NULL DEFAULT 0;
   `,
+  },
+  {
+    // No table changes its columns. The mappings of webhooks, which were stored in plain text, are encrypted, and destinations may have `secrets`.
+    // Code of the previous version would send messages without their mapping.
+    worksFrom: 5,
+    alone: true,
+    sql: '',
+    work: encryptDestinations,
   },
 ]

@@ -320,4 +320,9 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE source_counts ADD COLUMN released INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE source_counts ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- From this version on, the mappings of webhooks are encrypted, too. Existing ones are encrypted at the next start: see encrypt-credentials.ts.
+  INSERT OR REPLACE INTO settings (name, value)
+    SELECT 'plain_credentials', 'true' WHERE EXISTS (SELECT 1 FROM destinations);
+  `,
 ]

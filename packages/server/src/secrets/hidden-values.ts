@@ -1,21 +1,25 @@
-// Hides what may be a credential in the settings and mappings of an integration, for viewers and the audit log. Definitions do not mark all of them:
+// Hides what may be a credential in the settings and mappings of a destination, for viewers and the audit log. Definitions do not mark all of them:
 // the URL of a Slack channel is an ordinary field of a mapping, and many API keys are plain strings. So the names and values decide.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
+import { HIDDEN, hiddenUrl } from './hidden-url.ts'
 
 const CREDENTIAL = /key|secret|token|password|passphrase|credential|authorization|header|username/i
 const URL_TEXT = /^[a-z][a-z0-9+.-]*:\/\//i
-/** A part of a path that is as long as a token. Anyone who knows such a URL may use it. */
-const LONG_PART = /(?<=[^/:])\/[\w~%-]{16,}(?=[/?]|$)/g
 /** Options of directives that never contain a value of the user. */
 const PLAIN_OPTIONS = new Set(['@path', 'operator', 'mode', 'direction'])
+
+/** Whether a text contains nothing that could be a credential: only placeholders, signs between them, and the name of an authorization scheme. */
+export function isTemplateOnly(text: string): boolean {
+  const constant = text.replace(/^(?:Basic|Bearer|Token|ApiKey) /i, '').replaceAll(/\{\{[^{}]*\}\}/g, '')
+  return text.includes('{{') && !/[\p{L}\p{N}]/u.test(constant)
+}
 
 /** `settings` are those that admins see. */
 export function hiddenSettings(settings: Readonly<JsonObject>): JsonObject {
   const hidden = (name: string, value: unknown): unknown => {
     if (typeof value === 'string' && CREDENTIAL.test(name)) return HIDDEN
-    return typeof value === 'string' && URL_TEXT.test(value) ? hiddenUrl(value).replaceAll(LONG_PART, `/${HIDDEN}`) : value
+    return typeof value === 'string' && URL_TEXT.test(value) ? hiddenUrl(value) : value
   }
   return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, hidden(name, value)]))
 }
@@ -41,7 +45,9 @@ export function hiddenTexts(mapping: Readonly<JsonObject>): string[] {
 export function replacedTexts(mapping: Readonly<JsonObject>, texts: Texts): JsonObject {
   const replaced = (value: unknown, field: string, isCredential: boolean): unknown => {
     if (typeof value === 'string')
-      return value !== '' && (isCredential || value.includes('://')) ? texts.hidden(field, value) : texts.plain(value)
+      return value !== '' && !isTemplateOnly(value) && (isCredential || value.includes('://'))
+        ? texts.hidden(field, value)
+        : texts.plain(value)
     if (Array.isArray(value)) return value.map((item) => replaced(item, field, isCredential))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(

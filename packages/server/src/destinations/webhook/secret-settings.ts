@@ -1,0 +1,63 @@
+// The setting `secrets` of a webhook: credentials that the templates and the mapping of `request` read as {{secrets.name}}. They are write-only:
+// responses contain their names. No error message here may quote a value.
+
+import { nullable, record, string, withDefault } from '../../api/schema.ts'
+import { HIDDEN } from '../../secrets/hidden-url.ts'
+import type { Destination } from '../../store/port/model.ts'
+
+const MAX_SECRETS = 50
+const MAX_SECRET_LENGTH = 8_192
+
+/** Without dots and brackets, which separate the parts of a path. */
+function nameProblem(name: string): string | null {
+  return /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)
+    ? null
+    : 'must have a name of 1 to 64 letters, digits, underscores and hyphens that does not begin with a digit or a hyphen'
+}
+
+function valueProblem(value: string): string | null {
+  return value === HIDDEN ? 'is the placeholder "(hidden)"; send the real value, or leave the secret out to keep the stored one' : null
+}
+
+export const SECRETS_SETTING = withDefault(
+  record(nullable(string({ min: 1, max: MAX_SECRET_LENGTH, writeOnly: true, check: valueProblem })), {
+    max: MAX_SECRETS,
+    name: nameProblem,
+    description:
+      'Credentials for the path, the headers and the body of `request`, by name: `{{secrets.name}}` in a template, `$.secrets.name` in a mapping. Encrypted in the store and never shown. An update changes only the secrets that it contains, and null removes one.',
+  }),
+  {},
+)
+
+export const SHOWN_SECRETS = record(string(), { description: 'The names of the secrets. Each value is replaced by (hidden).' })
+
+export function mergedSecrets(before: Destination['secrets'], given: Readonly<Record<string, string | null>>): Record<string, string> {
+  const merged = new Map(Object.entries(before))
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null) merged.delete(name)
+    else merged.set(name, value)
+  }
+  return Object.fromEntries(merged)
+}
+
+/** Checked again after an update was merged with the stored secrets. */
+export function secretsProblem(secrets: Destination['secrets']): { field: string; problem: string } | null {
+  return Object.keys(secrets).length > MAX_SECRETS ? { field: 'secrets', problem: `must have at most ${MAX_SECRETS} entries` } : null
+}
+
+/** The destination with placeholders for its secrets. Requests that are only shown are built with it. */
+export function withHiddenSecrets<T extends Pick<Destination, 'secrets'>>(destination: T): T {
+  const names = Object.keys(destination.secrets)
+  return names.length === 0 ? destination : { ...destination, secrets: Object.fromEntries(names.map((name) => [name, HIDDEN])) }
+}
+
+/** Whether its requests may contain secrets, so that a request that is shown differs from the one that is sent. */
+export function usesSecrets({ request, secrets }: Pick<Destination, 'request' | 'secrets'>): boolean {
+  return request !== null && Object.keys(secrets).length > 0
+}
+
+/** Every form in which a request can contain a secret: as it is, in a path, in JSON and in a form. */
+export function writtenForms(secret: string): string[] {
+  const inForm = new URLSearchParams({ x: secret }).toString().slice(2)
+  return [...new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), inForm])]
+}
