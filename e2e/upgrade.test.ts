@@ -154,8 +154,11 @@ for (const name of STORES) {
     })
 
     await t.test('what was pending is delivered, once each, signed with the secrets that were stored', async () => {
-      for (const id of Object.values(ids))
-        await api(`/destinations/${id}`, { method: 'PATCH', body: { urls: [`${receiver.url}${id}`], enabled: true } })
+      for (const id of Object.values(ids)) {
+        // Another server: header values must be sent again.
+        const { headers } = await api<{ headers: object }>(`/destinations/${id}`)
+        await api(`/destinations/${id}`, { method: 'PATCH', body: { urls: [`${receiver.url}${id}`], headers, enabled: true } })
+      }
       const sent = await send(service.url, facts.writeKey, [
         { type: 'track', messageId: 'm-2', userId: 'u-1', event: 'Order Completed' },
         { type: 'track', messageId: 'm-new', userId: 'u-1', event: 'Upgraded' },

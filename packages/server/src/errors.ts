@@ -59,6 +59,10 @@ export const API_ERRORS = {
     'Too many invalid tokens were sent from this address. Wait for the number of seconds in the Retry-After header, then try again.',
   ],
   invalid_field: [400, 'A field of the request is not valid.'],
+  secrets_needed: [
+    400,
+    'Stored secrets would be sent to another server than the one they were given for. Send them again in the same request.',
+  ],
   unknown_field: [400, 'The request has an unknown field. Remove it or correct its spelling.'],
   body_too_large: [400, 'The request body is too large. Split it into several requests.'],
   invalid_cursor: [
@@ -132,18 +136,28 @@ export const API_ERRORS = {
 
 export type ApiErrorCode = keyof typeof API_ERRORS
 
+interface ApiErrorOptions {
+  message?: string | undefined
+  field?: string | undefined
+  fields?: readonly string[] | undefined
+  cause?: unknown
+}
+
 export class ApiError extends Error {
   override name = 'ApiError'
   readonly status: number
   readonly code: ApiErrorCode
   readonly field: string | undefined
+  /** All fields that the error is about, if there may be several. */
+  readonly fields: readonly string[] | undefined
 
-  constructor(code: ApiErrorCode, options: { message?: string | undefined; field?: string | undefined; cause?: unknown } = {}) {
+  constructor(code: ApiErrorCode, options: ApiErrorOptions = {}) {
     const [status, defaultMessage] = API_ERRORS[code]
     super(options.message ?? defaultMessage, options.cause === undefined ? undefined : { cause: options.cause })
     this.status = status
     this.code = code
-    this.field = options.field
+    this.field = options.field ?? options.fields?.[0]
+    this.fields = options.fields
   }
 }
 
@@ -153,11 +167,24 @@ export interface ErrorBody {
   code: string
   message: string
   field?: string
+  fields?: readonly string[]
+}
+
+interface Fields {
+  field?: string | undefined
+  fields?: readonly string[] | undefined
 }
 
 /** The code is under two keys, `error` and `code`, because public client libraries read one or the other. */
-export function errorBody({ code, message, field }: { code: string; message: string; field?: string | undefined }): ErrorBody {
-  return { success: false, error: code, code, message, ...(field === undefined ? {} : { field }) }
+export function errorBody({ code, message, field, fields }: Pick<ErrorBody, 'code' | 'message'> & Fields): ErrorBody {
+  return {
+    success: false,
+    error: code,
+    code,
+    message,
+    ...(field === undefined ? {} : { field }),
+    ...(fields === undefined ? {} : { fields }),
+  }
 }
 
 /** Does not use toLocaleString, which loads locale data at the first call and takes 10 ms. */

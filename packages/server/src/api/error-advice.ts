@@ -42,6 +42,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
     'Open the dashboard at the address of the service itself. If a proxy in front of the service changes the address, set SWITCHYARD_PUBLIC_URL.',
   too_many_attempts:
     'Send a valid token after the wait. Behind a proxy, set SWITCHYARD_TRUSTED_PROXIES: without it, all clients of the proxy count as one address.',
+  secrets_needed:
+    'The change leads to another server (scheme, host or port), and stored secrets are only sent to the servers they were given for. Send the secrets that are listed in `fields` in the same request, or set them to null.',
   invalid_field: 'Correct the field that is named in `field`. The message says which values are valid.',
   unknown_field: 'The field is named in `field`.',
   body_too_large: 'For example, create a deletion request for fewer users at a time.',

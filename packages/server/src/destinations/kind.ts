@@ -86,6 +86,12 @@ export interface SettingsContext {
   definition: CatalogIntegration | null
 }
 
+export interface MoveContext {
+  definition: CatalogIntegration | null
+  /** Whether the change restores a version that was saved for other servers. */
+  isFromElsewhere: boolean
+}
+
 export interface SettingsProblem {
   field: string
   problem: string
@@ -108,6 +114,11 @@ export interface DestinationKind {
    * the ones that stay.
    */
   problem(settings: Partial<Destination>, context: SettingsContext, before: Destination | undefined): SettingsProblem | null
+  /**
+   * Returns the fields of stored secrets that the change would send to another server than the one they were given for. `given` is the request,
+   * and `settings` is what the destination gets.
+   */
+  movedSecrets(given: GivenSettings, settings: Partial<Destination>, before: Destination, about: MoveContext): string[]
   /** Returns the settings as an admin sees them. Secrets are never shown. */
   show(destination: Destination): JsonObject
   /** Returns the settings for viewers and the audit log. Values that may be credentials are hidden. */

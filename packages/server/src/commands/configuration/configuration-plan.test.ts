@@ -151,6 +151,25 @@ test('header values of placeholders are exported as they are, and constants that
   assert.match(apply({}).problems.join(), /secrets\.routingKey must be a reference/)
 })
 
+test('a destination that gets another server sends its secrets again, and keeps none whose variable is not set', () => {
+  const request = { method: 'POST', path: '', headers: { 'X-Key': 'key {{a}}' }, body: null, format: 'json' }
+  const stored = installed({ destinations: [{ ...DESTINATION, request, secrets: { token: '(hidden)' } }] })
+  const { file, variables } = configurationOf(stored, { withKeys: true })
+  Object.assign(file.destinations[0] as object, { urls: ['https://other.example/'] })
+  const missing = planChanges(file, stored, {}, true)
+  assert.match(missing.problems.join(), /headers\.Authorization: the environment variable WAREHOUSE_AUTHORIZATION is not set/)
+  assert.match(missing.problems.join(), /request\.headers\.X-Key: the environment variable/)
+  const env = Object.fromEntries(variables.map((name) => [name, `value of ${name}`]))
+  const { changes, problems } = planChanges(file, stored, env, true)
+  assert.deepEqual(problems, [])
+  assert.deepEqual(changes[0]?.settings['secrets'], { token: 'value of WAREHOUSE_TOKEN' })
+  assert.deepEqual(changes[0]?.settings['headers'], {
+    Authorization: 'value of WAREHOUSE_AUTHORIZATION',
+    'X-Team': 'value of WAREHOUSE_X_TEAM',
+  })
+  assert.equal((changes[0]?.settings['request'] as typeof request).headers['X-Key'], 'value of WAREHOUSE_REQUEST_X_KEY')
+})
+
 test('a paused destination is exported as paused, and a file without that field resumes it', () => {
   const paused = installed({ destinations: [{ ...DESTINATION, paused: true }] })
   const { file } = configurationOf(paused, { withKeys: true })

@@ -109,6 +109,7 @@ function changeOf(about: About): Change | null {
   const fields: Change['fields'] = []
   const settings: Record<string, unknown> = {}
   const schema = installed.schema[kind]
+  const isMoved = leadsElsewhere(entry, stored)
   for (const field of Object.keys(entry)) if (!Object.hasOwn(schema, field)) problem(`unknown field ${field}.`)
 
   for (const [field, fieldSchema] of Object.entries(schema)) {
@@ -149,7 +150,9 @@ function changeOf(about: About): Change | null {
       fields.push(shownChange(field, hiddenValues(isObject(stored?.[field]) ? stored[field] : {}), hiddenValues(given)))
       continue
     }
-    const text = resolved(field, withDefaults(given, { ...fieldSchema, default: fallback }), stored, env, problem)
+    // Values that are only known to the service, or were given for another server, are not sent to a new one.
+    const kept = isMoved && field !== 'urls' ? undefined : stored
+    const text = resolved(field, withDefaults(given, { ...fieldSchema, default: fallback }), kept, env, problem)
     if (text === undefined) continue
     const value = withNestedSecrets(field, text, stored, env, say)
     const missing = (noun: string, name: unknown): void =>
@@ -177,7 +180,19 @@ function changeOf(about: About): Change | null {
     }
     return { action: 'create', kind, name: entry.name, id: null, settings, fields }
   }
+  if (isMoved) for (const field of BOUND) if (wanted[field] != null) settings[field] = wanted[field]
   return fields.length === 0 ? null : { action: 'update', kind, name: entry.name, id: String(stored['id']), settings, fields }
+}
+
+/** The settings with secrets that are sent to the receiver. If a destination gets another server, the service wants them again. */
+const BOUND = ['headers', 'request', 'auth', 'secrets'] as const
+
+/** Whether the URLs of the file lead to a server that the stored ones do not. */
+function leadsElsewhere({ urls }: Entry, stored: JsonObject | undefined): boolean {
+  if (!Array.isArray(urls) || !Array.isArray(stored?.['urls'])) return false
+  const originOf = (url: unknown): string => (URL.canParse(String(url)) ? new URL(String(url)).origin : String(url))
+  const known = new Set(stored['urls'].map(originOf))
+  return urls.some((url) => !known.has(originOf(url)))
 }
 
 /** Adds the secrets that differ from the stored ones, which only the service can tell. */

@@ -28,6 +28,11 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
     sentence: 'A header to add to every request. The value env:NAME reads it from an environment variable.',
     many: true,
   },
+  secret: {
+    placeholder: 'NAME=WHERE',
+    sentence: `A secret for the templates and the mapping of the request, which read it as {{secrets.NAME}}, and where to read it: ${SECRET_PLACES}. none removes the secret. Other secrets are kept.`,
+    many: true,
+  },
   'shared-secret': {
     placeholder: 'WHERE',
     sentence: `Where to read the secret for X-Signature: ${SECRET_PLACES}. Use none to remove the secret.`,
@@ -255,14 +260,27 @@ function filterOf({ flags, has }: Call, before: JsonObject | undefined): { filte
   }
 }
 
-async function secretsOf({ flag, flags, env }: Call): Promise<{ sharedSecret?: string | null; signingSecrets?: string[] }> {
+interface Secrets {
+  sharedSecret?: string | null
+  signingSecrets?: string[]
+  secrets?: Record<string, string | null>
+}
+
+async function secretsOf({ flag, flags, env }: Call): Promise<Secrets> {
   const shared = flag('shared-secret')
   const signing = flags('signing-secret')
-  const secrets: { sharedSecret?: string | null; signingSecrets?: string[] } = {}
+  const secrets: Secrets = {}
   if (shared !== undefined) secrets.sharedSecret = shared === 'none' ? null : await readSecret('--shared-secret', shared, env)
   if (signing.length > 0) {
     secrets.signingSecrets = []
     for (const where of signing) if (where !== 'none') secrets.signingSecrets.push(await readSecret('--signing-secret', where, env))
+  }
+  for (const text of flags('secret')) {
+    const [, name, where] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+    if (name === undefined || where === undefined)
+      throw new CommandProblem('--secret must have the form NAME=WHERE, such as token=env:SLACK_TOKEN.', EXIT.usage)
+    secrets.secrets ??= {}
+    secrets.secrets[name] = where === 'none' ? null : await readSecret(`--secret ${name}`, where, env)
   }
   return secrets
 }

@@ -101,7 +101,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     name: 'destinations update',
     summary: 'Change the given settings of a destination',
     details:
-      'Settings that are not given stay unchanged. --header adds or replaces one header and keeps the others, and --set does the same for the settings of an integration. Each filter flag replaces its own list and keeps the other lists.',
+      'Settings that are not given stay unchanged. --header adds or replaces one header and keeps the others, and --set does the same for the settings of an integration. Each filter flag replaces its own list and keeps the other lists. If --webhook leads to another server, give the stored secrets again in the same command.',
     arguments: [DESTINATION_ARGUMENT],
     flags: {
       name: { placeholder: 'NAME', sentence: 'The new name.' },
@@ -279,6 +279,7 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ['sources', sourceIds],
     ['urls', urls],
     ['headers', headers === undefined ? undefined : Object.keys(headers as object)],
+    ['secrets', Object.keys((destination['secrets'] ?? {}) as object)],
     ['shared secret', hasSharedSecret],
     ['signing secrets', signingSecretCount],
     ...integrationFacts(destination),

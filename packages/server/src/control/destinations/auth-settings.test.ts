@@ -73,7 +73,7 @@ test('an update that leaves a secret out keeps it only for the same purpose', as
   assert.equal((await call('PATCH', path, { auth: { ...same, scope: 'a b', credentials: 'body' } })).status, 200)
   assert.deepEqual(stored()?.auth, { ...OAUTH2, scope: 'a b', audience: null, credentials: 'body' })
   const refused: [object, string][] = [
-    [{ ...same, tokenUrl: 'https://evil.example/token' }, 'auth.clientSecret'],
+    [{ ...same, tokenUrl: 'https://auth.example.com/other' }, 'auth.clientSecret'],
     [{ ...same, clientId: 'other' }, 'auth.clientSecret'],
     [{ type: 'basic', username: 'u' }, 'auth.password'],
     [{ type: 'bearer' }, 'auth.token'],

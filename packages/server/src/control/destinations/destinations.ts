@@ -250,12 +250,12 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
       path: '/destinations/:id',
       summary: 'Update a destination',
       description:
-        'Changes only the fields that you send, including those inside `batch` and `retry`. `secrets` of a webhook and `settings` of an integration are merged by key, and null removes one. `filter`, `request`, `transformation` and `subscriptions` are replaced as a whole. `version` restores a version.',
+        'Changes only the fields that you send, including those inside `batch` and `retry`. `secrets` of a webhook and `settings` of an integration are merged by key, and null removes one. `filter`, `request`, `transformation` and `subscriptions` are replaced as a whole. `version` restores a version. If the change leads to another server, stored secrets must be sent again: `secrets_needed`.',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,
       tagged: true,
-      errors: ['destination_not_found'],
+      errors: ['destination_not_found', 'secrets_needed'],
       async handle({ params, body, actor, role, exchange }) {
         const id = params['id'] ?? ''
         // Another node may have created it a moment ago. A change of nothing reads what is stored, and writes nothing.

@@ -31,7 +31,7 @@ test('a destination can be created for every integration that is available, and 
       mapping: sampleMapping(action),
       enabled: true,
     }))
-    const answer = await call('PATCH', `/api/destinations/${withPresets.body.id}`, { subscriptions })
+    const answer = await call('PATCH', `/api/destinations/${withPresets.body.id}`, { subscriptions, settings })
     assert.equal(answer.status, 200, `${slug}: ${JSON.stringify(answer.body)}`)
     counts.subscriptions += answer.body.subscriptions.length
 

@@ -2,13 +2,16 @@
 // Creating, updating and previewing use this, so all three accept and reject the same.
 
 import { invalidField } from '../../api/schema.ts'
-import type { GivenSettings, SettingsContext } from '../../destinations/kind.ts'
+import type { GivenSettings, MoveContext, SettingsContext } from '../../destinations/kind.ts'
 import { KINDS } from '../../destinations/kinds.ts'
-import type { Configuration, Destination, DestinationContent, NewDestination } from '../../store/store.ts'
+import { hasNewOrigin } from '../../destinations/webhook/moved-secrets.ts'
+import { ApiError } from '../../errors.ts'
+import type { Configuration, Destination, NewDestination } from '../../store/store.ts'
 import { checkSources } from '../sources/sources.ts'
 import { checkDeadLetter } from './dead-letter-setting.ts'
 import { assertFits, type DestinationPatch } from './destination-settings.ts'
 import { retryOf } from './retry-settings.ts'
+import type { RestoredVersion } from './versions.ts'
 
 /** Throws if the schema accepts settings that do not fit together. `before` is undefined for a new destination. */
 export function checkedSettings(
@@ -17,7 +20,19 @@ export function checkedSettings(
   before: Destination | undefined,
   context: SettingsContext,
 ): Partial<Destination> {
-  return withoutProblem(type, completedSettings(type, given, before, context), before, context)
+  const settings = completedSettings(type, given, before, context)
+  if (before !== undefined) assertNoneMoved(given, settings, before, { ...context, isFromElsewhere: false })
+  return withoutProblem(type, settings, before, context)
+}
+
+/** Throws if stored secrets would be sent to another server than the one they were given for. */
+function assertNoneMoved(given: GivenSettings, settings: Partial<Destination>, before: Destination, about: MoveContext): void {
+  const fields = KINDS[before.type].movedSecrets(given, settings, before, about)
+  if (fields.length === 0) return
+  throw new ApiError('secrets_needed', {
+    fields,
+    message: `The change leads to another server, and stored secrets are only sent to the servers they were given for. Send these again in the same request: ${fields.join(', ')}.`,
+  })
 }
 
 function completedSettings(
@@ -44,8 +59,8 @@ function withoutProblem(
 
 interface PatchContext extends SettingsContext {
   configuration: Configuration
-  /** The content of the version that the patch restores; null if it restores none. */
-  restored: DestinationContent | null
+  /** The version that the patch restores; null if it restores none. */
+  restored: RestoredVersion | null
 }
 
 /** The fields that an update changes. */
@@ -56,6 +71,8 @@ export function patchedSettings(patch: DestinationPatch, before: Destination, co
   checkSources(configuration, rest.sourceIds)
   checkDeadLetter(configuration, rest.deadLetter, before.id)
   const changes = { ...rest, ...(batch && { batch: { ...before.batch, ...batch } }) }
-  const completed = { ...completedSettings(before.type, changes, before, context), ...restored }
+  const completed = { ...completedSettings(before.type, changes, before, context), ...restored?.content }
+  const isFromElsewhere = restored?.origins !== undefined && hasNewOrigin(restored.origins, completed.urls ?? before.urls)
+  assertNoneMoved(changes, completed, before, { ...context, isFromElsewhere })
   return { ...withoutProblem(before.type, completed, before, context), ...retryOf({ retry, retryWindowMs }, before) }
 }

@@ -193,7 +193,7 @@ export function previewRoutes({ store, clock, delivery, plan, checkUrl = () => n
       body: PREVIEW,
       status: 200,
       answer: ANSWER,
-      errors: ['destination_not_found', 'message_not_found', 'forbidden', 'too_many_previews'],
+      errors: ['destination_not_found', 'message_not_found', 'forbidden', 'too_many_previews', 'secrets_needed'],
       async handle({ params, body, role }) {
         const { messageId, message, limit, changes } = body
         if (changes !== undefined && role !== 'admin') throw new ApiError('forbidden')

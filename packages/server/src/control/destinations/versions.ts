@@ -73,12 +73,18 @@ export function versionRoutes({ store }: ControlParts): Route[] {
   ]
 }
 
-/** Returns the content of the version that a change restores; null if it restores none. Throws if that is not possible. */
+export interface RestoredVersion {
+  content: DestinationContent
+  /** The origins of the URLs of the destination when the version was saved. Undefined if an earlier version of the service saved it. */
+  origins: readonly string[] | undefined
+}
+
+/** Returns the version that a change restores; null if it restores none. Throws if that is not possible. */
 export async function contentToRestore(
   settings: ConfigurationStore,
   destinationId: string,
   change: { version?: number | undefined },
-): Promise<DestinationContent | null> {
+): Promise<RestoredVersion | null> {
   const { version } = change
   if (version === undefined) return null
   const both = VERSIONED.find((name) => Object.hasOwn(change, name))
@@ -86,7 +92,7 @@ export async function contentToRestore(
   const found = await settings.destinationVersion(destinationId, version)
   if (found === undefined)
     throw invalidField('version', 'is not the number of a version that is kept; GET /api/destinations/{id}/versions lists them')
-  return found.content
+  return { content: found.content, origins: found.origins }
 }
 
 function versionView(destination: Destination, { version, atMs, actor, content, changed, restoredFrom }: DestinationVersion, role: Role) {

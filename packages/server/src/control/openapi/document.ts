@@ -45,6 +45,7 @@ const ERROR: JsonSchema = {
       type: 'string',
       description: 'The field or parameter that the error is about, such as `urls[0]`. Left out if the error is not about a field.',
     },
+    fields: { type: 'array', items: { type: 'string' }, description: 'All fields that the error is about, only with `secrets_needed`.' },
   },
   required: ['success', 'error', 'code', 'message'],
 }

@@ -9,6 +9,7 @@ import type { Destination, IntegrationRef } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
 import { verdictsOf } from '../webhook/verdict.ts'
 import { settingsProblem, shownNames } from './check-settings.ts'
+import { movedSecrets } from './moved-secrets.ts'
 import { changedSecrets, fromStored, secretNames, toStored, withoutSecrets, withSecrets } from './secrets.ts'
 import { INTEGRATION_SETTINGS, SHOWN_INTEGRATION_SETTINGS } from './settings.ts'
 import { idProblem, presetSubscriptions, subscriptionsProblem, withIds } from './subscriptions.ts'
@@ -54,6 +55,7 @@ export const INTEGRATION = {
       (subscriptions === undefined ? null : subscriptionsProblem(subscriptions, definition))
     )
   },
+  movedSecrets,
   show: (destination: Destination) => show(destination),
   showHidden(destination: Destination) {
     const { settings, subscriptions, ...rest } = show(destination)

@@ -139,6 +139,13 @@ function keptTls(tls: TlsSettings, before: TlsSettings | null): TlsSettings {
   return { ...tls, privateKey: tls.certificate === null ? null : (before?.privateKey ?? null) }
 }
 
+/** The field of the secret that a request leaves out; null if it contains its secret. */
+export function leftOutSecret(auth: Auth): string | null {
+  if (auth.type === 'basic') return auth.password === LEFT_OUT ? 'auth.password' : null
+  if (auth.type === 'bearer') return auth.token === LEFT_OUT ? 'auth.token' : null
+  return auth.clientSecret === LEFT_OUT ? 'auth.clientSecret' : null
+}
+
 // ── Problems that the schema cannot detect ──
 
 const REQUIRED = 'is required; the stored one is kept only if'

@@ -4,6 +4,7 @@ import { isTemplateOnly } from '../../secrets/hidden-values.ts'
 import type { Destination } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
+import { movedSecrets } from './moved-secrets.ts'
 import { webhookRequest } from './request.ts'
 import { mergedSecrets, secretsProblem, withHiddenSecrets } from './secret-settings.ts'
 import { changedSecrets, fromStored, hiddenSettings, toStored, withoutSecrets, withSecrets } from './secrets.ts'
@@ -38,6 +39,7 @@ export const WEBHOOK = {
       authProblem(settings, all, checkUrl, before)
     )
   },
+  movedSecrets,
   show,
   showHidden: (destination: Destination) => show({ ...destination, ...hiddenSettings(destination) }),
 

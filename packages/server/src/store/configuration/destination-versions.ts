@@ -3,6 +3,7 @@
 // and bound to its place.
 
 import { isDeepStrictEqual } from 'node:util'
+import { originsOf } from '../../destinations/webhook/moved-secrets.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
 import { type DestinationVersion, UnknownVersion } from '../port/configuration.ts'
@@ -15,7 +16,7 @@ export const VERSIONS_KEPT = 100
 /** Greater than the number of every version. */
 const NO_BOUND = 2 ** 31 - 1
 
-type Content = Pick<DestinationVersion, 'content' | 'changed' | 'restoredFrom'>
+type Content = Pick<DestinationVersion, 'content' | 'changed' | 'restoredFrom' | 'origins'>
 
 export function contentOf(destination: DestinationContent): DestinationContent {
   return Object.fromEntries(VERSIONED.map((name) => [name, destination[name]])) as unknown as DestinationContent
@@ -41,12 +42,28 @@ export async function writeVersion(
   if (before?.version === updated.version) return
   // Destinations from before there were versions have none stored.
   if (before?.version === 1) {
-    const first = { version: 1, atMs: before.createdAtMs, actor: null, content: contentOf(before), changed: [], restoredFrom: null }
+    const first = {
+      version: 1,
+      atMs: before.createdAtMs,
+      actor: null,
+      content: contentOf(before),
+      changed: [],
+      restoredFrom: null,
+      origins: originsOf(before.urls),
+    }
     await change.putVersion(rowOf(before.id, first, change.secretBox))
   }
   const changed = before === null ? [] : changedSettings(before, updated)
   const actor = entry?.actor ?? null
-  const next = { version: updated.version, atMs, actor, content: contentOf(updated), changed, restoredFrom }
+  const next = {
+    version: updated.version,
+    atMs,
+    actor,
+    content: contentOf(updated),
+    changed,
+    restoredFrom,
+    origins: originsOf(updated.urls),
+  }
   await change.putVersion(rowOf(updated.id, next, change.secretBox))
   if (updated.version > VERSIONS_KEPT) await change.dropVersions(updated.id, updated.version - VERSIONS_KEPT)
 }

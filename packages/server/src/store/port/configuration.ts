@@ -46,6 +46,8 @@ export interface DestinationVersion {
   changed: readonly string[]
   /** The version whose content this one repeats, if it was saved by restoring that version. */
   restoredFrom: number | null
+  /** The origins of the URLs that the destination had then. Versions that were saved earlier do not have it. */
+  origins?: readonly string[]
 }
 
 /** The version to restore does not exist, or is no longer kept. */

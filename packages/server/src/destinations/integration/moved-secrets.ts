@@ -1,0 +1,67 @@
+// Stored secrets of an integration are sent only to the servers that they were given for, as those of a webhook. A definition builds its URLs from its
+// settings in code that cannot be inspected, so names and values decide: a setting whose name or format is that of an address, any setting with a
+// value that could lead out of the part of a URL that it is inserted in, and fields of mappings that are URLs. Settings with a fixed list of choices
+// lead only to servers of the tool.
+
+import { isDeepStrictEqual } from 'node:util'
+import type { CatalogIntegration, FieldSchema } from '@switchyard/integrations/catalog'
+import type { JsonObject } from '@switchyard/protocol'
+import type { Destination, Subscription } from '../../store/port/model.ts'
+import type { GivenSettings, MoveContext } from '../kind.ts'
+import { secretNames } from './secrets.ts'
+
+const ADDRESS =
+  /ur[li]|endpoint|host|domain|server|broker|port$|address|region|data_?cent|deployment|instance|cluster|bucket|accesspoint|stack$|^pod$|gateway|proxy|environment|overrides/i
+/** Letters, digits, hyphens and underscores stay inside one label of a host and one segment of a path. */
+const PLAIN = /^[\w-]*$/
+
+/** Found by searching the catalogue for actions that send to a URL of their mapping. */
+const SENDS_TO_MAPPED_URL = /webhook|slack|qualtrics/
+
+export function movedSecrets(
+  given: GivenSettings,
+  settings: Partial<Destination>,
+  before: Destination,
+  { definition }: MoveContext,
+): string[] {
+  const after = { ...before, ...settings }
+  if (!hasOtherAddress(before, after, definition) && !hasOtherUrl(before, after)) return []
+  const kept = secretNames(after).filter((name) => !isGiven(given.settings?.[name], after.settings[name]))
+  return kept.map((name) => `settings.${name}`)
+}
+
+function hasOtherAddress(before: Destination, after: Destination, definition: CatalogIntegration | null): boolean {
+  const secrets = new Set(secretNames(after))
+  return Object.entries(after.settings).some(([name, value]) => {
+    if (typeof value !== 'string' || secrets.has(name) || before.settings[name] === value) return false
+    const field = definition?.settings.properties[name]
+    return !hasChoices(field) && (ADDRESS.test(name) || field?.format === 'uri' || field?.format === 'hostname' || !PLAIN.test(value))
+  })
+}
+
+function hasChoices(field: FieldSchema | undefined): boolean {
+  return field !== undefined && field.oneOf !== undefined
+}
+
+/** Whether a mapping gets a URL of a server that no mapping had before. */
+function hasOtherUrl(before: Destination, after: Destination): boolean {
+  const known = before.subscriptions.flatMap((subscription) => addressesIn(before, subscription))
+  const wanted = after.subscriptions.flatMap((subscription) => addressesIn(after, subscription))
+  return wanted.some((address) => !known.some((old) => isDeepStrictEqual(old, address)))
+}
+
+/** The URLs in the mappings of integrations whose actions send to them: their origins, or the directive with which a message decides. */
+function addressesIn({ integration }: Destination, { mapping }: Subscription): unknown[] {
+  if (!SENDS_TO_MAPPED_URL.test(integration?.slug ?? '')) return []
+  return Object.entries(mapping).flatMap(([name, value]) => {
+    if (!/url$/i.test(name) || value === null || value === '') return []
+    return [typeof value === 'string' && URL.canParse(value) ? new URL(value).origin : value]
+  })
+}
+
+/** An object, such as `oauth`, is merged by key: it must contain every part that is stored. */
+function isGiven(given: unknown, stored: unknown): boolean {
+  if (given == null) return false
+  if (typeof stored !== 'object' || stored === null || typeof given !== 'object') return true
+  return Object.keys(stored).every((name) => isGiven((given as JsonObject)[name], (stored as JsonObject)[name]))
+}
