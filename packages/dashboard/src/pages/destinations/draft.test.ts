@@ -31,6 +31,7 @@ const SAVED: Destination = {
   transformation: null,
   auth: null,
   tls: null,
+  secrets: {},
   batch: { size: 10, bytes: 512_000, lingerMs: 1_000 },
   timeoutMs: 5_000,
   retry: { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2, retryStatuses: [], failStatuses: [] },
@@ -68,9 +69,50 @@ test('sends only changed fields, and secrets only if they are replaced or remove
   assert.ok(!('sharedSecret' in createBodyOf(good())))
 })
 
+test('secrets are sent only if they are entered or removed', () => {
+  const saved: Destination = { ...SAVED, secrets: { token: '(hidden)', old: '(hidden)' } }
+  const draft = draftOf(saved)
+  assert.equal(patchBodyOf(saved, draft), null)
+  const [token, old] = draft.secrets
+  assert.ok(token && old)
+  assert.deepEqual(patchBodyOf(saved, { ...draft, secrets: [{ ...token, value: 'new' }] }), { secrets: { old: null, token: 'new' } })
+  assert.deepEqual(createBodyOf(good({ secrets: [{ name: 'a', value: 'b', isStored: false }] })).secrets, { a: 'b' })
+  const names = (...secrets: [string, string][]): string[] => [
+    ...problemsOf(good({ secrets: secrets.map(([name, value]) => ({ name, value, isStored: false })) })).keys(),
+  ]
+  assert.deepEqual(names(['a', 'x'], ['a', 'y'], ['', 'z'], ['a.b', 'z'], ['c', '']), [
+    'secrets[1].name',
+    'secrets[2].name',
+    'secrets[3].name',
+    'secrets[4].value',
+  ])
+  assert.equal(formFieldOf('secrets.old', draft), 'secrets[1].value')
+})
+
+test('another server needs the secrets again: what is write-only has to be entered, and what is shown is sent', () => {
+  const request = { path: '', headers: { 'X-A': 'a' }, body: null }
+  const saved: Destination = { ...SAVED, auth: { type: 'bearer', hasToken: true }, secrets: { token: '(hidden)' }, request }
+  const draft = { ...draftOf(saved), urls: ['https://example.com/hook', 'https://other.example/'] }
+  assert.deepEqual([...problemsOf(draft).keys()], ['auth.token', 'secrets[0].value'])
+  assert.deepEqual([...problemsOf({ ...draft, urls: ['https://example.com/other?a=b'] }).keys()], [], 'the same server')
+  const auth = { ...draft.auth, secret: 'again' }
+  const given = { ...draft, auth, secrets: [{ name: 'token', value: 'again', isStored: true }] }
+  assert.deepEqual([...problemsOf(given).keys()], [])
+  assert.deepEqual(patchBodyOf(saved, given), {
+    urls: draft.urls,
+    headers: SAVED.type === 'webhook' ? SAVED.headers : {},
+    auth: { type: 'bearer', token: 'again' },
+    secrets: { token: 'again' },
+    request,
+  })
+  const basic: Destination = { ...saved, auth: { type: 'basic', username: 'u', hasPassword: true } }
+  assert.ok(problemsOf({ ...draftOf(basic), urls: ['http://example.com/hook'] }).has('auth.password'))
+})
+
 test('the settings beyond the classic webhook are sent only if they are used', () => {
   const classic = createBodyOf(good())
-  for (const field of ['subscribe', 'deadLetter', 'auth', 'tls', 'request', 'transformation']) assert.ok(!(field in classic), field)
+  for (const field of ['subscribe', 'deadLetter', 'auth', 'tls', 'secrets', 'request', 'transformation'])
+    assert.ok(!(field in classic), field)
   assert.equal(createBodyOf(good({ subscribe: ' type = "track" ' })).subscribe, 'type = "track"')
   assert.deepEqual(patchBodyOf(SAVED, { ...draftOf(SAVED), retryInitial: '1 s', failStatuses: ['503'] }), {
     retry: { ...SAVED.retry, initialMs: 1_000, failStatuses: [503] },

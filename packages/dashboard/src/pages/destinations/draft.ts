@@ -12,8 +12,10 @@ import {
   tlsBodyOf,
   tlsDraftOf,
   tlsProblems,
+  withoutStored,
 } from './form/auth-draft.ts'
 import type { RetryTimes } from './form/retry-schedule.ts'
+import { AGAIN, isMovedFrom, type NamedSecret, originsOf, secretProblems, secretsBodyOf, secretsDraftOf } from './form/secrets-draft.ts'
 import type { ObjectSchema } from './integration/definition.ts'
 import {
   type SettingsDraft,
@@ -87,6 +89,9 @@ export interface Draft {
   subscribe: string
   auth: AuthDraft
   tls: TlsDraft
+  secrets: NamedSecret[]
+  /** The servers that the stored secrets were given for; null for a new destination. */
+  storedOrigins: readonly string[] | null
   /** The settings of the integration; null for a webhook. */
   settings: SettingsDraft | null
 }
@@ -129,6 +134,8 @@ export function newDraft(form: IntegrationForm | null = null): Draft {
     subscribe: '',
     auth: authDraftOf(null),
     tls: tlsDraftOf(null),
+    secrets: [],
+    storedOrigins: null,
     settings: form === null ? null : settingsDraftOf(form.schema, null),
   }
 }
@@ -166,13 +173,24 @@ export function draftOf(destination: Destination, form: IntegrationForm | null =
   }
 }
 
-function webhookDraftOf({ urls, headers, auth, tls }: Webhook): Partial<Draft> {
+function webhookDraftOf({ urls, headers, auth, tls, secrets }: Webhook): Partial<Draft> {
   return {
     urls: [...urls],
     headers: Object.entries(headers).map(([header, value]) => ({ name: header, value })),
     auth: authDraftOf(auth),
     tls: tlsDraftOf(tls),
+    secrets: secretsDraftOf(secrets),
+    storedOrigins: originsOf(urls),
   }
+}
+
+/** Whether the URLs lead to a server that stored secrets were not given for. The service wants them again then. */
+export function isMoved({ storedOrigins, urls }: Draft): boolean {
+  return isMovedFrom(storedOrigins, urls)
+}
+
+function authOf(draft: Draft): AuthDraft {
+  return isMoved(draft) ? withoutStored(draft.auth) : draft.auth
 }
 
 /** Keyed by the API's name of the field, such as `urls[0]` and `batch.size`; for headers `headers[0].name` and `headers[0].value`. */
@@ -207,7 +225,13 @@ function webhookProblems(draft: Draft): Map<string, string> {
   const note = (field: string, problem: string | null): void => {
     if (problem !== null) problems.set(field, problem)
   }
-  for (const [field, problem] of [...authProblems(draft.auth), ...tlsProblems(draft.tls)]) note(field, problem)
+  for (const [field, problem] of [...authProblems(authOf(draft)), ...tlsProblems(draft.tls)]) note(field, problem)
+  const { type, stored, secret } = draft.auth
+  if (isMoved(draft) && type === 'basic' && stored.hasPassword && secret === '') note('auth.password', AGAIN)
+  for (const [at, { name, value }] of secretProblems(draft.secrets, isMoved(draft)).entries()) {
+    note(`secrets[${at}].name`, name)
+    note(`secrets[${at}].value`, value)
+  }
   if (draft.urls.length === 0 || draft.urls.length > LIMITS.urls) note('urls', `Enter 1 to ${LIMITS.urls} URLs.`)
   for (const [at, problem] of urlProblems(draft.urls).entries()) note(`urls[${at}]`, problem)
   for (const [at, { name, value }] of headerProblems(draft.headers).entries()) {
@@ -262,6 +286,7 @@ export function createBodyOf(draft: Draft, form: IntegrationForm | null = null):
   if (draft.settings !== null && form !== null)
     return { type: 'integration', integration: form.slug, ...shared, ...optional, settings: writtenSettings(form.schema, draft.settings) }
   const { auth, tls, ...webhook } = webhookSettingsOf(draft)
+  const secrets = secretsBodyOf([], draft.secrets)
   return {
     ...shared,
     ...webhook,
@@ -269,6 +294,7 @@ export function createBodyOf(draft: Draft, form: IntegrationForm | null = null):
     ...optional,
     ...(auth === null ? {} : { auth }),
     ...(tls === null ? {} : { tls }),
+    ...(Object.keys(secrets).length === 0 ? {} : { secrets }),
     ...(sharedSecret.kind === 'set' ? { sharedSecret: sharedSecret.values[0] ?? null } : {}),
     ...(signingSecrets.kind === 'set' ? { signingSecrets: signingSecrets.values } : {}),
   }
@@ -284,10 +310,23 @@ export function patchBodyOf(saved: Destination, draft: Draft, form: IntegrationF
     return Object.keys(change).length === 0 ? null : change
   }
   Object.assign(change, changedFields(webhookSettingsOf(base), webhookSettingsOf(draft)))
+  const secrets = secretsBodyOf(base.secrets, draft.secrets)
+  if (Object.keys(secrets).length > 0) change.secrets = secrets
+  if (isMoved(draft)) Object.assign(change, sentAgain(saved as Webhook, draft))
   if (draft.sharedSecret.kind !== 'keep')
     change.sharedSecret = draft.sharedSecret.kind === 'set' ? (draft.sharedSecret.values[0] ?? null) : null
   if (draft.signingSecrets.kind !== 'keep') change.signingSecrets = draft.signingSecrets.kind === 'set' ? draft.signingSecrets.values : []
   return Object.keys(change).length === 0 ? null : change
+}
+
+/** What the service wants again for another server. Header values and the request are shown in the dashboard, so they need not be typed again. */
+function sentAgain({ request }: Webhook, draft: Draft): DestinationChange {
+  const { headers, auth } = webhookSettingsOf(draft)
+  return {
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
+    ...(auth === null ? {} : { auth }),
+    ...(request === null ? {} : { request }),
+  }
 }
 
 function changedFields<T extends object>(before: T, after: T): Partial<T> {
@@ -321,7 +360,7 @@ function webhookSettingsOf(draft: Draft) {
   return {
     urls: draft.urls,
     headers: Object.fromEntries(draft.headers.map(({ name, value }) => [name, value])),
-    auth: authBodyOf(draft.auth),
+    auth: authBodyOf(authOf(draft)),
     tls: tlsBodyOf(draft.tls),
   }
 }
@@ -337,6 +376,10 @@ export function formFieldOf(field: string | null, draft: Draft): string | null {
   if (field.startsWith('headers.')) {
     const at = draft.headers.findIndex(({ name }) => name === field.slice('headers.'.length))
     return at === -1 ? 'headers' : `headers[${at}].value`
+  }
+  if (field.startsWith('secrets.')) {
+    const at = draft.secrets.findIndex(({ name }) => name === field.slice('secrets.'.length))
+    return at === -1 ? 'secrets' : `secrets[${at}].value`
   }
   if (field.startsWith('sourceIds')) return 'sourceIds'
   if (field.startsWith('settings.')) return field
@@ -359,6 +402,7 @@ const FIELDS = new Set([
   'name',
   'urls',
   'headers',
+  'secrets',
   'sharedSecret',
   'signingSecrets',
   'batch.size',

@@ -10,7 +10,7 @@ export type AuthType = 'none' | 'basic' | 'bearer' | 'oauth2'
 export interface AuthDraft {
   type: AuthType
   /** What is stored, whose secret can be kept. */
-  stored: { type: AuthType; username: string; tokenUrl: string; clientId: string }
+  stored: { type: AuthType; username: string; tokenUrl: string; clientId: string; hasPassword: boolean }
   /** The password, the token or the client secret, by the type. */
   secret: string
   username: string
@@ -37,14 +37,21 @@ export function authDraftOf(auth: Webhook['auth']): AuthDraft {
     username: auth?.type === 'basic' ? auth.username : '',
     tokenUrl: auth?.type === 'oauth2' ? auth.tokenUrl : '',
     clientId: auth?.type === 'oauth2' ? auth.clientId : '',
+    hasPassword: auth?.type === 'basic' && auth.hasPassword,
   }
   const { scope, audience, credentials } = auth?.type === 'oauth2' ? auth : { scope: null, audience: null, credentials: 'basic' as const }
-  return { ...stored, stored, secret: '', scope: scope ?? '', audience: audience ?? '', credentials }
+  const { hasPassword: _, ...shown } = stored
+  return { ...shown, stored, secret: '', scope: scope ?? '', audience: audience ?? '', credentials }
 }
 
 /** Whether the stored secret is kept if none is entered: not if it would be sent to somebody else, or for another user. */
 export function isSecretKept({ type, stored, username, tokenUrl, clientId }: AuthDraft): boolean {
   return type === stored.type && username === stored.username && tokenUrl === stored.tokenUrl && clientId === stored.clientId
+}
+
+/** The draft for another server, to which the stored secret is not sent. */
+export function withoutStored(draft: AuthDraft): AuthDraft {
+  return { ...draft, stored: { ...draft.stored, type: 'none' } }
 }
 
 /** What the API gets; null for none. */

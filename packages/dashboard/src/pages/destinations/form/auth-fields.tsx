@@ -1,8 +1,8 @@
 // How the service authenticates itself to the receiver, and its TLS settings. Secrets are write-only.
 
 import { Input, PasswordInput, Select, SimpleGrid, Text, Textarea, TextInput } from '@mantine/core'
-import type { Draft } from '../draft.ts'
-import { type AuthDraft, type AuthType, isSecretKept, SECRET_FIELDS, type TlsDraft } from './auth-draft.ts'
+import { type Draft, isMoved } from '../draft.ts'
+import { type AuthDraft, type AuthType, isSecretKept, SECRET_FIELDS, type TlsDraft, withoutStored } from './auth-draft.ts'
 import { type FieldsProps, textInput } from './field-state.ts'
 
 const TYPES: readonly { value: AuthType; label: string }[] = [
@@ -16,6 +16,7 @@ export const KEEP = 'set; leave empty to keep it'
 
 export function AuthFields({ draft, state }: FieldsProps) {
   const { auth } = draft
+  const isKept = isSecretKept(isMoved(draft) ? withoutStored(auth) : auth)
   const set = (changes: Partial<AuthDraft>): Partial<Draft> => ({ auth: { ...auth, ...changes } })
   const text = (field: 'username' | 'tokenUrl' | 'clientId' | 'scope' | 'audience') =>
     textInput(state, `auth.${field}`, auth[field], (value) => set({ [field]: field === 'tokenUrl' ? value.trim() : value }))
@@ -47,12 +48,12 @@ export function AuthFields({ draft, state }: FieldsProps) {
       {auth.type !== 'none' && (
         <PasswordInput
           label={SECRET_LABELS[auth.type]}
-          placeholder={isSecretKept(auth) ? KEEP : ''}
+          placeholder={isKept ? KEEP : ''}
           {...textInput(state, `auth.${SECRET_FIELDS[auth.type]}`, auth.secret, (secret) => set({ secret }))}
           description={auth.type === 'basic' ? 'May be empty. Write-only: it is not shown again.' : 'Write-only: it is not shown again.'}
           autoComplete="new-password"
           data-1p-ignore
-          required={auth.type !== 'basic' && !isSecretKept(auth)}
+          required={auth.type !== 'basic' && !isKept}
           visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the secret' }}
         />
       )}

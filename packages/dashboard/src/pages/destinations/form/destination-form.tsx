@@ -12,6 +12,7 @@ import { DeliveryFields, deliveryNote } from './delivery-fields.tsx'
 import type { FieldState } from './field-state.ts'
 import { FilterFields, filterNote } from './filter-fields.tsx'
 import { RetryFields, retryNote } from './retry-fields.tsx'
+import { SecretsFields, secretsNote } from './secrets-fields.tsx'
 import { Section } from './section.tsx'
 import { SigningFields, signingNote } from './signing-fields.tsx'
 import { SourcesField } from './sources-field.tsx'
@@ -39,6 +40,7 @@ const SECTIONS: readonly [section: string, fields: RegExp][] = [
   ['signing', /^(sharedSecret|signingSecrets)/],
   ['headers', /^headers/],
   ['auth', /^auth/],
+  ['secrets', /^secrets/],
   ['tls', /^tls/],
   ['filter', /^(filter|subscribe)/],
   ['delivery', /^(batch|timeoutMs|maxInFlight)/],
@@ -50,6 +52,7 @@ function openSections(draft: Draft): string[] {
   const classic = newDraft()
   const isClosed: Record<string, boolean> = {
     auth: draft.auth.type === 'none',
+    secrets: draft.secrets.length === 0,
     tls: tlsNote(draft) === tlsNote(classic),
     retries: retryNote(draft) === retryNote(classic) && draft.retryStatuses.length + draft.failStatuses.length === 0,
   }
@@ -210,6 +213,9 @@ export function DestinationForm({
               </Section>
               <Section value="auth" title="Authentication" note={authNote(draft)} isInvalid={isInvalid('auth')}>
                 <AuthFields draft={draft} state={state} />
+              </Section>
+              <Section value="secrets" title="Secrets" note={secretsNote(draft)} isInvalid={isInvalid('secrets')}>
+                <SecretsFields draft={draft} state={state} />
               </Section>
               <Section value="tls" title="TLS" note={tlsNote(draft)} isInvalid={isInvalid('tls')}>
                 <TlsFields draft={draft} state={state} />

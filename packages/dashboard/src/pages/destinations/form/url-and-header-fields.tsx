@@ -1,8 +1,8 @@
 // The lists of URLs and headers in the form. Each entry shows its own error.
 
-import { ActionIcon, Button, Group, Input, Stack, Text, TextInput, Tooltip } from '@mantine/core'
+import { ActionIcon, Alert, Button, Group, Input, Stack, Text, TextInput, Tooltip } from '@mantine/core'
 import { DeletionIcon, PlusIcon } from '../../../components/icons.tsx'
-import { replaceAt } from '../draft.ts'
+import { isMoved, replaceAt } from '../draft.ts'
 import { type HeaderDraft, LIMITS, urlAdvice } from '../validation.ts'
 import type { FieldsProps } from './field-state.ts'
 
@@ -43,6 +43,11 @@ export function UrlFields({ draft, state }: FieldsProps) {
           )}
         </Group>
       ))}
+      {isMoved(draft) && (
+        <Alert color="yellow" role="status">
+          This leads to another server. Stored secrets are only sent to the servers they were given for, so enter them again below.
+        </Alert>
+      )}
       {state.problem('urls') !== null && <Input.Error>{state.problem('urls')}</Input.Error>}
       {!state.isReadOnly && urls.length < LIMITS.urls && (
         <Group>
