@@ -95,7 +95,7 @@ export const INTEGRATION_TIMEOUT_MS = 30_000
 
 /** Settings that only one kind of destination has. A test compares them with the settings of each kind. */
 export const KIND_SETTINGS: Readonly<Record<string, readonly string[]>> = {
-  webhook: ['urls', 'headers', 'sharedSecret', 'signingSecrets', 'request', 'transformation', 'auth', 'tls', 'secrets'],
+  webhook: ['urls', 'headers', 'sharedSecret', 'signingSecrets', 'request', 'transformation', 'secrets', 'auth', 'tls'],
   integration: ['integration', 'settings', 'subscriptions'],
 }
 

@@ -153,7 +153,7 @@ const ALL_FIELDS = {
   type: withDefault(
     oneOf(['webhook', 'integration'], {
       description:
-        'A webhook needs `urls`, and an integration needs `integration`. Each refuses the settings of the other kind: `urls`, `headers`, `sharedSecret`, `signingSecrets`, `request`, `transformation`, `auth` and `tls` are for webhooks; `integration`, `settings` and `subscriptions` are for integrations.',
+        'A webhook needs `urls`, and an integration needs `integration`. Each refuses the settings of the other kind: `urls`, `headers`, `sharedSecret`, `signingSecrets`, `request`, `transformation`, `secrets`, `auth` and `tls` are for webhooks; `integration`, `settings` and `subscriptions` are for integrations.',
     }),
     'webhook',
   ),

@@ -25,6 +25,7 @@ test('a destination is created with the documented defaults', async (t) => {
     signingSecretCount: 0,
     request: null,
     transformation: null,
+    secrets: {},
     auth: null,
     tls: null,
     batch: { size: 1, bytes: 512_000, lingerMs: 1_000 },
