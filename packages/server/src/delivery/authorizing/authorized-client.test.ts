@@ -214,10 +214,9 @@ test('a token endpoint that hangs costs no more than the deadline of the attempt
   const startedAtMs = performance.now()
   const outcomes = await Promise.all(Array.from({ length: 10 }, () => post(sender, url, { timeoutMs: 200 })))
   assert.ok(performance.now() - startedAtMs < 2_000)
-  for (const outcome of outcomes) {
-    assertFailed(outcome, 'temporary', 'auth_unavailable')
-    assert.ok(outcome.timings.totalMs >= 190)
-  }
+  for (const outcome of outcomes) assertFailed(outcome, 'temporary', 'auth_unavailable')
+  // On a busy machine, the last ones start while the token has been requested for a while.
+  assert.ok(outcomes.some(({ timings }) => timings.totalMs >= 190))
   assert.equal(held.length, 1)
 })
 

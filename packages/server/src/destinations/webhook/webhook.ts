@@ -1,6 +1,5 @@
 // The webhook: messages are sent to URLs in signed requests, as JSON or in the shape that the destination's `request` gives them.
 
-import { isTemplateOnly } from '../../secrets/hidden-values.ts'
 import type { Destination } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
@@ -46,8 +45,7 @@ export const WEBHOOK = {
   secretSettings: ['sharedSecret', 'signingSecrets', 'auth', 'tls', 'secrets'],
   changedSecrets,
   secretHeaders: ({ headers, request, auth }: Destination) => {
-    const shaped = Object.entries(request?.headers ?? {}).filter(([, value]) => !isTemplateOnly(value))
-    const names = [...Object.keys(headers), ...shaped.map(([name]) => name)]
+    const names = Object.keys({ ...headers, ...request?.headers })
     return new Set([...names, ...(auth === null ? [] : ['authorization'])].map((name) => name.toLowerCase()))
   },
   toStored,
