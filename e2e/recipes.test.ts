@@ -63,7 +63,7 @@ const ORDER = {
   properties: { orderId: 'o-1', total: 12.5, currency: 'EUR', products: [{ sku: 's-1', price: 12.5, quantity: 1, colour: 'red' }] },
 }
 const FAILED = { type: 'track', messageId: 'failed-1', userId: 'ben', event: 'Payment Failed', timestamp: AT, properties: { amount: 3 } }
-const USER = { type: 'identify', messageId: 'user-1', userId: 'cy/../x', timestamp: AT, traits: { email: 'cy@example.com', name: 'Cy' } }
+const USER = { type: 'identify', messageId: 'user-1', userId: 'cy/?x', timestamp: AT, traits: { email: 'cy@example.com', name: 'Cy' } }
 const MESSAGES = [ORDER, FAILED, USER]
 const ALL = { batch: true } as const
 
@@ -337,7 +337,7 @@ const CASES: Record<string, (read: (value: unknown) => void) => Case> = {
       read([path, headers['x-request-id'], body])
       return { status: 200, body: '{}' }
     },
-    expected: [['/v1/customers/cy%2F..%2Fx', 'user-1', { ...USER.traits, updated_at: AT }]],
+    expected: [['/v1/customers/cy%2F%3Fx', 'user-1', { ...USER.traits, updated_at: AT }]],
   }),
 }
 

@@ -100,8 +100,10 @@ for (const name of STORES) {
     assert.equal(schemaOf(file), MIGRATIONS.length)
 
     await t.test('the books are those of before, and agree with the rows', async () => {
-      assert.deepEqual(await ledger(), facts.ledger)
-      assert.deepEqual(await ledger('?recount=true'), facts.ledger)
+      // Earlier versions did not count messages in quarantine.
+      const expected = facts.ledger.map((row) => ({ quarantined: 0, ...row }))
+      assert.deepEqual(await ledger(), expected)
+      assert.deepEqual(await ledger('?recount=true'), expected)
     })
 
     await t.test('every message, its outcomes and what was asked for are there', async () => {
