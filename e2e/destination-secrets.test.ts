@@ -111,16 +111,16 @@ test('a preview with changes can use secrets that it brings, and does not show t
 })
 
 test('secrets survive a restart', async () => {
-  const { destinationId: id, track } = await wire(service, {
+  const wiring = await wire(service, {
     urls: [receiver.url],
     secrets: SECRETS,
     request: { body: { '@path': '$.secrets.token' }, format: 'text' },
   })
   await service.restart()
-  const { secrets } = await service.api<{ secrets: object }>(`/destinations/${id}`)
+  const { secrets } = await service.api<{ secrets: object }>(`/destinations/${wiring.destinationId}`)
   assert.deepEqual(secrets, { token: '(hidden)', routingKey: '(hidden)' })
   const before = receiver.arrivals.length
-  await track()
+  await wiring.track()
   await receiver.until(() => receiver.arrivals.length > before)
   assert.equal(receiver.arrivals.at(-1)?.bytes.toString(), SECRETS.token)
 })

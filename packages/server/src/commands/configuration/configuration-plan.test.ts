@@ -167,7 +167,7 @@ test('a destination that gets another server sends its secrets again, and keeps 
     Authorization: 'value of WAREHOUSE_AUTHORIZATION',
     'X-Team': 'value of WAREHOUSE_X_TEAM',
   })
-  assert.equal((changes[0]?.settings['request'] as typeof request).headers['X-Key'], 'value of WAREHOUSE_REQUEST_X_KEY')
+  assert.deepEqual(changes[0]?.settings['request'], { ...request, headers: { 'X-Key': 'value of WAREHOUSE_REQUEST_X_KEY' } })
 })
 
 test('a paused destination is exported as paused, and a file without that field resumes it', () => {

@@ -63,7 +63,7 @@ const REFUSED: [name: string, settings: object, field: string][] = [
   ['an unknown secret in a @template', { request: { body: { a: { '@template': 'x {{{secrets.nope}}}' } } } }, 'request.body.a.@template'],
   [
     'an unknown secret in a @if',
-    { request: { body: { '@if': { exists: { '@path': '$.secrets.nope' }, then: 1 } } } },
+    { request: { body: { '@if': { exists: { '@path': '$.secrets.nope' }, else: 1 } } } },
     'request.body.@if.exists.@path',
   ],
   ['all secrets', { request: { body: { '@path': '$.secrets' } } }, 'request.body.@path'],

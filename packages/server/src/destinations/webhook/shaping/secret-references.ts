@@ -46,7 +46,7 @@ function inMapping(value: unknown, field: string): Reference[] {
     if (key === '@path' && typeof inner === 'string') return ofPath(mappingSegments(inner), place)
     if (key === '@template' && typeof inner === 'string') return inTemplate(withTwoBraces(inner), place)
     if (key === '@arrayPath' && Array.isArray(inner) && typeof inner[0] === 'string')
-      return [...ofPath(mappingSegments(inner[0]), `${place}[0]`), ...inMapping(inner.slice(1), place)]
+      return ofPath(mappingSegments(inner[0]), `${place}[0]`).concat(inMapping(inner.slice(1), place))
     return inMapping(inner, place)
   })
 }
