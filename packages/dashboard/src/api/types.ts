@@ -501,7 +501,7 @@ export interface Operations {
   'GET /api/stats': {
     query: { sourceId?: string | undefined; destinationId?: string | undefined; from?: string | undefined; to?: string | undefined; step?: '1m' | '5m' | '1h' | '1d' | undefined }
     body: undefined
-    answer: { data: ({ at: string; accepted?: number | undefined; duplicates?: number | undefined; rejected?: Record<string, number> | undefined; suppressed?: number | undefined; attempts?: number | undefined; delivered?: number | undefined; failed?: number | undefined; expired?: number | undefined; cancelled?: number | undefined; retried?: number | undefined; latencyMs?: { p50: number; p95: number; p99: number } | null | undefined })[]; from: string; to: string; step: '1m' | '5m' | '1h' | '1d'; next: string | null }
+    answer: { data: ({ at: string; accepted?: number | undefined; duplicates?: number | undefined; rejected?: Record<string, number> | undefined; warnings?: Record<string, number> | undefined; suppressed?: number | undefined; attempts?: number | undefined; delivered?: number | undefined; failed?: number | undefined; expired?: number | undefined; cancelled?: number | undefined; retried?: number | undefined; latencyMs?: { p50: number; p95: number; p99: number } | null | undefined })[]; from: string; to: string; step: '1m' | '5m' | '1h' | '1d'; next: string | null }
   }
   /** Stream live events */
   'GET /api/live': {

@@ -77,6 +77,7 @@ export const send: Command = {
       const { code, message: sentence } = answer.body
       throw new CommandProblem(`The service answered ${answer.status}: ${cell(sentence)} (${cell(code)})`, exitOf(answer.status))
     }
+    for (const { message: warning } of (answer.body['warnings'] ?? []) as JsonObject[]) call.out.remark(`Warning: ${cell(warning)}`)
     const accepted = `Accepted: ${cell(type)} ${cell(messageId)}`
     if (!call.has('wait')) {
       if (call.json) call.out.json({ messageId, ...answer })

@@ -27,8 +27,16 @@ export interface SuppressedEvent {
   messages: number
 }
 
+/** Accepted messages with a value that the service replaced or that is probably wrong. */
+export interface WarnedEvent {
+  sourceId: string
+  code: string
+  messages: number
+}
+
 export interface IngestEvents {
   onAccepted(event: AcceptedEvent): void
   onRejected(event: RejectedEvent): void
   onSuppressed(event: SuppressedEvent): void
+  onWarned(event: WarnedEvent): void
 }

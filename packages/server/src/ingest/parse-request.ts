@@ -20,6 +20,7 @@ import { tooLargeMerged } from '../outbound/merged-size.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from '../store/port/scan-json.ts'
 import { writeStoredBody } from '../store/port/stored-messages.ts'
 import { MAX_HASHED_VALUES, type Protect, TooManyHashedValues } from './privacy/privacy.ts'
+import { TimeWarnings, type Warnings } from './time-warnings.ts'
 
 /** What a path accepts: a batch, or one message of the type that is in the path. */
 export type Route = 'batch' | MessageType
@@ -69,6 +70,8 @@ export interface ParsedRequest {
   suppressed: number
   /** How messages differ from the tracking plan, by their index in `items`; null if all are as planned. */
   verdicts: ReadonlyMap<number, Verdict> | null
+  /** What the service cannot use of the accepted messages; null if there is nothing. */
+  warnings: Warnings | null
 }
 
 /** Judges a message by the tracking plan of its source: see `createPlanJudge`. */
@@ -124,7 +127,10 @@ export function countOf(route: Route, { fields }: Body): number {
   return Array.isArray(batch) ? batch.length : 1
 }
 
-/** `isSuppressed` is only called for valid messages. `protect` applies the privacy rules of the source, `judge` its tracking plan; null if it has none. */
+/**
+ * `isSuppressed` is only called for valid messages. `protect` applies the privacy rules of the source, `judge` its tracking plan; null if it has none.
+ * Without `nowMs`, a timestamp in the future is found only if the sender says when it sent the request.
+ */
 export function parseRequest(
   route: Route,
   body: Body,
@@ -132,12 +138,14 @@ export function parseRequest(
   newMessageId: () => string,
   protect: Protect | null = null,
   judge: Judge | null = null,
+  nowMs = Number.NaN,
 ): ParsedRequest | RequestProblem {
   const envelope = route === 'batch' ? batchOf(body) : callOf(route, body)
   if (envelope.ok === false) return envelope
-  if (protect === null) return parseMessages(envelope, isSuppressed, newMessageId, null, judge)
+  const warnings = new TimeWarnings(nowMs, route === 'batch' ? body.fields['sentAt'] : null)
+  if (protect === null) return parseMessages(envelope, isSuppressed, newMessageId, null, judge, warnings)
   try {
-    return parseMessages(protectedEnvelope(envelope, protect), isSuppressed, newMessageId, protect, judge)
+    return parseMessages(protectedEnvelope(envelope, protect), isSuppressed, newMessageId, protect, judge, warnings)
   } catch (error) {
     if (!(error instanceof TooManyHashedValues)) throw error
     const message = `The privacy rules of the source apply to more than ${MAX_HASHED_VALUES} values of the request. Send fewer messages per request.`
@@ -196,6 +204,7 @@ function parseMessages(
   newMessageId: () => string,
   protect: Protect | null,
   judge: Judge | null,
+  warnings: TimeWarnings,
 ): ParsedRequest {
   const { batch, sentAt, context, integrations, deepItems, largeItems } = envelope
   const messageIds: string[] = []
@@ -230,6 +239,7 @@ function parseMessages(
       suppressed++
       continue
     }
+    warnings.check(message, index)
     const verdict = judge === null ? null : judge(message)
     if (verdict !== null) {
       verdicts ??= new Map()
@@ -264,6 +274,7 @@ function parseMessages(
     rejections: rejections ?? NO_REJECTIONS,
     suppressed,
     verdicts,
+    warnings: warnings.result,
   }
 }
 

@@ -135,6 +135,7 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     onAccepted,
     onRejected,
     onSuppressed,
+    onWarned,
   } = deps
   const rateLimit = rateLimitOf(settings.rateLimitPerSecond, store.nodes, clock)
   const { bodyTimeoutMs: timeoutMs } = settings
@@ -188,7 +189,15 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
     const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => isOfUsers(item, users)
     const protection = privacy.of(source)
     const trackingPlan = configuration.plans.size === 0 ? null : (plans?.of(configuration, source.id) ?? null)
-    const parsed = parseRequest(exchange.route, body, isSuppressed, randomUUID, protection?.() ?? null, trackingPlan?.forRequest())
+    const parsed = parseRequest(
+      exchange.route,
+      body,
+      isSuppressed,
+      randomUUID,
+      protection?.() ?? null,
+      trackingPlan?.forRequest(),
+      clock.wallMs(),
+    )
     // A request is charged for its valid messages, or as one message if it has none. Items that are not valid cost nothing.
     const charged = parsed.ok ? Math.max(1, parsed.items.length + parsed.suppressed) : 1
     rateLimit?.charge(source.id, charged)
@@ -238,11 +247,12 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
 
   /** Called when the valid messages are stored. Only now are the rejected ones counted: if the request failed, its retry would count them again. */
   function conclude(exchange: Exchange, sourceId: string, parsed: ParsedRequest): void {
-    const { rejected, rejections, suppressed } = parsed
+    const { rejected, rejections, suppressed, warnings } = parsed
     if (suppressed > 0) {
       store.ingest.suppressed(sourceId, suppressed)
       onSuppressed?.({ sourceId, messages: suppressed })
     }
+    if (warnings !== null) for (const [code, count] of warnings.counts) onWarned?.({ sourceId, code, messages: count })
     if (rejected.length > 0) for (const [code, { count, sample }] of rejections) record(sourceId, code, count, sample)
     answer(exchange, parsed)
   }
@@ -407,12 +417,13 @@ export function createReceiver(deps: IngestDeps, reportBug: (error: unknown) => 
   }
 }
 
-function answer({ response, route, pixel }: Exchange, { items, rejected, suppressed }: ParsedRequest): void {
+function answer({ response, route, pixel }: Exchange, { items, rejected, suppressed, warnings }: ParsedRequest): void {
   if (pixel) return answerPixel(response)
   const [first] = rejected
-  if (first === undefined) return answerSuccess(response)
+  const warned = warnings === null ? {} : { warnings: warnings.list }
+  if (first === undefined) return warnings === null ? answerSuccess(response) : answerJson(response, 200, { success: true, ...warned })
   const accepted = items.length + suppressed
-  if (accepted > 0) return answerJson(response, 200, { success: true, accepted, rejected })
+  if (accepted > 0) return answerJson(response, 200, { success: true, accepted, rejected, ...warned })
   // No message was valid: respond with the error of the first. For a batch, also list the error of each.
   answerJson(response, 400, route === 'batch' ? { ...errorBody(first), rejected } : errorBody(first))
 }

@@ -52,6 +52,13 @@ export const METRICS = {
     'store',
     'Messages rejected, by error code. The source is "unknown" if it could not be determined, for example because of an unknown write key.',
   ),
+  warned: metric(
+    'switchyard_message_warnings_total',
+    'counter',
+    ['source', 'code'],
+    'process',
+    'Accepted messages with a value that was ignored or is probably wrong, by code: timestamp_invalid, sent_at_invalid, timestamp_in_future.',
+  ),
   owed: metric(
     'switchyard_deliveries_owed_total',
     'counter',

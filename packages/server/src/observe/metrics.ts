@@ -4,6 +4,7 @@
 
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { AttemptEvent, BreakerState, DeliveredEvent, SettledEvent, Verdict } from '../delivery/events.ts'
+import type { WarnedEvent } from '../ingest/events.ts'
 import type { Configuration } from '../store/store.ts'
 import type { PacingState } from '../timing/ingest-pacing.ts'
 import type { Watcher } from './events.ts'
@@ -59,6 +60,8 @@ export class Metrics implements Watcher {
   /** By destination id, or `other` for destinations without their own series. */
   readonly #retried = new Map<string, number>()
   readonly #times = new Map<string, DestinationTimes>()
+  /** By code, then by source id. */
+  readonly #warned = new Map<string, Map<string, number>>()
   readonly #counters = new Map<string, CounterWithOther>()
   readonly #sourceTotals = new Map<string, number>()
   readonly #commit = new Histogram(METRICS.commitSeconds.bounds as readonly number[])
@@ -80,6 +83,12 @@ export class Metrics implements Watcher {
 
   close(): void {
     clearInterval(this.#lagTimer)
+  }
+
+  warned({ sourceId, code, messages }: WarnedEvent): void {
+    const own = this.#warned.get(code) ?? new Map<string, number>()
+    own.set(sourceId, (own.get(sourceId) ?? 0) + messages)
+    this.#warned.set(code, own)
   }
 
   attempted({ destination, outcome }: AttemptEvent): void {
@@ -145,6 +154,7 @@ export class Metrics implements Watcher {
       sourceInfo: infos('source', sources, this.#names.sources),
       destinationInfo: infos('destination', destinations, names),
       retried: gauge(retried),
+      warned: this.#warnedSamples(sources),
       attemptSeconds: attemptSamples(timed),
       deliverySeconds: deliverySamples(timed),
       inFlight: gauge(
@@ -228,6 +238,15 @@ export class Metrics implements Watcher {
       oldestPending: gauge(waits),
       ledger: LEDGER_STATES.map((state) => ({ labels: { state }, value: ledger.reduce((sum, row) => sum + row[state], 0) })),
     }
+  }
+
+  #warnedSamples(known: Configuration['sources']): Sample[] {
+    return Array.from(this.#warned, ([code, bySource]) => {
+      for (const id of bySource.keys()) if (!known.has(id)) bySource.delete(id)
+      return this.#counter(`warned ${code}`)
+        .samples('source', [...bySource], this.#names.sources)
+        .map(({ labels, value }) => ({ labels: { ...labels, code }, value }))
+    }).flat()
   }
 
   #rejected(rejections: StoreCounts['rejections'], known: Configuration): Sample[] {

@@ -72,7 +72,7 @@ export function createObserver({ store, clock, log, metrics, version, eventCatal
     }
   }
 
-  function emitter<K extends 'accepted' | 'rejected' | 'suppressed' | 'attempted' | 'delivered' | 'settled'>(kind: K) {
+  function emitter<K extends 'accepted' | 'rejected' | 'suppressed' | 'warned' | 'attempted' | 'delivered' | 'settled'>(kind: K) {
     const listening = watchers.filter((watcher) => watcher[kind] !== undefined)
     return (event: Parameters<NonNullable<Watcher[K]>>[0]): void => {
       for (const watcher of listening) {
@@ -86,7 +86,12 @@ export function createObserver({ store, clock, log, metrics, version, eventCatal
   }
 
   return {
-    ingest: { onAccepted: emitter('accepted'), onRejected: emitter('rejected'), onSuppressed: emitter('suppressed') },
+    ingest: {
+      onAccepted: emitter('accepted'),
+      onRejected: emitter('rejected'),
+      onSuppressed: emitter('suppressed'),
+      onWarned: emitter('warned'),
+    },
     delivery: {
       attempted: emitter('attempted'),
       delivered: emitter('delivered'),

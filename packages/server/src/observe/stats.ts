@@ -3,8 +3,16 @@
 // a crash, the last seconds are missing from these statistics, but not from the ledger, which the store maintains itself.
 
 import type { AttemptEvent, SettledEvent } from '../delivery/events.ts'
-import type { AcceptedEvent, RejectedEvent, SuppressedEvent } from '../ingest/events.ts'
-import { addCounts, LATENCY_BUCKETS, latencyBucket, latencyName, rejectedName, type StatCounts } from '../store/port/stat-counts.ts'
+import type { AcceptedEvent, RejectedEvent, SuppressedEvent, WarnedEvent } from '../ingest/events.ts'
+import {
+  addCounts,
+  LATENCY_BUCKETS,
+  latencyBucket,
+  latencyName,
+  rejectedName,
+  type StatCounts,
+  warningName,
+} from '../store/port/stat-counts.ts'
 import type { StatKind, StatRow } from '../store/store.ts'
 import type { Watcher } from './events.ts'
 
@@ -26,6 +34,7 @@ class SourceMinute {
   duplicates = 0
   suppressed = 0
   readonly rejected = new Map<string, number>()
+  readonly warned = new Map<string, number>()
 
   counts(): StatCounts {
     const counts: StatCounts = {}
@@ -33,6 +42,7 @@ class SourceMinute {
     put(counts, 'duplicates', this.duplicates)
     put(counts, 'suppressed', this.suppressed)
     for (const [code, count] of this.rejected) put(counts, rejectedName(code), count)
+    for (const [code, count] of this.warned) put(counts, warningName(code), count)
     return counts
   }
 }
@@ -93,6 +103,11 @@ export class Stats implements Watcher {
 
   suppressed({ sourceId, messages }: SuppressedEvent): void {
     this.#source(sourceId).suppressed += messages
+  }
+
+  warned({ sourceId, code, messages }: WarnedEvent): void {
+    const { warned } = this.#source(sourceId)
+    warned.set(code, (warned.get(code) ?? 0) + messages)
   }
 
   attempted({ destination, outcome }: AttemptEvent): void {

@@ -63,7 +63,8 @@ function written(given: unknown, ms: number): string {
   return typeof given === 'string' && canonicalMs(given) === ms ? given : writeTime(ms)
 }
 
-function readTime(value: unknown): number | undefined {
+/** The same times as parseTime accepts, faster for the usual form. */
+export function readTime(value: unknown): number | undefined {
   if (value == null) return undefined
   const ms = typeof value === 'string' ? canonicalMs(value) : -1
   return ms === -1 ? parseTime(value) : ms

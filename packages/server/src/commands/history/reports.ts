@@ -21,6 +21,7 @@ const INCOMING: readonly Column[] = [
   ['duplicates', count('duplicates')],
   ['suppressed', count('suppressed')],
   ['rejected', ({ rejected }) => rejectedText(rejected)],
+  ['warnings', ({ warnings }) => rejectedText(warnings)],
 ]
 const OUTGOING: readonly Column[] = [
   ['delivered', count('delivered')],

@@ -22,7 +22,7 @@ async function setUp(t: TestContext, flushStats?: () => Promise<void>) {
   return { call, store, sourceId: source.id as string, destinationId: destination.id as string, add }
 }
 
-const NO_INCOMING = { accepted: 0, duplicates: 0, rejected: {}, suppressed: 0 }
+const NO_INCOMING = { accepted: 0, duplicates: 0, rejected: {}, warnings: {}, suppressed: 0 }
 const NO_OUTGOING = { attempts: 0, delivered: 0, failed: 0, expired: 0, cancelled: 0, retried: 0, latencyMs: null }
 
 test('the default is the last hour in steps of a minute, with zeros where nothing happened', async (t) => {
@@ -41,6 +41,7 @@ test('the default is the last hour in steps of a minute, with zeros where nothin
     ...NO_OUTGOING,
     accepted: 3,
     rejected: { event_required: 2 },
+    warnings: {},
     delivered: 1,
   })
   assert.deepEqual(body.data[0], { at: '2026-11-14T08:31:00.000Z', ...NO_INCOMING, ...NO_OUTGOING, duplicates: 4 })

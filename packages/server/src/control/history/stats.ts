@@ -17,7 +17,7 @@ import {
   withDefault,
 } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
-import { countOf, latencyOf, rejectedByCode, type StatCounts } from '../../store/port/stat-counts.ts'
+import { countOf, latencyOf, rejectedByCode, type StatCounts, warningsByCode } from '../../store/port/stat-counts.ts'
 import type { StatKind } from '../../store/store.ts'
 import { queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
@@ -51,6 +51,12 @@ const INCOMING = {
   accepted: optional(integer()),
   duplicates: optional(integer()),
   rejected: optional(record(integer(), { description: 'The number of rejected messages, by error code.' })),
+  warnings: optional(
+    record(integer(), {
+      description:
+        'The number of accepted messages with a value that was ignored or is probably wrong, such as a timestamp that is not valid, by code.',
+    }),
+  ),
   suppressed: optional(integer()),
 }
 const OUTGOING = {
@@ -147,6 +153,7 @@ function point(kind: StatKind, atMs: number, counts: StatCounts): object {
           accepted: countOf(counts, 'accepted'),
           duplicates: countOf(counts, 'duplicates'),
           rejected: rejectedByCode(counts),
+          warnings: warningsByCode(counts),
           suppressed: countOf(counts, 'suppressed'),
         }),
     ...(kind === 'source'

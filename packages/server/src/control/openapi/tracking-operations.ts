@@ -4,6 +4,7 @@
 import { MAX_BATCH_MESSAGES, MAX_MESSAGE_ID_LENGTH, MESSAGE_TYPES, type MessageType, type RefusalCode } from '@switchyard/protocol'
 import type { JsonSchema } from '../../api/schema.ts'
 import type { ApiErrorCode } from '../../errors.ts'
+import { WARNINGS } from '../../ingest/time-warnings.ts'
 import type { Answer, Operation, Parameter } from './operation.ts'
 import { TRACKING } from './tags.ts'
 
@@ -122,10 +123,29 @@ const REQUEST_ERRORS: readonly ApiErrorCode[] = [
 ]
 const MESSAGE_ERRORS = [...new Set([...COMMON_ERRORS, ...Object.values(CALLS).flatMap(({ errors }) => errors)])]
 
-const SUCCESS: JsonSchema = {
-  title: 'Success',
+const WARNING: JsonSchema = {
+  title: 'MessageWarning',
   type: 'object',
-  properties: { success: { type: 'boolean', const: true } },
+  properties: {
+    index: { type: ['integer', 'null'], description: 'The index of the message in the batch; null if the field belongs to the batch.' },
+    messageId: { type: ['string', 'null'] },
+    code: { type: 'string', enum: Object.keys(WARNINGS) },
+    field: { type: 'string' },
+    message: { type: 'string' },
+  },
+  required: ['index', 'messageId', 'code', 'field', 'message'],
+}
+const WARNING_LIST: JsonSchema = {
+  type: 'array',
+  items: WARNING,
+  maxItems: 10,
+  description:
+    'Accepted messages with a value that was ignored or is probably wrong, such as a timestamp that is not valid. Present only if there are any. The first ten are listed; GET /api/stats counts all.',
+}
+const SUCCESS: JsonSchema = {
+  title: 'Accepted',
+  type: 'object',
+  properties: { success: { type: 'boolean', const: true }, warnings: WARNING_LIST },
   required: ['success'],
 }
 const ACCEPTED: Answer = {
@@ -157,6 +177,7 @@ const BATCH_ACCEPTED: Answer = {
       success: { type: 'boolean', const: true },
       accepted: { type: 'integer', description: 'The number of accepted messages. Present only if some were rejected.' },
       rejected: { type: 'array', items: REJECTED, description: 'The rejected messages. Present only if some were rejected.' },
+      warnings: WARNING_LIST,
     },
     required: ['success'],
   },

@@ -19,6 +19,7 @@ type StatName =
   | 'systemExpired'
 
 const REJECTED = 'rejected.'
+const WARNING = 'warning.'
 const LATENCY = 'latency.'
 
 const LEAST_MS = 0.1
@@ -28,6 +29,10 @@ export const LATENCY_BUCKETS = 166
 
 export function rejectedName(code: string): string {
   return REJECTED + code
+}
+
+export function warningName(code: string): string {
+  return WARNING + code
 }
 
 export function latencyName(bucket: number): string {
@@ -49,8 +54,16 @@ export function countOf(counts: Readonly<StatCounts>, name: StatName): number {
 }
 
 export function rejectedByCode(counts: Readonly<StatCounts>): Record<string, number> {
-  const codes = Object.entries(counts).filter(([name]) => name.startsWith(REJECTED))
-  return Object.fromEntries(codes.map(([name, count]) => [name.slice(REJECTED.length), count]))
+  return byCode(counts, REJECTED)
+}
+
+export function warningsByCode(counts: Readonly<StatCounts>): Record<string, number> {
+  return byCode(counts, WARNING)
+}
+
+function byCode(counts: Readonly<StatCounts>, prefix: string): Record<string, number> {
+  const codes = Object.entries(counts).filter(([name]) => name.startsWith(prefix))
+  return Object.fromEntries(codes.map(([name, count]) => [name.slice(prefix.length), count]))
 }
 
 /** Returns null if nothing was measured. */
