@@ -6,6 +6,7 @@ import { CLIENTS } from './rows/clients.ts'
 import { CLOCK_JUMPS } from './rows/clock-jumps.ts'
 import { CONTROL_CHANGES } from './rows/control-changes.ts'
 import { DATABASE_NETWORK } from './rows/database-network.ts'
+import { DELETED_USERS } from './rows/deleted-users.ts'
 import { FAILOVER } from './rows/failover.ts'
 import { FROZEN_NODE } from './rows/frozen-node.ts'
 import { FULL_DISK } from './rows/full-disk.ts'
@@ -28,5 +29,6 @@ export const FAULTS: readonly Fault[] = [
   ...ROLLING_RESTART,
   ...UPGRADE,
   ...CONTROL_CHANGES,
+  ...DELETED_USERS,
   ...CLIENTS,
 ]

@@ -217,7 +217,7 @@ const COLUMNS = `The columns:
 
 const MIX = `## The load
 
-In most rows, every message goes to five destinations: a webhook that gets single messages, one that gets batches, one with a transformation that drops a tenth of the messages, one whose receiver refuses a tenth permanently (their dead letters go to a sixth destination), and an integration (Slack). Receivers answer after 5 to 60 ms, and answer 2 % of the requests with 503, so that some messages are always in flight and some always wait for a retry. SQLite has one node. On PostgreSQL, two nodes share the load unless the row says otherwise. Everything runs on one machine. A power failure, which also loses data that was written but not synced to disk, is not covered.`
+In most rows, every message goes to five destinations: a webhook that gets single messages, one that gets batches, one with a transformation that drops a tenth of the messages, one whose receiver refuses a tenth permanently (their dead letters go to a sixth destination), and an integration (Slack). Receivers answer after 5 to 60 ms, and answer 2 % of the requests with 503, so that some messages are always in flight and some always wait for a retry. SQLite has one node. On PostgreSQL, two nodes share the load unless the row says otherwise. In these rows, three users with a source and destinations of their own are deleted in every round, at the time of the first faults; afterwards, nothing of them may be left in the API or in the tables, down to the attempts. Everything runs on one machine. A power failure, which also loses data that was written but not synced to disk, is not covered.`
 
 const ROUNDS = `## Rounds
 

@@ -2,13 +2,17 @@
 // recovers from the previous one. Every few faults, the round waits for the recovery and measures how long it takes.
 
 import { auditSystem, type FaultTime } from './audit.ts'
+import { startDeletedUsers } from './deleted-users.ts'
 import { EMPTY_RESULT, type Fault, type Injection, type RoundOptions, type RoundResult } from './fault.ts'
+import { seededRandom } from './random.ts'
 import { type System, type SystemOptions, startSystem } from './system.ts'
 
 /** After this many faults, the next one waits until the system has recovered, and the time is measured. */
 const MEASURED_EVERY = 4
 /** Messages that are acknowledged before the first fault. Meanwhile, code is compiled and hosts are started. */
 const WARM_UP = 100
+/** In each round, so many users are deleted, each at the time of one of the first faults. */
+const DELETED_USERS = 3
 
 export type RoundParts = Omit<Injection, keyof Fault>
 
@@ -18,9 +22,10 @@ export function injected(injection: Injection): Fault {
 
 /** For rows that need something of their own in each round, such as a disk. */
 export async function injectedRound(injection: RoundParts, options: RoundOptions): Promise<RoundResult> {
-  const { store, random, faults: most, deadlineMs, say, patienceMs = PATIENCE_MS } = options
+  const { store, seed, random, faults: most, deadlineMs, say, patienceMs = PATIENCE_MS } = options
   const { between = [5, 60], repeats = true, isSilent = false, hitsAllNodes = false, mayBeDropped = false } = injection
   await using system = await startSystem({ store, random, ...settingsOf(injection, options) })
+  const users = await startDeletedUsers(system, seededRandom(seed + DELETED_USERS))
   const faults: (FaultTime & { repeats: boolean })[] = []
   const recoveredMs: number[] = []
   const problems: string[] = []
@@ -36,6 +41,8 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
     try {
       await injection.prepare?.(system)
       await system.traffic.more(random.int(...between), { deadlineMs: patienceMs })
+      // At this moment or during the fault. Not awaited: the call may fail until the fault is over.
+      if (faults.length < DELETED_USERS) void users.delete()
       fromMs = performance.now()
       caused = await injection.cause(system, random)
     } catch (error) {
@@ -56,7 +63,7 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
       break
     }
   }
-  problems.push(...((await injection.finish?.(system)) ?? []))
+  problems.push(...((await injection.finish?.(system)) ?? []), ...(await users.finish(patienceMs)))
   const nodesAtOnce = hitsAllNodes ? system.nodes.length : 1
   const audit = await auditSystem(system, {
     faults: faults.filter((fault) => fault.repeats),

@@ -140,9 +140,10 @@ export const MUTANTS: readonly Mutant[] = [
     // Those with retries are recorded at once, because the lane looks for them.
     changes: [
       [
-        'this.#try(settlement, onEnd, 1)',
-        'if (settlement.remaining.length + settlement.kept.length > 0) return this.#try(settlement, onEnd, 1)\n' +
-          'onEnd(true)\nsetTimeout(() => this.#try(settlement, () => {}, 1), 15_000)',
+        'this.#try({ settlement, onEnd, nth: 1, hasFailed: false })',
+        'const first = { settlement, onEnd, nth: 1, hasFailed: false }\n' +
+          'if (settlement.remaining.length + settlement.kept.length > 0) return this.#try(first)\n' +
+          'onEnd(true)\nsetTimeout(() => this.#try({ ...first, onEnd: () => {} }), 15_000)',
       ],
     ],
     fault: 'node-killed',
@@ -163,7 +164,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'pending-is-old',
     breaks: 'Retention drops messages that are not delivered yet.',
     file: 'store/sqlite/rows/retention.ts',
-    changes: [['this.#pinned = new Set(segments)', 'this.#pinned = new Set()']],
+    changes: [['this.#pinned = new Set([...pending, ...held])', 'this.#pinned = new Set(held)']],
     fault: 'clock-jump',
     store: 'sqlite',
     expected: /acknowledged messages (?:never arrived|have not arrived)/,
@@ -179,6 +180,25 @@ export const MUTANTS: readonly Mutant[] = [
     fault: 'node-killed',
     store: 'sqlite',
     expected: /the ledger .* differs from its recount/,
+  },
+  {
+    name: 'unordered-dead-letters',
+    breaks: 'Settlements that were built before a deletion are written unchanged after it, with dead letters of the deleted users.',
+    file: 'store/deletions/deleted-users.ts',
+    changes: [['if (all.length === 0) return settlement', 'if (all.length >= 0) return settlement']],
+    fault: 'user-deleted',
+    store: 'sqlite',
+    expected: /data of a deleted user/,
+    faults: 12,
+  },
+  {
+    name: 'text-stays',
+    breaks: 'A deletion leaves the text of attempts.',
+    file: 'store/deletions/purged-attempts.ts',
+    changes: [['if (changed.length > 0) await rows.rewrite(changed)', 'void changed']],
+    fault: 'node-killed',
+    store: 'sqlite',
+    expected: /shows data of a deleted user|the table attempts has data of a deleted user/,
   },
   {
     name: 'no-takeover',

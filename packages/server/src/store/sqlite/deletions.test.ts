@@ -6,7 +6,17 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
 import type { OpenStore } from '../conformance/conformance.ts'
-import { accept, claim, messageIdsOf, newSourceAndDestination, RecordingConsumer, track, until } from '../conformance/fixtures.ts'
+import {
+  accept,
+  claim,
+  claimOne,
+  messageIdsOf,
+  newSourceAndDestination,
+  RecordingConsumer,
+  settlementOf,
+  track,
+  until,
+} from '../conformance/fixtures.ts'
 import type { ClaimedShipment } from '../store.ts'
 import { openAt, openFor, openTemp, tempFolder } from './fixtures/temp-store.ts'
 
@@ -89,4 +99,32 @@ test('a claim that is answered together with a request returns no messages of th
   const [held] = await claiming
   assert.ok(toldBefore === 0 || messageIdsOf(held as ClaimedShipment)[0] === null, 'notified before it had the message, and only once')
   assert.equal(consumer.deletions.length, 1)
+})
+
+test('a settlement does not wait for ever for a request that is in the file although its commit was reported as failed', async (t) => {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'test.db')
+  const store = await openFor(t, path)
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
+  await accept(store, sourceId, [track('a', { userId: 'gone' })], [destinationId])
+  const { shipment, bodies } = await claimOne(store, destinationId)
+  const settlement = settlementOf([shipment], 'failed', { request: { error: 'gone' } })
+  const file = new DatabaseSync(path)
+  file.exec(
+    `INSERT INTO deletions (id, created_at, suppress, user_ids, sources, every_source, purge_end)
+     SELECT 'del_1', 1, 0, '["gone"]', (SELECT json_group_array(num) FROM sources), 0, (SELECT max(id) FROM shipments) + 1`,
+  )
+  file.close()
+  await store.delivery.settle({ ...settlement, bodyOf: (segment) => bodies.get(segment) })
+  const [delivery] = (await store.history.deliveries({ destinationId, state: 'failed' }, { limit: 1, cursor: null })).data
+  assert.deepEqual(
+    (await store.history.delivery(delivery?.id as string))?.history.map(({ error }) => error),
+    [null],
+  )
+  await until(
+    () => store.deletions.one('del_1'),
+    (deletion) => deletion?.purged === 1,
+    'purged',
+  )
 })

@@ -2,7 +2,7 @@
 
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
-import type { SecretStore, Settlement, Shipment, ShipmentConsumer } from '../store.ts'
+import { type SecretStore, type Settlement, type Shipment, type ShipmentConsumer, StoreUnavailable } from '../store.ts'
 import type { Change, ConfigurationFile } from './configuration-file.ts'
 import type { UnfinishedPurge } from './rows/read-configuration.ts'
 import { SQLITE_ROW_ORDER } from './schema/row-ids.ts'
@@ -32,6 +32,8 @@ interface Written {
 
 /** How long settlements are checked for the users of a finished purge. Longer than a settlement waits for the writing thread. */
 const CHECKED_MS = 60_000
+/** After this time, a request that is in the file and not known is loaded from it. */
+const KNOWN_MS = 2_000
 
 export class SqliteDeletions extends Deletions<Change, Written, number> {
   readonly #deps: SqliteDeletionsDeps
@@ -48,8 +50,26 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
     for (;;) {
       const unknown = await write(this.#deps.deleted.withoutUsers(settlement), this.#known)
       if (unknown === null) return
-      // The thread has answered the request before: see begin().
-      while (this.#known < unknown) await new Promise(setImmediate)
+      await this.#untilKnown(unknown)
+    }
+  }
+
+  /** Usually a few turns of the event loop: the thread has answered the request before, see begin(). */
+  async #untilKnown(request: number): Promise<void> {
+    const { reader, isClosed } = this.#deps
+    const lastMs = performance.now() + KNOWN_MS
+    while (this.#known < request) {
+      if (isClosed()) throw new StoreUnavailable('the store is closed')
+      if (performance.now() < lastMs) await new Promise(setImmediate)
+      else {
+        // Its commit was reported as failed, because of a disk error, but the request is in the file.
+        const { lastDeletion, purging } = await reader.ask('configuration', 'unfinished')
+        const known = this.#known
+        this.start(
+          lastDeletion,
+          purging.filter(({ num }) => num > known),
+        )
+      }
     }
   }
 
