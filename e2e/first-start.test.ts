@@ -188,6 +188,9 @@ suite('a start that cannot be is one clear sentence and exit code 1', { concurre
       const { port } = server.address() as AddressInfo
       const ended = await runService({ env: { ...store(folder, 'switchyard.db'), SWITCHYARD_PORT: String(port) } }).ended
       assertRefused(ended, new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is already in use`))
+      // The first start that works shows the admin token.
+      await using service = await startService({ token: null, folder })
+      assert.match(service.token, /^sy_/)
     } finally {
       server.close()
       rmSync(folder, { recursive: true })

@@ -58,8 +58,20 @@ function settingFlags(): Record<string, Flag> {
 }
 
 /** Each process runs this command again, with the same arguments, and detects that it has a supervisor. */
-async function runSeveral(processes: number, { port, log: level }: Config, warnings: readonly string[]): Promise<ExitCode> {
-  const [{ supervise }, { createLog }] = await Promise.all([import('../installation/processes/supervisor.ts'), import('../logging/log.ts')])
+async function runSeveral(processes: number, { host, port, log: level }: Config, warnings: readonly string[]): Promise<ExitCode> {
+  const [{ supervise }, { createLog }, { checkPort }, { StartProblem }] = await Promise.all([
+    import('../installation/processes/supervisor.ts'),
+    import('../logging/log.ts'),
+    import('../installation/listen-problem.ts'),
+    import('../installation/open-store.ts'),
+  ])
+  try {
+    await checkPort({ host, port })
+  } catch (error) {
+    if (!(error instanceof StartProblem)) throw error
+    process.stderr.write(`${error.message}\n`)
+    return EXIT.failed
+  }
   const log = createLog(level, { fields: { process: 0 } })
   for (const warning of warnings) log.warn(warning)
   const end = await supervise({ processes, port, log, forcedCode: EXIT.forced })
