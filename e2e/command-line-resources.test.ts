@@ -170,7 +170,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.match(await says(service, 'destinations', 'disable', 'health'), /is disabled\.\n/)
     assert.match(
       await says(service, 'destinations', 'resume', 'health'),
-      /is resumed\. It is still disabled: run `switchyard destinations enable /,
+      /is resumed\. It is still disabled: run `\S+switchyard destinations enable /,
     )
     assert.match(await says(service, 'destinations', 'enable', 'health'), /is enabled\.\n/)
     assert.equal((await asJson<{ paused: boolean }>(service, 'destinations', 'show', 'health')).paused, false)

@@ -132,7 +132,7 @@ suite('npm run demo', { concurrency: 2, timeout: 60_000 }, () => {
     await using demo = start(['--duration', '5s', '--rate', '50'])
     const address = await addressOf(demo)
     const { url, token } = address
-    await demo.printed(/npx switchyard trace (\S+)/)
+    await demo.printed(/\/switchyard trace (\S+)/)
 
     const login = await fetch(`${url}/api/login`, {
       method: 'POST',
@@ -146,7 +146,7 @@ suite('npm run demo', { concurrency: 2, timeout: 60_000 }, () => {
     assert.deepEqual([...destinations.keys()].sort(), [...TITLES].sort())
     const [good, flaky, dead] = TITLES.map((name) => destinations.get(name) as Destination) as [Destination, Destination, Destination]
     assert.deepEqual([good.hasSharedSecret, good.batch.size > 1, flaky.filter.types.deny], [true, true, ['page', 'screen']])
-    const [, order = ''] = await demo.printed(/npx switchyard trace (\S+)/)
+    const [, order = ''] = await demo.printed(/\/switchyard trace (\S+)/)
     const message = await eventually(
       () => callControl<{ deliveries: { destinationId: string; state: string }[] }>(url, token, `/messages/${order}`),
       ({ deliveries }) => deliveries.some(({ destinationId, state }) => destinationId === good.id && state === 'delivered'),

@@ -10,7 +10,7 @@
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
@@ -109,12 +109,8 @@ export class Reader implements AsyncDisposable {
     this.#service = service
     const bin = join(this.folder, 'bin')
     mkdirSync(bin)
-    // In a clone, npx finds the command in the clone.
-    writeFileSync(
-      join(bin, 'npx'),
-      `#!/bin/sh\n[ "$1" = switchyard ] || exit 127\nshift\nexec '${process.execPath}' '${CLI}' --no-color "$@"\n`,
-    )
-    chmodSync(join(bin, 'npx'), 0o755)
+    // In a clone, it is at the root. The folder is the clone of this person.
+    writeFileSync(join(this.folder, 'switchyard'), `#!/bin/sh\nexec '${process.execPath}' '${CLI}' --no-color "$@"\n`, { mode: 0o755 })
     symlinkSync(process.execPath, join(bin, 'node'))
     // As `npm install` would, from this tree.
     mkdirSync(join(this.folder, 'node_modules', '@switchyard'), { recursive: true })

@@ -113,7 +113,8 @@ suite('a start', { concurrency: 2 }, () => {
   test('serve --help names every setting, --version the version', async () => {
     const [help, version] = await Promise.all([runService({ args: ['serve', '--help'] }).ended, runService({ args: ['--version'] }).ended])
     assert.deepEqual([help.code, help.stderr], [0, ''])
-    const told = help.stdout.replaceAll(/\s+/g, ' ')
+    // Commands are shown with the path of the program.
+    const told = help.stdout.replaceAll(/\s+/g, ' ').replaceAll(/[^\s`]+\/switchyard /g, 'switchyard ')
     for (const { variable, sentence } of Object.values(SETTINGS)) {
       const flag = `--${variable.slice('SWITCHYARD_'.length).toLowerCase().replaceAll('_', '-')}`
       for (const text of [variable, flag, sentence]) assert.ok(told.includes(text), text)

@@ -5,6 +5,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { commandForm } from '../../packages/server/src/installation/command-form.ts'
 import { buildDashboard } from '../build-dashboard.ts'
 import { count, type LedgerRow, type Parts, printFinalReport, untilSettled } from './final-report.ts'
 import { openBrowser } from './open-browser.ts'
@@ -158,6 +159,7 @@ function introduce(
   const { line, bold, dim } = terminal
   const { url, token } = service
   const { sources, destinations } = wiring
+  const command = commandForm()
   const rows = (list: [string, string][]): void => {
     for (const [name, text] of list) line(`  ${name.padEnd(15)}${text}`)
   }
@@ -188,14 +190,14 @@ function introduce(
   line(`  4  See rejected calls         ${url}/sources/${sources.app}`)
   line(`  5  Trace an order             export SWITCHYARD_URL=${url}`)
   line(`                                export SWITCHYARD_TOKEN=${token}`)
-  line(`                                npx switchyard trace ${traffic.example?.messageId ?? 'MESSAGE_ID'}`)
+  line(`                                ${command} trace ${traffic.example?.messageId ?? 'MESSAGE_ID'}`)
   line(`  6  Plan your events           ${url}/events shows which events arrive. In the terminal of step 5:`)
-  line("                                npx switchyard plan learn --source 'Mobile app' --from 1h --out plan.yaml")
-  line('                                npx switchyard plan apply plan.yaml')
+  line(`                                ${command} plan learn --source 'Mobile app' --from 1h --out plan.yaml`)
+  line(`                                ${command} plan apply plan.yaml`)
   line(`                                ${press(terminal, 'v')}: version 5.0.0 of the app sends wrong orders`)
-  line("                                npx switchyard plan violations --source 'Mobile app'")
-  line('                                npx switchyard plan types plan.yaml --out analytics.gen.ts')
-  line('  7  Get an alert               npx switchyard listen --connect --source system')
+  line(`                                ${command} plan violations --source 'Mobile app'`)
+  line(`                                ${command} plan types plan.yaml --out analytics.gen.ts`)
+  line(`  7  Get an alert               ${command} listen --connect --source system`)
   line(
     `                                ${press(terminal, 's')}: the shop closes. If it was open for 5 minutes, you get Source Silent about 5 minutes later`,
   )

@@ -10,7 +10,7 @@ export function commandLinePage(): string {
   const exits = Object.keys(EXIT) as (keyof typeof EXIT)[]
   return [
     heading('Command line', 'packages/server/src/commands'),
-    'In a clone, run `npx switchyard COMMAND`. Without a command, `switchyard` runs the service. `switchyard COMMAND --help` prints the same information as this page, and as JSON if you add `--json`.',
+    'The commands are written for the folder of a clone; elsewhere, use the path of the file `switchyard` in the clone, or `switchyard` if it is on your PATH, as in the image. Without a command, it runs the service. `./switchyard COMMAND --help` prints the same information as this page, and as JSON if you add `--json`.',
     'Results are written to stdout, remarks and progress to stderr. With `--json`, stdout is one JSON value, or one per line for commands that run until they are stopped.',
     'Times are written as `2h` (two hours ago) or `2026-11-14T09:00:00Z`. Sources, destinations, OAuth applications and tokens can be given by id or by name.',
     '',

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npx switchyard …` in a clone. Plain JavaScript that runs on Node.js 18 or later. It starts the pinned runtime through scripts/run.mjs,
+// `./switchyard …` in a clone, where a link at its root leads here, so that it works from any folder. Plain JavaScript that runs on Node.js 18 or later. It starts the pinned runtime through scripts/run.mjs,
 // which forwards arguments, streams, signals and the exit code.
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'

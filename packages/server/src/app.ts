@@ -32,9 +32,11 @@ import { registerReadiness } from './http/readiness.ts'
 import { BacklogLimit } from './ingest/backlog-limit.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
 import { createPrivacy } from './ingest/privacy/privacy.ts'
+import { commandForm } from './installation/command-form.ts'
 import { IntegrationsInstaller } from './installation/install-integrations.ts'
 import { openCatalog } from './installation/integrations-catalog.ts'
 import { codeFolders, findIntegrationsPackage, integrationsFolder } from './installation/integrations-package.ts'
+import { checkPort, listenProblem, urlOf } from './installation/listening.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './installation/open-store.ts'
 import { coresForThisProcess } from './installation/processes/process-count.ts'
 import type { Supervised } from './installation/processes/supervised.ts'
@@ -117,6 +119,8 @@ const FIRST_SOURCE_WAIT_MS = 3_000
 
 export async function createApp(config: Config, log: Log, parts: AppParts = {}): Promise<App> {
   const { bodyTimeoutMs = BODY_TIMEOUT_MS } = parts
+  // The supervisor has checked it for its processes, which share the port.
+  if (parts.supervised === undefined) await checkPort(config)
   const metrics = new Metrics()
   const allowed = { allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] }
   const hosts = createHosts(config, allowed, log, { ...parts, tokens: () => tokens })
@@ -256,6 +260,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
       nodeName,
       secretKey: keyPath === null ? { from: 'environment' } : { from: 'file', path: keyPath },
       retentionDays: config.retentionDays,
+      command: commandForm(),
     },
     dial: createDialCheck({ guard, lookup: parts.lookup, ca: parts.ca }),
     backups,
@@ -358,7 +363,11 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     await app.listen({ host: config.host, port: config.port })
   } catch (error) {
     await stop()
-    throw listenProblem(error as NodeJS.ErrnoException, config)
+    const problem = listenProblem(error as NodeJS.ErrnoException, config)
+    // Another program took the port since it was checked. This is the only time that the token can be shown.
+    throw admin.generated === null
+      ? problem
+      : new StartProblem(`${problem.message} Save the admin token, which was created now: ${admin.generated}`)
   }
   url = urlOf(app.server.address() as AddressInfo)
   replays.start()
@@ -493,22 +502,6 @@ function checkAuthorities(file: string): void {
   } catch (error) {
     throw new StartProblem(`SWITCHYARD_INTEGRATIONS_CA must be a PEM file with certificates. ${file}: ${(error as Error).message}.`)
   }
-}
-
-function listenProblem({ code, message }: NodeJS.ErrnoException, { host, port }: Config): StartProblem {
-  const reasons: Record<string, string> = {
-    EADDRINUSE: `Port ${port} on ${host} is already in use. Stop the program that listens there, or choose another port, for example with --port ${port === 65_535 ? 8080 : port + 1}.`,
-    EACCES: `This user has no permission to listen on port ${port} of ${host}. Choose a port above 1023, for example with --port 8080.`,
-    EADDRNOTAVAIL: `${host} is not an address of this machine. Set SWITCHYARD_HOST or --host to one of its addresses, or to 0.0.0.0 to listen on all of them.`,
-    ENOTFOUND: `The host name ${host} cannot be resolved. Check SWITCHYARD_HOST or --host.`,
-  }
-  return new StartProblem(reasons[code ?? ''] ?? `Cannot listen on ${host}, port ${port}: ${message}`)
-}
-
-/** A service that listens on all addresses can be reached at localhost. */
-function urlOf({ address, family, port }: AddressInfo): string {
-  if (address === '0.0.0.0' || address === '::') return `http://localhost:${port}`
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
 function noSchemas(): never {

@@ -1,7 +1,9 @@
 // Runs one command line: parses it, runs the command, and exits with the command's exit code. A CommandProblem is printed on stderr
 // without a stack trace; any other error is a bug and is printed with one.
 
+import { cwd } from 'node:process'
 import { VERSION } from '../api/version.ts'
+import { commandForm, inForm } from '../installation/command-form.ts'
 import { harmless } from '../logging/terminal-text.ts'
 import { type Call, CommandProblem, EXIT, type ExitCode } from './line/command.ts'
 import { controlToken, serviceUrl } from './line/global-flags.ts'
@@ -26,6 +28,8 @@ export async function runCommandLine(process: Process): Promise<void> {
     if (!isService) process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed)
   })
   stderr.on('error', () => {})
+  // Where the reader stands, with the address that the reader gave.
+  const own = (text: string, url?: string): string => inForm(text, commandForm({ cwd: cwd(), ...(url === undefined ? {} : { url }) }))
 
   const code = await run()
   // On some systems writes to pipes are asynchronous, and exit() would truncate them.
@@ -36,14 +40,14 @@ export async function runCommandLine(process: Process): Promise<void> {
     switch (line.kind) {
       case 'help': {
         const { SECTIONS } = await import('./commands.ts')
-        stdout.write(line.json ? `${JSON.stringify(describe(SECTIONS, line), null, 2)}\n` : helpText(SECTIONS, line, stdout.columns))
+        stdout.write(line.json ? `${JSON.stringify(describe(SECTIONS, line), null, 2)}\n` : own(helpText(SECTIONS, line, stdout.columns)))
         return EXIT.ok
       }
       case 'version':
         stdout.write(`${VERSION}\n`)
         return EXIT.ok
       case 'problems':
-        stderr.write(`${[...line.messages, `Run \`${line.help}\` for usage.`].join('\n')}\n`)
+        stderr.write(own(`${[...line.messages, `Run \`${line.help}\` for usage.`].join('\n')}\n`))
         return EXIT.usage
       case 'run':
         return await call(line.parsed)
@@ -62,9 +66,15 @@ export async function runCommandLine(process: Process): Promise<void> {
       }
     }
     const json = flags.has('json')
-    const out = createOutput({ stdout, stderr, json, colours: !flags.has('no-color') && !env['NO_COLOR'] })
-    let api: ReturnType<typeof createApi> | undefined
     const flag = (name: string): string | undefined => flags.get(name)?.at(-1)
+    const out = createOutput({
+      stdout,
+      stderr,
+      json,
+      colours: !flags.has('no-color') && !env['NO_COLOR'],
+      inForm: (text) => own(text, flag('url')),
+    })
+    let api: ReturnType<typeof createApi> | undefined
     const call: Call = {
       arguments: positional,
       flag,
@@ -91,7 +101,7 @@ export async function runCommandLine(process: Process): Promise<void> {
     } catch (error) {
       if (abort.signal.aborted) return EXIT.interrupted
       if (error instanceof CommandProblem) {
-        stderr.write(`${error.message.split('\n').map(harmless).join('\n')}\n`)
+        stderr.write(own(`${error.message.split('\n').map(harmless).join('\n')}\n`, flag('url')))
         return error.exit
       }
       const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)

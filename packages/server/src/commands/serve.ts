@@ -3,6 +3,7 @@
 
 import type { App } from '../app.ts'
 import { type Config, flagOf, readConfig, SETTINGS, type Setting } from '../config.ts'
+import { commandForm } from '../installation/command-form.ts'
 import type { Supervised } from '../installation/processes/supervised.ts'
 import { harmless } from '../logging/terminal-text.ts'
 import { type Command, EXIT, type ExitCode, type Flag } from './line/command.ts'
@@ -29,7 +30,7 @@ export const serve: Command = {
     )
     if (result.kind === 'problems') {
       for (const { message } of result.problems) process.stderr.write(`${message}\n`)
-      process.stderr.write('Run `switchyard serve --help` for a list of all settings.\n')
+      process.stderr.write(`Run \`${commandForm({ cwd: process.cwd() })} serve --help\` for a list of all settings.\n`)
       return EXIT.usage
     }
     // --help and --version were handled before.
@@ -59,17 +60,15 @@ function settingFlags(): Record<string, Flag> {
 
 /** Each process runs this command again, with the same arguments, and detects that it has a supervisor. */
 async function runSeveral(processes: number, { host, port, log: level }: Config, warnings: readonly string[]): Promise<ExitCode> {
-  const [{ supervise }, { createLog }, { checkPort }, { StartProblem }] = await Promise.all([
+  const [{ supervise }, { createLog }, { checkPort }] = await Promise.all([
     import('../installation/processes/supervisor.ts'),
     import('../logging/log.ts'),
-    import('../installation/listen-problem.ts'),
-    import('../installation/open-store.ts'),
+    import('../installation/listening.ts'),
   ])
   try {
     await checkPort({ host, port })
   } catch (error) {
-    if (!(error instanceof StartProblem)) throw error
-    process.stderr.write(`${error.message}\n`)
+    process.stderr.write(`${(error as Error).message}\n`)
     return EXIT.failed
   }
   const log = createLog(level, { fields: { process: 0 } })
@@ -161,6 +160,7 @@ function startMessage({ url, firstSource, generatedToken, hasDashboard, storePla
   const key = writeKey ?? 'WRITE_KEY'
   const webhook = JSON.stringify({ name: 'my webhook', sourceIds: [firstSource?.id ?? 'SOURCE_ID'], urls: ['http://127.0.0.1:9000/'] })
   const token = generatedToken ?? 'TOKEN'
+  const command = commandForm({ url })
   // The token is printed below anyway, so the link can log in with it.
   const dashboard: [string, string][] = hasDashboard
     ? [['Dashboard', generatedToken === null ? `${url}/` : `${url}/#token=${generatedToken}`]]
@@ -169,7 +169,7 @@ function startMessage({ url, firstSource, generatedToken, hasDashboard, storePla
     [
       'Write key',
       writeKey === undefined
-        ? 'none (there is no source; create one with `npx switchyard sources create NAME`)'
+        ? `none (there is no source; create one with: ${command} sources create NAME)`
         : `${writeKey}   (source ${harmless(firstSource?.name ?? '')}, ${firstSource?.id})`,
     ],
     ...dashboard,
@@ -191,11 +191,14 @@ Send a message:
 
   curl ${url}/v1/track -u ${key}: -d '{"userId":"user-1","event":"Order Completed","properties":{"total":42}}'
 
-To have messages delivered, start a receiver that prints the messages it gets (npx switchyard listen), and then create a destination:
+To have messages delivered, start a receiver that prints the messages it gets (${command} listen), and then create a destination:
 
   curl ${url}/api/destinations -H 'Authorization: Bearer ${token}' -d '${webhook}'
 
-To do more from the command line, set SWITCHYARD_TOKEN to the admin token and run npx switchyard tail or npx switchyard --help
+To do more from the command line, set SWITCHYARD_TOKEN to the admin token and run one of these:
+
+  ${command} tail
+  ${command} --help
 
 `
 }

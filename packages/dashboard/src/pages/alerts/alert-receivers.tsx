@@ -3,6 +3,7 @@
 import { Alert, Button, Code, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import { type Schemas, useApi, useChange } from '../../api/queries.ts'
+import { useCommand } from '../../command-line.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
@@ -12,6 +13,7 @@ import { urlProblem } from '../destinations/validation.ts'
 const SYSTEM = 'system'
 
 export function AlertReceivers() {
+  const command = useCommand()
   const { isAdmin } = useSession()
   const destinations = useApi('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 5_000 })
   return (
@@ -47,10 +49,7 @@ export function AlertReceivers() {
                   <ViewLink to="/destinations/new">a destination with its own request</ViewLink> and choose the source <Code>system</Code>.
                   To see alerts in a terminal, run:
                 </Text>
-                <CodeBlock
-                  text={`npx switchyard listen --connect --source system --url ${window.location.origin}`}
-                  label="command that shows alerts"
-                />
+                <CodeBlock text={`${command} listen --connect --source system`} label="command that shows alerts" />
               </>
             ) : (
               <Text size="sm" c="dimmed">

@@ -3,10 +3,12 @@
 import { Alert, Button, Code, Paper, Progress, Stack, Text, Title } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
+import { useCommand } from '../../command-line.ts'
 import { ErrorAlert } from '../../components/query-states.tsx'
 import { exactCount } from '../../text/format.ts'
 
 export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onInstalled: () => void }) {
+  const command = useCommand()
   const installation = useApi('GET /api/catalog/install', { everyMs: (answer) => (answer?.state === 'installing' ? 1_000 : 10_000) })
   const install = useChange('POST /api/catalog/install', 'GET /api/catalog/install')
   const { state = 'missing', done = 0, total = 0, error = null } = installation.data ?? {}
@@ -49,7 +51,7 @@ export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onI
           </Text>
         )}
         <Text size="sm" c="dimmed">
-          On the command line: <Code>switchyard catalog install</Code>
+          On the command line: <Code>{command} catalog install</Code>
         </Text>
       </Stack>
     </Paper>

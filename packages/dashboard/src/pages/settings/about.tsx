@@ -4,6 +4,7 @@ import { Alert, Badge, Button, Code, Group, Paper, Progress, Stack, Text, Title 
 import { useState } from 'react'
 import { type Answer, useApi, useChange } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
+import { useCommand } from '../../command-line.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { useNow } from '../../components/countdown.tsx'
 import { Facts } from '../../components/facts.tsx'
@@ -167,6 +168,7 @@ function CheckRow({ check, destination }: { check: Check; destination: string | 
 }
 
 function Backups({ installation }: { installation: Installation }) {
+  const command = useCommand()
   const { isAdmin } = useSession()
   const [params, change] = useSearchState()
   const id = params.get('backup')
@@ -207,7 +209,7 @@ function Backups({ installation }: { installation: Installation }) {
         )}
         {installation.backups && (
           <Text size="xs" c="dimmed">
-            For scheduled backups, use <Code>npx switchyard backup FILE</Code>, which also verifies the copy.
+            For scheduled backups, use <Code>{command} backup FILE</Code>, which also verifies the copy.
           </Text>
         )}
       </Stack>

@@ -2,6 +2,7 @@
 
 import { Alert, Button, Checkbox, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
+import { useCommand } from '../../command-line.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { Loaded } from '../../components/query-states.tsx'
 import { useSession } from '../../session.tsx'
@@ -13,6 +14,7 @@ const FILE_NAME = 'switchyard.yaml'
 
 export default function Configuration() {
   const { isAdmin } = useSession()
+  const command = useCommand()
   const [params, change] = useSearchState()
   const writeKeys = params.get('keys') !== 'no'
   const file = useApi('GET /api/configuration', { query: { writeKeys }, enabled: isAdmin, keep: true })
@@ -43,7 +45,7 @@ export default function Configuration() {
                   How to apply it
                 </Title>
                 <Text size="sm">
-                  This is the output of <Code>npx switchyard export</Code>. It contains no secrets: each is replaced by the name of an
+                  This is the output of <Code>switchyard export</Code>. It contains no secrets: each is replaced by the name of an
                   environment variable. Entries are matched by name.
                 </Text>
                 <Stack gap={4}>
@@ -51,7 +53,7 @@ export default function Configuration() {
                     <b>On this installation:</b> edit the file, preview the changes, then apply them. If a variable is not set, the stored
                     secret is kept.
                   </Text>
-                  <CodeBlock text={`npx switchyard apply ${FILE_NAME} --dry-run\nnpx switchyard apply ${FILE_NAME}`} label="the commands" />
+                  <CodeBlock text={`${command} apply ${FILE_NAME} --dry-run\n${command} apply ${FILE_NAME}`} label="the commands" />
                 </Stack>
                 <Stack gap={4}>
                   <Text size="sm">
@@ -61,10 +63,9 @@ export default function Configuration() {
                       : 'pass its URL.'}
                   </Text>
                   <CodeBlock
-                    text={[
-                      ...variables.map((name) => `export ${name}=…`),
-                      `npx switchyard apply ${FILE_NAME} --url https://OTHER-HOST`,
-                    ].join('\n')}
+                    text={[...variables.map((name) => `export ${name}=…`), `${command} apply ${FILE_NAME} --url https://OTHER-HOST`].join(
+                      '\n',
+                    )}
                     label="the commands for another installation"
                   />
                 </Stack>

@@ -5,6 +5,7 @@ import { Alert, Badge, Button, Group, Paper, Radio, SegmentedControl, Stack, Tex
 import { type FormEvent, useState } from 'react'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
+import { useCommand } from '../../command-line.ts'
 import { AttemptView } from '../../components/attempt.tsx'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
@@ -182,13 +183,14 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
 }
 
 function Listen({ source }: { source: Source }) {
+  const command = useCommand()
   return (
     <Stack gap="sm">
       <Text size="sm">
         The built-in receiver prints what it receives and checks signatures. Run it in the Switchyard folder, with the token that you logged
         in with:
       </Text>
-      <CodeBlock text={`export SWITCHYARD_TOKEN=…\n${listenCommand(window.location.origin, source)}`} label="command of the receiver" />
+      <CodeBlock text={`export SWITCHYARD_TOKEN=…\n${listenCommand(command, source)}`} label="command of the receiver" />
       <Text size="sm" c="dimmed">
         It adds itself as a destination, which is shown here within a few seconds, and removes the destination when you stop it with Ctrl-C.
         {!isLoopback(window.location.hostname) &&

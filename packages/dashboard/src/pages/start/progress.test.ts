@@ -37,9 +37,6 @@ test('a live rejection is counted once, whether it is stored yet or not', () => 
 })
 
 test('the command names the source, unless it is the default', () => {
-  assert.equal(
-    listenCommand('http://localhost:8080', { id: 's1', name: 'default' }),
-    'npx switchyard listen --connect --url http://localhost:8080',
-  )
-  assert.match(listenCommand('http://localhost:8080', { id: 's1', name: 'web shop' }), / --source s1$/)
+  assert.equal(listenCommand('./switchyard', { id: 's1', name: 'default' }), './switchyard listen --connect')
+  assert.match(listenCommand('./switchyard', { id: 's1', name: 'web shop' }), / --source s1$/)
 })

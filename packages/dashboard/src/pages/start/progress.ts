@@ -51,8 +51,8 @@ export function recentRejections(rows: readonly RejectionRow[], live: readonly L
 }
 
 /** The command that starts the built-in receiver and attaches it to a source. */
-export function listenCommand(origin: string, source: { id: string; name: string } | undefined): string {
+export function listenCommand(command: string, source: { id: string; name: string } | undefined): string {
   // The command uses the source with this name by default.
   const which = source === undefined || source.name === 'default' ? '' : ` --source ${source.id}`
-  return `npx switchyard listen --connect --url ${origin}${which}`
+  return `${command} listen --connect${which}`
 }

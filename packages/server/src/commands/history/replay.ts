@@ -130,7 +130,9 @@ async function replayOne({ api, json, out }: Call, id: string): Promise<ExitCode
   if (json) out.json(replay)
   else
     out.line(
-      `Replaying ${id} as delivery ${cell(replay['id'])}. Run \`switchyard deliveries show ${cell(replay['id'])}\` to see the result.`,
+      out.inForm(
+        `Replaying ${id} as delivery ${cell(replay['id'])}. Run \`switchyard deliveries show ${cell(replay['id'])}\` to see the result.`,
+      ),
     )
   return EXIT.ok
 }

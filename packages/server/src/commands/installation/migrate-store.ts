@@ -96,7 +96,9 @@ function printResult(call: Call, result: MigrationResult, path: string, dryRun: 
   if (call.has('keep-usable')) out.remark('The file is not marked as migrated: make sure that no service starts on it.')
   else
     out.line(
-      `${path} is marked as migrated, and no service will start on it. To remove the mark: switchyard migrate-store --from sqlite:${path} --undo`,
+      out.inForm(
+        `${path} is marked as migrated, and no service will start on it. To remove the mark: switchyard migrate-store --from sqlite:${path} --undo`,
+      ),
     )
   out.remark(
     'Next: start the nodes with this address in SWITCHYARD_STORE and the key in SWITCHYARD_SECRET_KEY. Keep the key safe: without it the secrets cannot be decrypted.',

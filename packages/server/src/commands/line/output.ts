@@ -26,6 +26,8 @@ export interface Output {
   remark(text: string): void
   /** Shows a bar on a terminal, a line every few seconds elsewhere, and nothing with --json. */
   progress(what: string): Progress
+  /** Our own text with the commands in it as the reader can run them; remarks have it anyway. */
+  inForm(text: string): string
   /** The text in a colour, or unchanged if colours are off. */
   paint(style: Style, text: string): string
 }
@@ -46,6 +48,7 @@ export interface OutputOptions {
   json: boolean
   /** Whether a terminal gets colours. */
   colours: boolean
+  inForm?: (text: string) => string
   now?: () => number
 }
 
@@ -56,14 +59,21 @@ const PLAIN_PROGRESS_EVERY_MS = 5_000
 const BAR_EVERY_MS = 80
 const BAR_CELLS = 24
 
-export function createOutput({ stdout, stderr, json, colours, now = () => performance.now() }: OutputOptions): Output {
+export function createOutput({
+  stdout,
+  stderr,
+  json,
+  colours,
+  inForm = (text) => text,
+  now = () => performance.now(),
+}: OutputOptions): Output {
   const isTerminal = stdout.isTTY === true
   const painted = colours && isTerminal
   let bar = ''
 
   function remark(text: string): void {
     clearBar()
-    stderr.write(`${written(text)}\n`)
+    stderr.write(`${written(inForm(text))}\n`)
     if (bar !== '') stderr.write(bar)
   }
   function clearBar(): void {
@@ -84,6 +94,7 @@ export function createOutput({ stdout, stderr, json, colours, now = () => perfor
     // What goes to a file or another program must be the text itself: an escape would be part of a name in the YAML of `export`.
     text: (text) => (isTerminal ? lines(text.split('\n')) : void stdout.write(`${text}\n`)),
     remark,
+    inForm,
     paint,
     json(value) {
       // JSON escapes C0 control characters. Escaping the remaining dangerous characters does not change the JSON value.

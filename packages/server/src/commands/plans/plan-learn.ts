@@ -48,7 +48,9 @@ export const planLearn: Command = {
     else if (path === undefined || path === '-') out.text(text.trimEnd())
     else
       out.line(
-        `Wrote ${path}: ${counted(plan.rules.length, 'rule')}, learned from ${thousands(messages)} ${messages === 1 ? 'message' : 'messages'}. Review it, then run \`switchyard plan apply ${path}\`.`,
+        out.inForm(
+          `Wrote ${path}: ${counted(plan.rules.length, 'rule')}, learned from ${thousands(messages)} ${messages === 1 ? 'message' : 'messages'}. Review it, then run \`switchyard plan apply ${path}\`.`,
+        ),
       )
     return EXIT.ok
   },

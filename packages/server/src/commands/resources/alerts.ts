@@ -161,7 +161,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
           : { minutes: Math.max(1, Math.ceil(parseDuration('for', duration) / MINUTE_MS)) }),
       })
       if (json) out.json(mute)
-      else out.line(`Muted until ${time(mute['until'])}. To end it earlier: switchyard alerts unmute ${cell(mute['id'])}`)
+      else out.line(out.inForm(`Muted until ${time(mute['until'])}. To end it earlier: switchyard alerts unmute ${cell(mute['id'])}`))
       return EXIT.ok
     },
   },
@@ -203,10 +203,12 @@ export const ALERT_COMMANDS: readonly Command[] = [
       const count = (sent['destinationIds'] as unknown[]).length
       if (json) out.json(sent)
       else if (count === 0)
-        out.line('No destination receives alerts. Create one: switchyard destinations create alerts URL --source system')
+        out.line(out.inForm('No destination receives alerts. Create one: switchyard destinations create alerts URL --source system'))
       else
         out.line(
-          `Sent to ${count === 1 ? '1 destination' : `${count} destinations`}. To see what happened: switchyard trace ${cell(sent['messageId'])}`,
+          out.inForm(
+            `Sent to ${count === 1 ? '1 destination' : `${count} destinations`}. To see what happened: switchyard trace ${cell(sent['messageId'])}`,
+          ),
         )
       return count === 0 ? EXIT.failed : EXIT.ok
     },

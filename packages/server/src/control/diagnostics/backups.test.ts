@@ -25,6 +25,7 @@ async function withBackups(t: TestContext) {
     storePath: path,
     storePlace: path,
     nodeName: 'test',
+    command: './switchyard',
     secretKey: { from: 'environment' },
     retentionDays: 7,
   } as const
@@ -89,6 +90,7 @@ test('a backup in progress cannot be downloaded', async (t) => {
     storePath: null,
     storePlace: 'db.example.com:5432/switchyard',
     nodeName: 'test',
+    command: './switchyard',
     secretKey: { from: 'environment' },
     retentionDays: 7,
   } as const

@@ -36,6 +36,7 @@ const installation = {
   storePath: join(folder, 'test.db'),
   storePlace: join(folder, 'test.db'),
   nodeName: 'test',
+  command: './switchyard',
   secretKey: { from: 'file', path: keyPath },
   retentionDays: 7,
 } as const

@@ -11,6 +11,7 @@ const operatorTools: OperatorTools = {
     storePath: '/nowhere.db',
     storePlace: '/nowhere.db',
     nodeName: 'web-1:8080',
+    command: './switchyard',
     secretKey: { from: 'environment' },
     retentionDays: 7,
   },
@@ -38,8 +39,9 @@ test('viewers see the installation, but only admins see the location of the stor
   const { now, ...told } = (await call('GET', '/api/installation')).body
   assert.ok(Math.abs(Date.parse(now) - Date.now()) < 60_000)
   const shared = { version: '1.2.3', startedAt: '2023-11-14T22:13:20.000Z', storeKind: 'sqlite', retentionDays: 7, backups: false }
-  assert.deepEqual(told, { ...shared, store: '/nowhere.db' })
+  assert.deepEqual(told, { ...shared, store: '/nowhere.db', command: './switchyard' })
   const { token } = (await call('POST', '/api/tokens', { name: 'v', role: 'viewer' })).body
-  assert.equal((await call('GET', '/api/installation', undefined, { token })).body.store, null)
+  const { store, command } = (await call('GET', '/api/installation', undefined, { token })).body
+  assert.deepEqual([store, command], [null, 'switchyard'])
   assert.equal((await call('GET', '/api/installation', undefined, { token: 'wrong' })).status, 401)
 })

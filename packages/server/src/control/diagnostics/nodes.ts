@@ -32,6 +32,9 @@ const INSTALLATION = object(
       integer({ description: 'The number of days for which messages are kept after all their deliveries are settled.' }),
     ),
     backups: boolean({ description: 'Whether the service can make backups of the store.' }),
+    command: string({
+      description: 'How to run the command line on the machine of the service: a path, or `switchyard`. Viewers get `switchyard`.',
+    }),
   },
   { title: 'Installation', description: 'Facts about the installation.' },
 )
@@ -54,6 +57,7 @@ export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route
           store: role === 'admin' ? (installation?.storePlace ?? null) : null,
           retentionDays: installation?.retentionDays ?? null,
           backups: backups !== null,
+          command: role === 'admin' ? (installation?.command ?? 'switchyard') : 'switchyard',
         }
       },
     }),

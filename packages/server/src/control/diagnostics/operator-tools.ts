@@ -15,6 +15,8 @@ export interface Installation {
   nodeName: string
   secretKey: { from: 'environment' } | { from: 'file'; path: string }
   retentionDays: number
+  /** How to run the command line on this machine. */
+  command: string
 }
 
 export interface OperatorTools {

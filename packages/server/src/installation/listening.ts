@@ -1,7 +1,7 @@
-// Why the service cannot listen, in one sentence. A port that is in use is found before the store is opened: a first start that fails later would
+// The address on which the service listens, and why it cannot, in one sentence. A port that is in use is found before the store is opened: a first start that fails later would
 // have created the admin token without showing it.
 
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import type { Config } from '../config.ts'
 import { StartProblem } from './open-store.ts'
 
@@ -27,4 +27,10 @@ export function listenProblem({ code, message }: NodeJS.ErrnoException, { host, 
     ENOTFOUND: `The host name ${host} cannot be resolved. Check SWITCHYARD_HOST or --host.`,
   }
   return new StartProblem(reasons[code ?? ''] ?? `Cannot listen on ${host}, port ${port}: ${message}`)
+}
+
+/** A service that listens on all addresses can be reached at localhost. */
+export function urlOf({ address, family, port }: AddressInfo): string {
+  if (address === '0.0.0.0' || address === '::') return `http://localhost:${port}`
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
