@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { createSecretBox, SecretBoxError } from '../../secrets/secret-box.ts'
-import type { NewOAuthApp, OAuthApp, Store } from '../store.ts'
+import type { NewOAuthApp, OAuthApp, RequestSettings, Store } from '../store.ts'
 import { accept, NOW_MS, newDestination, newSource, type StoreFixture, settleAll, tracks } from './fixtures.ts'
 
 const ACTOR = { id: 'tok_1', name: 'somebody' }
@@ -104,12 +104,20 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     await other.dispose()
   })
 
-  test("a receiver's credentials in headers and URLs cannot be read from the stored bytes, before and after a change of the key", async () => {
+  test("a receiver's credentials in headers, URLs, secrets and mappings cannot be read from the stored bytes, before and after a change of the key", async () => {
     const other = await open({ retentionDays: 7 })
     const { id: sourceId } = await newSource(other.store)
     const settings = (name: string) => ({
       urls: [`https://example.com/hook?code=CREDENTIAL-1-${name}&n=1`, `https://example.com/CREDENTIAL-2-${name}`],
       headers: { Authorization: `Bearer CREDENTIAL-3-${name}`, 'X-Long': `CREDENTIAL-4-${name}`.padEnd(4_000, '.') },
+      secrets: { token: `CREDENTIAL-5-${name}` },
+      request: {
+        method: 'POST',
+        path: '',
+        headers: {},
+        body: { routing_key: `CREDENTIAL-6-${name}` },
+        format: 'json',
+      } satisfies RequestSettings,
     })
     const kept = await newDestination(other.store, sourceId, settings('first'))
     const deleted = await newDestination(other.store, sourceId, settings('deleted'))
@@ -126,8 +134,8 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
 
     const reopened = await other.reopen()
     assert.deepEqual(reopened.configuration().destinations.get(kept.id), kept)
-    const { headers, urls } = reopened.configuration().destinations.get(changed.id) ?? {}
-    assert.deepEqual({ headers, urls }, settings('after'))
+    const { headers, urls, secrets, request } = reopened.configuration().destinations.get(changed.id) ?? {}
+    assert.deepEqual({ headers, urls, secrets, request }, settings('after'))
     const [row] = (await reopened.history.deliveries({ destinationId: kept.id }, { limit: 1, cursor: null })).data
     const detail = await reopened.history.delivery(row?.id ?? '')
     assert.equal(detail?.history[0]?.url, 'https://example.com/hook?code=(hidden)&n=(hidden)')

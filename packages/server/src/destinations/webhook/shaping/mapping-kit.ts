@@ -44,6 +44,8 @@ export function mappingKit(): MappingKit {
 
 /** Returns the JSON value that a checked mapping gives for a message; undefined if there is none. May throw. */
 export function evaluate(mapping: unknown, message: JsonObject, itemSize: number, secrets: Readonly<Record<string, string>>): unknown {
+  // Loads the kit first: it is tried out then, which begins a reading of its own.
+  mappingKit()
   beginReading(itemSize, secrets)
   return evaluateMore(mapping, message)
 }
