@@ -482,10 +482,10 @@ suite('rotate-key', () => {
   })
 
   test('a key from the environment is replaced only by one that the operator provides', async () => {
-    await using service = await startService({ env: { SWITCHYARD_SECRET_KEY: 'old key' } })
+    await using service = await startService({ env: { SWITCHYARD_SECRET_KEY: 'the old key of this test' } })
     await service.destination({ urls: ['http://127.0.0.1:1/'], sharedSecret: 'the secret' })
     await service.stop()
-    const env = { ...service.storeEnv, SWITCHYARD_SECRET_KEY: 'old key' }
+    const env = { ...service.storeEnv, SWITCHYARD_SECRET_KEY: 'the old key of this test' }
     const asked = await run(service, ['rotate-key'], env)
     assert.equal(asked.code, 2)
     assert.match(asked.stderr, /rotate-key --generate/)

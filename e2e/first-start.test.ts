@@ -203,7 +203,14 @@ suite('a start that cannot be is one clear sentence and exit code 1', { concurre
     await service.destination({ urls: ['http://127.0.0.1:9/'], sharedSecret: 'sealed' })
     await service.stop()
     const env = { ...store(service.file), SWITCHYARD_PORT: '0' }
-    assertRefused(await runService({ env: { ...env, SWITCHYARD_SECRET_KEY: 'another' } }).ended, /but the key in use is/)
+    assertRefused(
+      await runService({ env: { ...env, SWITCHYARD_SECRET_KEY: 'another key than the stored one' } }).ended,
+      /but the key in use is/,
+    )
+    assertRefused(
+      await runService({ env: { ...env, SWITCHYARD_SECRET_KEY: 'short' } }).ended,
+      /SWITCHYARD_SECRET_KEY has 5 characters, and needs at least 16\..*switchyard rotate-key/,
+    )
     // Nor is one made in its place when it is lost.
     rmSync(`${service.file}.key`)
     assertRefused(await runService({ env }).ended, /switchyard\.db\.key/)

@@ -60,7 +60,7 @@ test('without a secret key it does not start, and says how to make one', async (
 
 test('another secret key than the store’s is refused with the words that SQLite has, at the first start too', async () => {
   await using cluster = await startCluster({ nodes: 1 })
-  await assert.rejects(cluster.start({ SWITCHYARD_SECRET_KEY: 'another key' }), (error: Error) => {
+  await assert.rejects(cluster.start({ SWITCHYARD_SECRET_KEY: 'another key for these tests' }), (error: Error) => {
     assert.ok(error instanceof StartProblem, String(error))
     assert.match(error.message, /but the key in use is.*Set SWITCHYARD_SECRET_KEY to the key/)
     return true
@@ -156,7 +156,7 @@ test('the secret key is changed while no node runs, and the old one is refused a
   })
   const read = readConfig({ SWITCHYARD_STORE: cluster.database.url }, [])
   assert.ok(read.kind === 'config')
-  const rotate = () => rotateSecretKey({ store: read.config.store, oldKey: SECRET_KEY, newKey: 'the next key' })
+  const rotate = () => rotateSecretKey({ store: read.config.store, oldKey: SECRET_KEY, newKey: 'the next key of these tests' })
   await assert.rejects(
     rotate,
     (error: Error) => error instanceof MaintenanceProblem && /Nodes are running on this store/.test(error.message),
@@ -166,7 +166,7 @@ test('the secret key is changed while no node runs, and the old one is refused a
   assert.ok(secrets >= 2)
   assert.equal(keyFile, null)
   await assert.rejects(cluster.start(), StartProblem)
-  const next = await cluster.start({ SWITCHYARD_SECRET_KEY: 'the next key' })
+  const next = await cluster.start({ SWITCHYARD_SECRET_KEY: 'the next key of these tests' })
   const [destination] = [...next.app.store.configuration().destinations.values()]
   assert.equal(destination?.sharedSecret, 'SECRET-shared')
 })

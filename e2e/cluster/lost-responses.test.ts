@@ -31,7 +31,7 @@ before(async () => {
   const { port, host } = new URL(database.url)
   proxy = await DatabaseProxy.start(Number(port))
   const url = database.url.replace(host, `127.0.0.1:${proxy.port}`)
-  store = await createPostgresStore({ url, secretBox: createSecretBox('a key for tests'), retentionDays: 7, statementMs: 500 })
+  store = await createPostgresStore({ url, secretBox: createSecretBox('a key for these tests'), retentionDays: 7, statementMs: 500 })
 })
 after(async () => {
   await store.close()
@@ -137,7 +137,7 @@ test('a node whose first statements lose their responses repeats them, and print
     {
       SWITCHYARD_PORT: '0',
       SWITCHYARD_STORE: fresh.url.replace(host, `127.0.0.1:${losing.port}`),
-      SWITCHYARD_SECRET_KEY: 'a key for tests',
+      SWITCHYARD_SECRET_KEY: 'a key for these tests',
     },
     [],
   )

@@ -98,7 +98,7 @@ export const SETTINGS = {
     parse: (text) => ({ value: text }),
     fallback: null,
     usual: 'generated beside the SQLite file; required with Postgres',
-    sentence: 'The key that encrypts stored secrets. It must be the same on every node.',
+    sentence: 'The key that encrypts stored secrets: at least 16 characters, the same on every node.',
     secret: true,
   }),
   retentionDays: setting({

@@ -295,7 +295,7 @@ suite('a node that dies between opening an incident and sending the alert', () =
       await failFor(store, shop.id, START_MS, 10)
       await store.close()
       const child = spawn(process.execPath, [join(import.meta.dirname, 'fixtures', 'killed-teller.ts'), when], {
-        env: { ...process.env, ...place.env, SWITCHYARD_SECRET_KEY: 'a key for tests' },
+        env: { ...process.env, ...place.env, SWITCHYARD_SECRET_KEY: 'a key for these tests' },
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       t.after(() => child.kill('SIGKILL'))

@@ -6,6 +6,7 @@ import { resolve } from 'node:path'
 import { VERSION } from '../api/version.ts'
 import type { Config } from '../config.ts'
 import type { Log } from '../logging/log.ts'
+import { keyProblem } from '../secrets/key-strength.ts'
 import { createSecretBox, SecretBoxError } from '../secrets/secret-box.ts'
 import { KeyFileProblem, openWithKeyFile } from '../secrets/secret-key-file.ts'
 import { AddressProblem, describeAddress, parsePostgresAddress } from '../store/postgres/session/address.ts'
@@ -62,6 +63,11 @@ const RETRY_EVERY_MS = 1_000
 const PERMANENT_ERRORS = new Set(['28000', '28P01', '3D000', '42501'])
 
 export async function openStore(config: Config, options: OpenOptions): Promise<OpenedStore> {
+  const weak = config.secretKey === null ? null : keyProblem('SWITCHYARD_SECRET_KEY', config.secretKey)
+  if (weak !== null)
+    throw new StartProblem(
+      `${weak} If the store is already encrypted with the short key: keep it in SWITCHYARD_SECRET_KEY, set SWITCHYARD_NEW_SECRET_KEY to the new key, run \`switchyard rotate-key\` while no node is running, and then start the service with the new key.`,
+    )
   try {
     return await (config.store.kind === 'sqlite'
       ? openFile(config.store.path, config, options)

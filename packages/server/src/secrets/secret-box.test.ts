@@ -3,7 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { createSecretBox, generateSecretKey, SecretBoxError } from './secret-box.ts'
 
-const box = createSecretBox('a key for tests')
+const box = createSecretBox('a key for these tests')
 
 function refusedAs(reason: SecretBoxError['reason']): (error: unknown) => boolean {
   return (error) => error instanceof SecretBoxError && error.reason === reason
@@ -16,7 +16,7 @@ test('any text can be opened unchanged with its context', () => {
 })
 
 test('another box with the same key can open it', () => {
-  assert.equal(createSecretBox('a key for tests').open(box.seal('secret')), 'secret')
+  assert.equal(createSecretBox('a key for these tests').open(box.seal('secret')), 'secret')
 })
 
 test('the same text is sealed differently each time, and is not visible', () => {
@@ -31,7 +31,7 @@ test('a wrong key is reported with the setting, and without the key and the secr
   assert.throws(() => box.open(sealed), /SWITCHYARD_SECRET_KEY/)
   assert.throws(
     () => box.open(sealed),
-    (error: Error) => !/a key for tests|the other key|"secret"/.test(error.message),
+    (error: Error) => !/a key for these tests|the other key|"secret"/.test(error.message),
   )
 })
 

@@ -18,7 +18,7 @@ import { type MigrationOptions, MigrationProblem, migrateStore, undoMigration } 
 
 const OLD_KEY = 'the key of the file'
 /** The key that openAt uses. */
-const NEW_KEY = 'a key for tests'
+const NEW_KEY = 'a key for these tests'
 const DAY_MS = 86_400_000
 const PER_DAY = DAY_MS * 2_048
 

@@ -3,6 +3,7 @@
 import { counted } from '../../api/counted.ts'
 import { SETTINGS, type StoreAddress } from '../../config.ts'
 import type { MigrationResult } from '../../installation/maintenance.ts'
+import { keyProblem } from '../../secrets/key-strength.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 
 export const migrateStore: Command = {
@@ -50,6 +51,11 @@ async function migrate(call: Call): Promise<ExitCode> {
       EXIT.usage,
     )
   const dryRun = call.has('dry-run')
+  // The key that the nodes will use: they do not start with a short one.
+  for (const name of [env['SWITCHYARD_NEW_SECRET_KEY'] ? 'SWITCHYARD_NEW_SECRET_KEY' : 'SWITCHYARD_SECRET_KEY']) {
+    const weak = env[name] ? keyProblem(name, env[name]) : null
+    if (weak !== null) throw new CommandProblem(weak, EXIT.usage)
+  }
   const { MaintenanceProblem, migrateStore: runMigration } = await import('../../installation/maintenance.ts')
   const progress = out.progress('Migrating rows')
   let result: MigrationResult

@@ -1,6 +1,7 @@
 // `switchyard rotate-key`: re-encrypts the stored secrets with a new key while the service is stopped. The work is done by maintenance.ts.
 // A key is printed only if the operator has to keep it.
 
+import { keyProblem } from '../../secrets/key-strength.ts'
 import { generateSecretKey } from '../../secrets/secret-box.ts'
 import { type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { localConfig } from './local-installation.ts'
@@ -40,6 +41,8 @@ export const rotateKey: Command = {
         'The current key is in SWITCHYARD_SECRET_KEY, so you have to provide the new one. Run `switchyard rotate-key --generate` to print a new key, save it, set SWITCHYARD_NEW_SECRET_KEY to it, and run this command again.',
         EXIT.usage,
       )
+    const weak = newKey === null ? null : keyProblem('SWITCHYARD_NEW_SECRET_KEY', newKey)
+    if (weak !== null) throw new CommandProblem(weak, EXIT.usage)
     const { MaintenanceProblem, rotateSecretKey } = await import('../../installation/maintenance.ts')
     try {
       const { secrets, keyFile } = await rotateSecretKey({ store, oldKey: secretKey, newKey, endTokens: call.has('end-tokens') })

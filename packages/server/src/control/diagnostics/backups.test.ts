@@ -12,7 +12,7 @@ import type { OperatorTools } from './operator-tools.ts'
 async function withBackups(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-backups-'))
   const path = join(folder, 'test.db')
-  const other = await createSqliteStore({ path, secretBox: createSecretBox('a key for tests'), retentionDays: 7 })
+  const other = await createSqliteStore({ path, secretBox: createSecretBox('a key for these tests'), retentionDays: 7 })
   const backups = createBackups({ path })
   t.after(async () => {
     await backups.close()

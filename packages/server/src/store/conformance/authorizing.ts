@@ -179,7 +179,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     assert.equal(await reopened.secrets.getOrCreate('oauth_signing_key', ''), 'the key')
     const bytes = await other.closeAndRead()
     assert.ok(bytes.includes(`v1.${box.keyId}.`))
-    assert.ok(!bytes.includes(`v1.${createSecretBox('a key for tests').keyId}.`))
+    assert.ok(!bytes.includes(`v1.${createSecretBox('a key for these tests').keyId}.`))
     await assert.rejects(other.reopen(), SecretBoxError)
     await other.dispose()
   })

@@ -9,7 +9,7 @@ import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.t
 import { openAt } from '../fixtures/temp-store.ts'
 import { MIGRATIONS } from './migrations.ts'
 
-const BOX = createSecretBox('a key for tests')
+const BOX = createSecretBox('a key for these tests')
 const URL = 'https://example.com/hook?code=CREDENTIAL-1'
 const SETTINGS = {
   urls: [URL, 'https://example.com/other'],

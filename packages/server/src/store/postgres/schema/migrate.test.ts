@@ -163,7 +163,7 @@ test('a node of the previous version that starts during a step that it cannot wo
       }
     },
   }
-  await migrateAt(database.url, { migrations: [...MIGRATIONS, alone], secretBox: createSecretBox('a key for tests') })
+  await migrateAt(database.url, { migrations: [...MIGRATIONS, alone], secretBox: createSecretBox('a key for these tests') })
   assert.deepEqual(await stepsMade(), { step: KNOWN + 1, works_from: KNOWN + 1 })
   assert.match(String(await joining), /Start the newer version/)
   assert.deepEqual(await database.query('SELECT FROM switchyard.nodes'), [])

@@ -11,7 +11,7 @@ import type { Destination } from '../../store.ts'
 import { openAt, openFor, tempFolder } from '../fixtures/temp-store.ts'
 import { MIGRATIONS } from './migrations.ts'
 
-const BOX = createSecretBox('a key for tests')
+const BOX = createSecretBox('a key for these tests')
 const URL = 'https://example.com/hook?code=CREDENTIAL-1'
 const SETTINGS = {
   urls: [URL, 'https://example.com/other'],
