@@ -196,6 +196,12 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.match(await says(service, 'tokens'), new RegExp(`${id} +grafana +viewer +never`))
     const viewer = { url: service.url, token }
     assert.match(await says(viewer, 'ledger', '--json'), /consistent/)
+    assert.match(await says(viewer, 'sources'), /…/)
+    const sent = await switchyard(viewer, 'send', 'track', '--user-id', 'u', '--event', 'e')
+    assert.deepEqual([sent.code, /the role viewer, which does not see write keys/.test(sent.stderr)], [2, true], sent.stderr)
+    const exported = await switchyard(viewer, 'export')
+    assert.deepEqual([exported.code, /writeKeys/.test(exported.stdout)], [0, false], exported.stderr)
+    assert.match(exported.stderr, /no write keys, because the control token has the role viewer/)
     const refused = await switchyard(viewer, 'sources', 'create', 'no')
     assert.deepEqual([refused.code, refused.stdout], [3, ''])
     assert.match(refused.stderr, /^[A-Z].*\(\w+\)\n$/)

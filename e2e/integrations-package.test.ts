@@ -2,6 +2,7 @@
 // done only with SWITCHYARD_LONG_TESTS=1, from npm's cache.
 
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { cpSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -60,11 +61,13 @@ test('publint has nothing against it', async () => {
 
 test('the service says exactly what to install: each package with its version and hash', async () => {
   const server = join(workspace, 'server')
-  await buildServer(server)
-  const { lockfile, overrides } = (await readJson(join(server, 'packages', 'server', 'integrations.json'))) as {
+  await buildServer(server, tarball)
+  const { lockfile, overrides, integrity } = (await readJson(join(server, 'packages', 'server', 'integrations.json'))) as {
     lockfile: { packages: Record<string, { version?: string; integrity?: string; link?: boolean; dev?: boolean }> }
     overrides: object
+    integrity: string
   }
+  assert.equal(integrity, `sha512-${hash('sha512', readFileSync(tarball), 'base64')}`)
   assert.deepEqual(overrides, (await readJson(join(repository, 'package.json')))['overrides'])
   const { '': top, ...packages } = lockfile.packages
   assert.ok(top !== undefined && packages['node_modules/@segment/action-destinations'] !== undefined)

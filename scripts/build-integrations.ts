@@ -71,6 +71,12 @@ function writeJson(file: string, value: object): void {
 }
 
 if (import.meta.main) {
-  await buildIntegrations(join(home, 'dist', 'package'))
-  console.log('built packages/integrations/dist/package')
+  const folder = join(home, 'dist', 'package')
+  await buildIntegrations(folder)
+  // The tarball is what is published: build-server.ts records its hash, so that `catalog install` accepts no other.
+  const cli = process.env['npm_execpath']
+  const [file, args] = cli !== undefined && /\.c?js$/.test(cli) ? [process.execPath, [cli]] : ['npm', []]
+  const packed = spawnSync(file, [...args, 'pack', folder, '--pack-destination', join(home, 'dist')], { stdio: ['ignore', 'ignore', 2] })
+  if (packed.status !== 0) throw new Error('npm could not pack the integrations')
+  console.log('built and packed packages/integrations/dist/package')
 }

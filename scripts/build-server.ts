@@ -2,6 +2,7 @@
 // with the built dashboard and documentation. The folders are laid out as in the repository, so that files located by a relative path
 // are found there, too. Nothing is bundled: threads and processes are started from files, and stack traces show the source's file names.
 
+import { hash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Lockfile, subsetOf } from '../packages/server/src/installation/lockfile-subset.ts'
@@ -24,8 +25,16 @@ if (Number(major) < 24) {
 await import('../packages/server/src/cli.js')
 `
 
-/** Empties the folder and builds into it. The sites are copied: the caller must have built them. */
-export async function buildServer(dist: string): Promise<void> {
+/** Written by `npm run build:integrations`, and published as it is, so that its hash is the one that the service records. */
+export function integrationsTarball(version: string): string {
+  return join(root, 'packages', 'integrations', 'dist', `switchyard-integrations-${version}.tgz`)
+}
+
+/**
+ * Empties the folder and builds into it. The sites are copied: the caller must have built them. Without the tarball of the integrations, the
+ * service cannot install them.
+ */
+export async function buildServer(dist: string, tarball?: string): Promise<void> {
   rmSync(dist, { recursive: true, force: true })
   await compileSources(home, join(dist, 'packages', 'server', 'src'))
   const own = readJson(join(home, 'package.json'))
@@ -36,7 +45,9 @@ export async function buildServer(dist: string): Promise<void> {
   const lockfile = subsetOf(readJson(join(root, 'package-lock.json')) as unknown as Lockfile, 'packages/integrations', {
     name: 'integrations',
   })
-  writeJson(join(dist, 'packages', 'server', 'integrations.json'), { overrides, lockfile })
+  const packed = tarball ?? integrationsTarball(String(version))
+  const integrity = existsSync(packed) ? `sha512-${hash('sha512', readFileSync(packed), 'base64')}` : undefined
+  writeJson(join(dist, 'packages', 'server', 'integrations.json'), { overrides, lockfile, integrity })
   mkdirSync(join(dist, 'bin'))
   writeFileSync(join(dist, 'bin', 'switchyard.js'), ENTRY, { mode: 0o755 })
   for (const site of SITES) {

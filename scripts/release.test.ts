@@ -54,7 +54,13 @@ test('a release sets the version everywhere, dates the unreleased changes, and p
   const heading = new RegExp(String.raw`^## \[Unreleased\]\n\n## \[${NEXT}\] - (\d{4}-\d\d-\d\d)\n`, 'm')
   assert.match(after as string, heading)
   assert.equal((after as string).replace(heading, '## [Unreleased]\n'), before)
-  for (const step of [`git tag --annotate v${NEXT}`, 'npm publish ./packages/node/dist', `-t switchyard:${NEXT} .`, 'npm run sbom'])
+  for (const step of [
+    `git tag --annotate v${NEXT}`,
+    'npm publish ./packages/node/dist',
+    `npm publish ./packages/integrations/dist/switchyard-integrations-${NEXT}.tgz`,
+    `-t switchyard:${NEXT} .`,
+    'npm run sbom',
+  ])
     assert.ok(stdout.includes(step), step)
   // Everything except the version is unchanged, byte for byte.
   for (const file of ['packages/server/package.json', 'package-lock.json', 'deploy/compose.yml']) {

@@ -134,13 +134,15 @@ function compare(one: string, other: string): number {
 
 function nextSteps(root: string, version: string): string {
   const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { repository?: unknown }
-  const dists = [...['protocol', 'webhook', 'node', 'server'].map((name) => `packages/${name}/dist`), 'packages/integrations/dist/package']
+  const [server, ...others] = ['server', 'protocol', 'webhook', 'node'].map((name) => `packages/${name}/dist`) as [string, ...string[]]
+  // The service accepts only this tarball of the integrations, so it is published as it is, and before the service.
+  const dists = [...others, `packages/integrations/dist/switchyard-integrations-${version}.tgz`, server]
   return `
 Next:
 ${repository === undefined ? '\n  # package.json has no "repository" yet: registries and READMEs use it for links. Set it first.\n' : ''}
   npm test
   git commit --all --message 'Release ${version}' && git tag --annotate v${version} --message 'Switchyard ${version}'
-  npm run build && npm run build:server && npm run build:integrations
+  npm run build && npm run build:integrations && npm run build:server
   npm run sbom
 ${dists.map((dist) => `  npm publish ./${dist} --access public${version.includes('-') ? ' --tag next' : ''}`).join('\n')}
   docker build -f deploy/Dockerfile -t switchyard:${version} .

@@ -1,7 +1,7 @@
 // Code to copy that sends a message with the given write key. The chosen kind is in the URL, like every tab.
 
 import { SegmentedControl, Stack, Text } from '@mantine/core'
-import { SNIPPET_KINDS, SNIPPET_LABELS, type SnippetFor, snippetNote, snippetOf } from '../text/snippets.ts'
+import { isHiddenKey, SNIPPET_KINDS, SNIPPET_LABELS, type SnippetFor, snippetNote, snippetOf } from '../text/snippets.ts'
 import { useSearchState } from '../url-state.ts'
 import { CodeBlock } from './copyable.tsx'
 
@@ -10,7 +10,7 @@ const CHOICES = SNIPPET_KINDS.map((value) => ({ value, label: SNIPPET_LABELS[val
 export function Snippets({ writeKey, requireOAuth = false }: Omit<SnippetFor, 'origin'>) {
   const [params, change] = useSearchState()
   const kind = SNIPPET_KINDS.find((each) => each === params.get('snippet')) ?? 'curl'
-  const source = { origin: window.location.origin, writeKey, requireOAuth }
+  const source = { origin: window.location.origin, writeKey: isHiddenKey(writeKey) ? 'YOUR_WRITE_KEY' : writeKey, requireOAuth }
   return (
     <Stack gap="xs">
       <SegmentedControl

@@ -2,11 +2,17 @@
 
 import { ActionIcon, Code, CopyButton, Group, Tooltip } from '@mantine/core'
 import { useState } from 'react'
-import { maskedKey } from '../text/snippets.ts'
+import { isHiddenKey, maskedKey } from '../text/snippets.ts'
 import { CheckIcon, CopyIcon, EyeIcon, EyeOffIcon } from './icons.tsx'
 
 export function WriteKey({ writeKey, name = 'the write key' }: { writeKey: string; name?: string }) {
   const [isShown, setShown] = useState(false)
+  if (isHiddenKey(writeKey))
+    return (
+      <Tooltip label="Only admins see write keys">
+        <Code fz="sm">{writeKey}</Code>
+      </Tooltip>
+    )
   return (
     <Group gap={4} wrap="nowrap" miw={0}>
       <Code fz="sm" style={isShown ? { overflowWrap: 'anywhere' } : { whiteSpace: 'nowrap' }}>

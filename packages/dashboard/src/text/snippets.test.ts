@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { isLoopback, maskedKey, SNIPPET_KINDS, snippetNote, snippetOf } from './snippets.ts'
+import { isHiddenKey, isLoopback, maskedKey, SNIPPET_KINDS, snippetNote, snippetOf } from './snippets.ts'
 
 const SOURCE = { origin: 'https://events.example.com', writeKey: 'Ab.c_d~e-f0123456789' }
 
@@ -48,6 +48,7 @@ test('each kind contains the key and the URL, and has a note', () => {
 test('a masked key shows little, and a short key nothing', () => {
   assert.equal(maskedKey('abcdefghijklmnopqrst'), 'abcd••••••••qrst')
   assert.ok(!maskedKey('short').includes('s'))
+  assert.deepEqual(['…qrst', 'abcdefghijklmnopqrst'].map(isHiddenKey), [true, false])
 })
 
 test('which host names only this machine can reach', () => {

@@ -66,6 +66,11 @@ export function snippetNote(kind: SnippetKind, { requireOAuth = false }: Pick<Sn
     : 'Run this in a web page or in the browser console; requests from any origin are allowed. In your pages, generate an anonymousId for each visitor and store it.'
 }
 
+/** Viewers get only the end of a write key, after this mark. */
+export function isHiddenKey(key: string): boolean {
+  return key.startsWith('…')
+}
+
 /** Shows enough to distinguish keys, and too little to use one. */
 export function maskedKey(key: string): string {
   return key.length >= 16 ? `${key.slice(0, 4)}${'•'.repeat(8)}${key.slice(-4)}` : '•'.repeat(12)

@@ -6,6 +6,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import { withPathTokens } from '../secrets/hidden-url.ts'
 import { hiddenSettings, isTemplateOnly, replacedTexts } from '../secrets/hidden-values.ts'
 import { escapeReferences, VariableNames } from './environment-references.ts'
+import { isMaskedWriteKey } from './write-key-mask.ts'
 
 export const KINDS = ['sources', 'destinations', 'oauthApps', 'plans'] as const
 export type Kind = (typeof KINDS)[number]
@@ -78,7 +79,7 @@ export function configurationOf(installed: Installed, { withKeys }: { withKeys: 
     for (const stored of sorted) {
       const entry: Entry = { name: String(stored['name']) }
       for (const [field, schema] of Object.entries(installed.schema[kind])) {
-        if (field === 'name' || (field === 'writeKeys' && !withKeys)) continue
+        if (field === 'name' || (field === 'writeKeys' && (!withKeys || hasMaskedKeys(stored)))) continue
         if (isOfOtherKind(field, stored)) continue
         const value = fieldOf(kind, stored, field, names, reference)
         if (value === undefined || (field !== 'enabled' && same(value, defaultOf(field, schema, stored)))) continue
@@ -88,6 +89,12 @@ export function configurationOf(installed: Installed, { withKeys }: { withKeys: 
     }
   }
   return { file, variables: given }
+}
+
+/** A viewer gets only the ends of write keys, which must not be applied as keys. */
+export function hasMaskedKeys(stored: JsonObject): boolean {
+  const keys = stored['writeKeys']
+  return Array.isArray(keys) && keys.some((key) => isMaskedWriteKey(String(key)))
 }
 
 /** The default and maximum of `timeoutMs` for an integration. */

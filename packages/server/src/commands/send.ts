@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import { counted } from '../api/counted.ts'
+import { isMaskedWriteKey } from '../api/write-key-mask.ts'
 import { createTimelineFeed, showMessageFacts, showOthers } from './history/message-timeline.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from './line/command.ts'
 import { readJsonObject } from './line/input.ts'
@@ -161,8 +162,14 @@ async function writeKeyOf(call: Call): Promise<string> {
   return firstKey(chosen)
 }
 
-function firstKey({ writeKeys }: JsonObject): string {
-  return String((writeKeys as string[])[0])
+/** Throws if the control token is that of a viewer, who does not see write keys. */
+export function firstKey({ writeKeys }: JsonObject): string {
+  const key = String((writeKeys as string[])[0])
+  if (!isMaskedWriteKey(key)) return key
+  throw new CommandProblem(
+    'The control token has the role viewer, which does not see write keys. Use --write-key or SWITCHYARD_WRITE_KEY, or the token of an admin.',
+    EXIT.usage,
+  )
 }
 
 async function post(call: Call, writeKey: string, message: JsonObject): Promise<{ status: number; body: JsonObject }> {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { hash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, watch, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -49,7 +53,7 @@ function makeInstalled(t: TestContext): Site {
   }
   writeFileSync(
     join(site.root, 'node_modules', '@switchyard', 'server', 'packages', 'server', 'integrations.json'),
-    JSON.stringify({ overrides: {}, lockfile: { packages } }),
+    JSON.stringify({ overrides: {}, lockfile: { packages }, integrity: 'sha512-of-the-release' }),
   )
   return site
 }
@@ -215,3 +219,61 @@ function appears(file: string): Promise<void> {
     look()
   })
 }
+
+/** Packs a package of the right name and version without dependencies. */
+function packed(folder: string, content: string): { bytes: Buffer; integrity: string } {
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: '@switchyard/integrations', version: VERSION, files: ['index.js'] }))
+  writeFileSync(join(folder, 'index.js'), content)
+  const { stdout, stderr } = spawnSync('npm', ['pack', '--loglevel=error'], { cwd: folder, encoding: 'utf8' })
+  assert.match(stdout, /\.tgz$/m, stderr)
+  const bytes = readFileSync(join(folder, stdout.trim()))
+  return { bytes, integrity: `sha512-${hash('sha512', bytes, 'base64')}` }
+}
+
+test('a package that does not have the hash of the release is refused, whatever the registry says about it', async (t) => {
+  const site = makeInstalled(t)
+  const released = packed(join(site.root, 'released'), 'export const good = true')
+  const tampered = packed(join(site.root, 'tampered'), 'export const good = false')
+  let served = released
+  const registry = createServer((request, response) => {
+    if (request.url?.endsWith('.tgz')) return response.end(served.bytes)
+    const tarball = `${url}integrations.tgz`
+    const dist = { tarball, integrity: served.integrity }
+    const versions = { [VERSION]: { name: '@switchyard/integrations', version: VERSION, dist } }
+    response.setHeader('content-type', 'application/json')
+    return response.end(JSON.stringify({ name: '@switchyard/integrations', 'dist-tags': { latest: VERSION }, versions }))
+  }).listen(0, '127.0.0.1')
+  await once(registry, 'listening')
+  const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`
+  const settings = { npm_config_registry: url, npm_config_cache: join(site.root, 'cache') }
+  Object.assign(process.env, settings)
+  t.after(() => {
+    for (const name of Object.keys(settings)) delete process.env[name]
+    registry.close()
+    registry.closeAllConnections()
+  })
+  const { npm: _stub, ...real } = site
+  const file = join(site.root, 'node_modules', '@switchyard', 'server', 'packages', 'server', 'integrations.json')
+  const lockfile = { name: 'integrations', lockfileVersion: 3, packages: { '': {} } }
+  writeFileSync(file, JSON.stringify({ overrides: {}, lockfile, integrity: released.integrity }))
+
+  served = tampered
+  await assert.rejects(
+    installIntegrations(real, () => {}),
+    /^InstallProblem: A package of the catalogue does not have the hash that was recorded .* nothing was installed\./,
+  )
+  assert.equal(find(site), undefined)
+
+  served = released
+  // npm remembers what the registry said before.
+  process.env['npm_config_cache'] = join(site.root, 'another-cache')
+  await installIntegrations(real, () => {})
+  assert.notEqual(find(site), undefined)
+
+  writeFileSync(file, JSON.stringify({ overrides: {}, lockfile }))
+  await assert.rejects(
+    installIntegrations(real, () => {}),
+    /^InstallProblem: This build of the service does not contain the hash of @switchyard\/integrations/,
+  )
+})

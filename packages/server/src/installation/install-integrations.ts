@@ -36,6 +36,14 @@ export interface InstallOptions {
   npm?: { file: string; args: readonly string[] } | undefined
 }
 
+/** What the release wrote into the package of the service. */
+interface Recorded {
+  overrides: object
+  lockfile: Lockfile
+  /** The hash of the tarball of the integrations package. */
+  integrity?: string
+}
+
 interface Place {
   /** Holds the lock, the progress, and the files of an installation that is not complete. */
   work: string
@@ -153,17 +161,22 @@ function lock(work: string, { keep = false } = {}): (() => void) | null {
 /** Writes what npm installs from: a manifest and a lockfile, because npm ignores those of a dependency. Returns the number of packages. */
 function prepare({ staging }: Place, { serverFolder = import.meta.dirname, from }: InstallOptions): number {
   const workspace = integrationsWorkspace(serverFolder)
-  const { overrides, lockfile } =
+  const { overrides, lockfile, integrity } =
     workspace === null
-      ? (readJson(join(serverFolder, '..', '..', 'integrations.json')) as { overrides: object; lockfile: Lockfile })
-      : inClone(join(workspace, '..', '..'))
+      ? (readJson(join(serverFolder, '..', '..', 'integrations.json')) as Recorded)
+      : { ...inClone(join(workspace, '..', '..')), integrity: undefined }
   const { '': top = {}, ...packages } = lockfile.packages
   if (workspace === null) {
-    // In a clone the package itself is there already.
+    // In a clone the package itself is there already. npm compares what it gets with this hash, as with those of the dependencies.
+    if (integrity === undefined)
+      throw new InstallProblem(
+        `This build of the service does not contain the hash of ${NAME} ${VERSION}, so the package cannot be verified and is not installed. Install a released version of the service.`,
+      )
     const isFile = from !== undefined && from.endsWith('.tgz') && !/^\w+:/.test(from)
     const spec = isFile ? `file:${resolve(from)}` : (from ?? VERSION)
     packages[`node_modules/${NAME}`] = {
       version: VERSION,
+      integrity,
       ...(from === undefined ? {} : { resolved: spec }),
       dependencies: top.dependencies ?? {},
     }
@@ -197,6 +210,10 @@ async function runNpm({ staging, work }: Place, { signal, npm = findNpm() }: Ins
   try {
     const { code, output } = await ended(child)
     if (signal?.aborted) throw new InstallProblem('The installation of the catalogue was stopped. Start it again.')
+    if (code !== 0 && output.includes('EINTEGRITY'))
+      throw new InstallProblem(
+        `A package of the catalogue does not have the hash that was recorded when this version of the service was released, so nothing was installed. The registry may have been tampered with. npm says: ${quoted(output)}`,
+      )
     if (code !== 0) throw new InstallProblem(`npm could not install the catalogue: ${quoted(output)}`)
   } finally {
     clearTimeout(deadline)

@@ -11,6 +11,7 @@ interface Locked {
   name?: string
   version?: string
   resolved?: string
+  integrity?: string
   link?: boolean
   dev?: boolean
   devOptional?: boolean

@@ -1,7 +1,7 @@
 // `switchyard export`: writes the configuration to one YAML file that can be kept in git. Secrets appear only as references.
 
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
-import { configurationOf, configurationText, KINDS, NOUNS, sameNames } from '../../api/configuration-export.ts'
+import { configurationOf, configurationText, hasMaskedKeys, KINDS, NOUNS, sameNames } from '../../api/configuration-export.ts'
 import { type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { readInstalled } from './configuration-file.ts'
 
@@ -19,6 +19,8 @@ export const exportCommand: Command = {
   async run(call) {
     const installed = await readInstalled(call.api)
     const { file, variables } = configurationOf(installed, { withKeys: !call.has('without-keys') })
+    if (!call.has('without-keys') && installed.entries.sources.some(hasMaskedKeys))
+      call.out.remark('The file has no write keys, because the control token has the role viewer, which does not see them.')
     const problem = sameNames(file)
     if (problem !== null) throw new CommandProblem(problem)
     const path = call.arguments[0]

@@ -11,6 +11,7 @@ import { textProblem } from '../../api/json-problem.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { at, idOf } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
+import { firstKey } from '../send.ts'
 import { pause } from '../service/api.ts'
 import { createImportClient, OAUTH_FLAGS, oauthOf } from './import-client.ts'
 import { fingerprintOf, type Line, readLines } from './import-lines.ts'
@@ -255,5 +256,5 @@ async function writeKeyOf(call: Call): Promise<string> {
   const given = call.flag('write-key') ?? (call.env['SWITCHYARD_WRITE_KEY'] || undefined)
   if (given !== undefined) return given
   const source = await call.api.get(at`/api/sources/${await idOf(call.api, 'source', call.flag('source') ?? 'default')}`)
-  return (source['writeKeys'] as string[])[0] as string
+  return firstKey(source)
 }

@@ -3,7 +3,8 @@
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { anyObject, nullable, object, optional, string, time } from '../../api/schema.ts'
-import type { Actor, Audit, AuditEntry, HistoryStore, NewAuditEntry } from '../../store/store.ts'
+import { maskedWriteKey } from '../../api/write-key-mask.ts'
+import type { Actor, Audit, AuditEntry, HistoryStore, NewAuditEntry, Role } from '../../store/store.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 
@@ -56,16 +57,31 @@ export function auditRoutes({ store }: ControlParts): Route[] {
       status: 200,
       answer: listAnswer(ENTRY),
       errors: ['invalid_cursor'],
-      async handle({ query }) {
+      async handle({ query, role }) {
         const { actor: actorId, action, from: fromMs, to } = query
         const subject = query.userId === undefined ? query.subject : await store.deletions.pseudonym(query.userId)
         const filter = { actorId, action, subject, fromMs, toMs: to === undefined ? undefined : to - 1 }
-        return pageAnswer('audit', await store.history.audit(filter, pageRequest('audit', query)), entryView)
+        return pageAnswer('audit', await store.history.audit(filter, pageRequest('audit', query)), (entry) => entryView(entry, role))
       },
     }),
   ]
 }
 
-function entryView({ id, atMs, actor, action, subject, before, after }: AuditEntry) {
-  return { id, at: isoTime(atMs), actor: { id: actor.id, name: actor.name }, action, subject, before, after }
+function entryView({ id, atMs, actor, action, subject, before, after }: AuditEntry, role: Role) {
+  const shown = role === 'admin' ? (state: JsonObject | null) => state : withoutWriteKeys
+  return {
+    id,
+    at: isoTime(atMs),
+    actor: { id: actor.id, name: actor.name },
+    action,
+    subject,
+    before: shown(before),
+    after: shown(after),
+  }
+}
+
+/** The state of a source as viewers see it. No other resource has a field of this name. */
+function withoutWriteKeys(state: JsonObject | null): JsonObject | null {
+  const keys = state?.['writeKeys']
+  return Array.isArray(keys) ? { ...state, writeKeys: keys.map((key) => maskedWriteKey(String(key))) } : state
 }

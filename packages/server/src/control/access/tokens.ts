@@ -17,7 +17,9 @@ const ROLES = ['admin', 'viewer'] as const satisfies readonly Role[]
 const NEW_TOKEN = object({
   name: string({ min: 1, max: 100, description: 'The display name. It is also shown in the audit log.', check: nameProblem }),
   role: withDefault(
-    oneOf(ROLES, { description: 'A viewer can only read, and cannot see the header values of destinations or the query values of URLs.' }),
+    oneOf(ROLES, {
+      description: 'A viewer can only read, and cannot see write keys, the header values of destinations or the query values of URLs.',
+    }),
     'viewer',
   ),
 })

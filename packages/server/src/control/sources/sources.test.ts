@@ -27,6 +27,25 @@ test('a source can be created with existing write keys', async (t) => {
   assert.deepEqual([body.writeKeys, body.enabled, body.requireOAuth], [['old-key', 'older.key'], false, true])
 })
 
+test('viewers, who cannot send, see only the ends of write keys: in sources, in the list and in the audit log', async (t) => {
+  const { call } = await startControl(t)
+  const { token } = (await call('POST', '/api/tokens', { name: 'Vera', role: 'viewer' })).body
+  const writeKeys = ['a-long-write-key-1234', 'short-key']
+  const { id } = (await call('POST', '/api/sources', { name: 'Shop', writeKeys })).body
+  await call('PATCH', `/api/sources/${id}`, { name: 'Store' })
+  await call('DELETE', `/api/sources/${id}/write-keys/short-key`)
+  const paths = [`/api/sources/${id}`, '/api/sources', '/api/audit']
+  for (const path of paths) {
+    const { status, body } = await call('GET', path, undefined, { token })
+    assert.equal(status, 200)
+    assert.doesNotMatch(JSON.stringify(body), /a-long-write|short-key/, path)
+    assert.match(JSON.stringify(body), /"…1234"/, path)
+    assert.match(JSON.stringify((await call('GET', path)).body), /"a-long-write-key-1234"/, 'admins see them')
+  }
+  const entries = (await call('GET', '/api/audit', undefined, { token })).body.data as { action: string; after: { writeKeys: string[] } }[]
+  assert.deepEqual(entries.find(({ action }) => action === 'source.create')?.after.writeKeys, ['…1234', '…'])
+})
+
 test('a change affects only the given fields', async (t) => {
   const { call } = await startControl(t)
   const { body: before } = await call('POST', '/api/sources', { name: 'Shop' })

@@ -3,8 +3,9 @@
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
 import { array, boolean, invalidField, nullable, object, optional, patchOf, string, time, withDefault } from '../../api/schema.ts'
+import { maskedWriteKey } from '../../api/write-key-mask.ts'
 import { ApiError } from '../../errors.ts'
-import type { Actor, Configuration, NewSource, Source } from '../../store/store.ts'
+import type { Actor, Configuration, NewSource, Role, Source } from '../../store/store.ts'
 import { audited } from '../access/audit.ts'
 import { CREATION_QUERY, checkName, nameProblem } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
@@ -48,7 +49,10 @@ const SOURCE_VIEW_FIELDS = {
   id: string(),
   name: string(),
   enabled: boolean({ description: 'Whether messages with a write key of the source are accepted.' }),
-  writeKeys: array(string(), { description: 'The write keys with which senders identify the source.' }),
+  writeKeys: array(string(), {
+    description:
+      'The write keys with which senders identify the source. Viewers, who cannot send, get only the last characters of each key, after `…`.',
+  }),
   requireOAuth: boolean({ description: 'Whether requests need an access token in addition to the write key.' }),
   privacy: PRIVACY,
   builtIn: boolean({
@@ -91,8 +95,8 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       status: 200,
       answer: listAnswer(SOURCE),
       errors: ['invalid_cursor'],
-      handle: ({ query }) =>
-        pageAnswer('sources', pageOf(store.configuration().sources.values(), pageRequest('sources', query)), sourceView),
+      handle: ({ query, role }) =>
+        pageAnswer('sources', pageOf(store.configuration().sources.values(), pageRequest('sources', query)), viewFor(role)),
     }),
     route({
       method: 'POST',
@@ -122,7 +126,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
       answer: SOURCE,
       tagged: true,
       errors: ['source_not_found'],
-      handle: ({ params }) => sourceView(found(store.configuration().sources.get(params['id'] ?? ''))),
+      handle: ({ params, role }) => viewFor(role)(found(store.configuration().sources.get(params['id'] ?? ''))),
     }),
     route({
       method: 'PATCH',
@@ -216,6 +220,10 @@ export function checkSources({ sources }: Configuration, sourceIds: readonly str
 
 function rejectBuiltIn({ builtIn }: Source): void {
   if (builtIn) throw new ApiError('built_in_source')
+}
+
+function viewFor(role: Role): (source: Source) => ReturnType<typeof sourceView> {
+  return (source) => sourceView(role === 'admin' ? source : { ...source, writeKeys: source.writeKeys.map(maskedWriteKey) })
 }
 
 export function sourceView({ id, name, enabled, writeKeys, requireOAuth, privacy = [], builtIn, createdAtMs }: Source) {
