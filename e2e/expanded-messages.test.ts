@@ -28,7 +28,7 @@ async function startCounter(): Promise<AsyncDisposable & { url: string; bytes: n
   return counter
 }
 
-const HEAP_MB = 1_024
+const HEAP_MB = 256
 const batch = (count: number): object[] => Array.from({ length: count }, (_, at) => track(`m-${at}`))
 
 test('a batch with a context of 400 KB for 900 messages is refused, and says why', async () => {
@@ -57,10 +57,11 @@ for (const senders of ['0', '1']) {
     const code = 'export default (message) => message'
     const batched = { size: 1_000, lingerMs: 0 }
     const shaped = { body: { copy: { '@path': '$.' }, note: 'n'.repeat(10_000) } }
-    const settings = [{}, {}, { batch: batched }, { batch: batched, transformation: { code } }, { batch: batched, request: shaped }, {}]
+    const single = { batch: { size: 1, lingerMs: 0 } }
+    const settings = [{}, {}, {}, { transformation: { code } }, { request: shaped }, single]
     const ids: string[] = []
     for (const [at, each] of settings.entries())
-      ids.push(await service.destination({ name: `d${at}`, urls: [counter.url], timeoutMs: 5_000, ...each }))
+      ids.push(await service.destination({ name: `d${at}`, urls: [counter.url], timeoutMs: 5_000, batch: batched, ...each }))
     const apart = await service.api<{ id: string; writeKeys: string[] }>('/sources', { method: 'POST', body: { name: 'apart' } })
     await service.api('/destinations', {
       method: 'POST',
@@ -84,3 +85,23 @@ for (const senders of ['0', '1']) {
     assert.ok(counter.bytes > 6 * 2_500 * 32_000)
   })
 }
+
+test('shaped batches to a receiver that hangs have a limit of memory, and delay no other destination', async () => {
+  await using service = await startService({
+    log: 'error',
+    env: { SWITCHYARD_SENDERS: '1' },
+    execArgv: [`--max-old-space-size=${HEAP_MB}`],
+  })
+  await using hanging = await startReceiver(() => ({ hang: true }), { forgets: true })
+  await using healthy = await startReceiver()
+  const request = { body: { note: 'n'.repeat(60_000), id: { '@path': '$.messageId' } } }
+  await service.destination({ name: 'hangs', urls: [hanging.url], batch: { size: 1_000, lingerMs: 0 }, maxInFlight: 100, request })
+  await service.destination({ name: 'healthy', urls: [healthy.url], batch: { size: 1_000, lingerMs: 0 } })
+  for (let nth = 0; nth < 10; nth++) {
+    await service.send(Array.from({ length: 1_000 }, (_, at) => track(`m-${nth}-${at}`)))
+  }
+  await healthy.until(() => healthy.byMessageId.size === 10_000)
+  await service.send([track('after')])
+  await healthy.until(() => healthy.byMessageId.has('after'))
+  assert.deepEqual(service.log(), [])
+})
