@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { NO_FILTER } from '../store/store.ts'
+import { NO_FILTER, SYSTEM_SOURCE } from '../store/store.ts'
 import type { Receiver } from './fixtures/receiver.ts'
 import { type Rig, startRig } from './fixtures/rig.ts'
 
@@ -111,5 +111,29 @@ test('dead letters of dead letters follow the chain', async (t) => {
   const received = last.received.flatMap(({ messages }) => messages)
   const [outer] = received as unknown as [{ destination: { name: string }; message: { type: string; message: { type: string } } }]
   assert.deepEqual([outer.destination.name, outer.message.type, outer.message.message.type], ['letters', 'dead_letter', 'track'])
+  await rig.stop()
+})
+
+test('an alert about the dead-letter destination does not reach it as a dead letter, and its delivery says why', async (t) => {
+  const rig = await startRig(t)
+  await rig.store.settings.ensureSystemSource()
+  const { receiver, letters, destination } = await start(rig)
+  const alert = (id: string): Promise<string[]> =>
+    rig.accept([destination], 1, { properties: { subject: { kind: 'destination', id } } }, { sourceId: SYSTEM_SOURCE })
+  const [withheld] = await alert(letters.id)
+  await rig.untilLedger(destination, { owed: 1, failed: 1 })
+  await alert(destination.id)
+  await rig.untilLedger(destination, { owed: 2, failed: 2 })
+  await rig.untilLedger(letters, { owed: 1, delivered: 1 })
+  const sent = receiver.received.flatMap(({ messages }) => messages as { message: { properties: { subject: { id: string } } } }[])
+  assert.deepEqual(
+    sent.map(({ message }) => message.properties.subject.id),
+    [destination.id],
+  )
+  const { data } = await rig.store.history.deliveries({ destinationId: destination.id }, { limit: 10, cursor: null })
+  const details = await Promise.all(data.map(({ id }) => rig.store.history.delivery(id)))
+  const failed = details.find((detail) => detail?.messageId === withheld)
+  assert.deepEqual([failed?.deadLetter, failed?.withheldFrom], [null, letters.id])
+  assert.ok(details.some((detail) => detail?.deadLetter?.destinationId === letters.id && detail.withheldFrom === null))
   await rig.stop()
 })

@@ -130,6 +130,12 @@ const DELIVERY_DETAIL = object({
       { description: 'The dead letter that was created when the delivery failed or expired, and its destination; null if there is none.' },
     ),
   ),
+  deadLetterWithheld: nullable(
+    object(
+      { destinationId: string(), reason: string({ description: '`about_destination`: the message is an alert about this destination.' }) },
+      { description: 'The dead-letter destination for which no dead letter was created, and why; null if there is none.' },
+    ),
+  ),
   attempts: ATTEMPTS,
   traceId: nullable(
     string({ description: 'The trace id of the sender. Requests to the destination pass it on in their `traceparent` header.' }),
@@ -280,6 +286,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
         return {
           ...deliveryView(clock, detail),
           deadLetter: detail.deadLetter,
+          deadLetterWithheld: detail.withheldFrom === null ? null : { destinationId: detail.withheldFrom, reason: 'about_destination' },
           attempts: attemptsView(detail, role, store.configuration().destinations.get(detail.destinationId)),
           traceId: traceIdOf(detail.content?.trace ?? null),
           request: await requestView(detail, role),

@@ -92,6 +92,7 @@ function delivery(about: Partial<DeliveryDetail> = {}): DeliveryDetail {
     history: [],
     owedAtMs: NOW,
     deadLetter: null,
+    withheldFrom: null,
     gathered: null,
     ...about,
   }
@@ -290,6 +291,11 @@ test('text from senders and receivers cannot control a terminal', () => {
   }
   assert.equal(quoted('größe 🎉'), '"größe 🎉"')
   assert.ok(quoted('x'.repeat(10_000)).length < 210)
+})
+
+test('an alert that did not become a dead letter because it is about that destination says so', () => {
+  const [, ended] = deliverySentences([delivery({ state: 'failed', reason: 'http_410', attempts: 1, withheldFrom: 'one' })])
+  assert.match(ended ?? '', / No dead letter was created for .*: the alert is about this destination, so it is not sent to it\.$/)
 })
 
 test('a delivery that became a dead letter names it, and the dead letter names its message', () => {

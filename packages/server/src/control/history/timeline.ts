@@ -230,7 +230,9 @@ function ended({ state, reason, attempts }: DeliveryDetail, name: string): strin
   return `Delivery to ${name} failed ${on}${reason === null ? '' : ` (${reason})`}. It is not retried automatically.`
 }
 
-function deadLetterSentence({ deadLetter }: DeliveryDetail, about: TimelineContext): string {
+function deadLetterSentence({ deadLetter, withheldFrom }: DeliveryDetail, about: TimelineContext): string {
+  if (withheldFrom !== null)
+    return ` No dead letter was created for ${nameOf(about, withheldFrom)}: the alert is about this destination, so it is not sent to it.`
   if (deadLetter === null) return ''
   return ` The dead letter ${deadLetter.messageId} was created for ${nameOf(about, deadLetter.destinationId)}.`
 }

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type { Verdict } from '../../destinations/kind.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { letterContent } from '../../store/delivery/dead-letters.ts'
-import type { ClaimedShipment, SegmentContent, Settlement } from '../../store/store.ts'
+import { type ClaimedShipment, type SegmentContent, type Settlement, SYSTEM_SOURCE } from '../../store/store.ts'
 import {
   bodyOf,
   claimedOf,
@@ -223,3 +223,21 @@ test('a letter of a letter shares the context of the original message, and lette
 function plain(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value))
 }
+
+test('an alert about the dead-letter destination does not become a dead letter, also after another destination, and the record says so', () => {
+  const alert = (id: string, kind = 'destination'): JsonObject => ({ type: 'track', event: 'Alert', properties: { subject: { kind, id } } })
+  const about = [alert('dst_dead'), alert('dst_other'), alert('dst_dead', 'source')]
+  const letter = { type: 'dead_letter', message: { type: 'dead_letter', message: alert('dst_dead') } }
+  const all = [...about, letter].map((item, at) => Object.assign(item, { messageId: `m${at}`, userId: 'system' }))
+  const verdicts = all.map(() => 'permanent' as const)
+  const claimed = claimedOf(1, [all])
+  const ofSystem = { ...claimed, bodies: new Map([[100, bodyOf({ ...contentOf(all), sourceId: SYSTEM_SOURCE })]]) }
+  const settlement = attempt(ofSystem, verdicts)
+  assert.deepEqual(idsOf(settlement), ['dead-letter-10-1', 'dead-letter-10-2'])
+  assert.deepEqual(
+    settlement.records.map(({ deadLetter }) => deadLetter),
+    [{ destinationId: 'dst_dead', prefix: 'dead-letter-10-', indexes: [1, 2], withheld: [0, 3] }],
+  )
+  // Messages of other sources may have such properties by chance.
+  assert.equal(idsOf(attempt(claimedOf(1, [all]), verdicts)).length, all.length)
+})

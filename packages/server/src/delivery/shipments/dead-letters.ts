@@ -7,7 +7,15 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
-import type { AttemptRecord, DeadLetters, Destination, FinalState, SegmentContent } from '../../store/store.ts'
+import {
+  type AttemptRecord,
+  type DeadLetterNote,
+  type DeadLetters,
+  type Destination,
+  type FinalState,
+  type SegmentContent,
+  SYSTEM_SOURCE,
+} from '../../store/store.ts'
 
 /** The most that the letters of one segment have, without what they share, like a request to the tracking API. */
 const MAX_BYTES = 500 * 1024
@@ -50,11 +58,16 @@ export class DeadLetterBuilder {
     const shared = sharedOf(content)
     const own = shared === null ? content : { ...content, context: ipKeys(content.context), integrations: null }
     const added: number[] = []
+    const withheld: number[] = []
     for (const { reason, indexes } of ended) {
       for (const index of indexes) {
         const item = content.items[index] ?? null
         // Purged.
         if (!content.isUnreadable && item === null) continue
+        if (content.sourceId === SYSTEM_SOURCE && isAlertAbout(this.#to, item)) {
+          withheld.push(index)
+          continue
+        }
         const message = item === null ? null : outboundOrNull(own, index)
         this.#push(record, body, shared, {
           ...ownerOf(item),
@@ -65,7 +78,10 @@ export class DeadLetterBuilder {
         added.push(index)
       }
     }
-    return added.length === 0 ? record : { ...record, deadLetter: { destinationId: this.#to, prefix, indexes: added } }
+    if (added.length + withheld.length === 0) return record
+    const deadLetter: DeadLetterNote = { destinationId: this.#to, prefix, indexes: added }
+    if (withheld.length > 0) deadLetter.withheld = withheld
+    return { ...record, deadLetter }
   }
 
   #letter({ attempt, requests }: AttemptRecord, reason: FinalState['reason'], index: number): JsonObject {
@@ -89,6 +105,14 @@ export class DeadLetterBuilder {
     some.items.push(item)
     some.bytes += bytes
   }
+}
+
+/** An alert about a destination is not sent to it, and neither is a dead letter of the alert, however many destinations it has passed. */
+function isAlertAbout(destinationId: string, item: JsonObject | null): boolean {
+  let message = item as { message?: typeof item; properties?: { subject?: { kind?: unknown; id?: unknown } } } | null
+  while (message?.message != null) message = message.message
+  const subject = message?.properties?.subject
+  return subject?.kind === 'destination' && subject.id === destinationId
 }
 
 type Shared = Pick<SegmentContent, 'context' | 'integrations'>

@@ -84,9 +84,9 @@ function docWithoutText(text: string, isPurged: (request: RequestRecord) => bool
   })
   if (!isChanged) return null
   const finals = doc.f.map(([state, reason, indexes]) => ({ state, reason, indexes }))
-  const [destinationId, prefix, indexes] = doc.d ?? []
+  const [destinationId, prefix, indexes, withheld] = doc.d ?? []
   const deadLetter =
-    destinationId === undefined || prefix === undefined || indexes === undefined ? undefined : { destinationId, prefix, indexes }
+    destinationId === undefined || prefix === undefined || indexes === undefined ? undefined : { destinationId, prefix, indexes, withheld }
   return writeAttemptDoc({ requests, finals, deadLetter })
 }
 

@@ -38,8 +38,8 @@ export interface AttemptDoc {
   l?: [request: number, logs: string][]
   /** The steps of integrations, by the index of the request. */
   s?: [request: number, subscription: string, method: string | null][]
-  /** The messages that became dead letters, and the destination that they are owed to. */
-  d?: [destinationId: string, prefix: string, indexes: readonly number[]]
+  /** The messages that became dead letters, the destination that they are owed to, and those that it does not get. */
+  d?: [destinationId: string, prefix: string, indexes: readonly number[], withheld?: readonly number[]]
 }
 
 export function writeAttemptDoc({ requests, finals, deadLetter }: Pick<AttemptRecord, 'requests' | 'finals' | 'deadLetter'>): string {
@@ -84,7 +84,10 @@ export function writeAttemptDoc({ requests, finals, deadLetter }: Pick<AttemptRe
     if (logs !== null) (doc.l ??= []).push([at, logs])
     if (step !== undefined) (doc.s ??= []).push([at, step.subscription, step.method])
   }
-  if (deadLetter !== undefined) doc.d = [deadLetter.destinationId, deadLetter.prefix, deadLetter.indexes]
+  if (deadLetter !== undefined) {
+    const { destinationId, prefix, indexes, withheld } = deadLetter
+    doc.d = withheld === undefined ? [destinationId, prefix, indexes] : [destinationId, prefix, indexes, withheld]
+  }
   return JSON.stringify(doc)
 }
 

@@ -29,7 +29,7 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
   const [final] = attempts.flatMap(({ at, doc }) =>
     doc.f.filter(([, , indexes]) => indexes.includes(index)).map(([state, reason]) => ({ state, reason, atMs: at, note: doc.d })),
   )
-  const [deadLetterTo, prefix, letters] = final?.note ?? []
+  const [deadLetterTo = '', prefix, letters, withheld] = final?.note ?? []
   const idOf = await rows.destinationIds([destination])
   const [{ replayedAtMs, ...links }] = (await rows.replayLinks([delivery])) as [ReplayLinks]
   return {
@@ -45,7 +45,8 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
     atMs: final ? final.atMs : await dueAtMs(rows, delivery),
     content: content.items[index] == null ? null : withOnly(content, last?.indexes ?? [index]),
     history,
-    deadLetter: letters?.includes(index) ? { destinationId: deadLetterTo as string, messageId: `${prefix}${index}` } : null,
+    deadLetter: letters?.includes(index) ? { destinationId: deadLetterTo, messageId: `${prefix}${index}` } : null,
+    withheldFrom: withheld?.includes(index) ? deadLetterTo : null,
     owedAtMs: replayedAtMs ?? segment.receivedAtMs,
     gathered: last?.gathered === undefined ? null : await gatheredIn(rows, delivery, last, last.gathered),
     ...links,

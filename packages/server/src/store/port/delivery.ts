@@ -58,6 +58,8 @@ export interface DeadLetterNote {
   destinationId: string
   prefix: string
   indexes: readonly number[]
+  /** Alerts about that destination. It does not get them as dead letters either. */
+  withheld?: readonly number[] | undefined
 }
 
 /**

@@ -105,6 +105,8 @@ export interface DeliveryDetail extends DeliveryRow {
   owedAtMs: number
   /** If the delivery failed or expired and the message became a dead letter: its messageId, and the destination that it is owed to. */
   deadLetter: { destinationId: string; messageId: string } | null
+  /** The dead-letter destination that did not get the message, because the message is an alert about it. */
+  withheldFrom: string | null
   /** If the last request contained messages from several calls: all of them, in order, as far as they are still stored. */
   gathered: readonly GatheredPart[] | null
 }
