@@ -84,6 +84,7 @@ suite('A new user', { concurrency: 2 }, () => {
       await says(service, 'deliveries', 'show', delivery?.id ?? ''),
       /http_422 after[^]*response: unknown event[^]*Request:[^]*"messageId":"three-1"/,
     )
+    assert.match(await says(service, 'messages', '--from', '1h'), /three-1 .* 1\n/, 'one destination, two deliveries')
     assert.match(await says(service, 'replay', delivery?.id ?? ''), /^Replaying \S+ as delivery /)
     await receiver.until(() => receiver.byMessageId.get('three-1')?.length === 3)
   })
@@ -196,6 +197,7 @@ suite('Messages', { concurrency: 2 }, () => {
     await waiting.printed(/^Accepted: track dead-1\n[^]*attempted +Attempt 1 to "dead": .*connection_refused.*\n/)
     await waiting.printed(/waiting +Waiting for attempt 2 to "dead", due at /)
     assert.equal(waiting.child.exitCode, null)
+    assert.match(await says(service, 'deliveries', '--destination', 'dead'), / pending +connection_refused +\d+ +dead-1 /)
     waiting.kill('SIGINT')
     assert.equal((await waiting.ended).code, 130)
 

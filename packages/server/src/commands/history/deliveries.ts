@@ -1,7 +1,7 @@
 // `switchyard deliveries`: lists deliveries, and shows one with all its attempts.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type Command, EXIT } from '../line/command.ts'
+import { type Call, type Command, EXIT } from '../line/command.ts'
 import { type Column, cell, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showFacts, showNewest, state, time } from '../line/listing.ts'
 import { at, namesOf, optionalId } from '../line/references.ts'
 import { showAttempt } from './message-timeline.ts'
@@ -11,12 +11,20 @@ export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'expired', 'ca
 const columns = (names: ReadonlyMap<unknown, string>): readonly Column[] => [
   ['id', ({ id }) => id],
   ['state', ({ state }) => state],
-  ['reason', ({ reason }) => reason],
+  ['reason', ({ reason, lastReason }) => reason ?? lastReason],
   ['attempts', ({ attemptCount }) => attemptCount],
   ['message id', ({ messageId }) => messageId],
   ['destination', ({ destinationId }) => names.get(destinationId) ?? destinationId],
   ['settled or next attempt', ({ settledAt, nextAttemptAt }) => time(settledAt ?? nextAttemptAt)],
 ]
+
+/** A pending delivery has no reason of its own: the one of its last attempt says why it is still pending. */
+async function withLastReason({ api }: Call, delivery: JsonObject): Promise<JsonObject> {
+  if (delivery['state'] !== 'pending' || Number(delivery['attemptCount']) === 0) return delivery
+  const { attempts } = await api.get(at`/api/deliveries/${String(delivery['id'])}`).catch(() => ({ attempts: [] as JsonObject[] }))
+  const lastReason = (attempts as JsonObject[]).at(-1)?.['reason'] ?? null
+  return { ...delivery, lastReason }
+}
 
 export const DELIVERY_COMMANDS: readonly Command[] = [
   {
@@ -35,7 +43,7 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
       const destinationId = await optionalId(call.api, 'destination', flag('destination'))
       const query = { destinationId, state: flag('state'), reason: flag('reason'), ...periodOf(call) }
       const names = call.json ? new Map() : await namesOf(call.api, 'destination')
-      await showNewest(call, '/api/deliveries', query, columns(names), 'No deliveries match.')
+      await showNewest(call, '/api/deliveries', query, columns(names), 'No deliveries match.', (entry) => withLastReason(call, entry))
       return EXIT.ok
     },
   },

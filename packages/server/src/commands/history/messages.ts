@@ -13,7 +13,7 @@ const COLUMNS: readonly Column[] = [
   ['type', ({ type }) => type],
   ['event', ({ event }) => event],
   ['user', ({ userId, anonymousId }) => userId ?? anonymousId],
-  ['destinations', ({ deliveries, skips }) => destinationsText(deliveries as unknown[], skips as { reason: string }[])],
+  ['destinations', ({ deliveries, skips }) => destinationsText(deliveries as { destinationId: string }[], skips as { reason: string }[])],
 ]
 
 export const MESSAGE_COMMANDS: readonly Command[] = [
@@ -62,7 +62,8 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
   },
 ]
 
-function destinationsText(deliveries: readonly unknown[], skips: readonly { reason: string }[]): string {
-  if (deliveries.length > 0) return String(deliveries.length)
+/** A message that was replayed has several deliveries to one destination. */
+function destinationsText(deliveries: readonly { destinationId: string }[], skips: readonly { reason: string }[]): string {
+  if (deliveries.length > 0) return String(new Set(deliveries.map(({ destinationId }) => destinationId)).size)
   return `0 (${[...new Set(skips.map(({ reason }) => reason))].join(', ') || 'reason not stored'})`
 }
