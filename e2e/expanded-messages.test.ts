@@ -75,9 +75,9 @@ for (const senders of ['0', '1']) {
     const sentAtMs = performance.now()
     const authorization = `Basic ${btoa(`${apart.writeKeys[0]}:`)}`
     assert.equal((await service.post('/v1/track', JSON.stringify(track('alone')), { authorization })).status, 200)
-    await bystander.until(() => bystander.byMessageId.has('alone'))
+    await bystander.until(() => bystander.byMessageId.has('alone'), { deadlineMs: 180_000 })
     t.diagnostic(`the bystander got its message after ${(performance.now() - sentAtMs).toFixed()} ms`)
-    const ledger = await service.settled(6 * 2_500 + 1, { deadlineMs: 180_000 })
+    const ledger = await service.settled(6 * 2_500 + 1, { deadlineMs: 400_000 })
     for (const id of ids) {
       const row = ledger.find(({ destinationId }) => destinationId === id)
       assert.deepEqual([row?.owed, row?.delivered], [2_500, 2_500], id)
