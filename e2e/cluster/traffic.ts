@@ -26,6 +26,19 @@ export interface TrafficOptions {
   timeoutMs?: number
   /** The message with this id and number; a simple track call by default. */
   message?: (messageId: string, nth: number) => object
+  /** Some calls are large; none by default. */
+  large?: LargeCalls
+}
+
+/**
+ * Calls with a large context, which is merged into each of their messages. Each has one more message that is too large with the context.
+ * The service must reject that one, and accept the others.
+ */
+export interface LargeCalls {
+  /** One call in so many is large. */
+  every: number
+  messages: number
+  contextBytes: number
 }
 
 /** One call and its answer. */
@@ -49,6 +62,8 @@ export interface Traffic extends Disposable {
   calls: Call[]
   /** Calls that were rejected permanently: answered with a 4xx other than 429. */
   rejected: Call[]
+  /** Answers that differ from what the call must get. */
+  problems: string[]
   until(condition: () => boolean, waiting?: Waiting): Promise<void>
   /** Resolves when this many more messages are acknowledged. */
   more(messages: number, waiting?: Waiting): Promise<void>
@@ -59,11 +74,18 @@ export interface Traffic extends Disposable {
 export const enough = (messages: number): number => (IS_LONG ? messages : Math.ceil(messages / 3))
 
 const CALL_TIMEOUT_MS = 4_000
+const MAX_MESSAGE_BYTES = 32 * 1024
 const FIRST_AGAIN_MS = 100
 const MOST_AGAIN_MS = 1_000
 /** The most concurrent batches. It is limited, so that a long fault is not followed by a flood. */
 const MOST_OPEN = 100
 const ANSWER_MS = 40
+
+/** The messages of a call that were rejected: their index and the reason. */
+function rejectedIn(answer: string): string[] {
+  const { rejected = [] } = JSON.parse(answer) as { rejected?: { index: number; code: string }[] }
+  return rejected.map(({ index, code }) => `${index} ${code}`)
+}
 
 export function startTraffic(options: TrafficOptions): Traffic {
   const {
@@ -74,6 +96,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
     name = 'm',
     timeoutMs = CALL_TIMEOUT_MS,
     message = (id) => track(id),
+    large,
   } = options
   const signals = new Signals()
   const abandoned = new AbortController()
@@ -81,8 +104,9 @@ export function startTraffic(options: TrafficOptions): Traffic {
   let last = 0
   let open = 0
   let turn = 0
+  let batches = 0
 
-  async function call(body: string, nth: number): Promise<Call> {
+  async function call(body: string, nth: number, rejected: readonly string[]): Promise<Call> {
     const urls = targets()
     const target = urls[turn++ % Math.max(1, urls.length)] ?? ''
     const startMs = performance.now()
@@ -102,17 +126,21 @@ export function startTraffic(options: TrafficOptions): Traffic {
         body,
         signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), abandoned.signal]),
       })
-      await response.text()
+      const text = await response.text()
+      if (response.status === 200 && rejectedIn(text).join() !== rejected.join()) traffic.problems.push(`a call was answered with ${text}`)
       return over(response.status, response.headers.get('retry-after'))
     } catch {
       return over(null)
     }
   }
 
-  async function deliver(ids: readonly string[], firstNth: number): Promise<void> {
-    const body = JSON.stringify({ batch: ids.map((id, at) => message(id, firstNth + at)) })
+  async function deliver(ids: readonly string[], firstNth: number, contextBytes: number): Promise<void> {
+    const batch = ids.map((id, at) => message(id, firstNth + at))
+    if (contextBytes > 0) batch.push(track(`too-large-${firstNth}`, { properties: { text: 'x'.repeat(MAX_MESSAGE_BYTES - contextBytes) } }))
+    const body = JSON.stringify(contextBytes > 0 ? { context: { text: 'x'.repeat(contextBytes) }, batch } : { batch })
+    const rejected = contextBytes > 0 ? [`${ids.length} message_too_large`] : []
     for (let nth = 1; !abandoned.signal.aborted; nth++) {
-      const made = await call(body, nth)
+      const made = await call(body, nth, rejected)
       traffic.calls.push(made)
       const { status } = made
       if (status === 200) {
@@ -129,9 +157,10 @@ export function startTraffic(options: TrafficOptions): Traffic {
     if (open >= MOST_OPEN) return
     open++
     const firstNth = last + 1
-    const ids = Array.from({ length: batchSize }, () => `${name}-${++last}`)
+    const isLarge = large !== undefined && ++batches % large.every === 0
+    const ids = Array.from({ length: isLarge ? large.messages : batchSize }, () => `${name}-${++last}`)
     for (const id of ids) traffic.sent.add(id)
-    void deliver(ids, firstNth).finally(() => {
+    void deliver(ids, firstNth, isLarge ? large.contextBytes : 0).finally(() => {
       open--
       signals.notify()
     })
@@ -151,6 +180,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
     sent: new Set(),
     calls: [],
     rejected: [],
+    problems: [],
     until: (condition, waiting = {}) => signals.until(condition, { state, ...waiting }),
     more(messages, waiting) {
       const wanted = traffic.acknowledged.size + messages

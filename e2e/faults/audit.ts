@@ -50,6 +50,7 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
   await traffic.finish({ deadlineMs })
   const { acknowledged, sent, rejected } = traffic
   if (rejected.length > 0) problems.push(`${rejected.length} calls were rejected permanently, the first with ${rejected[0]?.status}`)
+  problems.push(...traffic.problems.slice(0, SHOWN))
   if (sent.size !== acknowledged.size) problems.push(`${sent.size - acknowledged.size} messages were never acknowledged`)
 
   const own = new Set(destinations.map(({ id }) => id))

@@ -82,6 +82,8 @@ export interface System extends AsyncDisposable {
 }
 
 const CAUGHT_UP_MS = 120_000
+/** The context of such a call is stored once, and is part of each message that is sent. */
+const LARGE_CALLS = { every: 60, messages: 30, contextBytes: 24_000 }
 
 export async function startSystem(options: SystemOptions): Promise<System> {
   const {
@@ -147,7 +149,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   }
   const traffic =
     startOther === undefined
-      ? started.use(startTraffic({ targets: urls, writeKey, perSecond, message }))
+      ? started.use(startTraffic({ targets: urls, writeKey, perSecond, message, large: LARGE_CALLS }))
       : started.use(await startOther({ random, perSecond, writeKey, targets: urls, api }))
   const everything = started.move()
   return {

@@ -1,9 +1,10 @@
 // Nodes that are stopped and started in an orderly way, one after the other, as in an upgrade. A node that stops waits for the responses to
 // its requests, and until their outcomes are recorded, so nothing may arrive twice unless that takes longer than the time for a stop.
 
+import type { Ended } from '../../service.ts'
 import type { Fault, Injection } from '../fault.ts'
 import { injected } from '../round.ts'
-import type { System } from '../system.ts'
+import { clusterOf, type System } from '../system.ts'
 
 /** The most tries of one call, including the first, while another node is running. */
 const MOST_TRIES = 8
@@ -12,6 +13,8 @@ const MOST_TRIES = 8
 const UNANSWERED = /^stopping before all requests were answered:/
 const FORCED = /^the stop was forced /
 const FORCED_CODE = 6
+/** The promised ten seconds, and some for a busy machine. */
+const STOP_MS = 12_000
 
 /** How many nodes of a system have been restarted. */
 const restarts = new WeakMap<System, number>()
@@ -51,4 +54,38 @@ export function explainStop(stderr: string): { expectedCode: number; repeats: bo
   return { expectedCode: isForced ? FORCED_CODE : 0, repeats: isForced || messages.some((msg) => UNANSWERED.test(msg)) }
 }
 
-export const ROLLING_RESTART: readonly Fault[] = [injected(rollingRestart)]
+const slowStop: Injection = {
+  key: 'slow-stop',
+  title: 'Nodes are restarted while the database is slow',
+  how: 'A node gets SIGTERM while the network to PostgreSQL delays everything by 0.1 to 1.5 s in each direction, or while the table that alerts and counts are written to is locked. It must end within 10 s, with exit code 0, or with 6 if it logs that it could not finish everything, and is started again.',
+  note: 'Nothing may arrive twice after exit code 0, unless the log says that a response did not arrive in time.',
+  stores: ['postgres'],
+  perRound: 10,
+  repeats: false,
+  isSilent: true,
+  system: () => ({ proxied: true, perSecond: 20 }),
+  async cause(system, random) {
+    const node = random.pick(system.nodes)
+    const locking = random.chance(0.5) ? await clusterOf(system).server.client('postgres') : null
+    let ended: Ended
+    try {
+      if (locking === null) node.proxy.slow({ delayMs: random.int(100, 1_500) })
+      else await locking.query('BEGIN; LOCK TABLE switchyard.documents')
+      ended = await node.stop()
+    } finally {
+      node.proxy.heal()
+      await locking?.end()
+    }
+    const { expectedCode, repeats } = explainStop(ended.stderr)
+    const { code, signal, ms, stderr } = ended
+    if (code !== expectedCode || ms > STOP_MS)
+      throw new Error(
+        `${node.name} ended with ${signal ?? code} instead of ${expectedCode}, after ${Math.round(ms)} ms:\n${stderr.slice(-1_500)}`,
+      )
+    await node.start()
+    await node.becomes(200)
+    return { repeats }
+  },
+}
+
+export const ROLLING_RESTART: readonly Fault[] = [rollingRestart, slowStop].map(injected)
