@@ -219,6 +219,13 @@ describe('Kubernetes', () => {
     assert.ok(container().resources.requests['memory'] && container().resources.limits['memory'])
     assert.match(container().image, PINNED)
   })
+
+  test('its memory limit has room for the service, for its integration hosts, and for the one that isolates crashes', () => {
+    const { env, resources } = container()
+    const hosts = Number(env.find(({ name }) => name === 'SWITCHYARD_INTEGRATION_HOSTS')?.value)
+    const hostMi = Number(/reserve (\d+) MB for each host/.exec(textOf('..', 'docs', 'operations', 'deployment.md'))?.[1])
+    assert.equal(resources.limits['memory'], `${1_024 + (hosts + 1) * hostMi}Mi`)
+  })
 })
 
 interface ComposeService {

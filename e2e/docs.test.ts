@@ -35,7 +35,7 @@ const IS_READY = `document.readyState === 'complete' && document.querySelector('
 async function pages(tab: Tab): Promise<string[]> {
   // Integrations are in no sidebar. One page is enough: all are generated, and this one is the largest.
   const found = new Set(['/docs/', LARGEST])
-  for (const from of ['/docs/', '/docs/reference/http', '/docs/decisions/']) {
+  for (const from of ['/docs/', '/docs/reference/http', '/docs/reference/cli', '/docs/decisions/']) {
     await tab.visit(from)
     for (const path of await tab.page.evaluate<string[]>(LINKS)) found.add(path)
   }
@@ -65,6 +65,20 @@ suite('documentation', { concurrency: 2 }, () => {
       await tab.page.setViewportSize({ width, height: 844 })
       assert.deepEqual(await tab.overflowing(), [], `${path} at ${width}`)
       tab.check()
+    }
+  })
+
+  test('no table with up to five columns is cut at 1280 pixels', async () => {
+    await using tab = await open(WIDE)
+    const wide = `[...document.querySelectorAll('.vp-doc table')]
+      .filter((table) => table.rows[0].cells.length <= 5 && table.scrollWidth > table.clientWidth + 1)
+      .map((table) => table.innerText.slice(0, 40))`
+    for (const path of ['guide/alerts', 'operations/alerts', 'reference/metrics', 'reference/cli', 'reference/cli/destinations']) {
+      await tab.page.goto(`${service.url}/docs/${path}`, { waitUntil: 'load' })
+      assert.deepEqual(await tab.page.evaluate(wide), [], path)
+      // The page with all commands was 67,000 pixels high.
+      if (path.startsWith('reference/cli'))
+        assert.ok((await tab.page.evaluate<number>('document.documentElement.scrollHeight')) < 25_000, path)
     }
   })
 

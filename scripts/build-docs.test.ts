@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, resolve } from 'node:path'
 import { before, test } from 'node:test'
-import { DOCS, HTTP_API, SECTIONS, unwritten } from '../docs/.vitepress/contents.ts'
+import { COMMAND_LINE, DOCS, HTTP_API, SECTIONS, unwritten } from '../docs/.vitepress/contents.ts'
 import { configureMarkdown, escapeBraces, githubSlug, htmlOrText } from '../docs/.vitepress/markdown.ts'
 import { buildDocs } from './build-docs.ts'
 
@@ -28,7 +28,9 @@ before(async () => {
 
 test('every page of the table of contents is written, and every file is in the table', () => {
   assert.deepEqual(unwritten(), [], 'pages that are not written')
-  const listed = new Set([...SECTIONS, HTTP_API].flatMap(({ folder, pages: own }) => own.map(([name]) => `${folder}/${name}.md`)))
+  const listed = new Set(
+    [...SECTIONS, HTTP_API, COMMAND_LINE].flatMap(({ folder, pages: own }) => own.map(([name]) => `${folder}/${name}.md`)),
+  )
   const others = sources.filter((file) => !listed.has(file) && !/^(?:decisions|integrations)\//.test(file))
   assert.deepEqual(others, ['index.md'])
 })

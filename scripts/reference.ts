@@ -4,7 +4,7 @@
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { commandLinePage } from './reference/cli.ts'
+import { commandLinePages } from './reference/cli.ts'
 import { configPage } from './reference/config.ts'
 import { dashboardTypes } from './reference/dashboard-types.ts'
 import { errorsPage } from './reference/errors.ts'
@@ -22,7 +22,7 @@ export const REFERENCE_PAGES: readonly ReferencePage[] = [
   ...httpPages(),
   { path: 'docs/reference/errors.md', render: errorsPage },
   { path: 'docs/reference/config.md', render: configPage },
-  { path: 'docs/reference/cli.md', render: commandLinePage },
+  ...commandLinePages(),
   { path: 'docs/reference/metrics.md', render: metricsPage },
   { path: 'packages/dashboard/src/api/types.ts', render: dashboardTypes },
 ]

@@ -6,7 +6,7 @@ import { basename, dirname, join } from 'node:path'
 import { defineConfig } from 'vitepress'
 import { FONT_LICENCE, fontPreload } from '../../packages/dashboard/font.ts'
 import { coloursByClass, STYLESHEET, stylesheet, THEMES } from './code-colours.ts'
-import { DOCS, decisions, HTTP_API, itemsOf, OPENAPI, SECTIONS, unwritten } from './contents.ts'
+import { COMMAND_LINE, DOCS, decisions, HTTP_API, itemsOf, OPENAPI, SECTIONS, unwritten } from './contents.ts'
 import { configureMarkdown, githubSlug } from './markdown.ts'
 
 /** The sidebar does not list them: each of the more than 200 pages would contain the whole list. */
@@ -85,6 +85,7 @@ export default defineConfig({
     sidebar: {
       '/': sidebar,
       '/reference/http': [{ text: HTTP_API.title, items: [...itemsOf(HTTP_API), OPENAPI] }, BACK],
+      '/reference/cli': [{ text: COMMAND_LINE.title, items: itemsOf(COMMAND_LINE) }, BACK],
       '/integrations/': [{ text: 'Integrations', items: [ALL_INTEGRATIONS] }, BACK],
       '/decisions/': [{ text: 'Decisions', link: '/decisions/', items: decisions() }, BACK],
     },

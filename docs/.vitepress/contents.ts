@@ -126,6 +126,20 @@ export const HTTP_API: Section = {
   ],
 }
 
+/** Also with its own sidebar: one page for each first word of a command. */
+export const COMMAND_LINE: Section = {
+  title: 'Command line',
+  folder: 'reference',
+  pages: [
+    ['cli', 'Overview'],
+    ...readdirSync(join(DOCS, 'reference', 'cli'))
+      .filter((file) => file.endsWith('.md'))
+      .map((file) => file.replace(/\.md$/, ''))
+      .sort()
+      .map((word): [string, string] => [`cli/${word}`, word]),
+  ],
+}
+
 /** The service serves this document; it is not a page of the site, so the link has the full path. */
 export const OPENAPI = { text: 'OpenAPI document', link: '/docs/openapi.json', target: '_self' }
 
@@ -142,7 +156,7 @@ export function itemsOf({ folder, pages }: Section): Item[] {
 
 /** Pages that are in the table but not in the folder yet. */
 export function unwritten(): string[] {
-  return [...SECTIONS, HTTP_API]
+  return [...SECTIONS, HTTP_API, COMMAND_LINE]
     .flatMap(({ folder, pages }) => pages.map(([name]) => `${folder}/${name}`))
     .filter((page) => !existsSync(join(DOCS, `${page}.md`)))
 }
