@@ -3,7 +3,7 @@
 
 import { randomBytes, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { createAlerts } from './alerts/alerts.ts'
@@ -26,6 +26,7 @@ import { createDialCheck } from './delivery/sending/dial-check.ts'
 import { ThreadTransformer } from './delivery/transforming/thread-transformer.ts'
 import { registerDocs } from './docs/docs.ts'
 import { ApiError, errorBody } from './errors.ts'
+import { closeServer } from './http/close-server.ts'
 import { boundConnections } from './http/connections.ts'
 import { createProxies, hasSeveralHosts } from './http/proxies.ts'
 import { registerReadiness } from './http/readiness.ts'
@@ -352,7 +353,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   async function stopStages(budget: StopBudget, sending: Promise<Unfinished>): Promise<Unfinished> {
     const [unfinished] = await Promise.all([
       sending,
-      budget.wait('closing the connections of clients', STOP_MS.outcomes, closeServer(app, silent)),
+      budget.wait('closing the connections of clients', STOP_MS.outcomes, closeServer(app, silent, STOP_MS.clients)),
       budget.wait('a step of a replay job', STOP_MS.outcomes, replays.stop()),
       budget.wait('evaluating alerts', STOP_MS.outcomes, alerts.stop()),
     ])
@@ -382,21 +383,6 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     store,
     storePlace: place,
     close: () => (closing ??= stop()),
-  }
-}
-
-/** Finishes requests in progress and closes idle connections. After the grace period, closes all connections. */
-async function closeServer(app: FastifyInstance, silent: ReadonlySet<Socket>): Promise<void> {
-  const forceClose = setTimeout(() => app.server.closeAllConnections(), STOP_MS.clients)
-  const closeIdle = setInterval(() => {
-    app.server.closeIdleConnections()
-    for (const socket of silent) socket.destroy()
-  }, 50)
-  try {
-    await app.close()
-  } finally {
-    clearTimeout(forceClose)
-    clearInterval(closeIdle)
   }
 }
 

@@ -163,8 +163,8 @@ test('one delivery shows its attempts and its request', async (t) => {
   const row = list.data.find(({ messageId }: { messageId: string }) => messageId === 'm-2')
   const { status, body } = await call('GET', `/api/deliveries/${row.id}`)
   assert.equal(status, 200)
-  const { attempts, request, traceId, deadLetter, ...rest } = body
-  assert.deepEqual([rest, traceId, deadLetter], [row, null, null])
+  const { attempts, request, traceId, deadLetter, deadLetterWithheld, ...rest } = body
+  assert.deepEqual([rest, traceId, deadLetter, deadLetterWithheld], [row, null, null, null])
   assert.deepEqual(
     [row.state, row.reason, row.attemptCount, row.replay, row.nextAttemptAt, row.messageId],
     ['failed', 'http_500', 1, false, null, 'm-2'],
