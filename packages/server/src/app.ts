@@ -30,10 +30,11 @@ import { closeServer } from './http/close-server.ts'
 import { boundConnections } from './http/connections.ts'
 import { createProxies, hasSeveralHosts } from './http/proxies.ts'
 import { registerReadiness } from './http/readiness.ts'
-import { BacklogLimit } from './ingest/backlog-limit.ts'
 import { MAX_BODIES_BYTES, registerIngest, rejectUnparsed, rewriteTrackingUrl } from './ingest/ingest.ts'
+import { BacklogLimit } from './ingest/limits/backlog-limit.ts'
 import { createPrivacy } from './ingest/privacy/privacy.ts'
 import { commandForm } from './installation/command-form.ts'
+import { findOrCreateFirstSource } from './installation/first-source.ts'
 import { IntegrationsInstaller } from './installation/install-integrations.ts'
 import { openCatalog } from './installation/integrations-catalog.ts'
 import { codeFolders, findIntegrationsPackage, integrationsFolder } from './installation/integrations-package.ts'
@@ -115,8 +116,6 @@ const STOP_MS = {
 const CLOSE_GRACE_MS = 200
 /** Each host takes about 100 MB, and more for each integration that it runs. */
 const MAX_AUTO_HOSTS = 4
-/** Longer than a change of the configuration takes to reach the other nodes. */
-const FIRST_SOURCE_WAIT_MS = 3_000
 
 export async function createApp(config: Config, log: Log, parts: AppParts = {}): Promise<App> {
   const { bodyTimeoutMs = BODY_TIMEOUT_MS } = parts
@@ -406,46 +405,6 @@ async function initializeStore(
   const first = await retry(() => findOrCreateFirstSource(store))
   await retry(() => store.settings.ensureSystemSource())
   return { admin, access, privacy: createPrivacy(privacyKey), first }
-}
-
-/** The first start creates the source `default`. Later starts return it, or another source if it was deleted. */
-async function findOrCreateFirstSource(store: Store): Promise<Source | undefined> {
-  const named = (): Source | undefined => [...store.configuration().sources.values()].find(({ name }) => name === 'default')
-  const any = (): Source | undefined => named() ?? [...store.configuration().sources.values()].find(({ builtIn }) => builtIn === undefined)
-  // With several nodes, another node may have just created it, and this node may not have received the change yet.
-  if ((await store.settings.getSetting('first_source')) !== undefined)
-    return any() ?? (store.nodes === undefined ? undefined : waitForConfiguration(store, any, FIRST_SOURCE_WAIT_MS))
-  // The source already exists if the first start was interrupted.
-  const source = named() ?? (await createFirstSource(store))
-  await store.settings.setSetting('first_source', source.id)
-  return source
-}
-
-/** Nodes that start at the same time agree on its write key, and a write key is unique. So only one of them creates the source. */
-async function createFirstSource(store: Store): Promise<Source> {
-  const writeKey = await store.secrets.getOrCreate('first_write_key', generateWriteKey())
-  const ofKey = (): Source | undefined => [...store.configuration().sources.values()].find(({ writeKeys }) => writeKeys.includes(writeKey))
-  try {
-    return await store.settings.createSource({ name: 'default', enabled: true, writeKeys: [writeKey], requireOAuth: false })
-  } catch (error) {
-    if (!(error instanceof WriteKeyTaken)) throw error
-    const found = ofKey() ?? (await waitForConfiguration(store, ofKey, FIRST_SOURCE_WAIT_MS))
-    if (found === undefined) throw error
-    return found
-  }
-}
-
-/** Waits until a change of the configuration by another node makes `find` return a value, or until the limit. */
-function waitForConfiguration<T>(store: Store, find: () => T | undefined, limitMs: number): Promise<T | undefined> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(find()), limitMs)
-    store.onConfiguration(() => {
-      const found = find()
-      if (found === undefined) return
-      clearTimeout(timer)
-      resolve(found)
-    })
-  })
 }
 
 function allowsPrivate({ privateAddresses, host }: Config): boolean {

@@ -22,11 +22,12 @@ import {
 import type { Clock } from '../timing/clock.ts'
 import { IngestPacing } from '../timing/ingest-pacing.ts'
 import { answerError, answerJson, answerPixel, answerSettings, answerSuccess, queryOf } from './answers.ts'
-import type { BacklogLimit } from './backlog-limit.ts'
-import { createBodyBudget } from './body-budget.ts'
 import { browserSettings, sourceConfig } from './browser-settings.ts'
 import type { IngestEvents } from './events.ts'
 import { createInflate } from './inflate.ts'
+import type { BacklogLimit } from './limits/backlog-limit.ts'
+import { createBodyBudget } from './limits/body-budget.ts'
+import { createRateLimit, createSharedRateLimit, type RateLimit } from './limits/rate-limit.ts'
 import {
   type Body,
   countOf,
@@ -38,7 +39,6 @@ import {
   sampleOfBytes,
 } from './parse-request.ts'
 import { hasPrivacy, type Privacy, protectAddress } from './privacy/privacy.ts'
-import { createRateLimit, createSharedRateLimit, type RateLimit } from './rate-limit.ts'
 import { type BodyFailure, discardBody, readBody } from './read-body.ts'
 import { basicUser, bearerToken, unknownKeyMessage } from './sender.ts'
 

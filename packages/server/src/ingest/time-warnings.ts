@@ -3,17 +3,8 @@
 // costs about a tenth of a microsecond.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { WARNINGS, type WarningCode } from '../api/message-warnings.ts'
 import { readTime } from '../outbound/outbound-message-times.ts'
-
-export const WARNINGS = {
-  timestamp_invalid:
-    'is not a valid time, so it is ignored. Send an ISO 8601 time such as 2026-11-14T09:00:00.000Z, or milliseconds since 1970.',
-  sent_at_invalid:
-    'is not a valid time, so the clock of the sender is not corrected. Send an ISO 8601 time such as 2026-11-14T09:00:00.000Z, or leave it out.',
-  timestamp_in_future: 'is more than a day in the future. Check the clock of the sender, and that a number is in milliseconds.',
-} as const
-
-export type WarningCode = keyof typeof WARNINGS
 
 export interface MessageWarning {
   /** The index of the message in the batch; null if the field belongs to the whole batch. */

@@ -2,7 +2,7 @@
 // loads its code. Nothing is sent: the code runs as for a preview, in which no connection can be opened. Its addresses are known only to its code,
 // so they cannot be checked as those of a webhook are.
 
-import type { Previewed } from '../../delivery/transforming/shown-requests.ts'
+import type { Previewed } from '../../delivery/delivery.ts'
 import { settingsProblem } from '../../destinations/integration/check-settings.ts'
 import type { Destination, SegmentContent } from '../../store/store.ts'
 import { INSTALL_HINT, installedDefinition, type OpenCatalog } from '../destinations/integration-definition.ts'

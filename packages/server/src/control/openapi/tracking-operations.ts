@@ -2,9 +2,9 @@
 // described here by hand; e2e/api-description.test.ts compares this description with the service.
 
 import { MAX_BATCH_MESSAGES, MAX_MESSAGE_ID_LENGTH, MESSAGE_TYPES, type MessageType, type RefusalCode } from '@switchyard/protocol'
+import { WARNINGS } from '../../api/message-warnings.ts'
 import type { JsonSchema } from '../../api/schema.ts'
 import type { ApiErrorCode } from '../../errors.ts'
-import { WARNINGS } from '../../ingest/time-warnings.ts'
 import type { Answer, Operation, Parameter } from './operation.ts'
 import { TRACKING } from './tags.ts'
 

@@ -21,6 +21,7 @@ import { planning } from './planning.ts'
 import { purging } from './purging.ts'
 import { quarantine } from './quarantine.ts'
 import { reading } from './reading.ts'
+import { replayChanges } from './replay-changes.ts'
 import { replaySequences } from './replay-sequences.ts'
 import { replaying } from './replaying.ts'
 import { retention } from './retention.ts'
@@ -58,6 +59,7 @@ export function conformance(name: string, open: Open): void {
     suite('erasing', () => erasing(fixture))
     suite('suppressing', () => suppressing(fixture))
     suite('auditing', () => auditing(fixture))
+    suite('changes of replay jobs', () => replayChanges(fixture))
     suite('retention', () => retention(fixture))
     suite('conservation', () => conservation(fixture))
     suite('inspecting', () => inspecting(fixture))

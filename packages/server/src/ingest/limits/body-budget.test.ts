@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type Answer, BASIC, openRequest, type TrackingApi, trackingApi } from './fixtures/tracking-api.ts'
+import { type Answer, BASIC, openRequest, type TrackingApi, trackingApi } from '../fixtures/tracking-api.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
 const small = JSON.stringify({ batch: [good] })

@@ -3,7 +3,7 @@
 // whose deliveries this process delays count: a destination that is dead, paused or slow by itself never causes a request to be refused.
 // While no destination is behind, nothing is read.
 
-import type { LedgerRow, Plan } from '../store/store.ts'
+import type { LedgerRow, Plan } from '../../store/store.ts'
 
 export interface BacklogLimitDeps {
   maxPending: number

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NodeSummary, Nodes } from '../store/store.ts'
+import type { NodeSummary, Nodes } from '../../store/store.ts'
 import { createRateLimit, createSharedRateLimit, type RateLimit } from './rate-limit.ts'
 
 /** Checks and charges a request with this number of valid messages, as ingest does. */

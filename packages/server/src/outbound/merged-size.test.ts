@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type JsonObject, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import fc from 'fast-check'
-import { tooLargeMerged } from '../outbound/merged-size.ts'
-import { merged } from '../outbound/outbound-message.ts'
-import { parseBody, parseRequest } from './parse-request.ts'
+import { parseBody, parseRequest } from '../ingest/parse-request.ts'
+import { tooLargeMerged } from './merged-size.ts'
+import { merged } from './outbound-message.ts'
 
 function parse(request: JsonObject): ReturnType<typeof parseRequest> {
   const body = parseBody(Buffer.from(JSON.stringify(request)))

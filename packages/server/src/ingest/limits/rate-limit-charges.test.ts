@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { StoreUnavailable } from '../store/store.ts'
-import { type Answer, trackingApi } from './fixtures/tracking-api.ts'
+import { StoreUnavailable } from '../../store/store.ts'
+import { type Answer, trackingApi } from '../fixtures/tracking-api.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import type { LedgerRow, Plan } from '../store/store.ts'
+import type { LedgerRow, Plan } from '../../store/store.ts'
+import { BASIC, trackingApi } from '../fixtures/tracking-api.ts'
 import { BacklogLimit } from './backlog-limit.ts'
-import { BASIC, trackingApi } from './fixtures/tracking-api.ts'
 
 const TRACK = { type: 'track', event: 'Tested', userId: 'u-1' }
 

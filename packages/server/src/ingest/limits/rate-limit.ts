@@ -3,7 +3,7 @@
 // Only accepted messages are charged, so a request is checked first and charged later for its messages.
 // With several nodes, each node may accept the part of the limit that the others do not use, and always at least an equal share.
 
-import type { Nodes } from '../store/store.ts'
+import type { Nodes } from '../../store/store.ts'
 
 export interface RateLimit {
   /** Returns the seconds until the source may send again; 0 if it may send now. */
