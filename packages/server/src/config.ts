@@ -6,8 +6,6 @@
 import { isIP } from 'node:net'
 import { nearest } from './api/nearest.ts'
 import {
-  LOG_LEVELS,
-  type LogLevel,
   type Parsed,
   parseAutoOr,
   parseChoice,
@@ -15,20 +13,21 @@ import {
   parseHost,
   parseInteger,
   parseLimit,
-  parseLogLevel,
   parsePath,
   parsePublicUrl,
   parseRanges,
-  parseStore,
   parseSwitch,
   parseToken,
-  type StoreAddress,
-} from './config-values.ts'
-
-export { LOG_LEVELS, type LogLevel, type Parsed, type StoreAddress } from './config-values.ts'
+} from './api/parse-values.ts'
+import { AddressProblem, parsePostgresAddress } from './store/postgres/session/address.ts'
 
 const MIN_TOKEN_CHARACTERS = 16
 export const MAX_PROCESSES = 64
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export type StoreAddress = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string }
 
 export interface Setting<T> {
   variable: `SWITCHYARD_${string}`
@@ -403,4 +402,33 @@ function unknownVariables(env: Readonly<Record<string, string | undefined>>): st
 
 function setting<T>(row: Setting<T>): Setting<T> {
   return row
+}
+
+const STORE_FORMS = 'sqlite:PATH or postgres://…'
+
+function parseStore(text: string): Parsed<StoreAddress> {
+  if (/^postgres(ql)?:\/\/./.test(text)) return parsePostgres(text)
+  if (!text.startsWith('sqlite:')) return { expected: STORE_FORMS }
+  const path = text.slice('sqlite:'.length)
+  // sqlite://data/x.db is ambiguous: as a URL it has the host `data`, as a path it starts at the root. Neither is likely to be meant.
+  if (/^\/\/[^/]/.test(path)) return { expected: `${STORE_FORMS}; write the path without // before it` }
+  if (path === '' || path.includes('\0') || path.startsWith(':memory:'))
+    return { expected: `${STORE_FORMS}, where PATH is the path of a file` }
+  return { value: { kind: 'sqlite', path: path.replace(/^\/\/\//, '/') } }
+}
+
+/** Parsed here so that a mistake is reported before anything connects. A password in the URL is never quoted. */
+function parsePostgres(url: string): Parsed<StoreAddress> {
+  try {
+    parsePostgresAddress(url)
+    return { value: { kind: 'postgres', url } }
+  } catch (error) {
+    if (error instanceof AddressProblem) return { problem: error.message }
+    throw error
+  }
+}
+
+function parseLogLevel(text: string): Parsed<LogLevel> {
+  const level = LOG_LEVELS.find((level) => level === text.toLowerCase())
+  return level === undefined ? { expected: `one of ${LOG_LEVELS.join(', ')}` } : { value: level }
 }

@@ -21,7 +21,7 @@ import {
   tracks,
   until,
 } from './fixtures.ts'
-import { ended, matching, replayAll } from './replay-fixtures.ts'
+import { ended, matching, replayAll } from './replays/replay-fixtures.ts'
 
 /** By the last number of its id. */
 function byIndex(...fates: Fate[]): (delivery: string) => Fate {

@@ -19,7 +19,7 @@ import {
   tracks,
   until,
 } from '../conformance/fixtures.ts'
-import { createJob, finish, listed, matching, step } from '../conformance/replay-fixtures.ts'
+import { createJob, finish, listed, matching, step } from '../conformance/replays/replay-fixtures.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import { LEAD_MS } from '../replays/replay-states.ts'
 import { InvalidCursor, type ReplayJob, type ReplayStepResult } from '../store.ts'

@@ -1,8 +1,8 @@
 // Helpers for the conformance tests of replay jobs: create jobs and run them to their end, and create deliveries that have ended.
 
 import assert from 'node:assert/strict'
-import type { DeliveryRow, FinalStateName, NewReplayJob, ReplayJob, ReplaySelection, ReplayStepResult, Store } from '../store.ts'
-import { accept, allPages, newSourceAndDestination, settleAll, tracks } from './fixtures.ts'
+import type { DeliveryRow, FinalStateName, NewReplayJob, ReplayJob, ReplaySelection, ReplayStepResult, Store } from '../../store.ts'
+import { accept, allPages, newSourceAndDestination, settleAll, tracks } from '../fixtures.ts'
 
 export const OPERATOR = { id: 'tok_1', name: 'an operator' }
 

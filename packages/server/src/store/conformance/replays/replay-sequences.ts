@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import type { FinalStateName, ReplayJob, Store } from '../store.ts'
+import type { FinalStateName, ReplayJob, Store } from '../../store.ts'
 import {
   accept,
   claim,
@@ -18,7 +18,7 @@ import {
   type StoreFixture,
   settlementOf,
   tracks,
-} from './fixtures.ts'
+} from '../fixtures.ts'
 import { createJob, doneOf, finish, listed, matching } from './replay-fixtures.ts'
 
 export function replaySequences({ open }: StoreFixture): void {

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ReplayJob, ReplayJobState, Store } from '../store.ts'
-import { allPages, counts, DAY_MS, ledgerOf, type OpenStore, type StoreFixture, settleAll } from './fixtures.ts'
+import type { ReplayJob, ReplayJobState, Store } from '../../store.ts'
+import { allPages, counts, DAY_MS, ledgerOf, type OpenStore, type StoreFixture, settleAll } from '../fixtures.ts'
 import { createJob, ended, finish, matching, OPERATOR, replayAll, step } from './replay-fixtures.ts'
 
 const ALL = { limit: 1_000, cursor: null }

@@ -1,12 +1,6 @@
 // Parsers for the values of settings: text in, a typed value or what was expected out. The table of settings is in config.ts.
 
 import { isIP } from 'node:net'
-import { AddressProblem, parsePostgresAddress } from './store/postgres/session/address.ts'
-
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
-
-export type StoreAddress = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string }
 
 /** `expected` completes "The setting must be …"; `problem` is a sentence of its own. */
 export type Parsed<T> = { value: T } | { expected: string } | { problem: string }
@@ -42,30 +36,6 @@ export function parsePath(text: string): Parsed<string> {
   return text.includes('\0') ? { expected: 'a path' } : { value: text }
 }
 
-const STORE_FORMS = 'sqlite:PATH or postgres://…'
-
-export function parseStore(text: string): Parsed<StoreAddress> {
-  if (/^postgres(ql)?:\/\/./.test(text)) return parsePostgres(text)
-  if (!text.startsWith('sqlite:')) return { expected: STORE_FORMS }
-  const path = text.slice('sqlite:'.length)
-  // sqlite://data/x.db is ambiguous: as a URL it has the host `data`, as a path it starts at the root. Neither is likely to be meant.
-  if (/^\/\/[^/]/.test(path)) return { expected: `${STORE_FORMS}; write the path without // before it` }
-  if (path === '' || path.includes('\0') || path.startsWith(':memory:'))
-    return { expected: `${STORE_FORMS}, where PATH is the path of a file` }
-  return { value: { kind: 'sqlite', path: path.replace(/^\/\/\//, '/') } }
-}
-
-/** Parsed here so that a mistake is reported before anything connects. A password in the URL is never quoted. */
-export function parsePostgres(url: string): Parsed<StoreAddress> {
-  try {
-    parsePostgresAddress(url)
-    return { value: { kind: 'postgres', url } }
-  } catch (error) {
-    if (error instanceof AddressProblem) return { problem: error.message }
-    throw error
-  }
-}
-
 export function parseToken(text: string): Parsed<string> {
   return /^[\x21-\x7e]{1,1000}$/.test(text)
     ? { value: text }
@@ -92,11 +62,6 @@ export function parseRange(text: string): string | undefined {
   const prefix = length === undefined ? bits : Number(length)
   if (prefix > bits) return undefined
   return `${address}/${prefix}`
-}
-
-export function parseLogLevel(text: string): Parsed<LogLevel> {
-  const level = LOG_LEVELS.find((level) => level === text.toLowerCase())
-  return level === undefined ? { expected: `one of ${LOG_LEVELS.join(', ')}` } : { value: level }
 }
 
 export function parseSwitch(text: string): Parsed<boolean> {

@@ -4,11 +4,10 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { LEAD_MS } from '../replays/replay-states.ts'
-import type { DeliveryRow, FinalStateName, ReplayJob, ReplayJobState, ReplayStepResult, Store } from '../store.ts'
+import { LEAD_MS } from '../../replays/replay-states.ts'
+import type { DeliveryRow, FinalStateName, ReplayJob, ReplayStepResult } from '../../store.ts'
 import {
   accept,
-  allPages,
   claim,
   claimOne,
   counts,
@@ -27,10 +26,8 @@ import {
   track,
   tracks,
   until,
-} from './fixtures.ts'
+} from '../fixtures.ts'
 import { createJob, doneOf, ended, finish, listed, matching, OPERATOR, pendingMessages, replayAll, step } from './replay-fixtures.ts'
-
-const ALL = { limit: 1_000, cursor: null }
 
 export function replaying({ store, open }: StoreFixture): void {
   const withStore = (title: string, run: (opened: OpenStore) => Promise<void>): void => {
