@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
+import { commandForm } from '../packages/server/src/installation/command-form.ts'
 import { asJson, type Named, newSource, says, startSwitchyard, switchyard } from './command-line.ts'
 import { startReceiver } from './receiver.ts'
 import { type Service, startService, track } from './service.ts'
@@ -170,7 +171,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.match(await says(service, 'destinations', 'disable', 'health'), /is disabled\.\n/)
     assert.match(
       await says(service, 'destinations', 'resume', 'health'),
-      /is resumed\. It is still disabled: run `\S+switchyard destinations enable /,
+      /is resumed\. It is still disabled: run `\S*switchyard destinations enable /,
     )
     assert.match(await says(service, 'destinations', 'enable', 'health'), /is enabled\.\n/)
     assert.equal((await asJson<{ paused: boolean }>(service, 'destinations', 'show', 'health')).paused, false)
@@ -187,7 +188,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     const gone = await switchyard(service, 'destinations', 'show', 'health')
     assert.deepEqual(
       [gone.code, gone.stderr],
-      [4, 'There is no destination with the id or name health. Run `switchyard destinations` for a list.\n'],
+      [4, `There is no destination with the id or name health. Run \`${commandForm({ cwd: process.cwd() })} destinations\` for a list.\n`],
     )
   })
 
@@ -214,7 +215,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
 
   test('alerts are tested, their rules are changed, and they are muted', async () => {
     const nobody = await switchyard(service, 'alerts', 'test')
-    const advice = /No destination receives alerts\. Create one: switchyard (.*) URL (.*)\n/.exec(nobody.stdout)
+    const advice = /No destination receives alerts\. Create one: \S*switchyard (.*) URL (.*)\n/.exec(nobody.stdout)
     assert.deepEqual([nobody.code, advice === null], [1, false])
     const url = 'https://alerts.example.com/hook'
     await says(service, ...(advice?.[1] ?? '').split(' '), url, ...(advice?.[2] ?? '').split(' '))
