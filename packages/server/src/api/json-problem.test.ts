@@ -15,7 +15,7 @@ const CASES: [text: string, sentence: string][] = [
   ['{"a":"b', 'It is not valid JSON: it ends too early. It may have been cut off.'],
   ['{"a" 1}', 'It is not valid JSON: unexpected 1 at position 6. A colon is missing after the name.'],
   ['{"a":1 "b":2}', 'It is not valid JSON: unexpected " at position 8. A comma or a closing bracket is missing.'],
-  ['{"a":True}', 'It is not valid JSON: unexpected True at position 6. A value is missing or is not quoted.'],
+  ['{"a":True}', 'It is not valid JSON: unexpected T at position 6. A value is missing or is not quoted.'],
   ['{a:1}', 'It is not valid JSON: unexpected a at position 2. Names must be in double quotes.'],
   ['{"a":1} x', 'It is not valid JSON: unexpected text after the end of the value at position 9.'],
   ['{"a":1} // note', 'It is not valid JSON: unexpected text after the end of the value at position 9.'],

@@ -1,5 +1,5 @@
 // Says what is wrong with a body or a text that is not valid JSON, and where. It runs only after JSON.parse has failed, so it costs nothing
-// for valid input. It quotes at most a few characters of the input, and only to the one who sent it.
+// for valid input. It quotes at most one character of the input.
 
 import { isUtf8 } from 'node:buffer'
 
@@ -9,7 +9,6 @@ const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const STRING_CHARACTERS = /[ !#-[\]-\uffff]*/y
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})/y
 const FORM = /^[\w%+.[\]-]{1,100}=[^\s{]/
-const MAX_QUOTED = 20
 
 /** `what` is the subject of the sentence, such as `The request body`. */
 export function bytesProblem(what: string, bytes: Buffer): string {
@@ -122,8 +121,8 @@ function explain(text: string, { at, kind, afterComma }: JsonError): string {
   if (character === "'" || character === '‘' || character === '’' || character === '“' || character === '”')
     return `${character} ${where}. JSON uses double quotes (") around names and strings.`
   if (character === '/' || character === '#') return `comment or unexpected ${character} ${where}. JSON has no comments.`
-  const [word = character] = /^[\w$.+-]+/.exec(text.slice(at, at + MAX_QUOTED)) ?? []
-  const found = /^[\p{Cc}\p{Cs}]/u.test(word) ? 'unexpected character' : `unexpected ${word}`
+  // Not more than one character, because the text may be a secret.
+  const found = /[\p{Cc}\p{Cs}]/u.test(character) ? 'unexpected character' : `unexpected ${character}`
   const advice = { value: ' A value is missing or is not quoted.', key: ' Names must be in double quotes.' } as const
   const expected = { colon: ' A colon is missing after the name.', comma: ' A comma or a closing bracket is missing.' } as const
   return `${found} ${where}.${{ ...advice, ...expected }[kind]}`
