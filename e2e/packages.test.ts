@@ -159,7 +159,9 @@ test('the client is one package: less than 425 KB, and less than 250 KB for the 
   const files = filesOf(installed('node'))
   const bytes = { client: 0, testing: 0 }
   for (const file of files)
-    bytes[/\/testing\/|\/(?:plan-|tracking-plan|judging-steps|slow-pattern)/.test(file) ? 'testing' : 'client'] += (await stat(join(installed('node'), file))).size
+    bytes[/\/testing\/|\/(?:plan-|tracking-plan|judging-steps|slow-pattern)/.test(file) ? 'testing' : 'client'] += (
+      await stat(join(installed('node'), file))
+    ).size
   assert.ok(bytes.client < 425_000 && bytes.testing < 250_000, `${JSON.stringify(bytes)} bytes in ${files.length} files`)
 })
 
