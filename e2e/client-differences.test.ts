@@ -196,7 +196,7 @@ for (const awaited of [true, false]) {
   })
 }
 
-test('in both clients a bad OAuth key is an error event, not an exception of the constructor', async () => {
+test('in both clients a bad OAuth key causes an error event, not an exception in the constructor', async () => {
   const oauthSettings = { clientId: 'c', clientKey: 'not a key', keyId: 'k', maxRetries: 1 }
   const { theirs, ours } = await sendOne([{}], { oauthSettings, maxRetries: 0 })
   for (const { requests, failure } of [theirs, ours]) assert.deepEqual([requests.length, typeof failure?.code], [0, 'string'])

@@ -117,7 +117,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.doesNotMatch(made.stdout + plain, /secret-of-a-file|whsec_/)
     assert.match(
       plain,
-      /headers +X-Team, Authorization\nshared secret +yes\nsigning secrets +1\n[^]*allowed types +track\ndenied events +Cart Viewed/,
+      /headers +X-Team, Authorization\nsecrets +–\nshared secret +yes\nsigning secrets +1\n[^]*allowed types +track\ndenied events +Cart Viewed/,
     )
 
     // Settings that are not given stay: the other list, the other header.
@@ -183,7 +183,10 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.match(await says(service, 'destinations', 'health', 'health'), /^circuit breaker +closed\n/)
     const unasked = await switchyard(service, 'destinations', 'delete', 'health')
     assert.equal(unasked.code, 2)
-    assert.match(unasked.stderr, /^Nothing was changed: there is no terminal .* Add --yes\. Delete the destination health \(dst_\w+\)\?/)
+    assert.match(
+      unasked.stderr,
+      /^Nothing was changed, because there is no terminal .*: Delete the destination health \(dst_\w+\)\?.* To confirm, add --yes\./,
+    )
     await says(service, 'destinations', 'delete', 'health', '--yes')
     const gone = await switchyard(service, 'destinations', 'show', 'health')
     assert.deepEqual(

@@ -86,7 +86,7 @@ for (const senders of ['0', '1']) {
   })
 }
 
-test('shaped batches to a receiver that hangs have a limit of memory, and delay no other destination', async () => {
+test('shaped batches to a receiver that hangs use limited memory, and delay no other destination', async () => {
   await using service = await startService({
     log: 'error',
     env: { SWITCHYARD_SENDERS: '1' },

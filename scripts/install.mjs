@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const modules = join(root, 'node_modules')
 const lockfile = join(root, 'package-lock.json')
-/** Has the hash of the lockfile, the set of packages, and whether there is no pinned runtime for this platform. Written last. */
+/** Contains the hash of the lockfile, the set of packages, and whether there is no pinned runtime for this platform. Written last. */
 const stampFile = join(modules, '.switchyard-installed')
 /** npm's own list of what it installed, which it writes last. */
 const LIST = '.package-lock.json'
@@ -24,7 +24,7 @@ const SERVICE = ['packages/server', 'packages/dashboard', 'docs']
 const CATALOG = 'packages/integrations'
 
 const TURN_POLL_MS = 200
-/** A process with the number of one that was killed may be another one. Two installations at once do no harm: the second replaces the first. */
+/** The id of a process that was killed may be in use by another one. Two installations at once do no harm: the second replaces the first. */
 const TURN_EXPIRES_MS = 10 * 60_000
 
 const [major, minor] = process.versions.node.split('.').map(Number)
@@ -59,7 +59,7 @@ function isComplete(needed) {
   return isInstalledByHand(needed, list)
 }
 
-// Or in a layer of an image. npm's list has the same content as the lockfile if everything was installed. For the service it is
+// With `npm ci`, by a person or in a layer of an image. npm's list has the same content as the lockfile if everything was installed. For the service it is
 // enough that the list is newer. Nothing else depends on file times, because those of copies and checkouts are not reliable.
 function isInstalledByHand(needed, installed) {
   if (needed === 'service' && fs.statSync(join(modules, LIST)).mtimeMs >= fs.statSync(lockfile).mtimeMs) return true
@@ -256,7 +256,7 @@ function readPackages(file) {
   }
 }
 
-// One installation at a time in a clone. The file has the number of the process that installs; one that was killed leaves it behind.
+// One installation at a time in a clone. The file contains the id of the process that installs; a process that is killed leaves it behind.
 function takeTurn() {
   const own = join(work, `turn-${process.pid}`)
   try {

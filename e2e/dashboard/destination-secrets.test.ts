@@ -1,4 +1,4 @@
-// Secrets in the form of a destination: they are entered once, never shown, and asked for again if the URL leads to another server.
+// Secrets in the form of a destination: they are entered once, never shown, and asked for again if the URL points to another server.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -42,7 +42,7 @@ test('a secret is added, kept, and entered again for another server', async () =
   assert.ok(!(await page.content()).includes('the-secret-value'))
 
   await page.getByRole('textbox', { name: /^URL/ }).fill(other.url)
-  await page.getByText('This leads to another server.').waitFor()
+  await page.getByText('The URL points to another server.').waitFor()
   await page.getByRole('button', { name: 'Save changes' }).click()
   await page.getByText('Enter it again').waitFor()
   await page.getByLabel('Secret 1 value').fill('the-second-value')

@@ -28,7 +28,7 @@ export function patternProblem(pattern: string): string | null {
   const ways = waysToMatch(pattern)
   if (typeof ways === 'string') return ways
   return ways.size > MAX_SIZE
-    ? `stands for more than ${MAX_SIZE} characters, because a repetition such as a{50} counts as what it repeats, which can take a very long time to match`
+    ? `has more than ${MAX_SIZE} characters in its fixed parts (a{50} counts as 50 characters), which can take a very long time to match`
     : null
 }
 

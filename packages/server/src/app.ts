@@ -366,7 +366,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     // Another program took the port since it was checked. This is the only time that the token can be shown.
     throw admin.generated === null
       ? problem
-      : new StartProblem(`${problem.message} Save the admin token, which was created now: ${admin.generated}`)
+      : new StartProblem(`${problem.message} Save the admin token, which was just created: ${admin.generated}`)
   }
   url = urlOf(app.server.address() as AddressInfo)
   replays.start()

@@ -61,7 +61,7 @@ export const API_ERRORS = {
   invalid_field: [400, 'A field of the request is not valid.'],
   secrets_needed: [
     400,
-    'Stored secrets would be sent to another server than the one they were given for. Send them again in the same request.',
+    'The change would send stored secrets to a server that they were not given for. Send the secrets again in the same request.',
   ],
   unknown_field: [400, 'The request has an unknown field. Remove it or correct its spelling.'],
   body_too_large: [400, 'The request body is too large. Split it into several requests.'],

@@ -43,7 +43,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   too_many_attempts:
     'Send a valid token after the wait. Behind a proxy, set SWITCHYARD_TRUSTED_PROXIES: without it, all clients of the proxy count as one address.',
   secrets_needed:
-    'The change leads to another server (scheme, host or port), and stored secrets are only sent to the servers they were given for. Send the secrets that are listed in `fields` in the same request, or set them to null.',
+    'The change points the destination to another server (scheme, host or port), and stored secrets are only sent to the servers they were given for. Send the secrets that are listed in `fields` in the same request, or set them to null.',
   invalid_field: 'Correct the field that is named in `field`. The message says which values are valid.',
   unknown_field: 'The field is named in `field`.',
   body_too_large: 'For example, create a deletion request for fewer users at a time.',

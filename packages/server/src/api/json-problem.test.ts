@@ -7,8 +7,8 @@ const said = (text: string): string => textProblem('It', text)
 const CASES: [text: string, sentence: string][] = [
   ['', 'It is empty. Send a JSON object.'],
   [' \n', 'It is empty. Send a JSON object.'],
-  ["{'userId': 'u'}", `It is not valid JSON: ' at position 2. JSON uses double quotes (") around names and strings.`],
-  [`{"userId": 'u'}`, `It is not valid JSON: ' at position 12. JSON uses double quotes (") around names and strings.`],
+  ["{'userId': 'u'}", `It is not valid JSON: unexpected ' at position 2. JSON uses double quotes (") around names and strings.`],
+  [`{"userId": 'u'}`, `It is not valid JSON: unexpected ' at position 12. JSON uses double quotes (") around names and strings.`],
   ['{"a":1,}', 'It is not valid JSON: trailing comma before } at position 8. Remove the comma.'],
   ['[1,\n2,\n]', 'It is not valid JSON: trailing comma before ] at line 3, column 1. Remove the comma.'],
   ['{"a":1', 'It is not valid JSON: it ends too early. It may have been cut off.'],

@@ -119,7 +119,7 @@ function explain(text: string, { at, kind, afterComma }: JsonError): string {
   if (afterComma && (character === '}' || character === ']')) return `trailing comma before ${character} ${where}. Remove the comma.`
   if (kind === 'after') return `unexpected text after the end of the value ${where}.`
   if (character === "'" || character === '‘' || character === '’' || character === '“' || character === '”')
-    return `${character} ${where}. JSON uses double quotes (") around names and strings.`
+    return `unexpected ${character} ${where}. JSON uses double quotes (") around names and strings.`
   if (character === '/' || character === '#') return `comment or unexpected ${character} ${where}. JSON has no comments.`
   // Not more than one character, because the text may be a secret.
   const found = /[\p{Cc}\p{Cs}]/u.test(character) ? 'unexpected character' : `unexpected ${character}`

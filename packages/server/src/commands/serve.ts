@@ -18,7 +18,7 @@ export const serve: Command = {
   details:
     'Each setting can be given as a flag or as an environment variable; the flag takes precedence. Other users of this machine can see the flags of a process, ' +
     'so pass secrets in environment variables.\n\n' +
-    'On SIGTERM or Ctrl-C the service stops accepting requests, finishes or releases the deliveries in flight within 10 seconds, and exits with code 0. If something cannot be finished in this time, for example because the database does not respond, the exit code is 6, and the log says what.',
+    'On SIGTERM or Ctrl-C the service stops accepting requests, finishes or releases the deliveries in flight within 10 seconds, and exits with code 0. If something cannot be finished in this time, for example because the database does not respond, the exit code is 6, and the log lists what was not finished.',
   examples: ['switchyard serve', 'switchyard serve --port 9000 --store sqlite:/var/lib/switchyard/switchyard.db'],
   flags: settingFlags(),
   isService: true,

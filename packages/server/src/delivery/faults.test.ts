@@ -92,7 +92,7 @@ test('while the store says that it cannot be written to, nothing is sent, and wh
   await rig.stop()
 })
 
-test('if the store does not answer for a second, nothing more is sent to the destinations whose outcomes it has', async (t) => {
+test('if the store does not answer for a second, nothing more is sent to the destinations whose outcomes are not recorded yet', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()
   const [one, other] = [

@@ -115,7 +115,7 @@ export interface DestinationKind {
    */
   problem(settings: Partial<Destination>, context: SettingsContext, before: Destination | undefined): SettingsProblem | null
   /**
-   * Returns the fields of stored secrets that the change would send to another server than the one they were given for. `given` is the request,
+   * Returns the fields of stored secrets that the change would send to a server that they were not given for. `given` is the request,
    * and `settings` is what the destination gets.
    */
   movedSecrets(given: GivenSettings, settings: Partial<Destination>, before: Destination, about: MoveContext): string[]

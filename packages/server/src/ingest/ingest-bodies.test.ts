@@ -226,7 +226,7 @@ test('a body that is not JSON is rejected with what is wrong, and a control toke
   const said = async (body: string | Buffer, headers: Record<string, string> = BASIC): Promise<unknown> =>
     (await api.post('/v1/batch', body, headers)).body['message']
   assert.equal(await said(''), 'The request body is empty. Send a JSON object.')
-  assert.match(String(await said("{'batch': []}")), /not valid JSON: ' at position 2\. JSON uses double quotes/)
+  assert.match(String(await said("{'batch': []}")), /not valid JSON: unexpected ' at position 2\. JSON uses double quotes/)
   assert.match(String(await said('{"batch": [],}')), /trailing comma before } at position 14/)
   assert.match(String(await said('{"batch": [')), /ends too early/)
   assert.match(String(await said('userId=u&event=E')), /is a form/)

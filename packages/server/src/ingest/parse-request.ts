@@ -70,7 +70,7 @@ export interface ParsedRequest {
   suppressed: number
   /** How messages differ from the tracking plan, by their index in `items`; null if all are as planned. */
   verdicts: ReadonlyMap<number, Verdict> | null
-  /** What the service cannot use of the accepted messages; null if there is nothing. */
+  /** Values of accepted messages that were ignored or are probably wrong; null if there are none. */
   warnings: Warnings | null
 }
 

@@ -1,4 +1,4 @@
-// The least length of a key that encrypts stored secrets. The key is not stretched by a slow hash, so a short one could be guessed from a copy of the
+// The minimum length of a key that encrypts stored secrets. The key is not stretched by a slow hash, so a short one could be guessed from a copy of the
 // store.
 
 const MIN_KEY_LENGTH = 16

@@ -1,5 +1,5 @@
-// The time that a stop may take, shared by its steps. The limit of a step is counted from the beginning of the stop, so the limits add up
-// however many steps are late. A step that is late goes on until the process ends, but nothing waits for it any longer.
+// The time that a stop may take, shared by its steps. The limit of a step is counted from the beginning of the stop, so the whole stop stays
+// within its limit however many steps are late. A step that is late goes on until the process ends, but nothing waits for it any longer.
 
 import { withTimeout } from './with-timeout.ts'
 

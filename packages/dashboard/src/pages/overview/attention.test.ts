@@ -107,7 +107,7 @@ test('messages in quarantine, by source', () => {
     [deleted?.subject, deleted?.text],
     [
       's2 (deleted)',
-      '1,250 messages are in quarantine: stored, but not sent to any destination. The source was deleted, so they can only be deleted.',
+      '1,250 messages are in quarantine: stored, but not sent to any destination. The source was deleted, so they cannot be released, only deleted.',
     ],
   )
   assert.deepEqual(shop, {

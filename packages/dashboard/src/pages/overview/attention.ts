@@ -233,7 +233,9 @@ function quarantineFindings({ totals, sources }: AttentionInput): Finding[] {
       const source = sources.find(({ id }) => id === sourceId)
       const one = quarantined === 1
       const next =
-        source === undefined ? 'The source was deleted, so they can only be deleted.' : `Release or delete ${one ? 'it' : 'them'}.`
+        source === undefined
+          ? `The source was deleted, so ${one ? 'it' : 'they'} cannot be released, only deleted.`
+          : `Release or delete ${one ? 'it' : 'them'}.`
       return {
         id: `quarantine ${sourceId}`,
         severity: 'warning',

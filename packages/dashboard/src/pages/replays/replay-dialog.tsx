@@ -176,7 +176,7 @@ function CountSummary({ count: { total, alreadyReplayed, byDestination }, nameOf
       {alreadyReplayed > 0 && (
         <Text size="sm">
           {alreadyReplayed === total ? 'All of them' : `${exactCount(alreadyReplayed)} of them`} {alreadyReplayed === 1 ? 'was' : 'were'}{' '}
-          replayed before: pending again, or replaced by a later delivery of the same message.{' '}
+          already replayed: the message is pending again or has a later delivery.{' '}
           {isIncluded ? 'Their messages will be sent again, except those that are pending.' : 'They will be skipped.'}
         </Text>
       )}

@@ -73,7 +73,7 @@ async function endQuarantine(call: Call, action: 'release' | 'delete', done: 'Re
     throw new CommandProblem('Nothing is selected. Give MESSAGE_IDs, or --source. Run `switchyard quarantine` for a list.', EXIT.usage)
   if (action === 'delete') {
     const what = ids.length > 0 ? counted(ids.length, 'message') : `all matching messages of the source ${source}`
-    await confirm(call, `Delete ${what} from quarantine? They are never sent. This cannot be undone.`)
+    await confirm(call, `Delete ${what} from quarantine? ${ids.length === 1 ? 'It' : 'They'} will never be sent. This cannot be undone.`)
   }
   let count = 0
   let kept = 0

@@ -16,7 +16,10 @@ test('in a terminal, only yes continues', async () => {
 })
 
 test('without a terminal, --yes is required', async () => {
-  await assert.rejects(confirm({ ...without, ask: null }, 'Delete it?'), { exit: EXIT.usage, message: /Add --yes\. Delete it\?$/ })
+  await assert.rejects(confirm({ ...without, ask: null }, 'Delete it?'), {
+    exit: EXIT.usage,
+    message: /: Delete it\? To confirm, add --yes\.$/,
+  })
   await confirm({ has: (name) => name === 'yes', ask: null }, 'Delete it?')
 })
 

@@ -7,11 +7,14 @@ export const YES_FLAG: Readonly<Record<string, Flag>> = {
   yes: { placeholder: null, sentence: 'Do not ask for confirmation. Required if there is no terminal to ask in.' },
 }
 
-/** `question` names what is deleted and what follows, such as `Delete the source web (src_1)? Its write keys are rejected from now on.` Throws unless it is confirmed. */
+/** `question` names what is deleted and what follows, such as `Delete the source web (src_1)? Its write keys will be rejected.` Throws unless it is confirmed. */
 export async function confirm({ has, ask }: Pick<Call, 'has' | 'ask'>, question: string): Promise<void> {
   if (has('yes')) return
   if (ask === null)
-    throw new CommandProblem(`Nothing was changed: there is no terminal to ask for confirmation. Add --yes. ${question}`, EXIT.usage)
+    throw new CommandProblem(
+      `Nothing was changed, because there is no terminal to ask for confirmation: ${question} To confirm, add --yes.`,
+      EXIT.usage,
+    )
   const answer = await ask(`${question} [y/N] `)
   if (!/^y(es)?$/i.test(answer.trim())) throw new CommandProblem('Nothing was changed.', EXIT.failed)
 }

@@ -21,7 +21,7 @@ export const EXIT_SENTENCES: Record<keyof typeof EXIT, string> = {
   notFound: 'The requested resource does not exist.',
   differs: '`apply --dry-run`, `import-workspace --dry-run` or `plan diff` found differences.',
   forced:
-    '`serve` was told to stop and had to exit before everything was finished. The log says what. No accepted message is lost, but some may be sent again after the next start.',
+    '`serve` was told to stop and had to exit before everything was finished. The log lists what was not finished. No accepted message is lost, but some may be sent again after the next start.',
   interrupted: 'The command was interrupted.',
 }
 

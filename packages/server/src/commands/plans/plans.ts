@@ -79,7 +79,7 @@ export const PLAN_COMMANDS: readonly Command[] = [
       const id = await idOf(call.api, 'plan', call.arguments[0] as string)
       await confirm(
         call,
-        `Delete the tracking plan ${call.arguments[0]} (${id})? Messages of its sources are no longer checked. This cannot be undone.`,
+        `Delete the tracking plan ${call.arguments[0]} (${id})? Messages of its sources will no longer be checked. This cannot be undone.`,
       )
       await call.api.delete(at`/api/plans/${id}`)
       if (call.json) call.out.json({ id, deleted: true })

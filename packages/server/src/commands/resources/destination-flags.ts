@@ -30,7 +30,7 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   },
   secret: {
     placeholder: 'NAME=WHERE',
-    sentence: `A secret for the templates and the mapping of the request, which read it as {{secrets.NAME}}, and where to read it: ${SECRET_PLACES}. none removes the secret. Other secrets are kept.`,
+    sentence: `A secret that the templates and the mapping of the request use as {{secrets.NAME}}. WHERE says where to read it: ${SECRET_PLACES}; none removes it. Other secrets are kept.`,
     many: true,
   },
   'shared-secret': {

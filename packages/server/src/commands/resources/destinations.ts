@@ -101,7 +101,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     name: 'destinations update',
     summary: 'Change the given settings of a destination',
     details:
-      'Settings that are not given stay unchanged. --header adds or replaces one header and keeps the others, and --set does the same for the settings of an integration. Each filter flag replaces its own list and keeps the other lists. If --webhook leads to another server, give the stored secrets again in the same command.',
+      'Settings that are not given stay unchanged. --header adds or replaces one header and keeps the others, and --set does the same for the settings of an integration. Each filter flag replaces its own list and keeps the other lists. If --webhook points to another server, give the stored secrets again in the same command.',
     arguments: [DESTINATION_ARGUMENT],
     flags: {
       name: { placeholder: 'NAME', sentence: 'The new name.' },
@@ -169,7 +169,8 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       if (!call.has('yes')) {
         const { name } = await call.api.get(at`/api/destinations/${id}`)
         const { pending } = await call.api.get(at`/api/destinations/${id}/health`)
-        const owed = Number(pending) === 0 ? '' : ` ${counted(Number(pending), 'pending delivery is', 'pending deliveries are')} cancelled.`
+        const owed =
+          Number(pending) === 0 ? '' : ` ${counted(Number(pending), 'pending delivery', 'pending deliveries')} will be cancelled.`
         await confirm(call, `Delete the destination ${cell(name)} (${id})?${owed} This cannot be undone.`)
       }
       await call.api.delete(at`/api/destinations/${id}`)
@@ -222,7 +223,7 @@ async function create({ api, has, out }: Call, body: JsonObject): Promise<JsonOb
       if (!(error instanceof ApiProblem) || error.code !== 'destination_exists') throw error
       const sentence = error.message.replace(/ Change that destination.*/s, '')
       throw new CommandProblem(
-        `${sentence} Nothing was changed. Use \`switchyard destinations update\` to change it, another name, or --allow-duplicate.`,
+        `${sentence} Nothing was changed. Change it with \`switchyard destinations update\`, choose another name, or add --allow-duplicate.`,
         EXIT.failed,
         { cause: error },
       )
@@ -231,7 +232,9 @@ async function create({ api, has, out }: Call, body: JsonObject): Promise<JsonOb
   for await (const { id, name } of api.all('/api/destinations'))
     if (name === destination['name'] && id !== destination['id']) others.push(String(id))
   if (others.length > 0)
-    out.remark(`Another destination has the same name (${others.join(', ')}). Commands need the id to tell them apart; rename one of them.`)
+    out.remark(
+      `Another destination has the same name (${others.join(', ')}). Use the id in commands to tell them apart, or rename one of them.`,
+    )
   return destination
 }
 

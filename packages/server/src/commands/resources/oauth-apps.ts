@@ -107,10 +107,7 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
     async run(call) {
       const keyId = call.arguments[1] as string
       const path = await pathOf(call)
-      await confirm(
-        call,
-        `Remove the key ${keyId} of ${call.arguments[0]}? Access tokens that were issued for it are rejected from now on.`,
-      )
+      await confirm(call, `Remove the key ${keyId} of ${call.arguments[0]}? Access tokens that were issued for it will be rejected.`)
       await call.api.delete(path + at`/keys/${keyId}`)
       if (call.json) call.out.json({ keyId, deleted: true })
       else call.out.line(`Removed the key ${keyId}.`)
@@ -137,7 +134,7 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
       const id = await idOf(call.api, 'OAuth application', call.arguments[0] as string)
       await confirm(
         call,
-        `Delete the OAuth application ${call.arguments[0]} (${id})? Its keys and access tokens are rejected from now on. This cannot be undone.`,
+        `Delete the OAuth application ${call.arguments[0]} (${id})? Its keys and access tokens will be rejected. This cannot be undone.`,
       )
       await call.api.delete(at`/api/oauth-apps/${id}`)
       if (call.json) call.out.json({ id, deleted: true })

@@ -112,7 +112,7 @@ export const SOURCE_COMMANDS: readonly Command[] = [
     flags: YES_FLAG,
     async run(call) {
       const id = await idOf(call.api, 'source', call.arguments[0] as string)
-      await confirm(call, `Delete the source ${call.arguments[0]} (${id})? Its write keys are rejected from now on. This cannot be undone.`)
+      await confirm(call, `Delete the source ${call.arguments[0]} (${id})? Its write keys will be rejected. This cannot be undone.`)
       await call.api.delete(at`/api/sources/${id}`)
       done(call, { id, deleted: true }, `Deleted source ${id}.`)
       return EXIT.ok
@@ -140,7 +140,7 @@ export const SOURCE_COMMANDS: readonly Command[] = [
     async run(call) {
       const key = call.arguments[1] as string
       const path = await pathOf(call)
-      await confirm(call, `Remove the write key ${key} of ${call.arguments[0]}? Messages that are sent with it are rejected from now on.`)
+      await confirm(call, `Remove the write key ${key} of ${call.arguments[0]}? Messages that are sent with it will be rejected.`)
       await call.api.delete(path + at`/write-keys/${key}`)
       done(call, { key, deleted: true }, 'Removed the write key. Requests with it are rejected from now on.')
       return EXIT.ok

@@ -63,7 +63,7 @@ export const TOKEN_COMMANDS: readonly Command[] = [
         out,
       } = call
       const id = await idOf(api, 'token', reference)
-      await confirm(call, `Revoke the token ${reference} (${id})? It is rejected from now on. This cannot be undone.`)
+      await confirm(call, `Revoke the token ${reference} (${id})? It will be rejected. This cannot be undone.`)
       await api.delete(at`/api/tokens/${id}`)
       if (json) out.json({ id, revoked: true })
       else out.line(`Revoked token ${cell(id)}.`)

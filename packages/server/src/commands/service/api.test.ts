@@ -160,7 +160,7 @@ test('https to the http port says to use http, and a URL with a path says to lea
   const { signal } = new AbortController()
   await assert.rejects(createApi({ url: url.replace('http:', 'https:'), token: null, signal }).get('/api/x'), {
     exit: EXIT.unreachable,
-    message: `The server at ${url.replace('http:', 'https:')} does not speak TLS. Use ${url}: the service itself speaks http, and https only behind a proxy that adds TLS.`,
+    message: `The server at ${url.replace('http:', 'https:')} does not use TLS. Use ${url}: the service itself serves plain http, and needs a proxy for https.`,
   })
   await assert.rejects(createApi({ url: `${url}/api`, token: null, signal }).get('/api/x'), {
     message: `The service at ${url}/api has no endpoint /api/x. Leave out /api and use ${url}, unless a proxy serves the service under that path.`,

@@ -25,9 +25,9 @@ function explain(
     return `Cannot reach a service at ${url}. Start one with \`switchyard serve\`, or give the URL of a running one with --url.`
   const isSecure = url.startsWith('https:')
   if (isSecure && NOT_TLS.test(code))
-    return `The server at ${url} does not speak TLS. Use ${url.replace('https:', 'http:')}: the service itself speaks http, and https only behind a proxy that adds TLS.`
+    return `The server at ${url} does not use TLS. Use ${url.replace('https:', 'http:')}: the service itself serves plain http, and needs a proxy for https.`
   if (isSecure && CERTIFICATE.test(code))
-    return `The certificate of ${url} was rejected: ${message ?? code}. If it comes from your own authority, set NODE_EXTRA_CA_CERTS to its certificate file.`
+    return `The certificate of ${url} was rejected: ${message ?? code}. If it was issued by your own certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file.`
   const reason = message || code || 'the connection was lost'
   const hint = !isSecure && DROPPED.has(code) ? ` If the server expects TLS, use ${url.replace('http:', 'https:')}.` : ''
   return `The request to ${url} failed: ${reason.replace(/\.$/, '')}.${hint}`

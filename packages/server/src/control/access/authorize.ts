@@ -260,13 +260,13 @@ export class Access {
 }
 
 const WRITE_KEY_GIVEN =
-  'This token is not valid here. It has the form of a write key, which only sends messages to /v1. The control API needs a control token, such as the admin token that the service printed at its first start.'
+  'This token is not valid here. It looks like a write key, which can only send messages to /v1. The control API needs a control token, such as the admin token that the service printed at its first start.'
 
 /** Judges only the form of what was sent, so the response says nothing about which keys and tokens exist. */
 function unauthorizedMessage(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined
   if (/^basic\b/i.test(authorization))
-    return 'The control API does not accept Basic authentication, which is how the tracking API takes write keys. Send a control token as Authorization: Bearer <token>.'
+    return 'The control API does not accept Basic authentication, which the tracking API uses for write keys. Send a control token as Authorization: Bearer <token>.'
   const [, token = ''] = /^bearer +(\S+)/i.exec(authorization) ?? []
   return looksLikeWriteKey(token) ? WRITE_KEY_GIVEN : undefined
 }

@@ -242,7 +242,7 @@ test('a write key in place of a control token is recognised by its form, whether
   }
   const [status, message] = await said(`Bearer ${key}`)
   assert.equal(status, 401)
-  assert.match(message, /has the form of a write key/)
+  assert.match(message, /looks like a write key/)
   assert.deepEqual(await said(`Bearer ${'a'.repeat(32)}`), [401, message])
   assert.match((await said(`Basic ${Buffer.from(`${key}:`).toString('base64')}`))[1], /does not accept Basic authentication/)
   assert.match((await said('Bearer wrong'))[1], /^A valid control token is required/)

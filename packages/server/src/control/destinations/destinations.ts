@@ -250,7 +250,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
       path: '/destinations/:id',
       summary: 'Update a destination',
       description:
-        'Changes only the fields that you send, including those inside `batch` and `retry`. `secrets` of a webhook and `settings` of an integration are merged by key, and null removes one. `filter`, `request`, `transformation` and `subscriptions` are replaced as a whole. `version` restores a version. If the change leads to another server, stored secrets must be sent again: `secrets_needed`.',
+        'Changes only the fields that you send, including those inside `batch` and `retry`. `secrets` of a webhook and `settings` of an integration are merged by key, and null removes one. `filter`, `request`, `transformation` and `subscriptions` are replaced as a whole. `version` restores a version. If the change points to another server, stored secrets must be sent again; otherwise it is refused with `secrets_needed`.',
       body: DESTINATION_PATCH,
       status: 200,
       answer: DESTINATION,

@@ -25,13 +25,13 @@ export function checkedSettings(
   return withoutProblem(type, settings, before, context)
 }
 
-/** Throws if stored secrets would be sent to another server than the one they were given for. */
+/** Throws if stored secrets would be sent to a server that they were not given for. */
 function assertNoneMoved(given: GivenSettings, settings: Partial<Destination>, before: Destination, about: MoveContext): void {
   const fields = KINDS[before.type].movedSecrets(given, settings, before, about)
   if (fields.length === 0) return
   throw new ApiError('secrets_needed', {
     fields,
-    message: `The change leads to another server, and stored secrets are only sent to the servers they were given for. Send these again in the same request: ${fields.join(', ')}.`,
+    message: `The change points the destination to another server, and stored secrets are only sent to the servers they were given for. Send these again in the same request: ${fields.join(', ')}.`,
   })
 }
 

@@ -77,7 +77,7 @@ const REFUSED: [name: string, settings: object, field: string][] = [
   ['a name with a dot', { secrets: { 'a.b': 'x' } }, 'secrets.a.b'],
   ['too many', { secrets: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`s${at}`, 'x'])) }, 'secrets'],
 ]
-test('refused with the field, without the value', async (t) => {
+test('an invalid secret is refused: the error names the field and does not contain the value', async (t) => {
   const { call } = await startControl(t)
   const { id } = (await call('POST', '/api/destinations', HOOK)).body
   for (const [name, settings, field] of REFUSED) {

@@ -34,7 +34,7 @@ export function createIntegrationChecks({ catalog, preview, deadlineMs, nowMs }:
         return {
           state: 'bad',
           message: `${name} cannot run: ${previewed.error}`,
-          advice: 'Check the log of the service for errors of the hosts of integrations.',
+          advice: 'Check the log of the service for errors of integration hosts.',
         }
     } catch (error) {
       if ((error as Error).name !== 'TooManyPreviews') throw error

@@ -264,7 +264,7 @@ test('URLs of destinations with own certificates are checked with them, each by 
   assert.deepEqual(seen, [null, own, own])
 })
 
-test('an integration is not dialled: its settings, its subscriptions and whether it can run are checked', async (t) => {
+test('an integration is not connected to: its settings, its subscriptions and whether it can run are checked', async (t) => {
   const dialled: string[] = []
   const dial: OperatorTools['dial'] = async (url) => {
     dialled.push(url)

@@ -30,7 +30,7 @@ export function senderFor({ auth, tls, timeoutMs, secrets = {} }: Sending, http:
   return new OAuth2Client(own, tokens)
 }
 
-/** Hides texts of the request in the answers. */
+/** Hides secrets of the request that a receiver repeats in its response. */
 function withoutEchoes(http: RequestSender, texts: readonly string[]): RequestSender {
   if (texts.length === 0) return http
   return {

@@ -92,7 +92,7 @@ export class Executor implements SenderLink {
 
   load(load: Load): void {
     const target = this.#targets.get(load.destination)
-    // Without the destination, nothing of it is started.
+    // The destination was removed, so nothing is started for it.
     if (target === undefined) return
     const { about, indexes } = load
     const messages = new LoadedMessages(load, target.destination)

@@ -1,4 +1,4 @@
-// How much a sender holds in memory, in bytes of what exists there: messages as they were prepared, and the bodies of requests in flight. What does not
+// How much a sender holds in memory, in bytes: messages as they were prepared, and the bodies of requests in flight. What does not
 // fit waits in its stored form, which is small: the main thread limits it (lanes/memory.ts). Each destination may always have one request in
 // flight and one piece of its messages in preparation, so one that fills the memory does not stop the others.
 

@@ -42,7 +42,7 @@ export interface Loaded {
   receivedAtMs: number
   trace: TraceContext | null
   isUnreadable: boolean
-  /** From which messages that are not prepared are built; null if there are none. */
+  /** Builds the messages that are not prepared yet; null if there are none. */
   messages: LoadedMessages | null
   /** The prepared messages, by index. */
   items: Map<number, Item>

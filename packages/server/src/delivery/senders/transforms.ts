@@ -5,7 +5,7 @@ import { MAX_RESULT_BYTES, type Transformer, type TransformInput } from '../tran
 import type { SenderMemory } from './sender-memory.ts'
 import { bytesOf, hold, type Loaded, type Target, type Transforming } from './target.ts'
 
-/** The most messages of one call, for whose results room is reserved, and about the most that they have together before the transformation. */
+/** The most messages in one call, because memory is reserved for the results of all of them, and about how many bytes they have before the transformation. */
 const PIECE_MESSAGES = 64
 const PIECE_BYTES = 512 * 1024
 

@@ -1,5 +1,5 @@
 // How long a destination waits after code that ran into its limits. Such code may waste some CPU time at once, and then a share of a core, so
-// that it does not keep a core busy. No single wait is longer than MAX_WAIT_MS: a message ends within its timeout and a second.
+// that it does not keep a core busy. No single wait is longer than MAX_WAIT_MS: a message ends at most one second after its timeout.
 
 /** Code that runs into its limits may use this much CPU time at once, and then this share of a core. */
 const BURST_MS = 500

@@ -17,7 +17,7 @@ function moved(before: Destination, given: object, definition: CatalogIntegratio
   return INTEGRATION.movedSecrets(given, INTEGRATION.completed(given, before, definition), before, about)
 }
 
-test('a hostile value in any free text asks for all secrets, unless they are given', async (t) => {
+test('a hostile value in any free-text setting is refused unless all secrets are given again', async (t) => {
   let count = 0
   for (const { slug } of await readCatalog()) {
     const definition = (await readIntegration(slug)) as CatalogIntegration
@@ -40,7 +40,7 @@ test('a hostile value in any free text asks for all secrets, unless they are giv
   t.diagnostic(`${count} settings`)
 })
 
-test('addresses ask also with plain values; choices, other settings and removed ones do not', async () => {
+test('a changed address needs the secrets again, even if its value is plain; choices, other settings and removed ones do not', async () => {
   const definition = (await readIntegration('actions-salesforce-marketing-cloud')) as CatalogIntegration
   const settings = { subdomain: 'mine', client_id: 'c', client_secret: 'SECRET', account_id: '1' }
   const { integration = null } = INTEGRATION.completed({ settings }, undefined, definition)
@@ -51,7 +51,7 @@ test('addresses ask also with plain values; choices, other settings and removed 
   assert.deepEqual(moved(before, { settings: { account_id: null } }, definition), [])
 })
 
-test('an integration that sends to the URL of a mapping asks if that URL changes its server, or if a message is to decide', async () => {
+test('an integration that sends to a URL in its mapping needs the secrets again if the server of that URL changes, or if the URL is read from the message', async () => {
   const definition = (await readIntegration('actions-webhook')) as CatalogIntegration
   const integration = { slug: 'actions-webhook', name: 'Webhook', shownSettings: [] }
   const subscription = (url: unknown) => subscriptionOf('send', { mapping: { url: url as string, headers: { a: 'b' } } })

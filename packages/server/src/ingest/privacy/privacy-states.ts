@@ -1,5 +1,5 @@
 // Which privacy rules apply where in a message. All rules of a source are followed in one walk, so that the work does not grow with the number
-// of rules: a state is the set of rules whose first keys led to an object or array, and the next key leads to the next state. States are kept.
+// of rules: a state is the set of rules whose first keys led to an object or array, and the next key leads to the next state. States are cached.
 // Rules have the effect that they would have one after the other, in their order.
 
 import type { PrivacyRule } from '../../store/port/model.ts'

@@ -293,7 +293,7 @@ export function quarantine({ store, open }: StoreFixture): void {
     }
   })
 
-  test('messages in quarantine expire after the days that were set, and the books and the message say so', async () => {
+  test('messages in quarantine expire after the days that were set, and the statistics and the message say so', async () => {
     const opened = await open({ retentionDays: 60, quarantineDays: 30 })
     try {
       const { store: own } = opened

@@ -24,7 +24,7 @@ export function secretsBodyOf(before: readonly NamedSecret[], after: readonly Na
   return Object.fromEntries<string | null>([...removed, ...entered])
 }
 
-/** `isMoved`: the URLs lead to another server, to which stored secrets are not sent. */
+/** `isMoved`: the URLs point to another server, to which stored secrets are not sent. */
 export function secretProblems(secrets: readonly NamedSecret[], isMoved: boolean): { name: Problem; value: Problem }[] {
   const seen = new Set<string>()
   return secrets.map(({ name, value, isStored }) => {
@@ -48,7 +48,7 @@ function valueProblem(value: string, isStored: boolean, isMoved: boolean): Probl
   return isMoved ? AGAIN : null
 }
 
-export const AGAIN = 'Enter it again: the URL leads to another server, and stored secrets are not sent there.'
+export const AGAIN = 'Enter it again: the URL points to another server, and stored secrets are not sent there.'
 
 /** The servers of URLs: scheme, host and port. Invalid URLs are left out. */
 export function originsOf(urls: readonly string[]): string[] {

@@ -45,7 +45,7 @@ export function UrlFields({ draft, state }: FieldsProps) {
       ))}
       {isMoved(draft) && (
         <Alert color="yellow" role="status">
-          This leads to another server. Stored secrets are only sent to the servers they were given for, so enter them again below.
+          The URL points to another server. Stored secrets are only sent to the servers they were given for, so enter them again below.
         </Alert>
       )}
       {state.problem('urls') !== null && <Input.Error>{state.problem('urls')}</Input.Error>}

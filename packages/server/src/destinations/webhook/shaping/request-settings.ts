@@ -22,7 +22,7 @@ function pathProblem(path: string): string | null {
   if (texts.some((text) => /[?#]/.test(text))) return 'must not contain ? or #; put a query string in the URL'
   if (!texts.every((text) => /^(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*$/.test(text)))
     return 'must consist only of characters that a URL path can have, and placeholders such as {{userId}}; percent-encode all others'
-  // Also where a message would have to complete it: no message should fail because of the template.
+  // Also found if only the value of a message would complete the segment: no message should fail because of the template.
   if (hasDotSegment(texts.join(''))) return 'must not have . or .. as a segment'
   return null
 }

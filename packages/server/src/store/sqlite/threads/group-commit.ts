@@ -51,7 +51,7 @@ export class GroupCommit {
   readonly scheduleMark: ScheduleMark | null
   readonly #lazy: ReadonlySet<string>
   readonly #onState: (problem: string | null) => void
-  /** Called after every group, before its commands resolve: false if a write failed, and no commit or not all of what failed has succeeded since. */
+  /** Called after every group, before its commands resolve: false from a failed write until a commit has succeeded and every failed command is durable. */
   onWritable: ((isWritable: boolean) => void) | undefined
   /** Called after every transaction with its duration and the number of commands in its group. */
   onCommit: ((commitMs: number, commands: number) => void) | undefined
