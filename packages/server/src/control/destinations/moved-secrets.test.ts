@@ -56,6 +56,17 @@ test('a change to another server is refused with all fields, in an update, a pre
   assert.deepEqual(store.configuration().destinations.get(id), before)
 })
 
+test('the names of secrets may be those that every object has', async (t) => {
+  const names = ['constructor', 'toString', 'valueOf']
+  const secrets = Object.fromEntries(names.map((name) => [name, 'SECRET']))
+  const { call, path } = await created(t, { name: 'Hook', urls: ['https://api.example.com'], secrets })
+  for (const given of [{}, { secrets: {} }]) {
+    const { status, body } = await call('PATCH', path, { urls: [EVIL], ...given })
+    assert.deepEqual([status, body.fields], [400, names.map((name) => `secrets.${name}`)])
+  }
+  assert.equal((await call('PATCH', path, { urls: [EVIL], secrets })).status, 200)
+})
+
 test('only what is not given again is named, and a request with everything is accepted', async (t) => {
   const { call, path, store, id } = await created(t)
   const fieldsOf = async (change: object): Promise<string[]> => (await call('PATCH', path, { urls: [EVIL], ...change })).body.fields

@@ -51,6 +51,48 @@ test('a changed address needs the secrets again, even if its value is plain; cho
   assert.deepEqual(moved(before, { settings: { account_id: null } }, definition), [])
 })
 
+test('a changed address that is a secret itself needs the other secrets again', async (t) => {
+  let count = 0
+  for (const { slug } of await readCatalog()) {
+    const definition = (await readIntegration(slug)) as CatalogIntegration
+    const settings = sampleSettings(definition)
+    const { integration = null } = INTEGRATION.completed({ settings }, undefined, definition)
+    const before = integrationOf({ integration, settings })
+    for (const [name, field] of Object.entries(definition.settings.properties)) {
+      if (field.writeOnly !== true || field.type !== 'string') continue
+      const others = secretNames(before).filter((other) => other !== name)
+      if (others.length === 0 || others.length === secretNames(before).length) continue
+      count += 1
+      const needed = others.map((other) => `settings.${other}`)
+      assert.deepEqual(moved(before, { settings: { [name]: 'https://evil.example/x' } }, definition), needed, `${slug} ${name}`)
+      assert.deepEqual(
+        moved(before, { settings: { [name]: 'Ab1-_x' } }, definition),
+        field.format === 'uri' ? needed : [],
+        `${slug} ${name}`,
+      )
+    }
+  }
+  assert.ok(count > 10, String(count))
+  t.diagnostic(`${count} settings`)
+
+  const taguchi = (await readIntegration('actions-taguchi')) as CatalogIntegration
+  const settings = { apiKey: 'SECRET', integrationURL: 'https://a.example', organizationId: '1' }
+  const { integration = null } = INTEGRATION.completed({ settings }, undefined, taguchi)
+  const before = integrationOf({ integration, settings })
+  assert.deepEqual(moved(before, { settings: { integrationURL: 'evil.example' } }, taguchi), ['settings.apiKey'])
+  assert.deepEqual(moved(before, { settings: { integrationURL: 'https://b.example', apiKey: 'again' } }, taguchi), [])
+  assert.deepEqual(moved(before, { settings: { apiKey: 'a/b+c.d:e' } }, taguchi), [])
+})
+
+test('a changed port needs the secrets again', async () => {
+  const definition = (await readIntegration('actions-sftp')) as CatalogIntegration
+  const settings = { ...sampleSettings(definition), sftp_port: 22 }
+  const { integration = null } = INTEGRATION.completed({ settings }, undefined, definition)
+  const before = integrationOf({ integration, settings })
+  assert.notDeepEqual(moved(before, { settings: { sftp_port: 23 } }, definition), [])
+  assert.deepEqual(moved(before, { settings: { sftp_port: 22 } }, definition), [])
+})
+
 test('an integration that sends to a URL in its mapping needs the secrets again if the server of that URL changes, or if the URL is read from the message', async () => {
   const definition = (await readIntegration('actions-webhook')) as CatalogIntegration
   const integration = { slug: 'actions-webhook', name: 'Webhook', shownSettings: [] }

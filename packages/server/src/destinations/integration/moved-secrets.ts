@@ -1,6 +1,6 @@
 // Stored secrets of an integration are sent only to the servers that they were given for, as those of a webhook. A definition builds its URLs from its
-// settings in code that cannot be inspected, so names and values decide: a setting whose name or format is that of an address, any setting with a
-// value that could lead out of the part of a URL that it is inserted in, and fields of mappings that are URLs. Settings with a fixed list of choices
+// settings in code that cannot be inspected, so names and values decide: a setting whose name or format is that of an address, also a secret one, any
+// other setting with a value that could lead out of the part of a URL that it is inserted in, and fields of mappings that are URLs. Settings with a fixed list of choices
 // lead only to servers of the tool.
 
 import { isDeepStrictEqual } from 'node:util'
@@ -14,6 +14,8 @@ const ADDRESS =
   /ur[li]|endpoint|host|domain|server|broker|port$|address|region|data_?cent|deployment|instance|cluster|bucket|accesspoint|stack$|^pod$|gateway|proxy|environment|overrides/i
 /** Letters, digits, hyphens and underscores stay inside one label of a host and one segment of a path. */
 const PLAIN = /^[\w-]*$/
+/** Most addresses have one of these, and few tokens do. */
+const URL_PARTS = /[/\\?#@:]|\.[a-z]/i
 
 /** Found by searching the catalogue for actions that send to a URL of their mapping. */
 const SENDS_TO_MAPPED_URL = /webhook|slack|qualtrics/
@@ -33,9 +35,15 @@ export function movedSecrets(
 function hasOtherAddress(before: Destination, after: Destination, definition: CatalogIntegration | null): boolean {
   const secrets = new Set(secretNames(after))
   return Object.entries(after.settings).some(([name, value]) => {
-    if (typeof value !== 'string' || secrets.has(name) || before.settings[name] === value) return false
+    if (before.settings[name] === value) return false
     const field = definition?.settings.properties[name]
-    return !hasChoices(field) && (ADDRESS.test(name) || field?.format === 'uri' || field?.format === 'hostname' || !PLAIN.test(value))
+    if (hasChoices(field)) return false
+    if (typeof value === 'number') return ADDRESS.test(name)
+    if (typeof value !== 'string') return false
+    if (field?.format === 'uri' || field?.format === 'hostname') return true
+    // Some tools have a URL that is a secret itself. Other secrets may have any characters, and `server_token` is no address.
+    if (secrets.has(name)) return value.includes('://') || (ADDRESS.test(name) && URL_PARTS.test(value))
+    return ADDRESS.test(name) || !PLAIN.test(value)
   })
 }
 

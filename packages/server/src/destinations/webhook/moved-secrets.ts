@@ -31,7 +31,9 @@ export function movedSecrets(
   if (hasMoved || hasOtherTokenOrigin(before, after)) moved.push(...keptAuth(given, after))
   if (hasMoved) {
     if (given.headers === undefined) moved.push(...namesOf('headers', after.headers))
-    const kept = Object.keys(after.secrets).filter((name) => given.secrets?.[name] == null)
+    // A secret may be named `constructor`, which every object has.
+    const again = new Map(Object.entries(given.secrets ?? {}))
+    const kept = Object.keys(after.secrets).filter((name) => again.get(name) == null)
     moved.push(...kept.map((name) => `secrets.${name}`))
   }
   if (given.request == null && (hasMoved || isFromElsewhere) && after.request !== null) moved.push(...secretsIn(after.request))
