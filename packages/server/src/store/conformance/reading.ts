@@ -401,7 +401,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     await reopen()
     const shown = await store().history.delivery(delivery)
     assert.ok(shown !== undefined)
-    const { content, history, owedAtMs: _, gathered: __, deadLetter: ___, ...row } = shown
+    const { content, history, owedAtMs: _, gathered: __, deadLetter: ___, withheldFrom: ____, ...row } = shown
     const [listed] = (await store().history.deliveries({ destinationId, state: 'delivered' }, FIRST)).data
     assert.deepEqual(row, listed)
     assert.deepEqual([row.state, row.reason, row.attempts, row.messageId, row.replay], ['delivered', null, 2, 'h-0', false])
