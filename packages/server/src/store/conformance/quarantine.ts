@@ -263,7 +263,8 @@ export function quarantine({ store, open }: StoreFixture): void {
       const { segment } = await accept(own, sourceId, items, [destinationId], quarantining([1, 3]))
       const { segment: pending } = await accept(own, sourceId, tracks(2, 'p'), [destinationId], quarantining([0]))
       const first = (await claim(own, destinationId)).shipments.find(({ shipment }) => shipment.parts[0]?.segment === segment)
-      await settle(own, first as NonNullable<typeof first>, 'delivered')
+      const request = { responseStart: 'stored for secret-user-0' }
+      await settle(own, first as NonNullable<typeof first>, 'delivered', { request })
       const far = Date.now() + 20 * DAY_MS
       await own.dropExpired(far)
       // Also if it runs again, and if one message left the quarantine meanwhile.
@@ -288,6 +289,7 @@ export function quarantine({ store, open }: StoreFixture): void {
       assert.equal(shipments.flatMap(messageIdsOf).includes('t3'), true, 'the released message is sent')
       const bytes = (await opened.closeAndRead()).toString('latin1')
       assert.deepEqual([bytes.includes('secret-user-1'), bytes.includes('secret-user-3')], [true, true])
+      assert.equal(bytes.includes('stored for'), false, 'the answers of receivers may quote the messages')
     } finally {
       await opened.dispose()
     }

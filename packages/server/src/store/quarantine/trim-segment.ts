@@ -1,11 +1,11 @@
 // After the retention time, only the messages in quarantine are kept of a segment, with those that were released and may be pending. The
-// others leave an empty place, as purged messages do. Pure.
+// others leave an empty place, as purged messages do, and the text of their attempts is removed by the caller. Pure.
 
 import { type PurgedContent, withOnlyMessages } from '../deletions/purged-content.ts'
 import type { Routes } from '../encoding/stored-parts.ts'
 import { withoutViolations } from '../encoding/violations-column.ts'
 
-export interface TrimmedSegment extends Omit<PurgedContent, 'isEmpty' | 'indexes'> {
+export interface TrimmedSegment extends Omit<PurgedContent, 'isEmpty'> {
   violations: string | null
   routes: string
 }
@@ -27,6 +27,7 @@ export function trimSegment(segment: SegmentToTrim, held: readonly number[]): Tr
   return {
     body: left?.body ?? segment.body,
     keys: left?.keys ?? segment.keys,
+    indexes: left?.indexes ?? [],
     violations: withoutViolations(segment.violations, left?.indexes ?? []),
     routes: JSON.stringify({ ...routes, t: 1 } satisfies Routes),
   }

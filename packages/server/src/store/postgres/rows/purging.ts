@@ -11,17 +11,17 @@
 // transaction from it is left. In the tail, only users who are still suppressed are purged: if a suppression was
 // removed meanwhile, somebody wanted these messages.
 
-import { type AttemptTextRows, purgeAttempts } from '../../deletions/purged-attempts.ts'
+import { purgeAttempts } from '../../deletions/purged-attempts.ts'
 import { isSampleOf, type PurgedContent, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { withoutViolations } from '../../encoding/violations-column.ts'
-import { SKEW } from '../schema/ids.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
-import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
+import { Columns, statement } from '../session/row-parameters.ts'
 import type { StoreContext } from '../session/store-context.ts'
 import { readText, writeText } from '../session/text-columns.ts'
+import { attemptTextRows } from './attempt-text.ts'
 import { dropPurged } from './quarantine-rows.ts'
 
 /** Longer than a node can take to learn of a new configuration, plus the time to commit messages that it accepted by the old one. */
@@ -278,37 +278,6 @@ const REWRITE = statement({
       trace = CASE WHEN u.is_empty THEN NULL ELSE s.trace END
     FROM ${segments.as('u')} WHERE s.seq = u.seq AND s.seq BETWEEN ${first} AND ${last}`,
 })
-
-const REWRITE_DOCS = statement({
-  parameters: { docs: plainColumns({ id: 'bigint', doc: 'text' }), first: 'value' },
-  text: ({ docs, first }) => `UPDATE attempts a SET doc = u.doc FROM ${docs.as('u')} WHERE a.id = u.id AND a.id >= ${first}`,
-})
-
-function attemptTextRows(ask: Ask): AttemptTextRows<string> {
-  return {
-    async replays(segments) {
-      const { rows } = await ask<{ segment: string; origin: string }>(
-        'SELECT DISTINCT segment, origin FROM replays WHERE segment = ANY($1::bigint[])',
-        [int8s(segments)],
-      )
-      return rows
-    },
-    async attempts(origins) {
-      const { rows } = await ask<{ id: string; origin: string; doc: string }>(
-        // Attempts are later than their origins, so older partitions are not read. Locked, because another purge may be rewriting them.
-        `SELECT id, origin, doc FROM attempts WHERE origin = ANY($1::bigint[]) AND id > $2::bigint - ${SKEW} ORDER BY id FOR UPDATE`,
-        [int8s(origins), origins.reduce((first, origin) => (origin < first ? origin : first))],
-      )
-      return rows
-    },
-    async rewrite(docs) {
-      await ask(
-        REWRITE_DOCS,
-        REWRITE_DOCS.values({ docs, first: docs.reduce((first, { id }) => (id < first ? id : first), docs[0]?.id ?? '0') }),
-      )
-    },
-  }
-}
 
 /** The store keeps the last rejected message for each source and code. */
 async function purgeSamples(ask: Ask, { sources, userIds }: Purge): Promise<void> {

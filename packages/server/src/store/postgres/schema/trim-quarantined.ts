@@ -1,7 +1,9 @@
 // Removes the content of messages that are older than the retention time from segments that are kept only because other messages of theirs are
 // in quarantine. Called by the node that drops old data, after the segments with pending deliveries were pinned.
 
+import { purgeAttempts } from '../../deletions/purged-attempts.ts'
 import { type SegmentToTrim, type TrimmedSegment, trimSegment } from '../../quarantine/trim-segment.ts'
+import { attemptTextRows } from '../rows/attempt-text.ts'
 import { type Ask, transact } from '../session/database.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
 
@@ -66,5 +68,11 @@ async function trim(ask: Ask, segments: readonly string[]): Promise<void> {
     const left = trimSegment({ ...row, absent: row.absent ?? [] }, indexes)
     return left === undefined ? [] : [{ ...left, seq: row.seq }]
   })
-  if (trimmed.length > 0) await ask(REWRITE, REWRITE.values({ segments: trimmed }))
+  if (trimmed.length === 0) return
+  await ask(REWRITE, REWRITE.values({ segments: trimmed }))
+  // Afterwards no deletion would find it: the hashes of the users are gone.
+  await purgeAttempts(
+    attemptTextRows(ask),
+    trimmed.map(({ seq, routes, indexes }) => ({ segment: seq, routes, indexes })),
+  )
 }

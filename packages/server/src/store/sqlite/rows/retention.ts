@@ -1,8 +1,9 @@
 // Drops rows whose row ids are below a cutoff, a few hundred rows per commit. Messages with pending deliveries and messages in quarantine are never dropped,
 // however old: their segments are pinned, and are kept together with all rows about their messages. If a segment is kept only because of its
-// messages in quarantine, the content of its other messages is removed. The counts of dropped rows
+// messages in quarantine, the content of its other messages is removed, with the text of their attempts. The counts of dropped rows
 // are added to the ledger's archive in the same transaction, so that the ledger can still be recounted from rows.
 
+import { purgeAttempts } from '../../deletions/purged-attempts.ts'
 import type { Routes, StoredPart } from '../../encoding/stored-parts.ts'
 import { trimSegment } from '../../quarantine/trim-segment.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
@@ -12,6 +13,7 @@ import { dropRepeats } from '../messages/repeats.ts'
 import { overwriting } from '../schema/database.ts'
 import { type RowIds, rowIdAt } from '../schema/row-ids.ts'
 import type { Rows } from './rows.ts'
+import { attemptTextRows } from './write-deletions.ts'
 
 const ROWS_PER_STEP = 300
 const TRIMMED_BYTES_PER_STEP = 4 * 1024 * 1024
@@ -88,11 +90,11 @@ export class Retention {
   }
 
   /** Returns false if there is nothing more to drop. */
-  step(): boolean {
+  async step(): Promise<boolean> {
     if (!this.#isPinned) throw new Error('the pinned segments have not been set')
     if (this.#duplicates.saveStep(this.#cutoff)) return true
-    const tables = Object.keys(TABLES) as Table[]
-    return tables.some((table) => this.#drop(table)) || dropRepeats(this.#rows, this.#cutoff) || this.#duplicates.dropStep(this.#cutoff)
+    for (const table of Object.keys(TABLES) as Table[]) if (await this.#drop(table)) return true
+    return dropRepeats(this.#rows, this.#cutoff) || this.#duplicates.dropStep(this.#cutoff)
   }
 
   committed(): void {
@@ -104,7 +106,7 @@ export class Retention {
     this.#archive.rolledBack()
   }
 
-  #drop(table: Table): boolean {
+  async #drop(table: Table): Promise<boolean> {
     const { key, columns, group, limit } = TABLES[table]
     const select = `SELECT ${key} AS key, ${columns} FROM ${table} WHERE ${key} > ? AND ${key} < ? ${group} ORDER BY ${key} LIMIT ${limit}`
     const remove = `DELETE FROM ${table} WHERE ${key} = ?`
@@ -114,7 +116,7 @@ export class Retention {
     for (const row of old) {
       this.#read[table] = row.key
       if (this.#pinned.has(row.segment)) {
-        if (table === 'segments' && this.#held.has(row.segment)) trimmedBytes += this.#trim(row.segment)
+        if (table === 'segments' && this.#held.has(row.segment)) trimmedBytes += await this.#trim(row.segment)
         if (trimmedBytes > TRIMMED_BYTES_PER_STEP) break
         continue
       }
@@ -126,7 +128,7 @@ export class Retention {
   }
 
   /** Returns the size of what it rewrote. */
-  #trim(segment: number): number {
+  async #trim(segment: number): Promise<number> {
     const { database } = this.#rows
     const row = database.prepare('SELECT absent, violations, routes, keys, body FROM segments WHERE seq = ?').get(segment) as {
       absent: string | null
@@ -143,6 +145,8 @@ export class Retention {
         .prepare('UPDATE segments SET violations = ?, routes = ?, keys = ?, body = ? WHERE seq = ?')
         .run(left.violations, left.routes, left.keys, left.body, segment),
     )
+    // Afterwards no deletion would find it: the hashes of the users are gone.
+    await purgeAttempts(attemptTextRows({ rows: this.#rows, database }), [{ segment, routes: row.routes, indexes: left.indexes }])
     return row.body.length
   }
 

@@ -58,7 +58,7 @@ export function createDeletion(
   return { num, end, held }
 }
 
-function attemptTextRows({ rows, database }: WriterContext): AttemptTextRows<number> {
+export function attemptTextRows({ rows, database }: Pick<WriterContext, 'rows' | 'database'>): AttemptTextRows<number> {
   return {
     replays: (segments) =>
       segments.flatMap((segment) =>
