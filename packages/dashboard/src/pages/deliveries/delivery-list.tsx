@@ -196,7 +196,9 @@ interface CellsProps {
 }
 
 function Cells({ row, index, nameOf, isSelected, onSelect, onStep }: CellsProps) {
-  const { id, destinationId, state, reason, attemptCount, replay, replayedBy, nextAttemptAt, settledAt } = row
+  const { id, destinationId, state, attemptCount, replay, replayedBy, nextAttemptAt, settledAt } = row
+  // A pending delivery has no reason of its own: the one of its last attempt says why it is still pending.
+  const reason = row.reason ?? row.lastReason
   const title = row.event ?? row.type ?? 'Deleted message'
   const user = row.userId ?? row.anonymousId
   const destination = nameOf(destinationId)

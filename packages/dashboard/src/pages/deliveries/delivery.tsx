@@ -186,9 +186,8 @@ function CurrentState({ delivery, hold, isIntegration }: { delivery: DeliveryDet
     everyMs: 5_000,
   })
   const isBreakerOpen = isPending && health !== undefined && health.breaker !== 'closed'
-  const { state, reason, attemptCount, nextAttemptAt, replay } = delivery
-  const last = delivery.attempts.at(-1)
-  const lastReason = reason ?? (state === 'delivered' ? null : (last?.reason ?? null))
+  const { state, attemptCount, nextAttemptAt, replay } = delivery
+  const reason = delivery.reason ?? delivery.lastReason
   return (
     <Card
       withBorder
@@ -225,9 +224,10 @@ function CurrentState({ delivery, hold, isIntegration }: { delivery: DeliveryDet
             )}
           </Text>
         </Group>
-        {lastReason !== null && (
+        {reason !== null && (
           <Text size="sm">
-            {reasonSentence(lastReason)} {reasonAdvice(lastReason, isIntegration)}
+            {isPending ? 'Last attempt: ' : ''}
+            {reasonSentence(reason)} {reasonAdvice(reason, isIntegration)}
           </Text>
         )}
       </Stack>

@@ -181,7 +181,8 @@ function Violations({
 }
 
 function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDelivery; isMessageGone: boolean; waiting: string | null }) {
-  const { id, destinationId, destinationName, state, reason, attemptCount, replay, replayOf, nextAttemptAt, settledAt } = delivery
+  const { id, destinationId, destinationName, state, reason, lastReason, attemptCount, replay, replayOf, nextAttemptAt, settledAt } =
+    delivery
   const name = destinationName ?? `${destinationId} (deleted)`
   return (
     <Card withBorder padding="sm" data-delivery={id}>
@@ -221,6 +222,7 @@ function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDel
           </Text>
           {waiting !== null && <Text size="sm">{waiting}</Text>}
           {reason !== null && state !== 'delivered' && <Text size="sm">{reasonSentence(reason)}</Text>}
+          {lastReason !== null && <Text size="sm">Last attempt: {reasonSentence(lastReason)}</Text>}
         </Stack>
         <Group gap="xs">
           <ViewLink

@@ -1,13 +1,14 @@
 // `switchyard deliveries`: lists deliveries, and shows one with all its attempts.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type Call, type Command, EXIT } from '../line/command.ts'
+import { type Command, EXIT } from '../line/command.ts'
 import { type Column, cell, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showFacts, showNewest, state, time } from '../line/listing.ts'
 import { at, namesOf, optionalId } from '../line/references.ts'
 import { showAttempt } from './message-timeline.ts'
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled']
 
+/** A pending delivery has no reason of its own: the one of its last attempt says why it is still pending. */
 const columns = (names: ReadonlyMap<unknown, string>): readonly Column[] => [
   ['id', ({ id }) => id],
   ['state', ({ state }) => state],
@@ -18,14 +19,6 @@ const columns = (names: ReadonlyMap<unknown, string>): readonly Column[] => [
   ['settled or next attempt', ({ settledAt, nextAttemptAt }) => time(settledAt ?? nextAttemptAt)],
 ]
 
-/** A pending delivery has no reason of its own: the one of its last attempt says why it is still pending. */
-async function withLastReason({ api }: Call, delivery: JsonObject): Promise<JsonObject> {
-  if (delivery['state'] !== 'pending' || Number(delivery['attemptCount']) === 0) return delivery
-  const { attempts } = await api.get(at`/api/deliveries/${String(delivery['id'])}`).catch(() => ({ attempts: [] as JsonObject[] }))
-  const lastReason = (attempts as JsonObject[]).at(-1)?.['reason'] ?? null
-  return { ...delivery, lastReason }
-}
-
 export const DELIVERY_COMMANDS: readonly Command[] = [
   {
     name: 'deliveries list',
@@ -33,7 +26,7 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
     flags: {
       destination: { placeholder: 'DESTINATION', sentence: 'Only deliveries to this destination, by id or name.' },
       state: { placeholder: 'STATE', sentence: 'Only deliveries in this state.', values: DELIVERY_STATES },
-      reason: { placeholder: 'REASON', sentence: 'Only deliveries with this reason, such as http_500 or timeout.' },
+      reason: { placeholder: 'REASON', sentence: 'Only deliveries that ended with this reason, such as http_500 or timeout.' },
       ...PERIOD_FLAGS,
       ...LIMIT_FLAG,
     },
@@ -43,7 +36,7 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
       const destinationId = await optionalId(call.api, 'destination', flag('destination'))
       const query = { destinationId, state: flag('state'), reason: flag('reason'), ...periodOf(call) }
       const names = call.json ? new Map() : await namesOf(call.api, 'destination')
-      await showNewest(call, '/api/deliveries', query, columns(names), 'No deliveries match.', (entry) => withLastReason(call, entry))
+      await showNewest(call, '/api/deliveries', query, columns(names), 'No deliveries match.')
       return EXIT.ok
     },
   },
@@ -58,11 +51,11 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
         out.json(delivery)
         return EXIT.ok
       }
-      const { id, messageId, destinationId, reason, replay, nextAttemptAt, settledAt, traceId, attempts, request } = delivery
+      const { id, messageId, destinationId, reason, lastReason, replay, nextAttemptAt, settledAt, traceId, attempts, request } = delivery
       showFacts(out, [
         ['id', id],
         ['state', state(call, delivery['state'])],
-        ['reason', reason ?? undefined],
+        ['reason', reason ?? lastReason ?? undefined],
         ['message id', messageId],
         ['destination', destinationId],
         ['replay', replay],

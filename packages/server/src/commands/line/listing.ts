@@ -32,31 +32,13 @@ export async function showAll(call: Call, path: string, query: Query, columns: r
   await showSome(call, path, query, columns, none, Number.POSITIVE_INFINITY)
 }
 
-/** Adds to an entry what the list does not have. Not used with --json. */
-type Complete = (entry: JsonObject) => Promise<JsonObject>
-
 /** Shows the newest entries, up to --limit. */
-export async function showNewest(
-  call: Call,
-  path: string,
-  query: Query,
-  columns: readonly Column[],
-  none: string,
-  complete?: Complete,
-): Promise<void> {
+export async function showNewest(call: Call, path: string, query: Query, columns: readonly Column[], none: string): Promise<void> {
   const given = call.flag('limit')
-  await showSome(call, path, query, columns, none, given === undefined ? USUAL_LIMIT : parseCount('limit', given), complete)
+  await showSome(call, path, query, columns, none, given === undefined ? USUAL_LIMIT : parseCount('limit', given))
 }
 
-async function showSome(
-  call: Call,
-  path: string,
-  query: Query,
-  columns: readonly Column[],
-  none: string,
-  limit: number,
-  complete?: Complete,
-): Promise<void> {
+async function showSome(call: Call, path: string, query: Query, columns: readonly Column[], none: string, limit: number): Promise<void> {
   const entries: JsonObject[] = []
   let isMore = false
   // Reads one more than it shows, to know whether there are more.
@@ -65,7 +47,7 @@ async function showSome(
       isMore = true
       break
     }
-    entries.push(call.json || complete === undefined ? entry : await complete(entry))
+    entries.push(entry)
   }
   showEntries(call, entries, columns, none)
   if (isMore && !call.json) call.out.remark(`Showing the first ${limit}. Use --limit to show more.`)

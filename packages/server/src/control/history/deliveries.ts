@@ -47,7 +47,7 @@ const STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as con
 const FILTERS = {
   destinationId: optional(string({ min: 1, description: 'Only deliveries to this destination.' })),
   state: optional(oneOf(STATES, { description: 'Only deliveries in this state.' })),
-  reason: optional(string({ min: 1, description: 'Only deliveries with this reason: a code such as `timeout` or `http_500`.' })),
+  reason: optional(string({ min: 1, description: 'Only deliveries that ended with this reason: a code such as `timeout` or `http_500`.' })),
   userId: optional(
     string({
       min: 1,
@@ -106,7 +106,13 @@ export const DELIVERY_FIELDS = {
   anonymousId: nullable(string()),
   destinationId: string(),
   state: oneOf(STATES),
-  reason: nullable(string({ description: 'Why the delivery has its state, as a stable code; null if it was delivered.' })),
+  reason: nullable(string({ description: 'Why the delivery has its state, as a stable code; null if it is pending or was delivered.' })),
+  lastReason: nullable(
+    string({
+      description:
+        'Why the last attempt of a pending delivery failed, as a stable code; null if there was none, or if the delivery is not pending. A list has it for the attempts whose records fit in 16 MB.',
+    }),
+  ),
   attemptCount: integer({ description: 'The number of attempts so far.' }),
   replay: boolean({ description: 'Whether this delivery is a replay.' }),
   replayOf: nullable(string({ description: 'If this delivery is a replay, the id of the delivery that it repeats.' })),
@@ -358,8 +364,8 @@ function causeView({ destinationId, state, reason, count, firstAtMs, lastAtMs, d
 }
 
 export function deliveryView(clock: Clock, row: DeliveryRow) {
-  const { id, messageId, destinationId, state, reason, attempts, replay, replayOf, replayJobId, replayedBy, segment, index, atMs } = row
-  const { type, event, userId, anonymousId } = row
+  const { id, messageId, destinationId, state, reason, lastReason, attempts, replay, replayOf, replayJobId, replayedBy } = row
+  const { segment, index, atMs, type, event, userId, anonymousId } = row
   const pending = state === 'pending'
   return {
     id,
@@ -372,6 +378,7 @@ export function deliveryView(clock: Clock, row: DeliveryRow) {
     destinationId,
     state,
     reason,
+    lastReason,
     attemptCount: attempts,
     replay,
     replayOf,

@@ -147,6 +147,17 @@ test('an unknown message is 404', async (t) => {
   }
 })
 
+test('a pending delivery shows why its last attempt failed, in lists, alone and with its message', async (t) => {
+  const { call, fixture, send, one } = await setUp(t)
+  await send([track('m-1')])
+  await settleAll(fixture, one, 'retry', FAILED)
+  const { body: list } = await call('GET', `/api/deliveries?destinationId=${one}&state=pending`)
+  const [row] = list.data
+  assert.deepEqual([row.state, row.reason, row.lastReason, row.attemptCount], ['pending', null, 'http_500', 1])
+  assert.equal((await call('GET', `/api/deliveries/${row.id}`)).body.lastReason, 'http_500')
+  assert.equal((await call('GET', `/api/messages/${row.storedMessageId}`)).body.deliveries[0].lastReason, 'http_500')
+})
+
 test('one delivery shows its attempts and its request', async (t) => {
   const described: { url: string; indexes: readonly number[]; about: PastAttempt }[] = []
   const delivery: ControlDelivery = {

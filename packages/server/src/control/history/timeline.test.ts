@@ -82,6 +82,7 @@ function delivery(about: Partial<DeliveryDetail> = {}): DeliveryDetail {
     index: 0,
     state: 'pending',
     reason: null,
+    lastReason: null,
     attempts: 0,
     replay: false,
     replayOf: null,

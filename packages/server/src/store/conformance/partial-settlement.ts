@@ -14,6 +14,7 @@ import {
   NOW_MS,
   newSourceAndDestination,
   RecordingConsumer,
+  requestRecord,
   type StoreFixture,
   settle,
   settlementOf,
@@ -58,6 +59,42 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, delivered: 4, failed: 1, expired: 1 }))
     const delivered = await store().history.deliveries({ destinationId, state: 'delivered' }, { limit: 10, cursor: null })
     assert.deepEqual(delivered.data.map(({ messageId }) => String(messageId)).sort(), ['step-0', 'step-1', 'step-3', 'step-5'])
+  })
+
+  test('pending deliveries are listed with the reason of their own last attempt', async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
+    await accept(store(), sourceId, tracks(5, 'why'), [destinationId])
+    const first = await claimOne(store(), destinationId)
+    const request = { status: 503, reason: 'http_503', indexes: [0, 1, 2] }
+    const settlement = settlementOf([first.shipment], byIndex('retry', 'retry', 'failed', 'kept', 'kept'), { dueAtMs: NOW_MS + 5, request })
+    await store().delivery.settle(settlement)
+    // The same number of attempts in another record, with other messages of the same call.
+    const other = { status: null, reason: 'timeout', indexes: [3] }
+    await settle(store(), held(first, settlement), byIndex('kept', 'kept', 'kept', 'retry', 'untouched'), {
+      dueAtMs: NOW_MS + 5,
+      request: other,
+    })
+    const listed = async (): Promise<unknown[]> => {
+      const { data } = await store().history.deliveries({ destinationId }, { limit: 10, cursor: null })
+      for (const { id, lastReason } of data) assert.equal((await store().history.delivery(id))?.lastReason, lastReason, id)
+      return data.map(({ messageId, state, reason, lastReason }) => [messageId, state, reason, lastReason].join(' ')).sort()
+    }
+    const others = ['why-2 failed http_500 ', 'why-3 pending  timeout', 'why-4 pending  ']
+    assert.deepEqual(await listed(), ['why-0 pending  http_503', 'why-1 pending  http_503', ...others])
+    const { shipments } = await claim(store(), destinationId, { nowMs: NOW_MS + 5 })
+    const second = shipments.find((claimed) => messageIdsOf(claimed).includes('why-0')) as ClaimedShipment
+    const requests = [
+      { status: null, reason: 'connection_refused', indexes: [0] },
+      { status: 429, reason: 'http_429', indexes: [1] },
+    ]
+    const again = settlementOf([second.shipment], 'retry')
+    const [record] = again.records
+    await store().delivery.settle({
+      ...again,
+      records: [{ ...(record as (typeof again.records)[number]), requests: requests.map(requestRecord) }],
+    })
+    await reopen()
+    assert.deepEqual(await listed(), ['why-0 pending  connection_refused', 'why-1 pending  http_429', ...others])
   })
 
   test('after a crash, only the remaining deliveries can be claimed, unchanged', async () => {

@@ -9,6 +9,7 @@ import type { Page, PageRequest } from '../port/pages.ts'
 import type { ResolvedDelivery } from './delivery-ids.ts'
 import type { AttemptRow, DeliveryRows, FailureRow, FoundDelivery, PendingRow, ReplayLinks } from './delivery-rows.ts'
 import { groupBy } from './group-by.ts'
+import { lastReasons } from './last-reasons.ts'
 import { messageFields } from './message-content.ts'
 import { MessageMatcher } from './message-matcher.ts'
 import { firstRow, isWithin, lastRow, mayBeWithin, portions, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
@@ -212,11 +213,13 @@ async function described<Id extends RowId>(rows: DeliveryRows<Id>, found: readon
   const idOf = await rows.destinationIds(found.map(({ destination }) => destination))
   const messages = await fieldsOfMessages(rows, found)
   const links = await rows.replayLinks(found)
+  const reasons = await lastReasons(rows, found)
   return found.map(({ origin, index, segment, destination, state, reason, attempts, replay, atMs }, at) => {
     const { replayOf, replayJobId, replayedBy } = links[at] as ReplayLinks
+    const id = `${origin}-${index}`
     return Object.assign(
-      { id: `${origin}-${index}`, destinationId: idOf(destination), ...(messages[at] as MessageFields) },
-      { segment, index, state, reason, attempts, replay, atMs, replayOf, replayJobId, replayedBy },
+      { id, destinationId: idOf(destination), ...(messages[at] as MessageFields) },
+      { segment, index, state, reason, lastReason: reasons.get(id) ?? null, attempts, replay, atMs, replayOf, replayJobId, replayedBy },
     )
   })
 }

@@ -6,6 +6,7 @@ import type { Part, RequestRecord, RowId } from '../port/model.ts'
 import { type ResolvedDelivery, resolveDeliveryIds } from './delivery-ids.ts'
 import type { DeliveryRows, ReplayLinks } from './delivery-rows.ts'
 import { groupBy } from './group-by.ts'
+import { lastReasonOf } from './last-reasons.ts'
 import { messageFields, withOnly } from './message-content.ts'
 import { readSegment, readSegments } from './segment-rows.ts'
 
@@ -40,6 +41,7 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
     index,
     state: final?.state ?? 'pending',
     reason: final?.reason ?? null,
+    lastReason: final ? null : lastReasonOf(history),
     attempts: last?.attempt ?? 0,
     replay,
     atMs: final ? final.atMs : await dueAtMs(rows, delivery),

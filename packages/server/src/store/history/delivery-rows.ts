@@ -58,6 +58,8 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginR
   attempts(destination: Id | null, deliveredOnly: boolean, first: Id, last: Id, limit: number): Awaitable<readonly AttemptRow<Id>[]>
   /** AttemptDoc as JSON. One doc may be several megabytes, because it contains the responses of receivers to each message of a batch. */
   docs(attempts: readonly Id[]): Awaitable<readonly { id: Id; doc: string }[]>
+  /** The attempts of these origins with these numbers, oldest first, and the size of their docs. A call in parts has several with one number. */
+  numberedAttempts(of: readonly { origin: Id; attempt: number }[]): Awaitable<readonly { id: Id; origin: Id; bytes: number }[]>
   /** Failures, also newest first. An adapter may ignore `destination` and `state` if no index helps: the caller checks each row. */
   failures(destination: Id | null, state: string | undefined, first: Id, last: Id, limit: number): Awaitable<readonly FailureRow<Id>[]>
   /** One for each delivery, in the same order. */

@@ -85,6 +85,8 @@ export interface DeliveryRow extends MessageFields {
   index: number
   state: DeliveryState
   reason: string | null
+  /** If the delivery is pending: why its last attempt failed. Null if there was none, or if a page has too many to read them all. */
+  lastReason: string | null
   /** The number of attempts made. */
   attempts: number
   replay: boolean

@@ -33,6 +33,15 @@ export function deliveryRows(ask: Ask, idMap: IdMap, seed: Seed): DeliveryRows<s
         [first, last, limit, ...(of === null ? [] : [of])],
       ),
     docs: (attempts) => all('SELECT id, doc FROM attempts WHERE id = ANY($1::bigint[])', [attempts]),
+    numberedAttempts: (of) =>
+      all(
+        // OFFSET 0: otherwise PostgreSQL may join with a scan of all attempts.
+        `SELECT a.id, w.origin, a.bytes FROM unnest($1::bigint[], $2::bigint[]) w (origin, attempt)
+         CROSS JOIN LATERAL (
+           SELECT id, octet_length(doc) AS bytes FROM attempts WHERE origin = w.origin AND attempt = w.attempt AND id > w.origin - ${SKEW} OFFSET 0
+         ) a ORDER BY a.id`,
+        [of.map(({ origin }) => origin), of.map(({ attempt }) => attempt)],
+      ),
     async failures(of, state, first, last, limit) {
       const some = (condition: string): string =>
         `(SELECT id, origin, idx AS index, destination, segment, state, reason, attempts, replay, at AS "atMs"

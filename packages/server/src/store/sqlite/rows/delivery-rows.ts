@@ -51,6 +51,13 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         )
         .map(withReplay),
     docs: (attempts) => rows.all('SELECT id, doc FROM attempts WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(attempts)),
+    numberedAttempts: (of) =>
+      rows.all(
+        // CROSS JOIN: SQLite reads the list first, and the attempts by the index of their origins.
+        `SELECT a.id, a.origin, octet_length(a.doc) AS bytes FROM json_each(?) w
+         CROSS JOIN attempts a ON a.origin = w.value->>'origin' AND a.attempt = w.value->>'attempt' ORDER BY a.id`,
+        JSON.stringify(of),
+      ),
     failures: (destination, state, first, last, limit) =>
       rows
         .all<FailureRow<number>>(
