@@ -33,6 +33,16 @@ export function withPathTokens(host: string, path: string, instead: () => string
     .join('/')
 }
 
+/** The path that `request` adds to each of the URLs, with placeholders such as {{userId}}, which stay. */
+export function hiddenPath(urls: readonly string[], path: string): string {
+  const hosts = urls.map((url) => new URL(url).hostname)
+  const host = hosts.find((name) => WEBHOOK_HOST.test(name)) ?? ''
+  return path
+    .split(/(\{\{[^{}]*\}\})/)
+    .map((part) => (part.startsWith('{{') ? part : withPathTokens(host, part, () => HIDDEN)))
+    .join('')
+}
+
 /** At least 16 characters with a digit or a capital letter: most tokens, and few names, which are written with small letters and hyphens. */
 function looksLikeToken(part: string): boolean {
   return /^[\w~%.:+=-]{16,}$/.test(part) && /[0-9A-Z]/.test(part)

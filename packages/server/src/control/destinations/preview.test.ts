@@ -152,6 +152,30 @@ test('secrets are hidden, and a viewer sees no header value and cannot preview c
   assert.equal((await preview({ messageId: 'm-0', changes: {} }, token)).status, 403)
 })
 
+test('a viewer sees no credential of the mapping and the path, in whatever form the request has it', async (t) => {
+  const request = {
+    path: '/bot1:SECRET6789abcdef/{{userId}}',
+    body: {
+      token: { '@template': 'SECRET-1-{{userId}}' },
+      hook: 'https://example.com/SECRET-2',
+      password: { '@case': { operator: 'lower', value: 'SECRET "3" äöü' } },
+      key: 'SECRET',
+      event: { '@path': '$.event' },
+    },
+  }
+  const { preview, call, id } = await start(t, { request })
+  const { token } = (await call('POST', '/api/tokens', { name: 'looks', role: 'viewer' })).body
+  for (const format of ['json', 'form']) {
+    assert.equal((await call('PATCH', `/api/destinations/${id}`, { request: { ...request, format } })).status, 200)
+    const viewer = await preview({ messageId: 'm-0' }, token)
+    assert.doesNotMatch(viewer.text, /SECRET/i)
+    const shown = viewer.body.data[0].request
+    assert.equal(shown.url, 'https://example.com/hook/(hidden)/u-1?key=(hidden)')
+    assert.match(shown.body, /event[^S]*Sent/)
+    assert.match((await preview({ messageId: 'm-0' })).body.data[0].request.body, /SECRET-1-u-1/)
+  }
+})
+
 test('the health says that the code fails, and since which version', async (t) => {
   const fixture = await start(t)
   const { call, store, sourceId, id } = fixture

@@ -28,7 +28,7 @@ import { assertLoadable } from './code-check.ts'
 import { DESTINATION_PATCH, type DestinationPatch } from './destination-settings.ts'
 import { installedDefinition } from './integration-definition.ts'
 import { patchedSettings } from './patched-settings.ts'
-import { hideConfiguredHeaders, hideOwnHeaders, replaceSignatures, textFor, urlFor } from './redaction.ts'
+import { builtFor, hideConfiguredHeaders, hideOwnHeaders, replaceSignatures, textFor, urlFor } from './redaction.ts'
 import { contentToRestore } from './versions.ts'
 
 const MAX_MESSAGES = 50
@@ -206,7 +206,7 @@ export function previewRoutes({ store, clock, delivery, plan, checkUrl = () => n
           message === undefined
             ? storedEntries(messageId === undefined ? await newest(destination, limit) : await found(messageId))
             : [givenEntry(message as JsonObject, destination, clock.wallMs())]
-        const results = await resultsOf(destination, entries)
+        const results = await resultsOf(builtFor(role, destination), entries)
         return {
           data: entries.map((entry, at) => entryView(entry, results[at] as Result, destination, role)),
           summary: countsOf(results),

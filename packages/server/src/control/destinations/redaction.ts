@@ -3,6 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../../destinations/kinds.ts'
+import { hiddenRequest } from '../../destinations/webhook/secrets.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import { hiddenTexts } from '../../secrets/hidden-values.ts'
 import type { Destination, RequestRecord, Role } from '../../store/store.ts'
@@ -10,6 +11,15 @@ import type { Destination, RequestRecord, Role } from '../../store/store.ts'
 /** Placeholders for the signatures of a request that was not sent yet, and of one that may differ from what was sent. */
 export const ADDED_WHEN_SENT = '(added when sent)'
 export const NOT_AS_SENT = '(not shown)'
+
+/**
+ * The destination with which a request is built that the role sees. For viewers of a webhook, what they must not see is replaced before the mapping
+ * is evaluated: afterwards, a constant may be part of a longer text, or be written in another form.
+ */
+export function builtFor(role: Role, destination: Destination): Destination {
+  const { request, urls } = destination
+  return role === 'admin' || request === null ? destination : { ...destination, request: hiddenRequest(request, urls) }
+}
 
 /** Hides the values of the headers that come from the settings of the destination. */
 export function hideOwnHeaders(headers: Readonly<Record<string, string>>, destination: Destination): Record<string, string> {

@@ -109,6 +109,7 @@ test('viewers and the audit log do not see tokens in URLs and constants of mappi
     'https://discord.com/api/webhooks/1/SECRET5',
     'https://example.com/a/SECRET6789abcdef/b',
   ]
+  const other = { ...request, path: '/bot1:SECRET6789abcdef/{{userId}}/send' }
   const { id } = (await call('POST', '/api/destinations', { name: 'Old', urls, request })).body
   const viewer = (await call('POST', '/api/tokens', { name: 'viewer', role: 'viewer' })).body.token as string
   await call('PATCH', `/api/destinations/${id}`, { request: { ...request, body: { ...request.body, routing_key: 'SECRET-7' } } })
@@ -122,4 +123,12 @@ test('viewers and the audit log do not see tokens in URLs and constants of mappi
   for (const shown of [body, audit.body, versions.body, health.body, (await call('GET', '/api/configuration')).body])
     assert.doesNotMatch(JSON.stringify(shown), /SECRET/)
   assert.match(JSON.stringify(audit.body), /"changedSecrets":\["request\.body"\]/)
+
+  const second = (await call('POST', '/api/destinations', { name: 'Bot', urls: ['https://example.com'], request: other })).body.id
+  await call('PATCH', `/api/destinations/${second}`, { request: { ...other, path: '/bot2:SECRET6789abcdef/{{userId}}/send' } })
+  const seen = await call('GET', `/api/destinations/${second}`, undefined, { token: viewer })
+  assert.equal(seen.body.request.path, '/(hidden)/{{userId}}/send')
+  const changed = await call('GET', '/api/audit')
+  assert.doesNotMatch(JSON.stringify(changed.body), /SECRET/)
+  assert.match(JSON.stringify(changed.body), /"changedSecrets":\["request\.path"\]/)
 })

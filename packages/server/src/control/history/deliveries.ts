@@ -24,6 +24,7 @@ import type { Clock } from '../../timing/clock.ts'
 import {
   ADDED_WHEN_SENT,
   attemptUrlFor,
+  builtFor,
   hideOwnHeaders,
   isSigned,
   NOT_AS_SENT,
@@ -198,7 +199,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
     const deliveryId = `${carried[0]?.origin}-${carried[0]?.indexes[0]}`
     const about = { deliveryId, attempt: last?.attempt ?? 1, replay: detail.replay, atMs: last?.startedAtMs ?? clock.wallMs() }
     const missing = countOf(carried) - countOf(parts)
-    const described = await delivery.describeRequest(destination, parts, about)
+    const described = await delivery.describeRequest(builtFor(role, destination), parts, about)
     if (described === null) return null
     const { headers, hidesSecrets } = described
     const body = textFor(role, destination)(described.body)

@@ -85,6 +85,21 @@ test('credentials that a receiver repeats in its response are not recorded, even
   assert.equal(granted.responseStart, 'authorization: Bearer (hidden)\nagain: Bearer (hidden)')
 })
 
+test('secrets that a receiver repeats are not recorded in any form, also if one begins with another', async (t) => {
+  const secrets = { short: 'abcdef', long: 'abcdef/"GHI"', other: 'Zz-9876' }
+  const long = secrets.long
+  const echoes = [secrets.short, long, encodeURIComponent(long), JSON.stringify(long), JSON.stringify(JSON.stringify(long))]
+  echoes.push(long.toUpperCase(), secrets.other.toLowerCase(), Buffer.from(secrets.other).toString('base64'))
+  const url = await httpReceiver(t, (request, response) => {
+    request.resume()
+    response.writeHead(500).end(echoes.join(' | '))
+  })
+  const http = clientFor(t)
+  const sender = senderFor({ auth: null, tls: null, timeoutMs: TIMEOUT_MS, secrets }, http)
+  const { responseStart } = await post({ send: (request, done) => sender.send(request, done), close: () => http.close(), inFlight: 0 }, url)
+  assert.equal(responseStart?.replaceAll(/[\\"]/g, ''), echoes.map(() => '(hidden)').join(' | '))
+})
+
 test('a destination without auth and tls uses the HTTP client itself', (t) => {
   const http = clientFor(t)
   assert.equal(senderFor({ auth: null, tls: null, timeoutMs: TIMEOUT_MS }, http), http)

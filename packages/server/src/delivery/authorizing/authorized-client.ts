@@ -20,7 +20,9 @@ const MIN_HIDDEN_LENGTH = 4
 type Sending = Pick<Destination, 'auth' | 'tls' | 'timeoutMs'> & Partial<Pick<Destination, 'secrets'>>
 
 export function senderFor({ auth, tls, timeoutMs, secrets = {} }: Sending, http: RequestSender): RequestSender {
-  const quiet = withoutEchoes(http, Object.values(secrets).flatMap(writtenForms))
+  // Longest first, because one secret may begin with another.
+  const texts = [...new Set(Object.values(secrets).flatMap(writtenForms))].sort((left, right) => right.length - left.length)
+  const quiet = withoutEchoes(http, texts)
   const own = tls === null ? quiet : withTls(quiet, new TlsIdentity(tls))
   if (auth === null) return own
   if (auth.type === 'basic') return withAuthorization(own, basicCredentials(auth.username, auth.password))

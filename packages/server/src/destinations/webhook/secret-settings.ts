@@ -56,8 +56,12 @@ export function usesSecrets({ request, secrets }: Pick<Destination, 'request' | 
   return request !== null && Object.keys(secrets).length > 0
 }
 
-/** Every form in which a request can contain a secret: as it is, in a path, in JSON and in a form. */
+/** Every form in which a request can contain a secret: as it is, changed by @case, in a path, in JSON, in JSON within JSON and in a form; and in Base64. */
 export function writtenForms(secret: string): string[] {
-  const inForm = new URLSearchParams({ x: secret }).toString().slice(2)
-  return [...new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), inForm])]
+  const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
+  const forms = [secret, secret.toUpperCase(), secret.toLowerCase()].flatMap((text) => {
+    const inForm = new URLSearchParams({ x: text }).toString().slice(2)
+    return [text, encodeURIComponent(text), inJson(text), inJson(inJson(text)), inForm]
+  })
+  return [...new Set([...forms, Buffer.from(secret).toString('base64')])]
 }

@@ -3,7 +3,7 @@
 // of them are encrypted in the store, and each text is bound to its place.
 
 import { isDeepStrictEqual } from 'node:util'
-import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
+import { HIDDEN, hiddenPath, hiddenUrl } from '../../secrets/hidden-url.ts'
 import { hiddenMapping, isTemplateOnly } from '../../secrets/hidden-values.ts'
 import { type Auth, CLASSIC, type Destination, NO_FILTER, type RequestSettings, type TlsSettings } from '../../store/port/model.ts'
 import type { Sealing, StoredDestination } from '../kind.ts'
@@ -79,15 +79,15 @@ export function hiddenSettings({ urls, headers, request, auth }: Destination): P
   return {
     urls: urls.map(hiddenUrl),
     headers: mapValues(headers, () => HIDDEN),
-    request: request === null ? null : hiddenRequest(request),
+    request: request === null ? null : hiddenRequest(request, urls),
     auth: auth === null ? null : withAuthSecrets(auth, hiddenAuthValue),
   }
 }
 
 /** Header values that consist of placeholders are no credentials. */
-function hiddenRequest(request: RequestSettings): RequestSettings {
-  const { body } = request
-  const hidden = withHeaders(request, (value) => (isTemplateOnly(value) ? value : HIDDEN))
+export function hiddenRequest(request: RequestSettings, urls: readonly string[]): RequestSettings {
+  const { body, path } = request
+  const hidden = { ...withHeaders(request, (value) => (isTemplateOnly(value) ? value : HIDDEN)), path: hiddenPath(urls, path) }
   return body === null ? hidden : { ...hidden, body: hiddenBody(body) }
 }
 
@@ -111,6 +111,7 @@ export function changedSecrets(before: Destination, after: Destination): string[
   changed.push(...changedValues('request.headers', before.request?.headers ?? {}, after.request?.headers ?? {}))
   if (!isDeepStrictEqual(before.request?.body, after.request?.body) && isDeepStrictEqual(shownBody(before), shownBody(after)))
     changed.push('request.body')
+  if (before.request?.path !== after.request?.path && shownPath(before) === shownPath(after)) changed.push('request.path')
   const names = new Set([...Object.keys(before.secrets), ...Object.keys(after.secrets)])
   changed.push(...[...names].filter((name) => before.secrets[name] !== after.secrets[name]).map((name) => `secrets.${name}`))
   if (before.auth !== null && before.auth.type === after.auth?.type) {
@@ -123,6 +124,10 @@ export function changedSecrets(before: Destination, after: Destination): string[
 
 function shownBody({ request }: Destination): unknown {
   return request?.body == null ? null : hiddenBody(request.body)
+}
+
+function shownPath({ request, urls }: Destination): string | null {
+  return request === null ? null : hiddenPath(urls, request.path)
 }
 
 function changedValues(field: string, before: Readonly<Record<string, string>>, after: Readonly<Record<string, string>>): string[] {
