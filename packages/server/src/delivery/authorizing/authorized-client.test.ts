@@ -92,12 +92,15 @@ test('secrets that a receiver repeats are not recorded in any form, also if one 
   echoes.push(long.toUpperCase(), secrets.other.toLowerCase(), Buffer.from(secrets.other).toString('base64'))
   const url = await httpReceiver(t, (request, response) => {
     request.resume()
-    response.writeHead(500).end(echoes.join(' | '))
+    response.writeHead(500).end(`tenant-visible ${echoes.join(' | ')}`)
   })
   const http = clientFor(t)
-  const sender = senderFor({ auth: null, tls: null, timeoutMs: TIMEOUT_MS, secrets }, http)
+  const headers = { Authorization: 'Bearer header-token-1', 'X-Tenant': 'tenant-visible' }
+  const request = { method: 'POST', path: '', headers: { 'X-Api-Key': 'header-key-2' }, body: null, format: 'json' } as const
+  echoes.push('header-token-1', 'header-key-2')
+  const sender = senderFor({ auth: null, tls: null, timeoutMs: TIMEOUT_MS, secrets, headers, request }, http)
   const { responseStart } = await post({ send: (request, done) => sender.send(request, done), close: () => http.close(), inFlight: 0 }, url)
-  assert.equal(responseStart?.replaceAll(/[\\"]/g, ''), echoes.map(() => '(hidden)').join(' | '))
+  assert.equal(responseStart?.replaceAll(/[\\"]/g, ''), `tenant-visible ${echoes.map(() => '(hidden)').join(' | ')}`)
 })
 
 test('a destination without auth and tls uses the HTTP client itself', (t) => {

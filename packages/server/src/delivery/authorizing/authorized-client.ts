@@ -15,13 +15,17 @@ export type RequestSender = Pick<HttpClient, 'send'>
 const REFUSED_PAUSE_MS = 10_000
 /** Shorter texts also occur where they are no credentials. */
 const MIN_HIDDEN_LENGTH = 4
+const MIN_HEADER_LENGTH = 8
+const CREDENTIAL_HEADER = /key|secret|token|passw|auth|credential|cookie|signature/i
 
 /** The settings that decide how requests are sent. */
-type Sending = Pick<Destination, 'auth' | 'tls' | 'timeoutMs'> & Partial<Pick<Destination, 'secrets'>>
+type Sending = Pick<Destination, 'auth' | 'tls' | 'timeoutMs'> & Partial<Pick<Destination, 'secrets' | 'headers' | 'request'>>
 
-export function senderFor({ auth, tls, timeoutMs, secrets = {} }: Sending, http: RequestSender): RequestSender {
+export function senderFor(destination: Sending, http: RequestSender): RequestSender {
+  const { auth, tls, timeoutMs, secrets = {} } = destination
   // Longest first, because one secret may begin with another.
-  const texts = [...new Set(Object.values(secrets).flatMap(writtenForms))].sort((left, right) => right.length - left.length)
+  const given = [...Object.values(secrets), ...credentialHeaders(destination)]
+  const texts = [...new Set(given.flatMap(writtenForms))].sort((left, right) => right.length - left.length)
   const quiet = withoutEchoes(http, texts)
   const own = tls === null ? quiet : withTls(quiet, new TlsIdentity(tls))
   if (auth === null) return own
@@ -30,6 +34,13 @@ export function senderFor({ auth, tls, timeoutMs, secrets = {} }: Sending, http:
   // The authorization server may have a certificate of the private authority or of a public one.
   const tokens = new TokenSource({ http, auth, timeoutMs, tls: tls === null ? null : new TlsIdentity(tls, true) })
   return new OAuth2Client(own, tokens)
+}
+
+/** The values of headers whose names say that they are credentials, without the name of the scheme. */
+function credentialHeaders({ headers = {}, request }: Sending): string[] {
+  const all = [...Object.entries(headers), ...Object.entries(request?.headers ?? {})]
+  const values = all.filter(([name]) => CREDENTIAL_HEADER.test(name)).map(([, value]) => value.replace(/^\w+ +/, ''))
+  return values.filter((value) => value.length >= MIN_HEADER_LENGTH && !value.includes('{{'))
 }
 
 /** Hides secrets of the request that a receiver repeats in its response. */

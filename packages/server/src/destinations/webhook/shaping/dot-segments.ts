@@ -20,7 +20,7 @@ function asciiOf(_escape: string, hex: string): string {
   return String.fromCharCode(Number.parseInt(hex, 16))
 }
 
-/** Removes what servers ignore: control characters and spaces anywhere, and parameters after a semicolon. */
+/** Removes what servers ignore: control characters and spaces anywhere, parameters after a semicolon, and what a proxy that decodes makes a query. */
 function withoutIgnored(part: string): string {
-  return part.replaceAll(/[\p{Cc} ]|;.*/gsu, '')
+  return part.replaceAll(/[\p{Cc} ]|[;?#].*/gsu, '')
 }

@@ -210,6 +210,9 @@ test('values that would give a segment . or .. fail, in every encoding and compo
   const values = [
     '.',
     '..',
+    '..?',
+    '..#x',
+    '..%3F',
     '%2e',
     '%2E%2e',
     '.%2e',
