@@ -59,3 +59,10 @@ test('a large and deep text takes linear time and no stack', () => {
   assert.match(said('['.repeat(500_000)), /ends too early/)
   assert.match(said(`["${'a'.repeat(500_000)}`), /ends too early/)
 })
+
+test('a long text is read only up to a limit', () => {
+  const long = '1,'.repeat(60_000)
+  assert.equal(said(`[${long}x]`), 'It is not valid JSON: the error is after position 100001.')
+  assert.equal(said(`[${long}`), 'It is not valid JSON: it ends too early. It may have been cut off.')
+  assert.equal(said('['.repeat(500_000)), 'It is not valid JSON: it ends too early. It may have been cut off.')
+})

@@ -9,6 +9,8 @@ const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const STRING_CHARACTERS = /[ !#-[\]-\uffff]*/y
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})/y
 const FORM = /^[\w%+.[\]-]{1,100}=[^\s{]/
+/** Takes about 10 ms. Anybody can send a compressed body of a few hundred bytes that needs many more. */
+const MAX_STEPS = 100_000
 
 /** `what` is the subject of the sentence, such as `The request body`. */
 export function bytesProblem(what: string, bytes: Buffer): string {
@@ -30,7 +32,8 @@ export function textProblem(what: string, text: string): string {
 
 interface JsonError {
   at: number
-  kind: 'value' | 'key' | 'colon' | 'comma' | 'string' | 'after'
+  /** `later` if the error was not found within the limit. */
+  kind: 'value' | 'key' | 'colon' | 'comma' | 'string' | 'after' | 'later'
   /** Whether the last token was a comma. */
   afterComma: boolean
 }
@@ -46,10 +49,11 @@ function findError(text: string): JsonError | null {
     pattern.lastIndex = at
     return pattern.test(text) ? pattern.lastIndex : at
   }
-  for (;;) {
+  for (let steps = 0; ; steps++) {
     at = skip(WHITESPACE)
     const character = text[at]
     const fail = (kind: JsonError['kind'], where = at): JsonError => ({ at: where, kind, afterComma })
+    if (steps >= MAX_STEPS) return fail('later')
     if (expected === 'comma' && closers.length === 0) return character === undefined ? null : fail('after')
     if (character !== undefined && character === closers.at(-1) && (expected === 'comma' || mayClose)) {
       closers.pop()
@@ -110,7 +114,9 @@ function stringEnd(text: string, start: number): number {
 
 function explain(text: string, { at, kind, afterComma }: JsonError): string {
   const character = text[at]
-  if (character === undefined) return 'it ends too early. It may have been cut off.'
+  const isCutOff = kind === 'later' ? !/[}\]]\s*$/.test(text.slice(-100)) : character === undefined
+  if (isCutOff || character === undefined) return 'it ends too early. It may have been cut off.'
+  if (kind === 'later') return `the error is after ${position(text, at)}.`
   const where = `at ${position(text, at)}`
   if (kind === 'string')
     return character === '\\'
