@@ -166,3 +166,37 @@ test('if nothing waits to be written, the store finds out by itself that there i
   await writable
   await store.close()
 })
+
+test('a purge that needs more space than there is does not stop sending: outcomes can be recorded', { timeout: 30_000 }, async (t) => {
+  const folder = smallDisk(t)
+  if (folder === undefined) return
+  const store = await openFor(t, join(folder, 'test.db'))
+  const { sourceId, destinationId } = await newSourceAndDestination(store)
+  const noise = (): string => randomBytes(300_000).toString('base64')
+  for (let at = 0; at < 24; at++)
+    await accept(store, sourceId, [track(`u${at}`, { userId: 'gone' }), track(`n${at}`, { properties: { noise: noise() } })], [])
+  await accept(store, sourceId, tracks(3), [destinationId])
+  const { bavail, bsize } = statfsSync(folder)
+  writeFileSync(join(folder, 'ballast'), Buffer.alloc(bavail * bsize - 512 * 1024))
+  const held = await claimOne(store, destinationId)
+  const consumer = new RecordingConsumer()
+  let onResumed = (): void => {}
+  const isResumed = new Promise<void>((resolve) => {
+    onResumed = resolve
+  })
+  const isSettled = new Promise<void>((resolve) => {
+    let hasStopped = false
+    consumer.writable = (isWritable) => {
+      if (isWritable) return onResumed()
+      // Just before the purge is tried again, so that they share a transaction.
+      if (!hasStopped) setTimeout(() => resolve(settle(store, held, 'delivered')), 248)
+      hasStopped = true
+    }
+  })
+  store.delivery.attach(consumer)
+  const { id } = await store.deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false })
+  await isResumed
+  await isSettled
+  assert.equal((await store.deletions.one(id))?.purged, 0, 'the purge waits')
+  await store.close()
+})

@@ -51,7 +51,7 @@ export class GroupCommit {
   readonly scheduleMark: ScheduleMark | null
   readonly #lazy: ReadonlySet<string>
   readonly #onState: (problem: string | null) => void
-  /** Called after every group, before its commands resolve: false from a failed write until a commit has succeeded and every failed command is durable. */
+  /** Called after every group, before its commands resolve: false if a write failed and nothing was committed since, or while settlements are retried. */
   onWritable: ((isWritable: boolean) => void) | undefined
   /** Called after every transaction with its duration and the number of commands in its group. */
   onCommit: ((commitMs: number, commands: number) => void) | undefined
@@ -69,7 +69,10 @@ export class GroupCommit {
   /** Commands that will be retried after RETRY_AFTER_MS. */
   #retries: Waiting[] = []
   #retryTimer: NodeJS.Timeout | undefined
-  /** Commands that failed because the store is unavailable, and are retried until they are durable. */
+  /**
+   * Settlements that failed because the store is unavailable, and are retried until they are durable. Other commands do not count: a purge that
+   * needs more space than is left, or a damaged part of the disk, would stop all sending, although outcomes can be recorded.
+   */
   readonly #failing = new Set<Waiting>()
   /** Why the store is unavailable now; null if it is available. */
   #problem: string | null = null
@@ -245,7 +248,7 @@ export class GroupCommit {
       this.#onState(problem)
     }
     if (retries.length > 0) {
-      for (const waiting of retries) this.#failing.add(waiting)
+      for (const waiting of retries) if (waiting.kind === 'settle') this.#failing.add(waiting)
       this.#retries = [...this.#retries, ...retries]
       this.#retryTimer ??= setTimeout(() => this.#requeue(), RETRY_AFTER_MS)
     }
@@ -257,8 +260,12 @@ export class GroupCommit {
   #requeue(): void {
     this.#retryTimer = undefined
     if (this.#retries.length === 0) return
-    this.#waiting = [...this.#retries, ...this.#waiting]
-    this.#retries = []
+    // Settlements first, and without the others: they would fail again with one that needs more space than is left.
+    const settlements = this.#retries.filter(({ kind }) => kind === 'settle')
+    const again = settlements.length > 0 && !this.#closing ? settlements : this.#retries
+    this.#retries = again === settlements ? this.#retries.filter(({ kind }) => kind !== 'settle') : []
+    if (this.#retries.length > 0) this.#retryTimer = setTimeout(() => this.#requeue(), RETRY_AFTER_MS)
+    this.#waiting = [...again, ...this.#waiting]
     this.#flushSoon()
   }
 
