@@ -171,7 +171,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.match(await says(service, 'destinations', 'disable', 'health'), /is disabled\.\n/)
     assert.match(
       await says(service, 'destinations', 'resume', 'health'),
-      /is resumed\. It is still disabled: run `\S*switchyard destinations enable /,
+      /is resumed\. It is still disabled: run `\S+\/switchyard destinations enable dst_\w+` to send/,
     )
     assert.match(await says(service, 'destinations', 'enable', 'health'), /is enabled\.\n/)
     assert.equal((await asJson<{ paused: boolean }>(service, 'destinations', 'show', 'health')).paused, false)
@@ -218,7 +218,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
 
   test('alerts are tested, their rules are changed, and they are muted', async () => {
     const nobody = await switchyard(service, 'alerts', 'test')
-    const advice = /No destination receives alerts\. Create one: \S*switchyard (.*) URL (.*)\n/.exec(nobody.stdout)
+    const advice = /No destination receives alerts\. Create one: \S+\/switchyard (.*) URL (.*)\n/.exec(nobody.stdout)
     assert.deepEqual([nobody.code, advice === null], [1, false])
     const url = 'https://alerts.example.com/hook'
     await says(service, ...(advice?.[1] ?? '').split(' '), url, ...(advice?.[2] ?? '').split(' '))

@@ -29,8 +29,10 @@ class Follower implements Disposable {
     this.#replaced = replaced
     const bin = join(this.folder, 'bin')
     mkdirSync(bin)
-    writeFileSync(join(bin, 'switchyard'), `#!/bin/sh\nexec '${process.execPath}' '${CLI}' --no-color "$@"\n`)
-    chmodSync(join(bin, 'switchyard'), 0o755)
+    // As in the folder of a clone.
+    const program = join(this.folder, 'switchyard')
+    writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${CLI}' --no-color "$@"\n`)
+    chmodSync(program, 0o755)
     symlinkSync(process.execPath, join(bin, 'node'))
     symlinkSync(join(ROOT, 'node_modules'), join(this.folder, 'node_modules'))
     this.#env = environment(null, { PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` })

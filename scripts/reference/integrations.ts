@@ -80,7 +80,7 @@ export function integrationText(integration: CatalogIntegration): string {
     `**Slug:** ${code(slug)} · **Authentication:** ${AUTH[auth]}${deletes ? ' · **Deletes users** on request' : ''}`,
     '',
     ...(problem === null
-      ? ['```sh', `switchyard destinations create 'NAME' --source SOURCE \\\n  --integration ${slug}${settingFlags(settings)}`, '```']
+      ? ['```sh', `./switchyard destinations create 'NAME' --source SOURCE \\\n  --integration ${slug}${settingFlags(settings)}`, '```']
       : [`**This integration does not work with Switchyard.** ${problem}`]),
     '',
     '## Settings',

@@ -2,14 +2,15 @@
 // if it is not the one that the command line uses by default.
 
 import { useApi } from './api/queries.ts'
-
-const USUAL_ORIGINS = new Set(['http://127.0.0.1:8080', 'http://localhost:8080'])
-
-export function commandFor(command: string, origin: string): string {
-  return USUAL_ORIGINS.has(origin) ? command : `SWITCHYARD_URL=${origin} ${command}`
-}
+import { commandFor, withCommand } from './text/commands.ts'
 
 export function useCommand(): string {
   const { data } = useApi('GET /api/installation', {})
   return commandFor(data?.command ?? 'switchyard', window.location.origin)
+}
+
+/** Replaces the commands in a text of the service. Errors of the API have them replaced already. */
+export function useRunnable(): (text: string) => string {
+  const command = useCommand()
+  return (text) => withCommand(text, command)
 }

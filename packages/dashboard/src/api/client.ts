@@ -1,6 +1,7 @@
 // Calls to the control API, typed by its own description (types.ts). The browser's session cookie authenticates them. Errors are thrown as
 // an ApiProblem with the API's stable code and message. No caching here: pages use queries.ts.
 
+import { commandFor, namesCommand, withCommand } from '../text/commands.ts'
 import type { Operations, Schemas } from './types.ts'
 
 export type Operation = keyof Operations
@@ -32,6 +33,8 @@ export type CallOptions<Op extends Operation> = (keyof Params<Op> extends never 
   query?: Query<Op>
   signal?: AbortSignal
 } & (Operations[Op]['body'] extends undefined ? { body?: undefined } : { body: Operations[Op]['body'] })
+
+const INSTALLATION = 'GET /api/installation'
 
 /** Called when the session has expired, so that the page can show the login form. */
 let onLoggedOut: () => void = () => {}
@@ -76,7 +79,19 @@ export async function call<Op extends Operation>(
     field = null,
   } = (answer ?? {}) as { code?: string; message?: string; field?: string }
   if (response.status === 401 && operation !== 'POST /api/login') onLoggedOut()
-  throw new ApiProblem(response.status, code, message, field)
+  throw new ApiProblem(
+    response.status,
+    code,
+    operation === INSTALLATION ? message : await runnable(message, new URL(response.url).origin),
+    field,
+  )
+}
+
+/** With the commands that it names as they are run for this installation. */
+async function runnable(message: string, origin: string): Promise<string> {
+  if (!namesCommand(message)) return message
+  const { command } = await call(INSTALLATION).catch(() => ({ command: 'switchyard' }))
+  return withCommand(message, commandFor(command, origin))
 }
 
 export function addressOf(path: string, params: Record<string, string> = {}, query: object = {}): string {

@@ -36,7 +36,9 @@ export function ErrorAlert({ problem, onRetry }: { problem: Pick<ApiProblem, 'me
   return (
     <Alert color="red" variant="light" title="Something went wrong" role="alert">
       <Stack gap="xs">
-        <Text size="sm">{problem.message}</Text>
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {problem.message}
+        </Text>
         <Group gap="sm">
           <Text size="xs">{problem.code}</Text>
           {onRetry && (

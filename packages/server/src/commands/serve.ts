@@ -3,7 +3,7 @@
 
 import type { App } from '../app.ts'
 import { type Config, flagOf, readConfig, SETTINGS, type Setting } from '../config.ts'
-import { commandForm } from '../installation/command-form.ts'
+import { commandForm, inForm } from '../installation/command-form.ts'
 import type { Supervised } from '../installation/processes/supervised.ts'
 import { harmless } from '../logging/terminal-text.ts'
 import { type Command, EXIT, type ExitCode, type Flag } from './line/command.ts'
@@ -29,8 +29,8 @@ export const serve: Command = {
       argv.filter((word) => word !== '--json' && word !== '--no-color'),
     )
     if (result.kind === 'problems') {
-      for (const { message } of result.problems) process.stderr.write(`${message}\n`)
-      process.stderr.write(`Run \`${commandForm({ cwd: process.cwd() })} serve --help\` for a list of all settings.\n`)
+      for (const { message } of result.problems) tell(message)
+      tell('Run `switchyard serve --help` for a list of all settings.')
       return EXIT.usage
     }
     // --help and --version were handled before.
@@ -46,6 +46,10 @@ export const serve: Command = {
     const processes = processCount(config)
     return processes === 1 ? await run(config, warnings, json, null) : await runSeveral(processes, config, warnings)
   },
+}
+
+function tell(text: string): void {
+  process.stderr.write(`${inForm(text, commandForm({ cwd: process.cwd() }))}\n`)
 }
 
 function settingFlags(): Record<string, Flag> {
@@ -68,7 +72,7 @@ async function runSeveral(processes: number, { host, port, log: level }: Config,
   try {
     await checkPort({ host, port })
   } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n`)
+    tell((error as Error).message)
     return EXIT.failed
   }
   const log = createLog(level, { fields: { process: 0 } })
@@ -136,7 +140,7 @@ async function run(config: Config, warnings: readonly string[], json: boolean, s
   } catch (error) {
     if (!(error instanceof StartProblem || error instanceof StoreProblem)) throw error
     if (giveUp.signal.aborted) return await stopped
-    process.stderr.write(`${error.message}\n`)
+    tell(error.message)
     return EXIT.failed
   }
   if (supervised?.announces !== false)

@@ -38,6 +38,13 @@ test('commands in a text get the form, and other uses of the name do not', () =>
     ['Run `switchyard trace m-1` to see it.', 'Run `X trace m-1` to see it.'],
     ['Usage: switchyard [COMMAND]', 'Usage: X [COMMAND]'],
     ['  switchyard deliveries | switchyard replay -', '  X deliveries | X replay -'],
+    [
+      '  SWITCHYARD_STORE=postgres://switchyard@db/switchyard switchyard doctor',
+      '  SWITCHYARD_STORE=postgres://switchyard@db/switchyard X doctor',
+    ],
+    ['source <(switchyard completion bash)', 'source <(X completion bash)'],
+    ['Run switchyard serve once.', 'Run X serve once.'],
+    ['Run the same switchyard migrate-store command again.', 'Run the same X migrate-store command again.'],
     ['Without a command, switchyard runs the service.', 'Without a command, switchyard runs the service.'],
     ['the schema switchyard of the database', 'the schema switchyard of the database'],
     ['sqlite:/data/switchyard.db and @switchyard/node', 'sqlite:/data/switchyard.db and @switchyard/node'],

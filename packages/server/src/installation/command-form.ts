@@ -41,5 +41,8 @@ function quoted(path: string): string {
 
 /** Our own text with the commands in it as they can be run. */
 export function inForm(text: string, form: string): string {
-  return text.replaceAll(/(^[ \t]*|[`|:] *|\brun )switchyard(?= (?:[a-z]|-|[A-Z[]))/gm, (_, before: string) => before + form)
+  return text.replaceAll(
+    /(^[ \t]*(?:[A-Z_]+=\S+ )?|[`|:(] *|\b[Rr]un (?:the same )?)switchyard(?= (?:[a-z]|-|[A-Z[]))/gm,
+    (_, before: string) => before + form,
+  )
 }

@@ -3,6 +3,7 @@
 import { Anchor, Badge, Box, Button, Group, Paper, Stack, Text, ThemeIcon, Title, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
 import type { ApiProblem } from '../../api/client.ts'
+import { useRunnable } from '../../command-line.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { Time } from '../../components/time.tsx'
@@ -97,6 +98,7 @@ function Item({
   finding: Finding
   isFirst: boolean
 }) {
+  const runnable = useRunnable()
   const { color, word } = LOOKS[severity]
   return (
     <Box
@@ -118,7 +120,7 @@ function Item({
             </Text>
           </Group>
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            {withUnbrokenUnits(text)}
+            {withUnbrokenUnits(runnable(text))}
           </Text>
         </Stack>
         <Group gap="md">

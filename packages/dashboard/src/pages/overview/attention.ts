@@ -102,7 +102,7 @@ function ledgerFindings({ ledger, destinations }: AttentionInput): Finding[] {
   const wrong = ledger.filter((entry) => missingFrom(entry) !== 0)
   if (wrong.length === 0) return []
   const names = nameList(wrong.map(({ destinationId }) => nameOf(destinations, destinationId)))
-  const text = `The ledger does not balance for ${names}: the number owed differs from the sum of the states. Keep a copy of the store and run switchyard doctor.`
+  const text = `The ledger does not balance for ${names}: the number owed differs from the sum of the states. Keep a copy of the store and run \`switchyard doctor\`.`
   return [{ id: 'books', severity: 'critical', subject: 'Ledger', text, since: null, href: '#ledger', link: 'View ledger' }]
 }
 

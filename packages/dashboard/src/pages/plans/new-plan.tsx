@@ -1,11 +1,12 @@
 // A new plan: learned from the messages of a source, or written by hand. What was found is shown before anything is saved.
 
-import { Alert, Button, Group, NativeSelect, Stack, Text } from '@mantine/core'
+import { Alert, Button, Code, Group, NativeSelect, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { Answer } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
+import { useCommand } from '../../command-line.ts'
 import { Page } from '../../components/page.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { Section } from '../../components/section.tsx'
@@ -150,6 +151,7 @@ export default function NewPlanPage() {
 }
 
 function Found({ learned: { plan, messages, complete, leftOut }, children }: { learned: Learned; children: ReactNode }) {
+  const command = useCommand()
   const rules = ((plan as { rules?: Rule[] }).rules ?? []) as readonly Rule[]
   return (
     <>
@@ -159,7 +161,7 @@ function Found({ learned: { plan, messages, complete, leftOut }, children }: { l
       >
         {!complete && (
           <Text size="sm">
-            There are more messages in this period; only the newest ones were read. switchyard plan learn reads all of them.
+            There are more messages in this period; only the newest ones were read. <Code>{command} plan learn</Code> reads all of them.
           </Text>
         )}
         {leftOut.events > 0 && (

@@ -4,6 +4,7 @@
 import { Alert, Button, Group, List, Stack, Text } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import type { ApiProblem } from '../../api/client.ts'
+import { useCommand } from '../../command-line.ts'
 import { CodeEditor } from '../../components/code-editor.tsx'
 import type { CodeProblem } from '../../text/code-problems.ts'
 import type { Plan } from './plan-text.ts'
@@ -21,6 +22,7 @@ export interface PlanEditorProps {
 }
 
 export default function PlanEditor({ initial, sources, verb, onSave, isReadOnly = false }: PlanEditorProps) {
+  const command = useCommand()
   const start = useMemo(() => (typeof initial === 'string' ? initial : textOf(initial, sources)), [initial])
   const [text, setText] = useState(start)
   const [refused, setRefused] = useState<{ text: string; problems: CodeProblem[] } | null>(null)
@@ -53,7 +55,7 @@ export default function PlanEditor({ initial, sources, verb, onSave, isReadOnly 
     <Stack gap="sm">
       <CodeEditor
         label="The plan as YAML or JSON"
-        description="The same text that switchyard plan apply reads, so it can be kept in git."
+        description={`The same text that \`${command} plan apply\` reads, so it can be kept in git.`}
         language="yaml"
         value={text}
         onChange={setText}

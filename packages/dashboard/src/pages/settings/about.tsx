@@ -4,7 +4,7 @@ import { Alert, Badge, Button, Code, Group, Paper, Progress, Stack, Text, Title 
 import { useState } from 'react'
 import { type Answer, useApi, useChange } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { useCommand } from '../../command-line.ts'
+import { useCommand, useRunnable } from '../../command-line.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { useNow } from '../../components/countdown.tsx'
 import { Facts } from '../../components/facts.tsx'
@@ -134,6 +134,7 @@ function Diagnostics() {
 }
 
 function CheckRow({ check, destination }: { check: Check; destination: string | null }) {
+  const runnable = useRunnable()
   return (
     <Group role="listitem" align="flex-start" gap="sm" wrap="nowrap">
       <Badge color={COLORS[check.state]} variant="light" tt="none" w={88} style={{ flexShrink: 0 }}>
@@ -155,11 +156,11 @@ function CheckRow({ check, destination }: { check: Check; destination: string | 
           </Text>
         )}
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {check.message}
+          {runnable(check.message)}
         </Text>
         {check.advice !== null && (
           <Text size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-            {check.advice}
+            {runnable(check.advice)}
           </Text>
         )}
       </Stack>

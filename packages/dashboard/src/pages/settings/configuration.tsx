@@ -45,7 +45,7 @@ export default function Configuration() {
                   How to apply it
                 </Title>
                 <Text size="sm">
-                  This is the output of <Code>switchyard export</Code>. It contains no secrets: each is replaced by the name of an
+                  This is the output of <Code>{command} export</Code>. It contains no secrets: each is replaced by the name of an
                   environment variable. Entries are matched by name.
                 </Text>
                 <Stack gap={4}>

@@ -275,6 +275,6 @@ function checkKey(key: ReturnType<typeof localKey>, path: string, secretKeyIds: 
 function show({ out }: Call, { state, message, advice }: Check): void {
   const signs = { good: ['green', '✔'], warning: ['yellow', '!'], bad: ['red', '✘'], unknown: ['dim', '?'] } as const
   const [style, sign] = signs[state]
-  out.line(`${out.paint(style, sign)} ${message}`)
-  if (advice !== null) out.line(`    ${out.paint('dim', '→')} ${advice}`)
+  out.line(`${out.paint(style, sign)} ${out.inForm(message)}`)
+  if (advice !== null) out.line(`    ${out.paint('dim', '→')} ${out.inForm(advice)}`)
 }

@@ -255,7 +255,7 @@ async function change(call: Call, to: { enabled: boolean } | { paused: boolean }
   if (call.json) call.out.json(destination)
   else
     call.out.line(
-      `Destination ${cell(destination['name'])} is ${done}.${done === 'enabled' || done === 'resumed' ? stillInactive(destination) : ''}`,
+      `Destination ${cell(destination['name'])} is ${done}.${done === 'enabled' || done === 'resumed' ? call.out.inForm(stillInactive(destination)) : ''}`,
     )
   return EXIT.ok
 }
