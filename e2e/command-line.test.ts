@@ -59,7 +59,7 @@ suite('A new user', { concurrency: 2 }, () => {
     assert.match(await says(own, 'events', '--search', 'order'), /Order Completed +track +default +·+█ +1 +1 +1 /)
     assert.match(await says(own, 'events', 'Order Completed'), /total +100 % +number .* 42\n[^]*my webhook +1 of the last 1/)
     assert.match(await says(own, 'deliveries', '--destination', 'my webhook'), / delivered .* m-1 /)
-    assert.match(await says(own, 'ledger', '--recount'), /my webhook \(dst_\w+\) +1 +1 +0 +0 +0 +0\n/)
+    assert.match(await says(own, 'ledger', '--recount'), /my webhook \(dst_\w+\) +1 +1 +0 +0 +0 +0 +0\n/)
     assert.match(await says(own, 'stats', '--source', 'default'), /ACCEPTED[^]* 1 /)
     assert.match(await says(own, 'audit'), /destination\.create +dst_/)
   })

@@ -186,6 +186,12 @@ test('what the comparison says of others has a source, and a date', () => {
   }
 })
 
+test('commands to paste name the file of the clone, because nothing of the name switchyard is on the PATH', () => {
+  for (const page of globSync('docs/{guide,operations,reference,integrations}/**/*.md', { cwd: ROOT }))
+    for (const { language, text, line } of blocksOf(textOf(page)))
+      if (language === 'sh') assert.doesNotMatch(text, /(?:^|[ ;(|])(?<!docker exec .*)switchyard [a-z]/m, `${page}:${line}`)
+})
+
 test('every link of the documentation leads to a file, and to a heading that is there', () => {
   const files = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md', 'examples/README.md', 'bench/*/README.md'], {
     cwd: ROOT,

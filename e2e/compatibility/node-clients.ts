@@ -61,7 +61,7 @@ type Feature = keyof typeof FEATURES
 type NodeClient = Client<NodeBench, Feature>
 
 const PARTLY_REFUSED =
-  'The service stores the valid messages, answers 200 and lists the others in its response, which the client ignores: it reports success. `switchyard rejections` shows them. If no message of a batch is valid, the response is 400 and every callback gets the error.'
+  'The service stores the valid messages, answers 200 and lists the others in its response, which the client ignores: it reports success. `./switchyard rejections` shows them. If no message of a batch is valid, the response is 400 and every callback gets the error.'
 const SENDS_FIRST_ALONE = 'The first message is sent alone and immediately, then 20 at a time.'
 
 const segmentSetup = `import { Analytics } from '@segment/analytics-node'
