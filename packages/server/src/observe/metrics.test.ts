@@ -45,6 +45,14 @@ function lines(text: string): Map<string, number> {
   return new Map(found.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]))
 }
 
+test('warnings are counted by source and code', async (t) => {
+  const metrics = new Metrics()
+  t.after(() => metrics.close())
+  for (const messages of [2, 3]) metrics.warned({ sourceId: 's', code: 'timestamp_in_future', messages })
+  const found = lines(await metrics.text(sourcesOf(null, configuration([source('s')], []))))
+  assert.equal(found.get('switchyard_message_warnings_total{source="s",code="timestamp_in_future"}'), 5)
+})
+
 test('counts from the store are served unchanged', async (t) => {
   const metrics = new Metrics()
   t.after(() => metrics.close())

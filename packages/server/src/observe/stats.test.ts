@@ -45,6 +45,8 @@ test('messages and deliveries are counted per minute, for each source and destin
   stats.rejected({ sourceId: 's', code: 'event_required', messages: 2, sample: '' })
   stats.rejected({ sourceId: null, code: 'invalid_write_key', messages: 1, sample: '' })
   stats.suppressed({ sourceId: 's', messages: 4 })
+  stats.warned({ sourceId: 's', code: 'timestamp_invalid', messages: 2 })
+  stats.warned({ sourceId: 's', code: 'timestamp_invalid', messages: 3 })
   clock.nowMs += 59_999
   stats.attempted(attempted('d', 'success'))
   clock.nowMs += 1
@@ -52,7 +54,7 @@ test('messages and deliveries are counted per minute, for each source and destin
   stats.settled(settled)
   await stats.flush()
   const latency = latencyName(latencyBucket(20))
-  const incoming = { accepted: 2, duplicates: 1, suppressed: 4, 'rejected.event_required': 2 }
+  const incoming = { accepted: 2, duplicates: 1, suppressed: 4, 'rejected.event_required': 2, 'warning.timestamp_invalid': 5 }
   const outgoing = { attempts: 1, delivered: 2, failed: 1, expired: 1, cancelled: 1, retried: 3, [latency]: 1 }
   assert.deepEqual(Object.fromEntries(stored), {
     'source s 0': incoming,

@@ -26,6 +26,7 @@ import { Privacy } from './privacy.tsx'
 import { SourceBadges } from './source-badges.tsx'
 import { SourcePlan } from './source-plan.tsx'
 import { useVolumes } from './use-volumes.ts'
+import { Warnings } from './warnings.tsx'
 import { WriteKeys } from './write-keys.tsx'
 
 type Source = Schemas['Source']
@@ -173,6 +174,7 @@ function Volumes({ id }: { id: string }) {
         </SimpleGrid>
       )}
       {data !== undefined && data.accepted > 0 && <Sparkline values={data.bars.map(({ accepted }) => accepted)} isWide height={48} />}
+      {data !== undefined && <Warnings counts={data.warnings} />}
     </Section>
   )
 }

@@ -9,6 +9,8 @@ import { useServiceNow } from '../overview/use-overview.ts'
 
 export interface Volume extends Totals {
   suppressed: number
+  /** Accepted messages with a value that was ignored or is probably wrong, by code. */
+  warnings: Readonly<Record<string, number>>
   /** Accepted and rejected messages over time, for a sparkline. */
   bars: { accepted: number; rejected: number }[]
 }
@@ -24,8 +26,15 @@ export function volumeOf(points: readonly Point[], period: Period): Volume {
   return {
     ...totalsOf(points),
     suppressed: points.reduce((sum, { suppressed = 0 }) => sum + suppressed, 0),
+    warnings: warningsOf(points),
     bars: barsOf(points, STEP_MS[period.step], period.barOf).map(({ accepted, rejected }) => ({ accepted, rejected })),
   }
+}
+
+function warningsOf(points: readonly Point[]): Record<string, number> {
+  const sum: Record<string, number> = {}
+  for (const { warnings = {} } of points) for (const [code, count] of Object.entries(warnings)) sum[code] = (sum[code] ?? 0) + count
+  return sum
 }
 
 export function useVolumes(ids: readonly string[], period: Period): ReadonlyMap<string, VolumeState> {

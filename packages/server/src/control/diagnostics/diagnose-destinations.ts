@@ -47,13 +47,13 @@ export function checkDestination(
       message: `${name}: ${failure.error} Nothing is sent without an access token; ${backlog}.`,
       advice: AUTH_ADVICE[failure.reason],
     }
-  const failures = `switchyard deliveries --destination ${id} --state pending`
+  const advice = `To see the reason of the last attempt of each delivery, run: switchyard deliveries --destination ${id} --state pending`
+  const last = failure === null ? '' : ` The last attempt failed: ${failure.reason}.`
   if (health !== undefined && health.breaker !== 'closed') {
-    const message = `${name}: the circuit breaker is open, because recent attempts failed. One probe is sent at a time; ${backlog}.`
-    return { state: 'bad', message, advice: `To see the reasons, run: ${failures}` }
+    const message = `${name}: the circuit breaker is open, because recent attempts failed. One probe is sent at a time; ${backlog}.${last}`
+    return { state: 'bad', message, advice }
   }
-  if (oldestAtMs !== null && nowMs - oldestAtMs > HOUR_MS)
-    return { state: 'warning', message: `${name}: ${backlog}.`, advice: `To see the reasons, run: ${failures}` }
+  if (oldestAtMs !== null && nowMs - oldestAtMs > HOUR_MS) return { state: 'warning', message: `${name}: ${backlog}.${last}`, advice }
   return { state: 'good', message: `${name}: ${backlog}.`, advice: null }
 }
 

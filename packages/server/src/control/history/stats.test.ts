@@ -27,7 +27,7 @@ const NO_OUTGOING = { attempts: 0, delivered: 0, failed: 0, expired: 0, cancelle
 
 test('the default is the last hour in steps of a minute, with zeros where nothing happened', async (t) => {
   const { call, add } = await setUp(t)
-  await add('all', '', 0, { accepted: 3, 'rejected.event_required': 2, delivered: 1 })
+  await add('all', '', 0, { accepted: 3, 'rejected.event_required': 2, 'warning.timestamp_invalid': 4, delivered: 1 })
   await add('all', '', 59, { duplicates: 4 })
   await add('all', '', 60, { accepted: 1_000 })
   const { body } = await call('GET', '/api/stats')
@@ -41,7 +41,7 @@ test('the default is the last hour in steps of a minute, with zeros where nothin
     ...NO_OUTGOING,
     accepted: 3,
     rejected: { event_required: 2 },
-    warnings: {},
+    warnings: { timestamp_invalid: 4 },
     delivered: 1,
   })
   assert.deepEqual(body.data[0], { at: '2026-11-14T08:31:00.000Z', ...NO_INCOMING, ...NO_OUTGOING, duplicates: 4 })
@@ -50,7 +50,7 @@ test('the default is the last hour in steps of a minute, with zeros where nothin
 
 test("a source's series says what came in, a destination's what went out", async (t) => {
   const { call, add, sourceId, destinationId } = await setUp(t)
-  await add('source', sourceId, 0, { accepted: 5, suppressed: 1 })
+  await add('source', sourceId, 0, { accepted: 5, 'warning.sent_at_invalid': 2, suppressed: 1 })
   await add('destination', destinationId, 0, {
     attempts: 3,
     delivered: 1,
@@ -61,7 +61,7 @@ test("a source's series says what came in, a destination's what went out", async
   })
   const last = async (query: string): Promise<Record<string, unknown>> => (await call('GET', `/api/stats?${query}`)).body.data.at(-1)
   const at = '2026-11-14T09:30:00.000Z'
-  assert.deepEqual(await last(`sourceId=${sourceId}`), { at, ...NO_INCOMING, accepted: 5, suppressed: 1 })
+  assert.deepEqual(await last(`sourceId=${sourceId}`), { at, ...NO_INCOMING, accepted: 5, warnings: { sent_at_invalid: 2 }, suppressed: 1 })
   const { latencyMs, ...counts } = await last(`destinationId=${destinationId}`)
   const { latencyMs: _, ...none } = NO_OUTGOING
   assert.deepEqual(counts, { at, ...none, attempts: 3, delivered: 1, failed: 1, retried: 1 })
