@@ -3,7 +3,7 @@
 
 const WARNINGS: Readonly<Record<string, { says: string; advice: string }>> = {
   timestamp_invalid: {
-    says: 'The timestamp is not a valid time, so the time of receipt is used instead.',
+    says: 'timestamp or originalTimestamp is not a valid time, so it is ignored.',
     advice: 'Send an ISO 8601 time such as 2026-11-14T09:00:00.000Z, or milliseconds since 1970.',
   },
   sent_at_invalid: {
