@@ -5,7 +5,7 @@ import { WARNINGS } from '../../../server/src/api/message-warnings.ts'
 import { warningAdvice, warningSentence } from './warnings.ts'
 
 test('every warning of the API has a sentence and advice', () => {
-  for (const code of Object.keys(WARNINGS as object)) {
+  for (const code of Object.keys(WARNINGS)) {
     assert.doesNotMatch(warningSentence(code), /^Unknown/, code)
     assert.match(warningAdvice(code), /\.$/, code)
   }
