@@ -130,7 +130,7 @@ const RULES: Rule[] = [
   { files: /^server\/(api\/configuration-export|plans\/plan-file)\.ts$/, may: [...server, /^yaml$/] },
   { files: /^server\/plans\/plan-schema-compiler\.ts$/, may: [...server, /^ajv\//, /^ajv-formats$/] },
   // What concerns every request, whatever stage it is for.
-  { files: /^server\/http\/(connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
+  { files: /^server\/http\/(close-server|connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
   { files: /^server\/destinations\/subscribe\//, may: [...server, storePort, /^@segment\/destination-subscriptions$/] },
   { files: serverRoot, may: [...server, storePort], mayTypes: [catalog] },
   // The editor is large: everything else loads it lazily, through code-editor.tsx.

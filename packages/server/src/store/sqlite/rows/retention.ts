@@ -12,8 +12,8 @@ import { absentIndexes } from '../messages/read-claims.ts'
 import { dropRepeats } from '../messages/repeats.ts'
 import { overwriting } from '../schema/database.ts'
 import { type RowIds, rowIdAt } from '../schema/row-ids.ts'
+import { attemptTextRows } from './attempt-text.ts'
 import type { Rows } from './rows.ts'
-import { attemptTextRows } from './write-deletions.ts'
 
 const ROWS_PER_STEP = 300
 const TRIMMED_BYTES_PER_STEP = 4 * 1024 * 1024

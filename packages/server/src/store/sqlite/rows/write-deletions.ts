@@ -6,7 +6,7 @@
 
 import { deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
 import type { DeletionDraft } from '../../deletions/deletions.ts'
-import { type AttemptTextRows, type PurgedSegment, purgeAttempts } from '../../deletions/purged-attempts.ts'
+import { type PurgedSegment, purgeAttempts } from '../../deletions/purged-attempts.ts'
 import { isSampleOf, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
@@ -14,6 +14,7 @@ import { withoutViolations } from '../../encoding/violations-column.ts'
 import { absentIndexes } from '../messages/read-claims.ts'
 import { overwriting } from '../schema/database.ts'
 import type { WriterContext } from '../threads/writer-context.ts'
+import { attemptTextRows } from './attempt-text.ts'
 import { dropPurged } from './quarantine-rows.ts'
 
 const SEGMENTS_PER_STEP = 500
@@ -56,23 +57,6 @@ export function createDeletion(
     }
   }
   return { num, end, held }
-}
-
-export function attemptTextRows({ rows, database }: Pick<WriterContext, 'rows' | 'database'>): AttemptTextRows<number> {
-  return {
-    replays: (segments) =>
-      segments.flatMap((segment) =>
-        rows.all<{ segment: number; origin: number }>('SELECT DISTINCT segment, origin FROM replays WHERE segment = ?', segment),
-      ),
-    attempts: (origins) =>
-      origins.flatMap((origin) =>
-        rows.all<{ id: number; origin: number; doc: string }>('SELECT id, origin, doc FROM attempts WHERE origin = ?', origin),
-      ),
-    rewrite: (attempts) =>
-      overwriting(database, () => {
-        for (const { id, doc } of attempts) rows.run('UPDATE attempts SET doc = ? WHERE id = ?', doc, id)
-      }),
-  }
 }
 
 interface Purge {
