@@ -9,7 +9,7 @@ import { startBrowser, type TestBrowser } from './browser.ts'
 import { end, type Scene, startScene } from './scene.ts'
 
 /** The compressed bytes that the browser transfers for the overview, without the font: text is readable before the font is loaded. */
-const MOST_BYTES = 300_000
+const MOST_BYTES = 305_000
 const MOST_FONT_BYTES = 50_000
 /** For the fastest load. The target on an idle machine is one second (all times are printed), but other tests run at the same time. */
 const MOST_MS = 3_000
@@ -74,7 +74,7 @@ function sizeOf(files: ReadonlyMap<string, number>, isCounted: (path: string) =>
   return [...files].filter(([path]) => isCounted(path)).reduce((sum, [, bytes]) => sum + bytes, 0)
 }
 
-test('the first load is under 300 KB plus 50 KB for the font, and can be used within a second, before the charts are drawn', async (t) => {
+test('the first load is under 305 KB plus 50 KB for the font, and can be used within a second, before the charts are drawn', async (t) => {
   // The first load is not measured: the service compresses a file when it is first requested.
   await load('/')
   const loads: Load[] = []
