@@ -290,12 +290,14 @@ for (const [name, start] of [
 
     test('what one node has just created, the other can change, use and delete before it is notified', async () => {
       const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'fresh' } })
-      const destination = { name: 'orders', urls: ['https://example.com/'], sourceIds: [id] }
+      const destination = { name: 'fresh', urls: ['https://example.com/'], sourceIds: [id] }
       const made = await pair.other<{ id: string }>('/destinations', { method: 'POST', body: destination })
       const app = await pair.one<{ id: string }>('/oauth-apps', { method: 'POST', body: { name: 'app', sourceIds: [id] } })
       await pair.other(`/oauth-apps/${app.id}`, { method: 'PATCH', body: { sourceIds: [id] } })
       await pair.other('/suppressions', { method: 'POST', body: { userIds: ['u'], sourceIds: [id] } })
-      const changed = await pair.other<{ id: string }>('/destinations', { method: 'POST', body: destination })
+      // A second destination of this name would send every message twice, also if the other node created the first one.
+      await refused(pair.one('/destinations', { method: 'POST', body: destination }), 'destination_exists')
+      const changed = await pair.other<{ id: string }>('/destinations', { method: 'POST', body: { ...destination, name: 'changed' } })
       await pair.one(`/destinations/${changed.id}`, { method: 'PATCH', body: { paused: true } })
       const plan = await pair.one<{ id: string }>('/plans', { method: 'POST', body: { name: 'plan', rules: [] } })
       await pair.other(`/plans/${plan.id}`, { method: 'PATCH', body: { rules: [{ type: 'page', schema: {} }] } })
