@@ -60,6 +60,7 @@ describe(name, () => {
       failed: 0,
       expired: 0,
       cancelled: 0,
+      quarantined: 0,
     })
     assert.deepEqual([receiver.byMessageId.size, receiver.arrivals.length], [total, total])
 

@@ -117,8 +117,8 @@ describe('Health and ledger', () => {
     await own.api('/deletions', { method: 'POST', body: { userIds: ['Later'] } })
     type Ledger = { data: LedgerRow[]; consistent: boolean }
     const expected: Record<string, Omit<LedgerRow, 'destinationId'>> = {
-      [patient]: { owed: 9, delivered: 4, pending: 1, failed: 3, expired: 0, cancelled: 1 },
-      [hasty]: { owed: 8, delivered: 4, pending: 0, failed: 2, expired: 2, cancelled: 0 },
+      [patient]: { owed: 9, delivered: 4, pending: 1, failed: 3, expired: 0, cancelled: 1, quarantined: 0 },
+      [hasty]: { owed: 8, delivered: 4, pending: 0, failed: 2, expired: 2, cancelled: 0, quarantined: 0 },
     }
     // What is deleted while it waits for a retry is cancelled when that comes due.
     await own.later(5_000)

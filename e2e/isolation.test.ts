@@ -90,7 +90,7 @@ describe(`A dead destination with ${OWED} deliveries owed`, { concurrency: true 
 })
 
 function delivered(destinationId: string, count: number): object {
-  return { destinationId, owed: count, delivered: count, pending: 0, failed: 0, expired: 0, cancelled: 0 }
+  return { destinationId, owed: count, delivered: count, pending: 0, failed: 0, expired: 0, cancelled: 0, quarantined: 0 }
 }
 
 /**

@@ -72,6 +72,7 @@ export interface LedgerRow {
   failed: number
   expired: number
   cancelled: number
+  quarantined: number
 }
 
 export interface DeliveryView {

@@ -38,7 +38,7 @@ interface Facts {
   writeKey: string
   destinations: Record<'good' | 'refusing' | 'failing' | 'silent', string>
   deletion: string
-  ledger: LedgerRow[]
+  ledger: Omit<LedgerRow, 'quarantined'>[]
 }
 
 interface Story {

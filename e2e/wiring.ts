@@ -103,8 +103,8 @@ export async function wire(service: Reachable, ...destinations: DestinationSetti
   })
   const writeKey = writeKeys[0] as string
   const destinationIds: string[] = []
-  for (const settings of destinations) {
-    const body = { name: 'receiver', sourceIds: [sourceId], ...settings }
+  for (const [at, settings] of destinations.entries()) {
+    const body = { name: at === 0 ? 'receiver' : `receiver ${at + 1}`, sourceIds: [sourceId], ...settings }
     destinationIds.push((await service.api<{ id: string }>('/destinations', { method: 'POST', body })).id)
   }
   const [destinationId = ''] = destinationIds

@@ -9,6 +9,8 @@ import { type Service, startService } from '../service.ts'
 import { type AttemptView, type Delivery, type Wiring, wire } from '../wiring.ts'
 
 const SLACK_URL = 'https://hooks.slack.com/services/T000/B000/sample'
+/** Attempts do not contain the path, which is a credential. */
+const SLACK_URL_SHOWN = 'https://hooks.slack.com/(hidden)'
 const RETRY = { initialMs: 100, maxMs: 1_000 }
 /** So long that a batch which goes out was full. */
 const NEVER_MS = 60_000
@@ -69,9 +71,10 @@ describe('Answers to an integration', () => {
     assert.equal(delivery.state, 'delivered')
     assert.deepEqual(
       attemptsOf(delivery).map(({ subscription, method, url, status, reason }) => [subscription, method, url, status, reason]),
-      [['Post', 'POST', SLACK_URL, 200, null]],
+      [['Post', 'POST', SLACK_URL_SHOWN, 200, null]],
     )
     const [request] = requestsSince(first)
+    assert.equal(`https://${request?.host}${request?.path}`, SLACK_URL)
     assert.deepEqual(JSON.parse(request?.body ?? ''), { channel: '#sales', text: 'Signed up by u-1' })
   })
 
@@ -82,7 +85,7 @@ describe('Answers to an integration', () => {
       const delivery = await wiring.settled(await wiring.track())
       assert.deepEqual([delivery.state, delivery.reason, delivery.attemptCount], ['failed', `http_${status}`, 1])
       const [attempt] = attemptsOf(delivery)
-      assert.deepEqual([attempt?.url, attempt?.status, attempt?.responseStart], [SLACK_URL, status, 'no'])
+      assert.deepEqual([attempt?.url, attempt?.status, attempt?.responseStart], [SLACK_URL_SHOWN, status, 'no'])
     })
   }
 
@@ -132,7 +135,7 @@ describe('Answers to an integration', () => {
     assert.equal(delivery.state, 'delivered')
     const attempts = attemptsOf(delivery)
     const [timedOut, accepted] = [attempts.find(({ reason }) => reason === 'timeout'), attempts.at(-1)]
-    assert.deepEqual([timedOut?.method, timedOut?.url, timedOut?.status, accepted?.status], ['POST', SLACK_URL, null, 200])
+    assert.deepEqual([timedOut?.method, timedOut?.url, timedOut?.status, accepted?.status], ['POST', SLACK_URL_SHOWN, null, 200])
   })
 
   test('a payload that the action does not accept is permanent, and nothing is sent', async () => {
@@ -287,7 +290,7 @@ test('Slack, Amplitude and a webhook: one track, three deliveries with their req
   )
   for (const delivery of [slackDelivery, amplitudeDelivery, webhookDelivery]) assert.equal(delivery?.state, 'delivered')
   const shown = (delivery: Delivery | undefined) => attemptsOf(delivery as Delivery).map(({ method, url, status }) => [method, url, status])
-  assert.deepEqual(shown(slackDelivery), [['POST', SLACK_URL, 200]])
+  assert.deepEqual(shown(slackDelivery), [['POST', SLACK_URL_SHOWN, 200]])
   assert.deepEqual(shown(amplitudeDelivery), [['POST', 'https://api2.amplitude.com/2/httpapi', 200]])
   assert.deepEqual(shown(webhookDelivery), [[null, receiver.url, 200]])
   assert.deepEqual(
