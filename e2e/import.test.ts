@@ -185,6 +185,11 @@ suite('import', { concurrency: 2 }, () => {
     assert.equal(stranger.code, 3)
     // A connection that the service has just closed is retried, which prints a line.
     assert.match(stranger.stderr, /^Could not get an access token: \[40[01]\]/m)
+    const curve = join(folder, 'p384.pem')
+    writeFileSync(curve, generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey.export({ type: 'pkcs8', format: 'pem' }))
+    const unsupported = await run('--client-id', app.id, '--key-id', keyId, '--private-key', curve)
+    assert.equal(unsupported.code, 3)
+    assert.match(unsupported.stderr, /^Could not get an access token: --private-key is not a usable private key .*the curve P-256\.$/m)
     assert.equal((await service.stats()).accepted, 0)
 
     const authServer = `${service.url}/oauth2`

@@ -2,6 +2,7 @@
 // and which stop the import, how long the service may be unreachable, and how to stop on Ctrl-C. It does not know about lines, their
 // order or the saved state.
 
+import { createPrivateKey } from 'node:crypto'
 import type { Analytics, AnalyticsError, AnalyticsSettings, OAuthSettings, RawMessage } from '@switchyard/node'
 import { type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
 import { readNamedFile, readSecret } from '../line/input.ts'
@@ -64,7 +65,18 @@ export async function oauthOf(call: Call): Promise<OAuthSettings | undefined> {
   const clientKey = where.startsWith('env:')
     ? await readSecret('--private-key', where, call.env)
     : readNamedFile('--private-key', where.replace(/^@/, ''))
+  assertPrivateKey(clientKey)
   return { clientId, keyId, clientKey, authServer: call.flag('auth-server'), scope: call.flag('scope') }
+}
+
+/** The client reads its key only for the first request. A wrong file is a mistake in the command, and is reported before anything is read or sent. */
+function assertPrivateKey(pem: string): void {
+  try {
+    createPrivateKey(pem)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CommandProblem(`--private-key is not a usable private key in PEM format: ${reason}.`, EXIT.usage)
+  }
 }
 
 export async function createImportClient(options: ImportClientOptions): Promise<ImportClient> {
@@ -137,12 +149,13 @@ async function openClient(settings: AnalyticsSettings): Promise<Analytics> {
     return new Analytics(settings)
   } catch (error) {
     if (!(error instanceof AnalyticsError)) throw error
-    const message = error.message
-      .replace(/^oauthSettings\.clientKey/, '--private-key')
-      .replace(/^oauthSettings\.authServer/, '--auth-server')
-    throw new CommandProblem(`${message}.`, EXIT.usage)
+    throw new CommandProblem(`${withFlags(error.message)}.`, EXIT.usage)
   }
 }
+
+/** Names the flag of a setting, not the setting. */
+const withFlags = (message: string): string =>
+  message.replace('oauthSettings.clientKey', '--private-key').replace('oauthSettings.authServer', '--auth-server')
 
 function exitOf({ code, status }: AnalyticsError): 1 | 3 {
   return code === 'oauth_failure' || status === 401 || status === 403 ? EXIT.unreachable : EXIT.failed
@@ -151,6 +164,6 @@ function exitOf({ code, status }: AnalyticsError): 1 | 3 {
 function sentenceOf({ code, status, reason, message }: AnalyticsError, url: string | null): string {
   if (code === 'delivery_failure' && status === undefined && reason instanceof Error)
     return `Cannot reach a service at ${url} (${(reason as NodeJS.ErrnoException).code ?? reason.name}).`
-  const sentence = message.charAt(0).toUpperCase() + message.slice(1)
+  const sentence = withFlags(message.charAt(0).toUpperCase() + message.slice(1))
   return sentence.endsWith('.') ? sentence : `${sentence}.`
 }
