@@ -73,9 +73,19 @@ suite('documentation', { concurrency: 2 }, () => {
     const wide = `[...document.querySelectorAll('.vp-doc table')]
       .filter((table) => table.rows[0].cells.length <= 5 && table.scrollWidth > table.clientWidth + 1)
       .map((table) => table.innerText.slice(0, 40))`
-    for (const path of ['guide/alerts', 'operations/alerts', 'reference/metrics', 'reference/cli', 'reference/cli/destinations']) {
+    for (const path of [
+      'guide/alerts',
+      'operations/alerts',
+      'reference/metrics',
+      'reference/config',
+      'reference/cli',
+      'reference/cli/destinations',
+    ]) {
       await tab.page.goto(`${service.url}/docs/${path}`, { waitUntil: 'load' })
       assert.deepEqual(await tab.page.evaluate(wide), [], path)
+      // A wider table has a shadow at the edge where it goes on.
+      const edge = await tab.page.evaluate(`getComputedStyle(document.querySelector('.vp-doc table')).backgroundAttachment`)
+      assert.equal(edge, 'local, local, scroll, scroll', path)
       // The page with all commands was 67,000 pixels high.
       if (path.startsWith('reference/cli'))
         assert.ok((await tab.page.evaluate<number>('document.documentElement.scrollHeight')) < 25_000, path)
