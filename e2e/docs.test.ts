@@ -84,8 +84,10 @@ suite('documentation', { concurrency: 2 }, () => {
       await tab.page.goto(`${service.url}/docs/${path}`, { waitUntil: 'load' })
       assert.deepEqual(await tab.page.evaluate(wide), [], path)
       // A wider table has a shadow at the edge where it goes on.
-      const edge = await tab.page.evaluate(`getComputedStyle(document.querySelector('.vp-doc table')).backgroundAttachment`)
-      assert.equal(edge, 'local, local, scroll, scroll', path)
+      const edges = `[...new Set([...document.querySelectorAll('.vp-doc table')].map((table) => getComputedStyle(table).backgroundAttachment))]`
+      const found = await tab.page.evaluate<string[]>(edges)
+      assert.ok(found.length > 0 || ['operations/alerts', 'reference/cli/destinations'].includes(path), `${path} has no table`)
+      for (const edge of found) assert.equal(edge, 'local, local, scroll, scroll', path)
       // The page with all commands was 67,000 pixels high.
       if (path.startsWith('reference/cli'))
         assert.ok((await tab.page.evaluate<number>('document.documentElement.scrollHeight')) < 25_000, path)
