@@ -1,7 +1,7 @@
 // The database has executed a statement, but its response is lost: nothing may be lost, and nothing may be done twice.
 
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import { createApp } from '../../packages/server/src/app.ts'
 import { readConfig } from '../../packages/server/src/config.ts'
 import { createLog } from '../../packages/server/src/logging/log.ts'
@@ -31,8 +31,12 @@ before(async () => {
   const { port, host } = new URL(database.url)
   proxy = await DatabaseProxy.start(Number(port))
   const url = database.url.replace(host, `127.0.0.1:${proxy.port}`)
-  store = await createPostgresStore({ url, secretBox: createSecretBox('a key for these tests'), retentionDays: 7, statementMs: 500 })
+  // Short, because the tests wait for it, but long enough for a busy machine: a statement that times out costs its connection, and no new
+  // connection can be opened while responses are cut.
+  store = await createPostgresStore({ url, secretBox: createSecretBox('a key for these tests'), retentionDays: 7, statementMs: 2_000 })
 })
+// A test that fails must not fail the next ones.
+afterEach(() => proxy.heal())
 after(async () => {
   await store.close()
   await proxy.close()

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import test from 'node:test'
-import { Analytics, type AnalyticsError, FetchHTTPClient } from '@switchyard/node'
+import { Analytics, type AnalyticsError, type AnalyticsSettings, FetchHTTPClient } from '@switchyard/node'
 import { type PlannedAnswer, startTrackingServer } from './tracking-server.ts'
 
 const event = { userId: 'u', event: 'e' }
@@ -289,7 +289,7 @@ test('retries free their resources: after hundreds of them nothing is left', asy
 })
 
 /** A server that responds to each connection with these bytes, whatever the request. */
-async function answering(bytes: string, settings: object = {}): Promise<AnalyticsError | undefined> {
+async function answering(bytes: string, settings: Partial<AnalyticsSettings> = {}): Promise<AnalyticsError | undefined> {
   const server = createServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', () => socket.end(bytes))
@@ -297,12 +297,13 @@ async function answering(bytes: string, settings: object = {}): Promise<Analytic
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   try {
     const host = `http://127.0.0.1:${(server.address() as { port: number }).port}`
-    const analytics = new Analytics({ writeKey: 'wk', host, maxRetries: 0, httpRequestTimeout: 500, ...settings })
+    const { httpRequestTimeout = 500 } = settings
+    const analytics = new Analytics({ writeKey: 'wk', host, maxRetries: 0, ...settings, httpRequestTimeout })
     let told: AnalyticsError | undefined
     analytics.track(event, (error) => {
       told = error
     })
-    const { failed } = await analytics.closeAndFlush({ timeout: 3_000 })
+    const { failed } = await analytics.closeAndFlush({ timeout: 6 * httpRequestTimeout })
     assert.equal(failed, 1)
     return told
   } finally {
@@ -327,7 +328,8 @@ for (const [what, bytes] of [
 test('a redirect is not followed, not even with fetch: the 200 of another page is not a delivery', async () => {
   for (const httpClient of [undefined, new FetchHTTPClient()]) {
     await using elsewhere = await startTrackingServer()
-    const error = await answering(`HTTP/1.1 302 Found\r\nLocation: ${elsewhere.url}/login\r\nContent-Length: 0\r\n\r\n`, { httpClient })
+    const redirect = `HTTP/1.1 302 Found\r\nLocation: ${elsewhere.url}/login\r\nContent-Length: 0\r\n\r\n`
+    const error = await answering(redirect, { httpClient, httpRequestTimeout: 5_000 })
     assert.equal(error?.status, 302)
     assert.equal(elsewhere.requests.length, 0)
   }
