@@ -25,7 +25,8 @@ interface Received {
 
 async function startReceiver(t: TestContext, answer = (_request: IncomingMessage, response: ServerResponse): void => void response.end()) {
   const received: Received[] = []
-  const server = createServer((request, response) => {
+  // Connections are reused also on a machine so busy that seconds pass between two requests.
+  const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     let body = ''
     request.setEncoding('utf8').on('data', (chunk: string) => {
       body += chunk
