@@ -12,7 +12,7 @@ const SMALLER = 'The client libraries split batches automatically.'
 
 const REJECTIONS: Readonly<Record<string, Rejection>> = {
   invalid_json: {
-    says: 'The request body is not valid JSON encoded as UTF-8. Check for trailing commas, and whether the body was cut off.',
+    says: 'The request body is not valid JSON encoded as UTF-8.',
     advice: 'If you use a shell, check that it did not remove the quotes.',
   },
   invalid_request: {
