@@ -49,6 +49,9 @@ const CHOSEN = `[
   ...[...document.querySelectorAll('main [aria-selected="true"], main [aria-current]')].map(({ textContent }) => textContent),
 ]`
 
+/** A filter shows the id of its destination until the names are drawn, which nothing on the page announces. */
+const HAS_NAMES = `![...document.querySelectorAll('[role="search"] input:not([type="hidden"])')].some(({ value }) => value.startsWith('dst_'))`
+
 async function load(path: string): Promise<Load> {
   await using tab = await browser.open(scene.service)
   const { page } = tab
@@ -135,10 +138,12 @@ suite('URLs', { concurrency: 2 }, () => {
     ]) {
       await t.test(address, async () => {
         await tab.go(address)
+        await tab.until(HAS_NAMES)
         const { search } = new URL(tab.page.url())
         const chosen = await tab.page.evaluate<string[]>(CHOSEN)
         await tab.page.reload()
         await tab.settled()
+        await tab.until(HAS_NAMES)
         assert.equal(tab.page.url(), scene.service.url + address.split('?')[0] + search)
         assert.deepEqual(await tab.page.evaluate<string[]>(CHOSEN), chosen)
         for (const [name, value] of new URLSearchParams(address.split('?')[1])) assert.equal(new URLSearchParams(search).get(name), value)
