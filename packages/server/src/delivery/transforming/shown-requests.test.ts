@@ -15,7 +15,7 @@ test('messages are transformed in order until the limit, and those that were not
     '{"n":0,"at":0}',
     '{"n":1,"at":1}',
   ])
-  const looping = await shown.prepare(destination('{ for (;;); }'), messages(50), 4_000)
+  const looping = await shown.prepare(destination('{ for (;;); }'), messages(50), 8_000)
   assert.equal(looping.length, 50)
   assert.ok(looping.includes(null))
   const [first] = looping
