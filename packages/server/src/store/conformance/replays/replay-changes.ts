@@ -3,22 +3,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ReplayJob, ReplayJobState, Store } from '../../store.ts'
-import { allPages, counts, DAY_MS, ledgerOf, type OpenStore, type StoreFixture, settleAll } from '../fixtures.ts'
-import { createJob, ended, finish, matching, OPERATOR, replayAll, step } from './replay-fixtures.ts'
+import { allPages, counts, DAY_MS, ledgerOf, type StoreFixture, settleAll } from '../fixtures.ts'
+import { createJob, ended, finish, matching, OPERATOR, replayAll, step, testsWithStore } from './replay-fixtures.ts'
 
 const ALL = { limit: 1_000, cursor: null }
 
 export function replayChanges({ store, open }: StoreFixture): void {
-  const withStore = (title: string, run: (opened: OpenStore) => Promise<void>): void => {
-    test(title, async () => {
-      const opened = await open({ retentionDays: 7 })
-      try {
-        await run(opened)
-      } finally {
-        await opened.dispose()
-      }
-    })
-  }
+  const withStore = testsWithStore(open)
 
   const MAY: Record<ReplayJobState, Record<'running' | 'paused' | 'cancelled', boolean>> = {
     running: { running: true, paused: true, cancelled: true },

@@ -1,8 +1,9 @@
 // Helpers for the conformance tests of replay jobs: create jobs and run them to their end, and create deliveries that have ended.
 
 import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import type { DeliveryRow, FinalStateName, NewReplayJob, ReplayJob, ReplaySelection, ReplayStepResult, Store } from '../../store.ts'
-import { accept, allPages, newSourceAndDestination, settleAll, tracks } from '../fixtures.ts'
+import { accept, allPages, newSourceAndDestination, type Open, type OpenStore, settleAll, tracks } from '../fixtures.ts'
 
 export const OPERATOR = { id: 'tok_1', name: 'an operator' }
 
@@ -55,4 +56,17 @@ export async function listed(store: Store, destinationId: string, state?: Delive
 
 export async function pendingMessages(store: Store, destinationId: string): Promise<(string | null)[]> {
   return (await listed(store, destinationId, 'pending')).map(({ messageId }) => messageId)
+}
+
+/** Tests that need a store of their own, because they close it or drop old data. */
+export function testsWithStore(open: Open): (title: string, run: (opened: OpenStore) => Promise<void>) => void {
+  return (title, run) =>
+    void test(title, async () => {
+      const opened = await open({ retentionDays: 7 })
+      try {
+        await run(opened)
+      } finally {
+        await opened.dispose()
+      }
+    })
 }

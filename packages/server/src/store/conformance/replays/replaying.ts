@@ -17,7 +17,6 @@ import {
   newDestination,
   newSource,
   newSourceAndDestination,
-  type OpenStore,
   quietMoment,
   RecordingConsumer,
   type StoreFixture,
@@ -27,19 +26,22 @@ import {
   tracks,
   until,
 } from '../fixtures.ts'
-import { createJob, doneOf, ended, finish, listed, matching, OPERATOR, pendingMessages, replayAll, step } from './replay-fixtures.ts'
+import {
+  createJob,
+  doneOf,
+  ended,
+  finish,
+  listed,
+  matching,
+  OPERATOR,
+  pendingMessages,
+  replayAll,
+  step,
+  testsWithStore,
+} from './replay-fixtures.ts'
 
 export function replaying({ store, open }: StoreFixture): void {
-  const withStore = (title: string, run: (opened: OpenStore) => Promise<void>): void => {
-    test(title, async () => {
-      const opened = await open({ retentionDays: 7 })
-      try {
-        await run(opened)
-      } finally {
-        await opened.dispose()
-      }
-    })
-  }
+  const withStore = testsWithStore(open)
 
   // ── Which deliveries are replayed ──
 
