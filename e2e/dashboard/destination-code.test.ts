@@ -106,7 +106,7 @@ suite('what a destination sends', { concurrency: 2 }, () => {
       .getByRole('alert')
       .filter({ hasText: /line 3/i })
       .waitFor()
-    assert.deepEqual(await markedLines(tab), ['3'])
+    await marked(tab, ['3'])
     assert.equal(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled(), true)
 
     await write(tab, 'Code', 'export default function (message) {\n\nreturn { total: message.properties.total.toFixed(2) }\n}')
@@ -115,7 +115,7 @@ suite('what a destination sends', { concurrency: 2 }, () => {
       .filter({ hasText: /line 3.*messages? fail/i })
       .first()
       .waitFor()
-    assert.deepEqual(await markedLines(tab), ['3'])
+    await marked(tab, ['3'])
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page
       .getByRole('dialog')
@@ -345,16 +345,17 @@ test('the editor is loaded only where it is shown', async () => {
   tab.check()
 })
 
-/** The line numbers beside the marks of errors. */
-async function markedLines(tab: Tab): Promise<string[]> {
-  await tab.page.locator('.cm-lint-marker-error').first().waitFor()
-  return tab.page.evaluate<string[]>(`(() => {
-    const numbers = [...document.querySelectorAll('.cm-lineNumbers .cm-gutterElement')].filter((each) => each.style.visibility !== 'hidden')
-    return [...document.querySelectorAll('.cm-lint-marker-error')].map((mark) => {
-      const { top } = mark.closest('.cm-gutterElement').getBoundingClientRect()
-      return numbers.find((each) => Math.abs(each.getBoundingClientRect().top - top) < 2)?.textContent
-    })
-  })()`)
+/** Waits until exactly these lines have the mark of an error: a mark of the text before stays until the preview of the new one is there. */
+async function marked(tab: Tab, lines: string[]): Promise<void> {
+  const markedLines = (): Promise<string[]> =>
+    tab.page.evaluate<string[]>(`(() => {
+      const numbers = [...document.querySelectorAll('.cm-lineNumbers .cm-gutterElement')].filter((each) => each.style.visibility !== 'hidden')
+      return [...document.querySelectorAll('.cm-lint-marker-error')].map((mark) => {
+        const { top } = mark.closest('.cm-gutterElement').getBoundingClientRect()
+        return numbers.find((each) => Math.abs(each.getBoundingClientRect().top - top) < 2)?.textContent
+      })
+    })()`)
+  await eventually(markedLines, (found) => String(found) === String(lines), { what: `errors at the lines ${lines}` })
 }
 
 /** Presses Tab until the element with this name has the focus. */
