@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createBodyOf, type Draft, newDraft, problemsOf } from '../packages/dashboard/src/pages/destinations/draft.ts'
+import { createBodyOf, type Draft, newDraft, problemsOf } from '../packages/dashboard/src/destination/draft.ts'
 import { NEW_DESTINATION } from '../packages/server/src/control/destinations/destination-settings.ts'
 
 const GOOD: Draft = { ...newDraft(), name: 'Hook', urls: ['https://example.com/hook'] }

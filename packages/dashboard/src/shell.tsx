@@ -27,7 +27,7 @@ import { Page } from './components/page.tsx'
 import { Empty, Loading } from './components/query-states.tsx'
 import { NAVIGATION, VIEWS } from './routes.tsx'
 import { openSearch, Search } from './search.tsx'
-import { useSession } from './session.tsx'
+import { useSession } from './session/session.tsx'
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false)

@@ -2,7 +2,7 @@
 
 import { SegmentedControl, Stack, Text } from '@mantine/core'
 import { isHiddenKey, SNIPPET_KINDS, SNIPPET_LABELS, type SnippetFor, snippetNote, snippetOf } from '../text/snippets.ts'
-import { useSearchState } from '../url-state.ts'
+import { useSearchState } from '../url/url-state.ts'
 import { CodeBlock } from './copyable.tsx'
 
 const CHOICES = SNIPPET_KINDS.map((value) => ({ value, label: SNIPPET_LABELS[value] }))

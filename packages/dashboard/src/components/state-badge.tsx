@@ -1,7 +1,7 @@
 // The state of a delivery as a coloured badge with its name.
 
 import { Badge } from '@mantine/core'
-import { type DeliveryState, STATE_COLORS } from '../theme.ts'
+import { type DeliveryState, STATE_COLORS } from './theme.ts'
 
 export function StateBadge({ state, size = 'sm' }: { state: DeliveryState; size?: string }) {
   return (

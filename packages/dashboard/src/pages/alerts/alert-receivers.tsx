@@ -3,12 +3,12 @@
 import { Alert, Button, Code, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import { type Schemas, useApi, useChange } from '../../api/queries.ts'
-import { useCommand } from '../../command-line.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
-import { urlProblem } from '../destinations/validation.ts'
+import { urlProblem } from '../../destination/validation.ts'
+import { useCommand } from '../../session/command-line.ts'
+import { useSession } from '../../session/session.tsx'
 
 const SYSTEM = 'system'
 

@@ -6,7 +6,7 @@ import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { type Incident, lasted } from './incident-text.ts'
 
 const STATES = ['open', 'closed'] as const

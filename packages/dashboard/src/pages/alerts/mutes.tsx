@@ -7,7 +7,7 @@ import { useNames } from '../../api/use-names.ts'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
+import { useSession } from '../../session/session.tsx'
 import { type Mute, muteScope } from './incident-text.ts'
 import { MuteDialog } from './mute-dialog.tsx'
 

@@ -4,7 +4,7 @@ import { Alert, Badge, Button, Group, NumberInput, Paper, Stack, Switch, Text, T
 import { useState } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
 import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
+import { useSession } from '../../session/session.tsx'
 import { type AlertRule, settingLabel } from './incident-text.ts'
 
 export function Rules() {

@@ -3,8 +3,8 @@
 import { Alert, Button, Code, Paper, Progress, Stack, Text, Title } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
-import { useCommand } from '../../command-line.ts'
 import { ErrorAlert } from '../../components/query-states.tsx'
+import { useCommand } from '../../session/command-line.ts'
 import { exactCount } from '../../text/format.ts'
 
 export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onInstalled: () => void }) {

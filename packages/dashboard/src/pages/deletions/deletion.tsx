@@ -12,7 +12,7 @@ import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-state
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Time } from '../../components/time.tsx'
 import { exactCount } from '../../text/format.ts'
-import { usePathPart, useSearchState } from '../../url-state.ts'
+import { usePathPart, useSearchState } from '../../url/url-state.ts'
 import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
 import { StateAndUser, useUser } from './filter-bar.tsx'
 import { plural } from './users.ts'

@@ -2,8 +2,8 @@
 
 import { Button, Tabs } from '@mantine/core'
 import { Page } from '../../components/page.tsx'
-import { useSession } from '../../session.tsx'
-import { useSearchState } from '../../url-state.ts'
+import { useSession } from '../../session/session.tsx'
+import { useSearchState } from '../../url/url-state.ts'
 import { Requests } from './requests.tsx'
 import { Suppressions } from './suppressions.tsx'
 

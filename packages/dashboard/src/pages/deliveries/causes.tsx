@@ -8,9 +8,9 @@ import { ViewLink } from '../../components/link.tsx'
 import { Empty, Loaded } from '../../components/query-states.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
 import { Time } from '../../components/time.tsx'
+import { deliveriesAddress, type Filters, isFailure, type ReplayBody, timesOf } from '../../delivery/filters.ts'
 import { exactCount } from '../../text/format.ts'
 import { reasonAdvice } from '../../text/reasons.ts'
-import { deliveriesAddress, type Filters, isFailure, type ReplayBody, timesOf } from './filters.ts'
 
 type Cause = Schemas['FailureCause']
 

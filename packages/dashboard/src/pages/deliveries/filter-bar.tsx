@@ -2,8 +2,8 @@
 
 import { Button, Group, Select, SimpleGrid, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { changeSearch } from '../../url-state.ts'
-import { type Filters, isoTime, localTime, PERIODS, STATES } from './filters.ts'
+import { type Filters, isoTime, localTime, PERIODS, STATES } from '../../delivery/filters.ts'
+import { changeSearch } from '../../url/url-state.ts'
 
 interface Option {
   value: string

@@ -9,28 +9,28 @@ import { Copyable } from '../../components/copyable.tsx'
 import { IntegrationTile } from '../../components/integration-tile.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
-import { usePathPart, useSearchState } from '../../url-state.ts'
-import { DestinationActions } from './actions.tsx'
-import { statusOf } from './destination-status.ts'
-import { type Destination, draftOf, type Integration, type IntegrationForm, patchBodyOf } from './draft.ts'
-import { DestinationForm } from './form/destination-form.tsx'
-import { HealthView } from './health.tsx'
-import { type Definition, definitionOf } from './integration/definition.ts'
-import { NewDestination } from './new-destination.tsx'
-import { CodeFailure } from './shape/code-failure.tsx'
-import { useShape } from './shape/use-shape.ts'
-import { StatusBadge } from './status-view.tsx'
-import { targetText } from './target-text.ts'
-import { TestPanel } from './test-panel.tsx'
+import { DestinationActions } from '../../destination/actions.tsx'
+import { useShape } from '../../destination/content/use-shape.ts'
+import { statusOf } from '../../destination/destination-status.ts'
+import { type Destination, draftOf, type Integration, type IntegrationForm, patchBodyOf } from '../../destination/draft.ts'
+import { DestinationForm } from '../../destination/form/destination-form.tsx'
+import { HealthView } from '../../destination/health.tsx'
+import { StatusBadge } from '../../destination/status-view.tsx'
+import { TestPanel } from '../../destination/test-panel.tsx'
+import { type Definition, definitionOf } from '../../kinds/integration/definition.ts'
+import { targetText } from '../../kinds/target-text.ts'
+import { CodeFailure } from '../../kinds/webhook/content/code-failure.tsx'
+import { NewDestination } from '../../kinds/webhook/new-webhook.tsx'
+import { useSession } from '../../session/session.tsx'
+import { usePathPart, useSearchState } from '../../url/url-state.ts'
 
 const TABS = {
   webhook: ['health', 'test', 'request', 'transformation', 'settings'],
   integration: ['health', 'test', 'subscriptions', 'settings'],
 } as const
 
-const ShapeTab = lazy(() => import('./shape/shape-tabs.tsx'))
-const SubscriptionsTab = lazy(() => import('./integration/subscriptions-tab.tsx'))
+const ShapeTab = lazy(() => import('../../kinds/webhook/content/shape-tabs.tsx'))
+const SubscriptionsTab = lazy(() => import('../../kinds/integration/subscriptions-tab.tsx'))
 
 export default function DestinationPage() {
   const id = usePathPart(1)

@@ -6,7 +6,7 @@ import { SegmentedControl, Stack, Text } from '@mantine/core'
 import type { Answer } from '../../api/client.ts'
 import { Section } from '../../components/section.tsx'
 import { count, exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 
 type Points = Answer<'GET /api/events/{id}'>['hours']
 

@@ -14,7 +14,7 @@ import { type Column, ResponsiveTable } from '../../components/responsive-table.
 import { Section } from '../../components/section.tsx'
 import { Time } from '../../components/time.tsx'
 import { count, exactCount } from '../../text/format.ts'
-import { usePathPart, useSearchState } from '../../url-state.ts'
+import { usePathPart, useSearchState } from '../../url/url-state.ts'
 import { keyOfRule, violationSentence } from '../plans/plan-text.ts'
 import { eventTitle, messagesAddress, receiverSummary, shareText, typesText } from './event-text.ts'
 

@@ -14,7 +14,7 @@ import { type Column, LoadMore, ResponsiveTable } from '../../components/respons
 import { Sparkline } from '../../components/sparkline.tsx'
 import { Time } from '../../components/time.tsx'
 import { count, exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { eventTitle, plannedText } from './event-text.ts'
 
 type EventRow = Answer<'GET /api/events'>['data'][number]

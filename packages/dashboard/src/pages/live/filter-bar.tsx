@@ -5,7 +5,7 @@ import { useMediaQuery } from '@mantine/hooks'
 import { type Ref, useEffect, useState } from 'react'
 import type { LiveQuery } from '../../api/live.ts'
 import type { Names } from '../../api/use-names.ts'
-import { changeSearch } from '../../url-state.ts'
+import { changeSearch } from '../../url/url-state.ts'
 import { FILTERS, KINDS, TYPES } from './filters.ts'
 
 export function FilterBar({ query, names, first }: { query: LiveQuery; names: Names; first: Ref<HTMLInputElement> }) {

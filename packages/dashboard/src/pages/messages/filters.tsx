@@ -3,7 +3,7 @@
 import { Button, Grid, Group, NativeSelect, TextInput } from '@mantine/core'
 import { type FormEvent, useEffect, useState } from 'react'
 import { SearchIcon } from '../../components/icons.tsx'
-import { changeSearch } from '../../url-state.ts'
+import { changeSearch } from '../../url/url-state.ts'
 import { fromLocalInput, localInput, PERIODS, periodChoice } from './period.ts'
 
 export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete', 'dead_letter'] as const

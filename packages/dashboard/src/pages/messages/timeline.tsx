@@ -5,9 +5,9 @@ import type { ReactElement } from 'react'
 import { AttemptView } from '../../components/attempt.tsx'
 import { Countdown } from '../../components/countdown.tsx'
 import { ViewLink } from '../../components/link.tsx'
+import { STATE_COLORS } from '../../components/theme.ts'
 import { Time } from '../../components/time.tsx'
-import { STATE_COLORS } from '../../theme.ts'
-import { changeSearch, useSearchState } from '../../url-state.ts'
+import { changeSearch, useSearchState } from '../../url/url-state.ts'
 import { attemptTitle, collapsed, grouped, type MessageStory, type TimelineEntry, timelineEntries } from './story.ts'
 
 const COLORS: Readonly<Record<TimelineEntry['what'], string>> = {

@@ -3,12 +3,12 @@
 import { Anchor, Badge, Box, Button, Group, Paper, Stack, Text, ThemeIcon, Title, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
 import type { ApiProblem } from '../../api/client.ts'
-import { useRunnable } from '../../command-line.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { Time } from '../../components/time.tsx'
+import { useRunnable } from '../../session/command-line.ts'
 import { dateTime, duration, withUnbrokenUnits } from '../../text/format.ts'
-import { changeSearch } from '../../url-state.ts'
+import { changeSearch } from '../../url/url-state.ts'
 import type { Finding, Severity } from './attention.ts'
 
 const SHOWN = 6

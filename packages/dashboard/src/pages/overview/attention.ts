@@ -3,8 +3,8 @@
 // noticeable in the numbers of a day. Pure; times are the service's.
 
 import type { Answer, Schemas } from '../../api/client.ts'
+import { holdOf } from '../../destination/destination-status.ts'
 import { duration, exactCount, share } from '../../text/format.ts'
-import { holdOf } from '../destinations/destination-status.ts'
 import { deliveriesPath, type LedgerEntry, missingFrom, quarantinePath } from './ledger.ts'
 import { failureRate, type Point, type Totals, totalsOf } from './periods.ts'
 

@@ -5,7 +5,7 @@ import { BarChart, ChartTooltip } from '@mantine/charts'
 import { Group, Paper, ScrollArea, SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { count, exactCount } from '../../text/format.ts'
-import { changeSearch } from '../../url-state.ts'
+import { changeSearch } from '../../url/url-state.ts'
 import { type Bar, barsOf, type Period, type Point, STEP_MS, type Step, type Totals, totalsOf } from './periods.ts'
 
 interface Series {

@@ -6,9 +6,9 @@ import { useMediaQuery } from '@mantine/hooks'
 import { Fragment } from 'react'
 import { Link } from 'wouter'
 import { Empty } from '../../components/query-states.tsx'
+import type { HoldSettings } from '../../destination/destination-status.ts'
 import { exactCount } from '../../text/format.ts'
-import { changeSearch } from '../../url-state.ts'
-import type { HoldSettings } from '../destinations/destination-status.ts'
+import { changeSearch } from '../../url/url-state.ts'
 import {
   deliveriesPath,
   LEDGER_STATES,

@@ -1,7 +1,7 @@
 // The ledger as an equation: what a destination is owed equals the sum of its deliveries in each state. Pure.
 
 import type { Answer } from '../../api/client.ts'
-import { type Hold, type HoldSettings, holdOf } from '../destinations/destination-status.ts'
+import { type Hold, type HoldSettings, holdOf } from '../../destination/destination-status.ts'
 
 export type LedgerEntry = Answer<'GET /api/ledger'>['data'][number]
 

@@ -11,7 +11,7 @@ import { type Column, LoadMore, ResponsiveTable } from '../../components/respons
 import { Sparkline } from '../../components/sparkline.tsx'
 import { Time } from '../../components/time.tsx'
 import { count, exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { ruleTitle, violationSentence } from './plan-text.ts'
 
 type Counted = Schemas['CountedViolation']

@@ -1,8 +1,8 @@
 // The progress of a replay job as a bar, with a legend for its colours.
 
 import { Group, Progress, Stack, Text } from '@mantine/core'
+import { STATE_COLORS } from '../../components/theme.ts'
 import { exactCount } from '../../text/format.ts'
-import { STATE_COLORS } from '../../theme.ts'
 import { donePercent, type Job, shares } from './progress.ts'
 
 const COLORS = { ...STATE_COLORS, skipped: 'gray' } as const

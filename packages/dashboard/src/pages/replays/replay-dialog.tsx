@@ -7,8 +7,8 @@ import { useLocation } from 'wouter'
 import { type ApiProblem, call } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import type { ReplayBody } from '../../delivery/filters.ts'
 import { duration, exactCount } from '../../text/format.ts'
-import type { ReplayBody } from '../deliveries/filters.ts'
 import { rateText } from './progress.ts'
 
 interface Count {

@@ -2,11 +2,11 @@
 
 import { Alert, Button, Checkbox, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
-import { useCommand } from '../../command-line.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { Loaded } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
-import { useSearchState } from '../../url-state.ts'
+import { useCommand } from '../../session/command-line.ts'
+import { useSession } from '../../session/session.tsx'
+import { useSearchState } from '../../url/url-state.ts'
 import { plural } from '../deletions/users.ts'
 import { ADMIN_ONLY } from './needs-admin.tsx'
 

@@ -1,7 +1,7 @@
 // Explains that an action needs an admin token.
 
 import { Text } from '@mantine/core'
-import { useSession } from '../../session.tsx'
+import { useSession } from '../../session/session.tsx'
 
 export const ADMIN_ONLY = 'Requires an admin token. Yours has the viewer role.'
 

@@ -9,8 +9,8 @@ import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
-import { useSearchState } from '../../url-state.ts'
+import { useSession } from '../../session/session.tsx'
+import { useSearchState } from '../../url/url-state.ts'
 import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
 
 type Token = Schemas['Token']

@@ -12,10 +12,10 @@ import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { Snippets } from '../../components/snippets.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
-import { useSession } from '../../session.tsx'
+import { useSession } from '../../session/session.tsx'
 import { duration } from '../../text/format.ts'
 import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { SendFromHere } from './send-from-here.tsx'
 
 type Source = Schemas['Source']
