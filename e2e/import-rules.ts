@@ -76,7 +76,7 @@ const STAGE_TYPES: Record<string, RegExp[]> = {
   delivery: [/^@switchyard\/integrations\/runner$/],
   control: [
     catalog,
-    /^server\/delivery\/(delivery|sending\/dial-check|transforming\/transformer)\.ts$/,
+    /^server\/delivery\/(delivery|sender\/http\/dial-check|sender\/transforming\/transformer)\.ts$/,
     /^server\/observe\/live\.ts$/,
     /^server\/alerts\/(alerts|incidents|rules\/rule)\.ts$/,
   ],

@@ -132,7 +132,7 @@ test('a stage may import types, but no code, from the files that the table names
   const typesAllowed: [file: string, specifier: string][] = [
     ['dashboard/page.ts', '@switchyard/protocol'],
     ['server/control/destinations/destinations.ts', '../../delivery/delivery.ts'],
-    ['server/control/diagnostics/operator-tools.ts', '../../delivery/sending/dial-check.ts'],
+    ['server/control/diagnostics/operator-tools.ts', '../../delivery/sender/http/dial-check.ts'],
     ['server/control/route.ts', '../observe/live.ts'],
     ['server/observe/events.ts', '../delivery/events.ts'],
     ['server/observe/stats.ts', '../ingest/events.ts'],

@@ -103,7 +103,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'untransformed-is-dropped',
     breaks: 'If the transformation thread ends, its messages are recorded as dropped by the transformation.',
-    file: 'delivery/transforming/thread-transformer.ts',
+    file: 'delivery/sender/transforming/thread-transformer.ts',
     changes: [
       [
         "if ('lostAt' in end) this.#lost(job, isSlow, end)",
@@ -136,7 +136,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'recorded-late',
     breaks: 'Outcomes are recorded 15 s after the response, so that a crash repeats many deliveries.',
-    file: 'delivery/shipments/settlement-recorder.ts',
+    file: 'delivery/recording/settlement-recorder.ts',
     // Those with retries are recorded at once, because the lane looks for them.
     changes: [
       [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 // @ts-ignore: from another package that this one has no types for. Used by this test only, never by the page.
-import { describeStatus, REASONS } from '../../../server/src/delivery/sending/outcome.ts'
+import { describeStatus, REASONS } from '../../../server/src/delivery/link/outcome.ts'
 import { reasonAdvice, reasonSentence } from './reasons.ts'
 
 test('every reason has the same sentence as in the service, and advice', () => {

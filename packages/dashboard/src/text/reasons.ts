@@ -1,5 +1,5 @@
 // Explains why an attempt or a delivery failed: what the reason code means, and what to do about it. The codes are the API's
-// (packages/server/src/delivery/sending/outcome.ts and the states of a delivery); a test compares the two.
+// (packages/server/src/delivery/link/outcome.ts and the states of a delivery); a test compares the two.
 
 interface Reason {
   /** What the code means, in a sentence. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Destination } from '../store/store.ts'
 import { startRig } from './fixtures/rig.ts'
-import { chargeOf } from './lanes/memory.ts'
+import { chargeOf } from './recording/memory.ts'
 
 function idsOf(received: readonly { messages: Record<string, unknown>[] }[]): unknown[] {
   return received.flatMap(({ messages }) => messages.map(({ messageId }) => messageId))

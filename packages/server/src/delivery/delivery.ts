@@ -10,23 +10,23 @@ import { sharedTrace } from '../outbound/trace-context.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { IngestPacing } from '../timing/ingest-pacing.ts'
+import { type SetTimer, systemTimer } from '../timing/timers.ts'
 import { withTimeout } from '../timing/with-timeout.ts'
 import type { DeliveryEvents } from './events.ts'
 import type { BreakerState } from './lanes/breaker.ts'
 import type { Failure, HealthSummary } from './lanes/health.ts'
 import { Lane, type LaneDeps } from './lanes/lane.ts'
-import { chargeOf, Memory } from './lanes/memory.ts'
+import { type LaneState, Peers } from './lanes/peers.ts'
 import { Slots } from './lanes/slots.ts'
-import { StoreState } from './lanes/store-state.ts'
-import { type SetTimer, systemTimer } from './lanes/timers.ts'
-import { type LaneState, Peers } from './peers.ts'
-import { previewRuns } from './running/preview-runs.ts'
-import type { Senders } from './senders/senders.ts'
-import { rejectionOutcome } from './sending/outcome.ts'
-import { type SentOnce, sendOnce } from './sending/send-once.ts'
+import { rejectionOutcome } from './link/outcome.ts'
+import { previewRuns } from './previews/preview-runs.ts'
+import { isSendable, type Previewed, ShownRequests, shownHeaders, shownMessage } from './previews/shown-requests.ts'
+import { chargeOf, Memory } from './recording/memory.ts'
+import { StoreState } from './recording/store-state.ts'
+import { ThreadTransformer } from './sender/transforming/thread-transformer.ts'
 import { requestRecord, type UnitOutcome } from './shipments/part-record.ts'
-import { isSendable, type Previewed, ShownRequests, shownHeaders, shownMessage } from './transforming/shown-requests.ts'
-import { ThreadTransformer } from './transforming/thread-transformer.ts'
+import { type SentOnce, sendOnce } from './supervision/send-once.ts'
+import type { Senders } from './supervision/senders.ts'
 
 export interface DeliveryOptions {
   store: Pick<Store, 'delivery' | 'configuration' | 'onConfiguration' | 'nodes'>
@@ -61,7 +61,7 @@ export interface SentRequest {
   hidesSecrets?: boolean
 }
 
-export type { Previewed } from './transforming/shown-requests.ts'
+export type { Previewed } from './previews/shown-requests.ts'
 
 /** A test request. It is like any other, except that its message is not stored. */
 export type TestAttempt = Omit<RequestRecord, 'indexes'> & { sent?: { headers: Readonly<Record<string, string>>; body: string } }

@@ -4,9 +4,9 @@
 import { traceIdOf } from '../outbound/trace-context.ts'
 import type { Destination, Part, RowId, Settlement } from '../store/store.ts'
 import type { BreakerState } from './lanes/breaker.ts'
-import type { Unsent } from './senders/protocol.ts'
-import type { Flight } from './sending/flights.ts'
-import { type Outcome, rejectionOutcome } from './sending/outcome.ts'
+import type { Flight } from './lanes/flights.ts'
+import { type Outcome, rejectionOutcome } from './link/outcome.ts'
+import type { Unsent } from './link/protocol.ts'
 import type { Member } from './shipments/member.ts'
 import { traceOf } from './shipments/task.ts'
 

@@ -1,7 +1,7 @@
 // The check of a transformation's code when it is saved: it must load in the sandbox, and export a function.
 
 import { invalidField } from '../../api/schema.ts'
-import type { CodeProblem } from '../../delivery/transforming/transformer.ts'
+import type { CodeProblem } from '../../delivery/sender/transforming/transformer.ts'
 import type { ApiError } from '../../errors.ts'
 import type { Destination } from '../../store/store.ts'
 

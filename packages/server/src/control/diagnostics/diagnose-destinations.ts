@@ -4,7 +4,7 @@
 import { X509Certificate } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
 import type { DestinationHealth } from '../../delivery/delivery.ts'
-import type { DialCheck, DialReport } from '../../delivery/sending/dial-check.ts'
+import type { DialCheck, DialReport } from '../../delivery/sender/http/dial-check.ts'
 import type { Destination, TlsSettings } from '../../store/store.ts'
 import type { Finding } from './finding.ts'
 

@@ -1,7 +1,7 @@
 // The parts of the service that the routes for operators need. app.ts passes them in. Tests of other routes leave them out; the routes
 // then answer without this information.
 
-import type { DialCheck } from '../../delivery/sending/dial-check.ts'
+import type { DialCheck } from '../../delivery/sender/http/dial-check.ts'
 import type { Backups } from '../../store/store.ts'
 
 export interface Installation {

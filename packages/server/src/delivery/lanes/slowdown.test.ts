@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
 import { CLASSIC, type Claim, type DeliveryStore, type Destination, NO_FILTER } from '../../store/store.ts'
-import type { Senders, Work } from '../senders/senders.ts'
-import { failure } from '../sending/outcome.ts'
+import { failure } from '../link/outcome.ts'
+import { Memory } from '../recording/memory.ts'
+import { StoreState } from '../recording/store-state.ts'
+import type { Senders, Work } from '../supervision/senders.ts'
 import { Lane } from './lane.ts'
-import { Memory } from './memory.ts'
 import { Slots } from './slots.ts'
 import { Slowdown } from './slowdown.ts'
-import { StoreState } from './store-state.ts'
 
 interface Sample {
   turns: number

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Settlement } from '../../store/store.ts'
 import { claimedOf, destination, items, NOW_MS, outcome, SINGLE } from '../fixtures/claimed-shipments.ts'
-import { failure, type Ran, type RanMessage, type RanRequest } from '../sending/outcome.ts'
+import { failure, type Ran, type RanMessage, type RanRequest } from '../link/outcome.ts'
 import { Task, type Unit } from './task.ts'
 
 const BATCH = { size: 10, bytes: 500_000, lingerMs: 0 }

@@ -17,7 +17,7 @@ import {
   SINGLE,
   URLS,
 } from '../fixtures/claimed-shipments.ts'
-import type { Unsent } from '../senders/protocol.ts'
+import type { Unsent } from '../link/protocol.ts'
 import type { Member } from './member.ts'
 import { deliveryIdOf, expiry, Task, traceOf, type Unit } from './task.ts'
 
