@@ -6,7 +6,7 @@ import { type ConfigurationFile, type Installed, type Kind, NOUNS, namesIn } fro
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { readNamedFile, readText } from '../line/input.ts'
 import { PATHS, parseConfigurationFile, readInstalled } from './configuration-file.ts'
-import { addChangedSecrets, type Change, type Plan, planChanges } from './configuration-plan.ts'
+import { addChangedSecrets, type Change, type Plan, planChanges } from './configuration-differences.ts'
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ConfigurationFile, configurationOf, type Installed } from '../../api/configuration-export.ts'
 import { parseConfigurationFile } from './configuration-file.ts'
-import { addChangedSecrets, planChanges } from './configuration-plan.ts'
+import { addChangedSecrets, planChanges } from './configuration-differences.ts'
 
 const BATCH = { size: 1, bytes: 512_000, lingerMs: 1_000 }
 const schema: Installed['schema'] = {
