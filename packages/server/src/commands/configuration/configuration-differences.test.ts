@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ConfigurationFile, configurationOf, type Installed } from '../../api/configuration-export.ts'
+import { addChangedSecrets, differencesOf } from './configuration-differences.ts'
 import { parseConfigurationFile } from './configuration-file.ts'
-import { addChangedSecrets, planChanges } from './configuration-differences.ts'
 
 const BATCH = { size: 1, bytes: 512_000, lingerMs: 1_000 }
 const schema: Installed['schema'] = {
@@ -67,9 +67,9 @@ test('an export contains no secret, lists the variables it refers to, and change
   ])
   assert.deepEqual(file.destinations[0]?.['headers'], { Authorization: '${WAREHOUSE_AUTHORIZATION}', 'X-Team': '${WAREHOUSE_X_TEAM}' })
   assert.equal(Object.hasOwn(file.destinations[0] as object, 'batch'), false, 'a field with its default value is left out')
-  const plan = planChanges(file, installed(), {}, true)
-  assert.deepEqual([plan.changes, plan.problems, plan.unmanaged], [[], [], []])
-  assert.equal(plan.remarks.length, 2)
+  const differences = differencesOf(file, installed(), {}, true)
+  assert.deepEqual([differences.changes, differences.problems, differences.unmanaged], [[], [], []])
+  assert.equal(differences.remarks.length, 2)
   assert.equal(configurationOf(installed(), { withKeys: false }).file.sources[0]?.['writeKeys'], undefined)
 })
 
@@ -88,10 +88,10 @@ test('an export has a reference for every header and query value, and applying i
   const values = ['2', '3', '4', '5', 'only', 'nameless', 'a${b}', 'second']
   const env = Object.fromEntries(variables.map((name, at) => [name, values[at]]))
   for (const set of [{}, env]) {
-    const { changes, problems } = planChanges(file, stored, set, true)
+    const { changes, problems } = differencesOf(file, stored, set, true)
     assert.deepEqual([changes, problems], [[], []])
   }
-  const { changes } = planChanges(file, stored, { ...env, WAREHOUSE_X_ENV: 'shown-nowhere' }, true)
+  const { changes } = differencesOf(file, stored, { ...env, WAREHOUSE_X_ENV: 'shown-nowhere' }, true)
   assert.deepEqual([changes.length, JSON.stringify(changes[0]?.fields).includes('shown-nowhere')], [1, false])
 })
 
@@ -106,13 +106,13 @@ test('the shape of a request is exported with references for its header values',
     body: { text: { '@template': '$${not a reference} {{event}}' } },
   })
   assert.ok(variables.includes('WAREHOUSE_REQUEST_X_KEY_2'))
-  const apply = (env: Record<string, string>) => planChanges(file, stored, env, true)
+  const apply = (env: Record<string, string>) => differencesOf(file, stored, env, true)
   assert.deepEqual([apply({}).changes, apply({}).problems], [[], []])
   assert.deepEqual(apply({ WAREHOUSE_REQUEST_X_KEY_2: 'hidden {{userId}}' }).changes, [])
   const [change] = apply({ WAREHOUSE_REQUEST_X_KEY_2: 'shown-nowhere' }).changes
   assert.deepEqual(change?.settings, { request: { ...request, headers: { 'X-Key': 'shown-nowhere', 'X-Empty': '' } } })
   assert.doesNotMatch(JSON.stringify(change?.fields), /shown-nowhere|hidden/)
-  const removed = planChanges(exported(), stored, {}, true).changes[0]
+  const removed = differencesOf(exported(), stored, {}, true).changes[0]
   assert.equal(removed?.settings['request'], null)
 })
 
@@ -137,7 +137,7 @@ test('header values of placeholders are exported as they are, and constants that
   })
   assert.deepEqual(entry['secrets'], { token: '${WAREHOUSE_TOKEN}', routingKey: '${WAREHOUSE_ROUTING_KEY}' })
   assert.doesNotMatch(JSON.stringify(file), /T000|0123/)
-  const apply = (env: Record<string, string>) => planChanges(file, stored, env, true)
+  const apply = (env: Record<string, string>) => differencesOf(file, stored, env, true)
   assert.deepEqual([apply({}).changes, apply({}).problems], [[], []])
   assert.deepEqual(apply({}).remarks.filter((remark) => remark.includes('secrets.')).length, 2)
   assert.deepEqual(apply({ WAREHOUSE_TOKEN: 'new' }).wanted.destinations[0]?.settings['secrets'], { token: 'new' })
@@ -156,11 +156,11 @@ test('a destination that gets another server sends its secrets again, and keeps 
   const stored = installed({ destinations: [{ ...DESTINATION, request, secrets: { token: '(hidden)' } }] })
   const { file, variables } = configurationOf(stored, { withKeys: true })
   Object.assign(file.destinations[0] as object, { urls: ['https://other.example/'] })
-  const missing = planChanges(file, stored, {}, true)
+  const missing = differencesOf(file, stored, {}, true)
   assert.match(missing.problems.join(), /headers\.Authorization: the environment variable WAREHOUSE_AUTHORIZATION is not set/)
   assert.match(missing.problems.join(), /request\.headers\.X-Key: the environment variable/)
   const env = Object.fromEntries(variables.map((name) => [name, `value of ${name}`]))
-  const { changes, problems } = planChanges(file, stored, env, true)
+  const { changes, problems } = differencesOf(file, stored, env, true)
   assert.deepEqual(problems, [])
   assert.deepEqual(changes[0]?.settings['secrets'], { token: 'value of WAREHOUSE_TOKEN' })
   assert.deepEqual(changes[0]?.settings['headers'], {
@@ -174,10 +174,10 @@ test('a paused destination is exported as paused, and a file without that field 
   const paused = installed({ destinations: [{ ...DESTINATION, paused: true }] })
   const { file } = configurationOf(paused, { withKeys: true })
   assert.equal(file.destinations[0]?.['paused'], true)
-  assert.deepEqual(planChanges(file, paused, {}, true).changes, [])
+  assert.deepEqual(differencesOf(file, paused, {}, true).changes, [])
   assert.equal(Object.hasOwn(exported().destinations[0] as object, 'paused'), false, 'a field with its default value is left out')
   assert.deepEqual(
-    planChanges(exported(), paused, {}, true).changes.map(({ settings }) => settings),
+    differencesOf(exported(), paused, {}, true).changes.map(({ settings }) => settings),
     [{ paused: false }],
   )
 })
@@ -188,16 +188,16 @@ test('the order of an export does not depend on the order of creation', () => {
   assert.deepEqual(names([named('b'), named('a'), named('C')]), names([named('C'), named('b'), named('a')]))
 })
 
-test('changes in the file are planned field by field, and secrets are not shown', () => {
+test('changes in the file are found field by field, and secrets are not shown', () => {
   const file = exported()
   Object.assign(file.destinations[0] as object, {
     batch: { size: 10 },
     headers: { Authorization: '${H}' },
     urls: ['https://b.example/?token=${U}'],
   })
-  const plan = planChanges(file, installed(), { H: 'hidden-new', U: 'hidden-url' }, false)
-  assert.deepEqual(plan.problems, [])
-  const [change] = plan.changes
+  const differences = differencesOf(file, installed(), { H: 'hidden-new', U: 'hidden-url' }, false)
+  assert.deepEqual(differences.problems, [])
+  const [change] = differences.changes
   assert.deepEqual([change?.action, change?.kind, change?.id], ['update', 'destinations', 'dst_1'])
   assert.deepEqual(change?.settings, {
     batch: { size: 10, bytes: 512_000, lingerMs: 1_000 },
@@ -209,35 +209,35 @@ test('changes in the file are planned field by field, and secrets are not shown'
 
 test('a field that is missing in the file is reset to its default', () => {
   const stored = { ...DESTINATION, batch: { ...BATCH, size: 50 } }
-  const plan = planChanges(exported(), installed({ destinations: [stored] }), {}, false)
-  assert.deepEqual(plan.changes[0]?.settings, { batch: BATCH })
+  const differences = differencesOf(exported(), installed({ destinations: [stored] }), {}, false)
+  assert.deepEqual(differences.changes[0]?.settings, { batch: BATCH })
 })
 
 test('a secret whose variable is not set stays unchanged, a new entry needs it, and a list with only some variables set is rejected', () => {
   const file = exported()
-  assert.deepEqual(planChanges(file, installed({ destinations: [] }), {}, false).problems.length, 5, 'URL, both headers and both secrets')
+  assert.deepEqual(differencesOf(file, installed({ destinations: [] }), {}, false).problems.length, 5, 'URL, both headers and both secrets')
   const env = { WAREHOUSE_SIGNING_SECRET: 'one' }
   assert.match(
-    planChanges(file, installed(), env, false).problems.join(),
+    differencesOf(file, installed(), env, false).problems.join(),
     /set either all of the environment variables or none\. Not set: WAREHOUSE_SIGNING_SECRET_2\./,
   )
   const all = { ...env, WAREHOUSE_SIGNING_SECRET_2: 'two', WAREHOUSE_SHARED_SECRET: 'three' }
-  const plan = planChanges(file, installed(), all, false)
-  assert.equal(plan.changes.length, 0, 'only the service can tell whether the secret differs')
-  assert.deepEqual(plan.wanted.destinations[0]?.settings['signingSecrets'], ['one', 'two'])
-  addChangedSecrets(plan, file, [{ kind: 'destinations', index: 0, fields: ['sharedSecret'] }])
+  const differences = differencesOf(file, installed(), all, false)
+  assert.equal(differences.changes.length, 0, 'only the service can tell whether the secret differs')
+  assert.deepEqual(differences.wanted.destinations[0]?.settings['signingSecrets'], ['one', 'two'])
+  addChangedSecrets(differences, file, [{ kind: 'destinations', index: 0, fields: ['sharedSecret'] }])
   assert.deepEqual(
-    plan.changes.map(({ settings, id }) => [id, settings]),
+    differences.changes.map(({ settings, id }) => [id, settings]),
     [['dst_1', { sharedSecret: 'three' }]],
   )
-  assert.equal(JSON.stringify(plan.changes[0]?.fields).includes('three'), false)
+  assert.equal(JSON.stringify(differences.changes[0]?.fields).includes('three'), false)
 })
 
 test('a plain-text secret is rejected and not quoted', () => {
   for (const secret of [{ sharedSecret: 'plain-text' }, { signingSecrets: ['plain-text'] }, { signingSecrets: 'plain-text' }]) {
     const file = exported()
     Object.assign(file.destinations[0] as object, secret)
-    const { problems } = planChanges(file, installed(), {}, false)
+    const { problems } = differencesOf(file, installed(), {}, false)
     assert.match(problems.join(), /must not contain secrets/)
     assert.equal(problems.join().includes('plain-text'), false)
   }
@@ -245,10 +245,10 @@ test('a plain-text secret is rejected and not quoted', () => {
 
 test('nothing is deleted without prune, and unmanaged entries are listed', () => {
   const empty = parseConfigurationFile({ version: 1 }, 'f')
-  const kept = planChanges(empty, installed(), {}, false)
+  const kept = differencesOf(empty, installed(), {}, false)
   assert.deepEqual([kept.changes.length, kept.unmanaged.map(({ name }) => name)], [0, ['web', 'Warehouse', 'app']])
   assert.deepEqual(
-    planChanges(empty, installed(), {}, true).changes.map(({ action, id }) => [action, id]),
+    differencesOf(empty, installed(), {}, true).changes.map(({ action, id }) => [action, id]),
     [
       ['delete', 'src_1'],
       ['delete', 'dst_1'],
@@ -260,22 +260,22 @@ test('nothing is deleted without prune, and unmanaged entries are listed', () =>
 test('a missing source, an ambiguous name and a write key of another source are found before anything is changed', () => {
   const file = exported()
   Object.assign(file.destinations[0] as object, { sources: ['nowhere'] })
-  assert.match(planChanges(file, installed(), {}, false).problems.join(), /there is no source nowhere/)
+  assert.match(differencesOf(file, installed(), {}, false).problems.join(), /there is no source nowhere/)
   assert.match(
-    planChanges(exported(), installed({ sources: [SOURCE, { ...SOURCE, id: 'src_2' }] }), {}, false).problems.join(),
+    differencesOf(exported(), installed({ sources: [SOURCE, { ...SOURCE, id: 'src_2' }] }), {}, false).problems.join(),
     /the installation has several with this name/,
   )
   const other = exported()
   other.sources.push({ name: 'second', writeKeys: ['k1'] })
-  assert.match(planChanges(other, installed(), {}, false).problems.join(), /has the same write key/)
+  assert.match(differencesOf(other, installed(), {}, false).problems.join(), /has the same write key/)
   const taken = parseConfigurationFile({ version: 1, sources: [{ name: 'second', writeKeys: ['k1'] }] }, 'f')
-  assert.match(planChanges(taken, installed(), {}, false).problems.join(), /the installed source web has this write key/)
+  assert.match(differencesOf(taken, installed(), {}, false).problems.join(), /the installed source web has this write key/)
 })
 
 test('a key of an application without an id in the file matches the installed key', () => {
   const file = exported()
   Object.assign(file.oauthApps[0] as object, { keys: [{ publicKeyPem: 'PEM\n' }] })
-  assert.deepEqual(planChanges(file, installed(), {}, false).changes, [])
+  assert.deepEqual(differencesOf(file, installed(), {}, false).changes, [])
 })
 
 test('the retry window of a file may have its older name, and an export has the policy only once', () => {
@@ -292,7 +292,7 @@ test('the retry window of a file may have its older name, and an export has the 
   const changes = (fields: object): unknown => {
     const { retry: _, ...entry } = file.destinations[0] as (typeof file.destinations)[number]
     const given = parseConfigurationFile({ ...file, destinations: [{ ...entry, ...fields }] }, 'a.yaml')
-    return planChanges(given, now, {}, true).changes[0]?.settings
+    return differencesOf(given, now, {}, true).changes[0]?.settings
   }
   assert.equal(changes({ retry }), undefined)
   assert.equal(changes({ retryWindowMs: 60_000 }), undefined)
@@ -316,7 +316,7 @@ test('an invalid file is rejected: wrong version, unknown keys, entries without 
   }
   const odd = exported()
   Object.assign(odd.sources[0] as object, { colour: 'red' })
-  assert.match(planChanges(odd, installed(), {}, false).problems.join(), /unknown field colour/)
+  assert.match(differencesOf(odd, installed(), {}, false).problems.join(), /unknown field colour/)
 })
 
 const AUTH_SCHEMA = {
@@ -377,7 +377,7 @@ test('credentials in auth and tls are exported as references, kept if the variab
     ['A_USERNAME', 'A_PASSWORD', 'B_CLIENT_SECRET', 'B_TOKEN_URL_TENANT', 'B_PRIVATE_KEY'].every((name) => variables.includes(name)),
   )
 
-  const kept = planChanges(file, now, {}, true)
+  const kept = differencesOf(file, now, {}, true)
   assert.deepEqual([kept.changes, kept.problems], [[], []])
   assert.ok(
     kept.remarks.includes('destination B: auth.clientSecret stays unchanged, because the environment variable B_CLIENT_SECRET is not set.'),
@@ -385,7 +385,7 @@ test('credentials in auth and tls are exported as references, kept if the variab
   assert.deepEqual(kept.wanted.destinations[0]?.settings['auth'], { type: 'basic', username: 'hidden' })
 
   const env = { A_PASSWORD: 'new-hidden', B_PRIVATE_KEY: 'key-hidden' }
-  const set = planChanges(file, now, env, true)
+  const set = differencesOf(file, now, env, true)
   assert.equal(set.changes.length, 0, 'only the service can tell whether they differ')
   addChangedSecrets(set, file, [{ kind: 'destinations', index: 0, fields: ['auth'] }])
   assert.deepEqual(set.changes[0]?.settings, { auth: { type: 'basic', username: 'hidden', password: 'new-hidden' } })
@@ -396,10 +396,10 @@ test('credentials in auth and tls are exported as references, kept if the variab
     name: 'A',
     auth: { type: 'basic', username: 'other-hidden', password: 'secret in the file' },
   }
-  const wrong = planChanges(file, now, {}, true)
+  const wrong = differencesOf(file, now, {}, true)
   assert.deepEqual(wrong.problems, ['destination A: auth.password must be a reference such as ${NAME}. The file must not contain secrets.'])
   assert.doesNotMatch(JSON.stringify(wrong.changes[0]?.fields), /hidden|secret/)
-  const fresh = planChanges(exportedFrom(now), withSettings(), {}, true)
+  const fresh = differencesOf(exportedFrom(now), withSettings(), {}, true)
   assert.ok(
     fresh.problems.some((problem) => problem.startsWith('destination A: auth.password: the environment variable A_PASSWORD is not set')),
   )
@@ -417,24 +417,24 @@ test('the destination for dead letters is given by its name, must exist, and mus
     file.destinations.map(({ deadLetter }) => deadLetter),
     ['B', undefined],
   )
-  assert.deepEqual([planChanges(file, now, {}, true).changes, planChanges(file, now, {}, true).problems], [[], []])
+  assert.deepEqual([differencesOf(file, now, {}, true).changes, differencesOf(file, now, {}, true).problems], [[], []])
   const set = (name: string, deadLetter: string | null): void => {
     const at = file.destinations.findIndex((entry) => entry.name === name)
     file.destinations[at] = { ...file.destinations[at], name, deadLetter }
   }
   set('A', null)
-  const removed = planChanges(file, now, {}, true).changes
+  const removed = differencesOf(file, now, {}, true).changes
   assert.deepEqual(
     [removed[0]?.settings, removed[0]?.fields],
     [{ deadLetter: null }, [{ field: 'deadLetter', before: '"B"', after: 'null' }]],
   )
   set('A', 'C')
-  assert.deepEqual(planChanges(file, now, {}, true).problems, [
+  assert.deepEqual(differencesOf(file, now, {}, true).problems, [
     'destination A: there is no destination C, neither in the file nor in the installation.',
   ])
   set('A', 'B')
   set('B', 'A')
-  assert.deepEqual(planChanges(file, now, {}, true).problems, [
+  assert.deepEqual(differencesOf(file, now, {}, true).problems, [
     'destination A: deadLetter must not lead back to the same destination (A → B → A).',
     'destination B: deadLetter must not lead back to the same destination (B → A → B).',
   ])
@@ -446,7 +446,7 @@ test('a tracking plan is compared rule by rule, with the default mode', () => {
   const plan = (rules: object[]) => {
     const file = configurationOf(installed({ plans: [stored] }), { withKeys: true }).file
     file.plans = [{ name: 'Shop', sources: ['web'], rules }]
-    return planChanges(file, installed({ plans: [stored] }), {}, false)
+    return differencesOf(file, installed({ plans: [stored] }), {}, false)
   }
   assert.deepEqual(plan([rule]).changes, [])
   assert.deepEqual(

@@ -6,6 +6,7 @@ import {
   type ConfigurationFile,
   defaultOf,
   type Entry,
+  type FieldSchema,
   type Installed,
   isManaged,
   isObject,
@@ -39,7 +40,7 @@ export interface Change {
   fields: { field: string; before: string | null; after: string | null }[]
 }
 
-export interface Plan {
+export interface Differences {
   changes: Change[]
   /** Installed, but not in the file. */
   unmanaged: { kind: Kind; name: string; id: string }[]
@@ -52,8 +53,8 @@ export interface Plan {
 
 const HIDDEN = '•••'
 
-export function planChanges(file: ConfigurationFile, installed: Installed, env: Environment, prune: boolean): Plan {
-  const plan: Plan = {
+export function differencesOf(file: ConfigurationFile, installed: Installed, env: Environment, prune: boolean): Differences {
+  const differences: Differences = {
     changes: [],
     unmanaged: [],
     problems: [],
@@ -65,28 +66,28 @@ export function planChanges(file: ConfigurationFile, installed: Installed, env: 
     const kept = installed.entries[kind].filter((stored) => !prune || !isManaged(stored))
     return new Set([...file[kind].map(({ name }) => name), ...kept.map(({ name }) => String(name))])
   }
-  const about = { installed, names, known: { sources: known('sources'), destinations: known('destinations') }, env, plan }
+  const about = { installed, names, known: { sources: known('sources'), destinations: known('destinations') }, env, differences }
   for (const kind of KINDS) {
     const inFile = new Set(file[kind].map(({ name }) => name))
     for (const entry of file[kind]) {
       const found = installed.entries[kind].filter(({ name }) => name === entry.name)
       if (found.length > 1) {
-        plan.problems.push(
+        differences.problems.push(
           `${NOUNS[kind]} ${entry.name}: the installation has several with this name. Rename them first, so that each name is unique.`,
         )
         continue
       }
       const change = changeOf({ ...about, kind, entry, stored: found[0] })
-      if (change !== null) plan.changes.push(change)
+      if (change !== null) differences.changes.push(change)
     }
     for (const { id, name } of installed.entries[kind].filter(isManaged)) {
       if (inFile.has(String(name))) continue
-      if (prune) plan.changes.push({ action: 'delete', kind, name: String(name), id: String(id), settings: {}, fields: [] })
-      else plan.unmanaged.push({ kind, name: String(name), id: String(id) })
+      if (prune) differences.changes.push({ action: 'delete', kind, name: String(name), id: String(id), settings: {}, fields: [] })
+      else differences.unmanaged.push({ kind, name: String(name), id: String(id) })
     }
   }
-  plan.problems.push(...writeKeyConflicts(file, installed, prune), ...deadLetterCycles(file))
-  return plan
+  differences.problems.push(...writeKeyConflicts(file, installed, prune), ...deadLetterCycles(file))
+  return differences
 }
 
 interface About {
@@ -98,80 +99,37 @@ interface About {
   /** The names that the file may refer to. */
   known: Readonly<Record<keyof Names, ReadonlySet<string>>>
   env: Environment
-  plan: Plan
+  differences: Differences
+}
+
+/** An entry while it is compared. */
+interface Comparison extends About {
+  /** What the service validates. */
+  wanted: Record<string, unknown>
+  settings: Change['settings']
+  fields: Change['fields']
+  isMoved: boolean
+  problem: (sentence: string) => void
+  remark: (sentence: string) => void
 }
 
 function changeOf(about: About): Change | null {
-  const { kind, entry, stored, installed, names, known, env, plan } = about
+  const { kind, entry, stored, installed, differences } = about
   const where = `${NOUNS[kind]} ${entry.name}`
-  const problem = (sentence: string): void => void plan.problems.push(`${where}: ${sentence}`)
-  const wanted: Record<string, unknown> = {}
-  const fields: Change['fields'] = []
-  const settings: Record<string, unknown> = {}
-  const schema = installed.schema[kind]
-  const isMoved = leadsElsewhere(entry, stored)
-  for (const field of Object.keys(entry)) if (!Object.hasOwn(schema, field)) problem(`unknown field ${field}.`)
-
-  for (const [field, fieldSchema] of Object.entries(schema)) {
-    const given = Object.hasOwn(entry, field) ? entry[field] : undefined
-    if ((SECRETS as readonly string[]).includes(field)) {
-      const secret = secretOf(field, given, env)
-      if ('problem' in secret) problem(secret.problem)
-      else if ('unset' in secret) {
-        const names = secret.unset.join(', ')
-        if (stored === undefined || !hasSecret(stored, field))
-          problem(`${field}: the environment variable ${names} is not set, and there is no stored secret to keep. Set the variable.`)
-        else plan.remarks.push(`${where}: ${field} stays unchanged, because the environment variable ${names} is not set.`)
-      } else if (secret.value !== undefined) wanted[field] = secret.value
-      continue
-    }
-    // Without writeKeys in the file, the installed keys stay, and a new source generates its own.
-    if (field === 'writeKeys' && given === undefined) continue
-    // Without settings or secrets in the file, the stored ones stay.
-    if (given === undefined && (field === 'settings' || field === 'secrets' || isOfOtherKind(field, entry))) continue
-    const fallback = defaultOf(field, fieldSchema, entry)
-    const say = { problem, remark: (sentence: string) => plan.remarks.push(`${where}: ${sentence}`) }
-    if (field === 'settings' && isObject(given)) {
-      const { wanted: all, before, after } = integrationSettings(given, stored, env, say)
-      wanted[field] = all
-      if (stored !== undefined && same(before, after)) continue
-      settings[field] = all
-      if (stored !== undefined || Object.keys(all).length > 0) fields.push(shownChange(field, before, after))
-      continue
-    }
-    if (field === 'secrets' && isObject(given)) {
-      const secrets = resolvedSecrets(given, stored, env, say)
-      wanted[field] = secrets
-      const names = Object.keys(given)
-      const before = Object.keys(isObject(stored?.[field]) ? stored[field] : {})
-      // Only the service can tell whether the values of the same names differ: see addChangedSecrets.
-      if (same([...names].sort(), [...before].sort())) continue
-      settings[field] = secrets
-      fields.push(shownChange(field, hiddenValues(isObject(stored?.[field]) ? stored[field] : {}), hiddenValues(given)))
-      continue
-    }
-    // Values that are only known to the service, or were given for another server, are not sent to a new one.
-    const kept = isMoved && field !== 'urls' ? undefined : stored
-    const text = resolved(field, withDefaults(given, { ...fieldSchema, default: fallback }), kept, env, problem)
-    if (text === undefined) continue
-    const value = withNestedSecrets(field, text, stored, env, say)
-    const missing = (noun: string, name: unknown): void =>
-      problem(`there is no ${noun} ${String(name)}, neither in the file nor in the installation.`)
-    if (field === 'sources') {
-      if (!Array.isArray(value)) problem('sources must be a list of names.')
-      else for (const name of value) if (!known.sources.has(String(name))) missing('source', name)
-    } else if (field === 'deadLetter') {
-      if (typeof value === 'string' ? !known.destinations.has(value) : value !== null) missing('destination', value)
-    } else wanted[field] = value
-    const before = stored === undefined ? undefined : storedValue(field, stored, names)
-    const sent = field === 'keys' ? withIds(value, before) : field === 'sources' && Array.isArray(value) ? value.map(String).sort() : value
-    if (field === 'keys') wanted[field] = sent
-    const after = publicSettings(field, sent)
-    if (stored !== undefined && same(before, after)) continue
-    settings[field] = sent
-    if (stored !== undefined || (field !== 'name' && !same(after, fallback))) fields.push(shownChange(field, before, after))
+  const comparison: Comparison = {
+    ...about,
+    wanted: {},
+    settings: {},
+    fields: [],
+    isMoved: leadsElsewhere(entry, stored),
+    problem: (sentence) => void differences.problems.push(`${where}: ${sentence}`),
+    remark: (sentence) => void differences.remarks.push(`${where}: ${sentence}`),
   }
-  plan.wanted[kind].push({ id: stored === undefined ? null : String(stored['id']), settings: wanted })
+  const { wanted, settings, fields, isMoved, problem } = comparison
+  const schema = installed.schema[kind]
+  for (const field of Object.keys(entry)) if (!Object.hasOwn(schema, field)) problem(`unknown field ${field}.`)
+  for (const [field, fieldSchema] of Object.entries(schema)) compareField(comparison, field, fieldSchema)
+  differences.wanted[kind].push({ id: stored === undefined ? null : String(stored['id']), settings: wanted })
   if (stored === undefined) {
     for (const field of SECRETS) {
       if (wanted[field] === undefined) continue
@@ -182,6 +140,77 @@ function changeOf(about: About): Change | null {
   }
   if (isMoved) for (const field of BOUND) if (wanted[field] != null) settings[field] = wanted[field]
   return fields.length === 0 ? null : { action: 'update', kind, name: entry.name, id: String(stored['id']), settings, fields }
+}
+
+function compareField(comparison: Comparison, field: string, schema: FieldSchema): void {
+  const { entry } = comparison
+  const given = Object.hasOwn(entry, field) ? entry[field] : undefined
+  if ((SECRETS as readonly string[]).includes(field)) return readSecret(comparison, field, given)
+  // Without writeKeys in the file, the installed keys stay, and a new source generates its own.
+  if (field === 'writeKeys' && given === undefined) return
+  // Without settings or secrets in the file, the stored ones stay.
+  if (given === undefined && (field === 'settings' || field === 'secrets' || isOfOtherKind(field, entry))) return
+  if (field === 'settings' && isObject(given)) return compareSettings(comparison, given)
+  if (field === 'secrets' && isObject(given)) return compareSecrets(comparison, given)
+  compareValue(comparison, field, given, schema)
+}
+
+function readSecret({ stored, env, wanted, problem, remark }: Comparison, field: string, given: unknown): void {
+  const secret = secretOf(field, given, env)
+  if ('problem' in secret) problem(secret.problem)
+  else if ('unset' in secret) {
+    const names = secret.unset.join(', ')
+    if (stored === undefined || !hasSecret(stored, field))
+      problem(`${field}: the environment variable ${names} is not set, and there is no stored secret to keep. Set the variable.`)
+    else remark(`${field} stays unchanged, because the environment variable ${names} is not set.`)
+  } else if (secret.value !== undefined) wanted[field] = secret.value
+}
+
+/** The settings of an integration. */
+function compareSettings(comparison: Comparison, given: Record<string, unknown>): void {
+  const { stored, env, wanted, settings, fields } = comparison
+  const { wanted: all, before, after } = integrationSettings(given, stored, env, comparison)
+  wanted['settings'] = all
+  if (stored !== undefined && same(before, after)) return
+  settings['settings'] = all
+  if (stored !== undefined || Object.keys(all).length > 0) fields.push(shownChange('settings', before, after))
+}
+
+/** The named secrets of a webhook. */
+function compareSecrets(comparison: Comparison, given: Record<string, unknown>): void {
+  const { stored, env, wanted, settings, fields } = comparison
+  const secrets = resolvedSecrets(given, stored, env, comparison)
+  wanted['secrets'] = secrets
+  const before = isObject(stored?.['secrets']) ? stored['secrets'] : {}
+  // Only the service can tell whether the values of the same names differ: see addChangedSecrets.
+  if (same(Object.keys(given).sort(), Object.keys(before).sort())) return
+  settings['secrets'] = secrets
+  fields.push(shownChange('secrets', hiddenValues(before), hiddenValues(given)))
+}
+
+function compareValue(comparison: Comparison, field: string, given: unknown, schema: FieldSchema): void {
+  const { entry, stored, names, known, env, wanted, settings, fields, isMoved, problem } = comparison
+  const fallback = defaultOf(field, schema, entry)
+  // Values that are only known to the service, or were given for another server, are not sent to a new one.
+  const kept = isMoved && field !== 'urls' ? undefined : stored
+  const text = resolved(field, withDefaults(given, { ...schema, default: fallback }), kept, env, problem)
+  if (text === undefined) return
+  const value = withNestedSecrets(field, text, stored, env, comparison)
+  const missing = (noun: string, name: unknown): void =>
+    problem(`there is no ${noun} ${String(name)}, neither in the file nor in the installation.`)
+  if (field === 'sources') {
+    if (!Array.isArray(value)) problem('sources must be a list of names.')
+    else for (const name of value) if (!known.sources.has(String(name))) missing('source', name)
+  } else if (field === 'deadLetter') {
+    if (typeof value === 'string' ? !known.destinations.has(value) : value !== null) missing('destination', value)
+  } else wanted[field] = value
+  const before = stored === undefined ? undefined : storedValue(field, stored, names)
+  const sent = field === 'keys' ? withIds(value, before) : field === 'sources' && Array.isArray(value) ? value.map(String).sort() : value
+  if (field === 'keys') wanted[field] = sent
+  const after = publicSettings(field, sent)
+  if (stored !== undefined && same(before, after)) return
+  settings[field] = sent
+  if (stored !== undefined || (field !== 'name' && !same(after, fallback))) fields.push(shownChange(field, before, after))
 }
 
 /** The settings with secrets that are sent to the receiver. If a destination gets another server, the service wants them again. */
@@ -197,18 +226,18 @@ function leadsElsewhere({ urls }: Entry, stored: JsonObject | undefined): boolea
 
 /** Adds the secrets that differ from the stored ones, which only the service can tell. */
 export function addChangedSecrets(
-  plan: Plan,
+  differences: Differences,
   file: ConfigurationFile,
   changed: readonly { kind: Kind; index: number; fields: string[] }[],
 ): void {
   for (const { kind, index, fields } of changed) {
-    const wanted = plan.wanted[kind][index]
+    const wanted = differences.wanted[kind][index]
     const name = file[kind][index]?.name
     if (wanted === undefined || name === undefined || wanted.id === null) continue
-    let change = plan.changes.find((known) => known.kind === kind && known.id === wanted.id)
+    let change = differences.changes.find((known) => known.kind === kind && known.id === wanted.id)
     if (change === undefined) {
       change = { action: 'update', kind, name, id: wanted.id, settings: {}, fields: [] }
-      plan.changes.push(change)
+      differences.changes.push(change)
     }
     for (const field of fields) {
       change.settings[field] = wanted.settings[field]

@@ -111,8 +111,6 @@ const REQUEST_ERRORS: readonly ApiErrorCode[] = [
   'oauth_required',
   'invalid_access_token',
   'source_not_allowed',
-  'invalid_access_token',
-  'source_not_allowed',
   'source_disabled',
   'request_timeout',
   'unsupported_encoding',

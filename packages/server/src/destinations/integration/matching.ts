@@ -1,4 +1,4 @@
-// Which subscriptions of an integration match a message. Routing asks whether any does; a sender runs those that do.
+// Which subscriptions of an integration match a message. A sender runs those that do.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { SegmentContent, Subscription } from '../../store/port/model.ts'
@@ -15,10 +15,6 @@ const compiled = new WeakMap<readonly Subscription[], readonly Compiled[]>()
 /** The ids of the enabled subscriptions that match, in order. */
 export function matchingSubscriptions(subscriptions: readonly Subscription[], item: JsonObject, content: SegmentContent): string[] {
   return compiledOf(subscriptions).flatMap(({ id, matches }) => (matches(item, content) ? [id] : []))
-}
-
-export function hasMatchingSubscription(subscriptions: readonly Subscription[], item: JsonObject, content: SegmentContent): boolean {
-  return compiledOf(subscriptions).some(({ matches }) => matches(item, content))
 }
 
 function compiledOf(subscriptions: readonly Subscription[]): readonly Compiled[] {
