@@ -25,18 +25,18 @@ const DATA_FIELD: Record<(typeof TYPES)[number], 'properties' | 'traits' | null>
 }
 const DEADLINE_MS = 30_000
 const POLL_MS = 200
-const USUAL_WAIT = '60s'
+const DEFAULT_WAIT = '60s'
 const JSON_FORMS = 'as JSON, @FILE, or - for stdin'
 
 const FIELDS: Readonly<Record<string, Flag>> = {
-  'user-id': { placeholder: 'USER_ID', sentence: 'The userId.', usual: 'user-1, if no other id is given' },
-  'anonymous-id': { placeholder: 'ID', sentence: 'The anonymousId, for a user who is not identified yet.' },
-  event: { placeholder: 'EVENT', sentence: 'The event name (track).', usual: 'Test Event' },
-  name: { placeholder: 'NAME', sentence: 'The name (page, screen).' },
-  'group-id': { placeholder: 'GROUP_ID', sentence: 'The groupId (group).' },
-  'previous-id': { placeholder: 'ID', sentence: 'The previousId (alias).' },
-  'message-id': { placeholder: 'ID', sentence: 'The messageId, which identifies duplicates.', usual: 'a new UUID' },
-  timestamp: { placeholder: 'TIME', sentence: 'When it happened: 2h (two hours ago) or 2026-11-14T09:00:00Z.', usual: 'now' },
+  'user-id': { placeholder: 'USER_ID', description: 'The userId.', defaultText: 'user-1, if no other id is given' },
+  'anonymous-id': { placeholder: 'ID', description: 'The anonymousId, for a user who is not identified yet.' },
+  event: { placeholder: 'EVENT', description: 'The event name (track).', defaultText: 'Test Event' },
+  name: { placeholder: 'NAME', description: 'The name (page, screen).' },
+  'group-id': { placeholder: 'GROUP_ID', description: 'The groupId (group).' },
+  'previous-id': { placeholder: 'ID', description: 'The previousId (alias).' },
+  'message-id': { placeholder: 'ID', description: 'The messageId, which identifies duplicates.', defaultText: 'a new UUID' },
+  timestamp: { placeholder: 'TIME', description: 'When it happened: 2h (two hours ago) or 2026-11-14T09:00:00Z.', defaultText: 'now' },
 }
 
 export const send: Command = {
@@ -45,22 +45,22 @@ export const send: Command = {
   details:
     'Without --write-key, the command gets the write key from the control API: that of the source given with --source, otherwise that of the source named default, otherwise that of the only source.\n\n' +
     'With --wait, the command waits for the deliveries and prints each attempt when it has ended; with --json, the attempts go to stderr. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
-  arguments: [{ name: 'TYPE', sentence: `One of ${TYPES.join(', ')}.`, optional: true, values: TYPES }],
+  arguments: [{ name: 'TYPE', description: `One of ${TYPES.join(', ')}.`, optional: true, values: TYPES }],
   flags: {
     ...FIELDS,
-    properties: { placeholder: 'JSON', sentence: `The properties (track, page, screen), ${JSON_FORMS}.` },
-    traits: { placeholder: 'JSON', sentence: `The traits (identify, group), ${JSON_FORMS}.` },
-    context: { placeholder: 'JSON', sentence: `The context, ${JSON_FORMS}.` },
-    message: { placeholder: 'JSON', sentence: `The whole message, ${JSON_FORMS}. Other flags override its fields.` },
+    properties: { placeholder: 'JSON', description: `The properties (track, page, screen), ${JSON_FORMS}.` },
+    traits: { placeholder: 'JSON', description: `The traits (identify, group), ${JSON_FORMS}.` },
+    context: { placeholder: 'JSON', description: `The context, ${JSON_FORMS}.` },
+    message: { placeholder: 'JSON', description: `The whole message, ${JSON_FORMS}. Other flags override its fields.` },
     'write-key': {
       placeholder: 'KEY',
-      sentence: 'The write key of the source.',
+      description: 'The write key of the source.',
       variable: 'SWITCHYARD_WRITE_KEY',
-      usual: 'read from the control API',
+      defaultText: 'read from the control API',
     },
-    source: { placeholder: 'SOURCE', sentence: 'The source whose write key to use, by id or name.' },
-    wait: { placeholder: null, sentence: 'Wait until no delivery of the message is pending any more.' },
-    timeout: { placeholder: 'DURATION', sentence: 'How long to wait with --wait.', usual: USUAL_WAIT },
+    source: { placeholder: 'SOURCE', description: 'The source whose write key to use, by id or name.' },
+    wait: { placeholder: null, description: 'Wait until no delivery of the message is pending any more.' },
+    timeout: { placeholder: 'DURATION', description: 'How long to wait with --wait.', defaultText: DEFAULT_WAIT },
   },
   examples: [
     'switchyard send',
@@ -68,7 +68,7 @@ export const send: Command = {
     'switchyard send identify --user-id user-1 --traits @traits.json',
   ],
   async run(call) {
-    const waitMs = parseDuration('timeout', call.flag('timeout') ?? USUAL_WAIT)
+    const waitMs = parseDuration('timeout', call.flag('timeout') ?? DEFAULT_WAIT)
     const message = await messageOf(call)
     const writeKey = await writeKeyOf(call)
     const answer = await post(call, writeKey, message)

@@ -56,8 +56,8 @@ function settingFlags(): Record<string, Flag> {
   const settings: Setting<unknown>[] = Object.values(SETTINGS)
   return Object.fromEntries(
     settings.map((setting) => {
-      const { placeholder, sentence, usual, variable } = setting
-      return [flagOf(setting).slice(2), { placeholder, sentence, usual, variable }]
+      const { placeholder, description, defaultText, variable } = setting
+      return [flagOf(setting).slice(2), { placeholder, description, defaultText, variable }]
     }),
   )
 }

@@ -29,11 +29,11 @@ export interface Verdict {
 }
 
 export interface NumberSetting {
-  usual: number
+  fallback: number
   min: number
   max: number
   /** For the reference. */
-  sentence: string
+  description: string
 }
 
 export type Settings = Readonly<Record<string, NumberSetting>>
@@ -47,7 +47,7 @@ export interface Rule<Observed, S extends Settings = Settings> {
   closedEvent: string
   subject: SubjectKind
   /** For the reference: what the rule notices. */
-  sentence: string
+  description: string
   settings: S
   judge(observed: Observed, values: Values<S>): Verdict
   /** Sentences for people. The name is that of the subject. */
@@ -64,8 +64,8 @@ export function rule<Observed, S extends Settings>(made: Rule<Observed, S>): Rul
   return made
 }
 
-export function minutesSetting(usual: number, sentence: string, max = 1_440): NumberSetting {
-  return { usual, min: 0, max, sentence }
+export function minutesSetting(fallback: number, description: string, max = 1_440): NumberSetting {
+  return { fallback, min: 0, max, description }
 }
 
 // ── What is observed ────────────────────────────────────────────────────────────────────────────────────────────────

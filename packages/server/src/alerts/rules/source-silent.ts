@@ -39,7 +39,7 @@ export const sourceSilent = rule({
   event: 'Source Silent',
   closedEvent: 'Source Silent',
   subject: 'source',
-  sentence:
+  description:
     'A source sends nothing, although it sent messages at the same hours of past weeks. A new source is compared with its last hour and the day before.',
   settings: {
     openAfterMinutes: minutesSetting(

@@ -16,10 +16,13 @@ export const apply: Command = {
   details:
     'The file has the format that `switchyard export` writes. Entries are matched by name, so a changed name creates a new entry. The whole file is checked before anything is changed. Entries that are not in the file stay as they are, unless you use --prune. If someone else changes the same entries while the command runs, it stops with an error instead of overwriting those changes; run it again.\n\n' +
     'With --dry-run, the exit code is 0 if nothing would change and 5 if something would.',
-  arguments: [{ name: 'FILE', sentence: 'The configuration file, or - for stdin.' }],
+  arguments: [{ name: 'FILE', description: 'The configuration file, or - for stdin.' }],
   flags: {
-    'dry-run': { placeholder: null, sentence: 'Show the differences without changing anything.' },
-    prune: { placeholder: null, sentence: 'Delete sources, destinations, OAuth applications and tracking plans that are not in the file.' },
+    'dry-run': { placeholder: null, description: 'Show the differences without changing anything.' },
+    prune: {
+      placeholder: null,
+      description: 'Delete sources, destinations, OAuth applications and tracking plans that are not in the file.',
+    },
   },
   examples: ['switchyard apply switchyard.yaml --dry-run', 'switchyard apply switchyard.yaml'],
   async run(call) {

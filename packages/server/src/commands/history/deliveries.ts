@@ -24,9 +24,9 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
     name: 'deliveries list',
     summary: 'List deliveries, newest first',
     flags: {
-      destination: { placeholder: 'DESTINATION', sentence: 'Only deliveries to this destination, by id or name.' },
-      state: { placeholder: 'STATE', sentence: 'Only deliveries in this state.', values: DELIVERY_STATES },
-      reason: { placeholder: 'REASON', sentence: 'Only deliveries that ended with this reason, such as http_500 or timeout.' },
+      destination: { placeholder: 'DESTINATION', description: 'Only deliveries to this destination, by id or name.' },
+      state: { placeholder: 'STATE', description: 'Only deliveries in this state.', values: DELIVERY_STATES },
+      reason: { placeholder: 'REASON', description: 'Only deliveries that ended with this reason, such as http_500 or timeout.' },
       ...PERIOD_FLAGS,
       ...LIMIT_FLAG,
     },
@@ -43,7 +43,7 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
   {
     name: 'deliveries show',
     summary: 'Show a delivery: its state, all attempts, and the request',
-    arguments: [{ name: 'DELIVERY_ID', sentence: 'The id, as listed by `switchyard deliveries`.' }],
+    arguments: [{ name: 'DELIVERY_ID', description: 'The id, as listed by `switchyard deliveries`.' }],
     async run(call) {
       const { json, out } = call
       const delivery = await call.api.get(at`/api/deliveries/${call.arguments[0] as string}`)

@@ -23,7 +23,7 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     details:
       'Shows when the message was received and from which source, whether it was received again, which destinations it goes to, which destinations are skipped and why, every attempt, and the outcome. ' +
       'The exit code is 4 if there is no such message, or if it is older than the retention period.',
-    arguments: [{ name: 'MESSAGE_ID', sentence: "The sender's messageId, or the id in the output of `switchyard messages --json`." }],
+    arguments: [{ name: 'MESSAGE_ID', description: "The sender's messageId, or the id in the output of `switchyard messages --json`." }],
     examples: ['switchyard trace 7f3c0a52-order-1'],
     async run({ api, arguments: [id = ''], json, out }) {
       const message = await api.get(at`/api/messages/${id}`)
@@ -36,11 +36,11 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     name: 'messages list',
     summary: 'List accepted messages, newest first',
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'Only messages from this source, by id or name.' },
-      type: { placeholder: 'TYPE', sentence: 'Only messages of this type.', values: TYPES },
-      event: { placeholder: 'NAME', sentence: 'Only track messages with exactly this event name.' },
-      'user-id': { placeholder: 'USER_ID', sentence: 'Only messages from the user with this userId.' },
-      'message-id': { placeholder: 'MESSAGE_ID', sentence: 'Only messages with this messageId.' },
+      source: { placeholder: 'SOURCE', description: 'Only messages from this source, by id or name.' },
+      type: { placeholder: 'TYPE', description: 'Only messages of this type.', values: TYPES },
+      event: { placeholder: 'NAME', description: 'Only track messages with exactly this event name.' },
+      'user-id': { placeholder: 'USER_ID', description: 'Only messages from the user with this userId.' },
+      'message-id': { placeholder: 'MESSAGE_ID', description: 'Only messages with this messageId.' },
       ...PERIOD_FLAGS,
       ...LIMIT_FLAG,
     },

@@ -11,7 +11,7 @@ export { CommandProblem, EXIT, type ExitCode } from './problem.ts'
 export interface Argument {
   /** The name shown in help, such as MESSAGE_ID. */
   name: string
-  sentence: string
+  description: string
   optional?: true
   /** Takes all remaining arguments. */
   many?: true
@@ -22,9 +22,9 @@ export interface Argument {
 export interface Flag {
   /** The name of the value in help, such as NUMBER. Null for a flag without a value. */
   placeholder: string | null
-  sentence: string
+  description: string
   /** The default, as text for help. */
-  usual?: string
+  defaultText?: string
   /** The environment variable with the same meaning. The flag takes precedence. */
   variable?: string
   /** May be given more than once. */

@@ -55,8 +55,9 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
     return problem(`Unknown command: ${shown(first)}. ${hint(nearest(first, names))}`, 'switchyard --help')
   }
   if (isHelp && (second === '' || second.startsWith('-'))) return { kind: 'help', group: first, json }
-  const usual = find(commands, `${first} ${DEFAULT_VERB}`)
-  if ((second === '' || second.startsWith('-')) && usual !== undefined) return parseFor(usual, leading, words.slice(1), isHelp, json, first)
+  const listed = find(commands, `${first} ${DEFAULT_VERB}`)
+  if ((second === '' || second.startsWith('-')) && listed !== undefined)
+    return parseFor(listed, leading, words.slice(1), isHelp, json, first)
   if (second === '' || second.startsWith('-'))
     return problem(`${first} needs a subcommand: ${verbs.join(', ')}.`, `switchyard ${first} --help`)
   const near = nearest(second, verbs)

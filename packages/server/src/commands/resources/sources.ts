@@ -6,7 +6,7 @@ import { confirm, YES_FLAG } from '../line/confirm.ts'
 import { type Column, showAll, showFacts, time } from '../line/listing.ts'
 import { at, idOf } from '../line/references.ts'
 
-const SOURCE: Argument = { name: 'SOURCE', sentence: "The source's id or name." }
+const SOURCE: Argument = { name: 'SOURCE', description: "The source's id or name." }
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
   ['name', ({ name }) => name],
@@ -17,19 +17,19 @@ const COLUMNS: readonly Column[] = [
 const BOOLEANS = ['true', 'false'] as const
 const PRIVACY: Flag = {
   placeholder: 'PATH=ACTION',
-  sentence: 'A privacy rule: drop, hash or mask the value at this path before a message is stored. Repeat the flag for several rules.',
+  description: 'A privacy rule: drop, hash or mask the value at this path before a message is stored. Repeat the flag for several rules.',
   many: true,
 }
 const CHANGES: Readonly<Record<string, Flag>> = {
-  name: { placeholder: 'NAME', sentence: 'The new name.' },
-  enabled: { placeholder: 'BOOLEAN', sentence: 'Whether the source accepts messages.', values: BOOLEANS },
+  name: { placeholder: 'NAME', description: 'The new name.' },
+  enabled: { placeholder: 'BOOLEAN', description: 'Whether the source accepts messages.', values: BOOLEANS },
   'require-oauth': {
     placeholder: 'BOOLEAN',
-    sentence: 'Whether to require an OAuth access token; a write key alone is then rejected.',
+    description: 'Whether to require an OAuth access token; a write key alone is then rejected.',
     values: BOOLEANS,
   },
   privacy: PRIVACY,
-  'no-privacy': { placeholder: null, sentence: 'Remove all privacy rules.' },
+  'no-privacy': { placeholder: null, description: 'Remove all privacy rules.' },
 }
 
 export const SOURCE_COMMANDS: readonly Command[] = [
@@ -55,15 +55,15 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   {
     name: 'sources create',
     summary: 'Create a source',
-    arguments: [{ name: 'NAME', sentence: 'The display name.' }],
+    arguments: [{ name: 'NAME', description: 'The display name.' }],
     flags: {
       'write-key': {
         placeholder: 'KEY',
-        sentence: 'A write key for the source, such as one that clients already use.',
+        description: 'A write key for the source, such as one that clients already use.',
         many: true,
-        usual: 'a generated one',
+        defaultText: 'a generated one',
       },
-      'require-oauth': { placeholder: null, sentence: 'Require an OAuth access token; a write key alone is rejected.' },
+      'require-oauth': { placeholder: null, description: 'Require an OAuth access token; a write key alone is rejected.' },
       privacy: PRIVACY,
     },
     examples: ["switchyard sources create 'web shop'", "switchyard sources create 'web shop' --privacy traits.email=hash"],
@@ -123,7 +123,7 @@ export const SOURCE_COMMANDS: readonly Command[] = [
     summary: 'Add a write key to a source',
     details:
       'A source can have several write keys, so that one can be replaced without losing messages: add the new key, switch the clients to it, and remove the old key.',
-    arguments: [SOURCE, { name: 'KEY', sentence: 'The key to add. Without it, a new one is generated.', optional: true }],
+    arguments: [SOURCE, { name: 'KEY', description: 'The key to add. Without it, a new one is generated.', optional: true }],
     examples: ['switchyard sources add-key default'],
     async run(call) {
       const key = call.arguments[1]
@@ -135,7 +135,7 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   {
     name: 'sources remove-key',
     summary: 'Remove a write key from a source (but not its last one)',
-    arguments: [SOURCE, { name: 'KEY', sentence: 'The key to remove.' }],
+    arguments: [SOURCE, { name: 'KEY', description: 'The key to remove.' }],
     flags: YES_FLAG,
     async run(call) {
       const key = call.arguments[1] as string

@@ -117,8 +117,8 @@ const ALERTS = object(
 /** The settings of a rule, as they are changed. Null: the default applies again. */
 function choiceSchema({ settings }: Rule<never>): Schema<Readonly<Record<string, boolean | number | null>>> {
   const numbers = Object.entries(settings).map(
-    ([name, { usual, min, max, sentence }]) =>
-      [name, optional(nullable(integer({ min, max, description: `${sentence} Default: ${usual}.` })))] as const,
+    ([name, { fallback, min, max, description: text }]) =>
+      [name, optional(nullable(integer({ min, max, description: `${text} Default: ${fallback}.` })))] as const,
   )
   return object({ enabled: optional(nullable(boolean())), ...Object.fromEntries(numbers) })
 }
@@ -383,7 +383,7 @@ function timelineOf({ id, sinceMs, openedAtMs, closedAtMs, message, closedMessag
 }
 
 function ruleView(rule: Rule<never>, choices: Choices, { sources, destinations }: Configuration) {
-  const { id, event, closedEvent, subject, sentence, settings } = rule
+  const { id, event, closedEvent, subject, description, settings } = rule
   const { enabled, values } = settingsFor(choices, rule, null)
   const exceptions: Readonly<Record<string, Choice>> = choices.exceptions[id] ?? {}
   return {
@@ -391,12 +391,10 @@ function ruleView(rule: Rule<never>, choices: Choices, { sources, destinations }
     event,
     closedEvent,
     subject,
-    description: sentence,
+    description,
     enabled,
     settings: { ...values },
-    options: Object.fromEntries(
-      Object.entries(settings).map(([name, { usual, min, max, sentence }]) => [name, { default: usual, min, max, description: sentence }]),
-    ),
+    options: Object.fromEntries(Object.entries(settings).map(([name, { fallback, ...rest }]) => [name, { default: fallback, ...rest }])),
     exceptions: Object.keys(exceptions).map((subjectId) => {
       const own = settingsFor(choices, rule, subjectId)
       const subjectName = (sources.get(subjectId) ?? destinations.get(subjectId))?.name ?? null
