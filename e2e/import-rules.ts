@@ -1,4 +1,4 @@
-// Who may import whom, as one table, and the two checks of it: direction and cycles. Works on texts, so that a test can
+// Who may import whom, as one table, and the checks of it: direction, and cycles between files and between folders. Works on texts, so that a test can
 // give it made-up files. A file is named by its package and its path in src: `server/store/store.ts`.
 
 import { posix } from 'node:path'
@@ -164,6 +164,23 @@ export function forbiddenImports(sources: Sources): string[] {
 
 /** The shortest way round from each file that imports itself through others, types included: `a → b → a`. */
 export function importCycles(sources: Sources): string[] {
+  return cycles(importTargets(sources))
+}
+
+/** The same between folders: two folders whose files import each other, directly or through other folders, are not layers. A subfolder is a folder of its own. */
+export function folderCycles(sources: Sources): string[] {
+  const targets = new Map<string, Set<string>>()
+  for (const [file, imported] of importTargets(sources)) {
+    const folder = posix.dirname(file)
+    const others = targets.get(folder) ?? new Set()
+    for (const target of imported) if (sources.has(target) && posix.dirname(target) !== folder) others.add(posix.dirname(target))
+    targets.set(folder, others)
+  }
+  return cycles(targets)
+}
+
+/** The files that each file imports. */
+function importTargets(sources: Sources): Map<string, string[]> {
   const targets = new Map<string, string[]>()
   for (const [file, text] of sources) {
     const found = importsOf(text).flatMap(({ specifier }) => {
@@ -172,18 +189,22 @@ export function importCycles(sources: Sources): string[] {
     })
     targets.set(file, found)
   }
+  return targets
+}
+
+function cycles(targets: ReadonlyMap<string, Iterable<string>>): string[] {
   return [...targets.keys()].flatMap((start) => {
     const cameFrom = new Map<string, string>()
     const queue = [start]
-    for (const file of queue) {
-      for (const next of targets.get(file) ?? []) {
+    for (const each of queue) {
+      for (const next of targets.get(each) ?? []) {
         if (next === start) {
           const way = [start]
-          for (let at: string | undefined = file; at !== undefined; at = cameFrom.get(at)) way.unshift(at)
+          for (let at: string | undefined = each; at !== undefined; at = cameFrom.get(at)) way.unshift(at)
           return [way.join(' → ')]
         }
         if (cameFrom.has(next)) continue
-        cameFrom.set(next, file)
+        cameFrom.set(next, each)
         queue.push(next)
       }
     }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { forbiddenImports, importCycles, importsOf, type Sources } from './import-rules.ts'
+import { folderCycles, forbiddenImports, importCycles, importsOf, type Sources } from './import-rules.ts'
 
 const packages = join(import.meta.dirname, '..', 'packages')
 
@@ -25,6 +25,12 @@ test('packages and stages import only what they may', () => {
 
 test('no file imports itself through others', () => {
   assert.deepEqual(importCycles(sources), [])
+})
+
+test('folders of the store are layers: none imports itself through others', () => {
+  const store = new Map([...sources].filter(([file]) => file.startsWith('server/store/')))
+  assert.ok(store.size > 100, `only ${store.size} sources found`)
+  assert.deepEqual(folderCycles(store), [])
 })
 
 test('no source has more than 500 lines, and no test more than 600', () => {
@@ -173,4 +179,25 @@ test('the checker finds a cycle through types and through #platform', () => {
   assert.equal(cycles.length, 5)
   assert.ok(cycles.includes('node/a.ts → node/queue/b.ts → node/c.ts → node/a.ts'))
   assert.ok(cycles.includes('node/d.ts → node/platform/web.ts → node/d.ts'))
+})
+
+test('the checker finds a cycle between folders whose files have none', () => {
+  const layered: Sources = new Map([
+    ['server/store/store.ts', `import { a } from './rows/a.ts'\nimport { b } from './keys/b.ts'\n`],
+    ['server/store/rows/a.ts', `import { b } from '../keys/b.ts'\nimport { c } from './c.ts'\n`],
+    ['server/store/rows/c.ts', `import { outside } from '../../errors.ts'\n`],
+    ['server/store/keys/b.ts', `import { x } from 'node:fs'\n`],
+  ])
+  assert.deepEqual(folderCycles(layered), [])
+  const cyclic: Sources = new Map([
+    ...layered,
+    ['server/store/keys/d.ts', `import type { E } from './deep/e.ts'\n`],
+    ['server/store/keys/deep/e.ts', `import { c } from '../../rows/c.ts'\n`],
+  ])
+  assert.deepEqual(importCycles(cyclic), [])
+  assert.deepEqual(folderCycles(cyclic), [
+    'server/store/rows → server/store/keys → server/store/keys/deep → server/store/rows',
+    'server/store/keys → server/store/keys/deep → server/store/rows → server/store/keys',
+    'server/store/keys/deep → server/store/rows → server/store/keys → server/store/keys/deep',
+  ])
 })

@@ -127,7 +127,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-dead-letters',
     breaks: 'Dead letters are not stored.',
-    file: 'store/sqlite/messages/write-settle.ts',
+    file: 'store/sqlite/writing/write-settle.ts',
     changes: [['for (const some of letters) this.#letters.insert(some)', '']],
     fault: 'node-killed',
     store: 'sqlite',
@@ -163,7 +163,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'pending-is-old',
     breaks: 'Retention drops messages that are not delivered yet.',
-    file: 'store/sqlite/rows/retention.ts',
+    file: 'store/sqlite/writing/retention.ts',
     changes: [['this.#pinned = new Set([...pending, ...held])', 'this.#pinned = new Set(held)']],
     fault: 'clock-jump',
     store: 'sqlite',
@@ -175,7 +175,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'cancelled-not-counted',
     breaks: 'The ledger does not count cancelled deliveries.',
-    file: 'store/sqlite/messages/ledger.ts',
+    file: 'store/sqlite/writing/ledger.ts',
     changes: [['this.add(destination, state, count)', "if (state !== 'cancelled') this.add(destination, state, count)"]],
     fault: 'node-killed',
     store: 'sqlite',

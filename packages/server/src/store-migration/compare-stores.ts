@@ -2,7 +2,7 @@
 // recounted from the rows.
 
 import type { MigrationTarget } from '../store/postgres/schema/migration-target.ts'
-import { type MigrationSource, SQLITE_TABLES, type SqliteTable } from '../store/sqlite/schema/migration-source.ts'
+import { type MigrationSource, SQLITE_TABLES, type SqliteTable } from '../store/sqlite/migration/migration-source.ts'
 import type { LedgerRow, QuarantinedCount } from '../store/store.ts'
 
 const COUNTS = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const

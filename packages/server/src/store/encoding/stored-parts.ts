@@ -19,6 +19,11 @@ export interface Routes<Id extends RowId = RowId> {
   t?: 1
 }
 
+/** Parses the absent column of SQLite: the indexes of duplicates in a segment. */
+export function absentIndexes(column: string | null): number[] {
+  return column === null ? [] : (JSON.parse(column) as number[])
+}
+
 export function storedParts(parts: readonly Part[]): string {
   return JSON.stringify(parts.map(({ origin, segment, indexes }) => [origin, segment, indexes]))
 }

@@ -9,9 +9,9 @@ import { InMemoryConfiguration } from '../configuration/in-memory-configuration.
 import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../configuration/resource-rows.ts'
 import { decryptDestination, type StoredDestination } from '../configuration/stored-destination.ts'
 import type { Configuration, NewAuditEntry } from '../store.ts'
-import type { CommandKind, CommandOf, ReplyOf } from './threads/commands.ts'
+import type { CommandKind, CommandOf, ReplyOf } from './commands/commands.ts'
+import { auditNote, type Noted } from './commands/protocol.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
-import { auditNote, type Noted } from './threads/protocol.ts'
 import type { ReaderClient } from './threads/reader-client.ts'
 
 export interface ConfigurationFileDeps {

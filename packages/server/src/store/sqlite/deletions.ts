@@ -3,10 +3,10 @@
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
 import { type SecretStore, type Settlement, type Shipment, type ShipmentConsumer, StoreUnavailable } from '../store.ts'
+import type { ReplyOf } from './commands/commands.ts'
 import type { Change, ConfigurationFile } from './configuration-file.ts'
 import type { UnfinishedPurge } from './rows/read-configuration.ts'
 import { SQLITE_ROW_ORDER } from './schema/row-ids.ts'
-import type { ReplyOf } from './threads/commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import type { ReaderClient } from './threads/reader-client.ts'
 

@@ -3,7 +3,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { createSerialQueue } from '../../timing/serial-queue.ts'
 import { checkKeys, type DocumentStore, type StoredDocument } from '../port/documents.ts'
-import { type DocumentRow, DROPPED_PER_STEP } from './rows/document-rows.ts'
+import { type DocumentRow, DROPPED_PER_STEP } from './commands/document-commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import type { ReaderClient } from './threads/reader-client.ts'
 

@@ -2,9 +2,9 @@
 // block writers.
 
 import type { ReplayJobRows } from '../replays/replay-rows.ts'
+import { auditNote } from './commands/protocol.ts'
 import { SQLITE_ROW_ORDER } from './schema/row-ids.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
-import { auditNote } from './threads/protocol.ts'
 import type { ReaderClient } from './threads/reader-client.ts'
 import type { Reads } from './threads/reader-thread.ts'
 

@@ -7,13 +7,13 @@ import type { ConfigurationChange, VersionRow } from '../../configuration/config
 import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../../configuration/resource-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import type { Configuration, NewAuditEntry } from '../../store.ts'
-import { writeAudit } from '../rows/audit-rows.ts'
-import { readSecrets, writeSetting } from '../rows/settings.ts'
-import { readVersions, writeVersion } from '../rows/version-rows.ts'
 import type { Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
-import type { StoreContext } from '../session/store-context.ts'
 import { writeText } from '../session/text-columns.ts'
+import { writeAudit } from '../tables/audit-rows.ts'
+import { readSecrets, writeSetting } from '../tables/settings.ts'
+import { readVersions, writeVersion } from '../tables/version-rows.ts'
+import type { StoreContext } from './store-context.ts'
 import type { State } from './stored-configuration.ts'
 
 /** The notification channel. The payload is the version. */

@@ -11,11 +11,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../../timing/clock.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
-import { WITH_HOLDERS } from '../messages/shipment-holders.ts'
-import { NODE_NUMBERS, RowIds } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Ask, Database } from '../session/database.ts'
 import { ServerClock } from '../session/server-clock.ts'
+import { NODE_NUMBERS, RowIds } from '../tables/ids.ts'
+import { WITH_HOLDERS } from '../tables/shipment-holders.ts'
 import { FreeLocks, HELD_LOCKS, type NodeLock, SERVER_RUN } from './node-locks.ts'
 import { readScheduleTime, saveScheduleTime } from './schedule-time.ts'
 

@@ -8,14 +8,16 @@
 
 import { type Accepted, cancelReservations, handToDelivery } from '../../delivery/hand-to-delivery.ts'
 import { FINGERPRINT_WORDS, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
+import { withoutQuarantined } from '../../encoding/quarantine-routes.ts'
 import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
 import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
 import { type CountBatch, DeferredCounts } from '../../history/deferred-counts.ts'
-import { withoutQuarantined } from '../../quarantine/quarantine-routes.ts'
 import { type AcceptBatch, type AcceptResult, type IngestStore, type Shipment, type Skip, StoreUnavailable } from '../../store.ts'
+import type { MessageContext } from '../cluster/store-context.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
-import type { MessageContext } from '../session/store-context.ts'
 import { writeText } from '../session/text-columns.ts'
+import { addDelta, MARKER, SOURCE_COUNTS } from '../tables/ledger-deltas.ts'
+import { keyBytes } from '../tables/message-keys.ts'
 import {
   ACCEPT,
   ACCEPT_QUARANTINED,
@@ -27,8 +29,6 @@ import {
 } from './accept-statement.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
-import { addDelta, MARKER, SOURCE_COUNTS } from './ledger-deltas.ts'
-import { keyBytes } from './message-keys.ts'
 import { recordDuplicates } from './repeats.ts'
 
 interface Tools {

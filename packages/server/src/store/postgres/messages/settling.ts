@@ -9,16 +9,16 @@ import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encodi
 import { storedParts } from '../../encoding/stored-parts.ts'
 import { hasUserData } from '../../port/without-deleted.ts'
 import { ClaimLost, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
+import type { MessageContext } from '../cluster/store-context.ts'
 import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
-import type { MessageContext } from '../session/store-context.ts'
 import type { FailingSettlements } from '../session/write-state.ts'
+import { LEDGER, MARKER } from '../tables/ledger-deltas.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
-import { LEDGER, MARKER } from './ledger-deltas.ts'
 import { INSERT_LETTERS, letterValues } from './letters.ts'
 
 interface Tools {

@@ -5,12 +5,12 @@ import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { BookRows } from '../../history/book-rows.ts'
 import type { RejectionRow } from '../../store.ts'
-import { holders } from '../messages/shipment-holders.ts'
-import { msOfRowId } from '../schema/ids.ts'
+import type { StoreContext } from '../cluster/store-context.ts'
 import { type Ask, rowsOf, withIndexScansOnly } from '../session/database.ts'
-import type { StoreContext } from '../session/store-context.ts'
 import { readText, writeText } from '../session/text-columns.ts'
-import { readLedger, readSourceCounts, recount, recountQuarantined } from './recount.ts'
+import { msOfRowId } from '../tables/ids.ts'
+import { readLedger, readSourceCounts, recount, recountQuarantined } from '../tables/recount.ts'
+import { holders } from '../tables/shipment-holders.ts'
 
 const RECOUNT_MS = 10 * 60_000
 

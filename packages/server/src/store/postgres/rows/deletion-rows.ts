@@ -2,11 +2,11 @@
 // JSON of a request.
 
 import type { DeletionRow, DeletionRows, SuppressionRow, TargetProgress, TargetRow } from '../../deletions/deletion-rows.ts'
-import type { IdMap } from '../schema/id-map.ts'
-import { POSTGRES_ROWS, SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/text-columns.ts'
+import type { IdMap } from '../tables/id-map.ts'
+import { POSTGRES_ROWS, SKEW } from '../tables/ids.ts'
 
 const REQUESTS = `
   SELECT num, id, created_at AS "createdAtMs", suppress, user_ids AS "userIds", sources, purged,

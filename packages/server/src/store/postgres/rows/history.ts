@@ -2,9 +2,9 @@
 
 import { historyReads } from '../../history/history.ts'
 import type { HistoryStore } from '../../store.ts'
+import type { StoreContext } from '../cluster/store-context.ts'
 import { withIndexScansOnly } from '../session/database.ts'
-import type { StoreContext } from '../session/store-context.ts'
-import { auditRows, writeAudit } from './audit-rows.ts'
+import { auditRows, writeAudit } from '../tables/audit-rows.ts'
 import { deliveryRows } from './delivery-rows.ts'
 import { messageRows } from './message-rows.ts'
 

@@ -2,11 +2,11 @@
 
 import { FINGERPRINT_WORDS, fingerprint, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
 import type { MessageRows } from '../../history/message-rows.ts'
-import { keyText } from '../messages/message-keys.ts'
-import type { IdMap } from '../schema/id-map.ts'
-import { SKEW } from '../schema/ids.ts'
 import { type Ask, rowsOf } from '../session/database.ts'
-import { headColumns, oldestOf, segmentRows } from './segment-rows.ts'
+import type { IdMap } from '../tables/id-map.ts'
+import { SKEW } from '../tables/ids.ts'
+import { keyText } from '../tables/message-keys.ts'
+import { headColumns, oldestOf, segmentRows } from '../tables/segment-rows.ts'
 
 export function messageRows(ask: Ask, idMap: IdMap, seed: Seed): MessageRows<string> {
   const all = rowsOf(ask)

@@ -3,8 +3,8 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { encryptedDestinationDoc, encryptionWith, redactAttempt, redactAudit } from '../../configuration/unencrypted-credentials.ts'
-import { checkSecrets } from '../rows/settings.ts'
 import type { Ask } from '../session/database.ts'
+import { checkSecrets } from '../tables/settings.ts'
 
 const PAGE_ROWS = 2_000
 

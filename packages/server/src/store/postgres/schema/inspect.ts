@@ -4,9 +4,9 @@
 
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
-import { readLedger, readSourceCounts, recount, recountQuarantined } from '../rows/recount.ts'
 import { type Ask, type Database, rowsOf } from '../session/database.ts'
-import { msOfRowId } from './ids.ts'
+import { msOfRowId } from '../tables/ids.ts'
+import { readLedger, readSourceCounts, recount, recountQuarantined } from '../tables/recount.ts'
 import { MIGRATIONS, PARTITIONED } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, KEEP_PARTITIONS, partitionedDays, TABLES } from './partitions.ts'
 

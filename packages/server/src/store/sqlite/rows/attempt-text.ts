@@ -3,7 +3,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AttemptTextRows } from '../../deletions/purged-attempts.ts'
 import { overwriting } from '../schema/database.ts'
-import type { Rows } from './rows.ts'
+import type { Rows } from '../schema/rows.ts'
 
 export function attemptTextRows({ rows, database }: { rows: Rows; database: DatabaseSync }): AttemptTextRows<number> {
   return {

@@ -1,11 +1,16 @@
 // The audit log in the file. An entry is written in the transaction of the change.
 
 import type { AuditRows } from '../../history/audit-rows.ts'
+import type { NewAuditEntry } from '../../store.ts'
 import { type RowIds, rowIdAt, SQLITE_ROW_ORDER } from '../schema/row-ids.ts'
-import type { AuditNote } from '../threads/protocol.ts'
-import type { Rows } from './rows.ts'
+import type { Rows } from '../schema/rows.ts'
 
 const DROPPED_PER_STEP = 1_000
+
+/** An audit entry, written in the transaction of the change. */
+export interface AuditNote extends NewAuditEntry {
+  atMs: number
+}
 
 export function auditRows(rows: Rows): AuditRows<number> {
   return {

@@ -4,7 +4,7 @@ import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { BookRows } from '../../history/book-rows.ts'
 import type { LedgerRow, QuarantinedCount, RejectionRow, SourceCounts } from '../../store.ts'
 import { msOfRowId } from '../schema/row-ids.ts'
-import type { Rows } from './rows.ts'
+import type { Rows } from '../schema/rows.ts'
 
 export function bookRows(rows: Rows): BookRows {
   return {

@@ -3,7 +3,7 @@
 import type { DeletionRow, DeletionRows, SuppressionRow, TargetRow } from '../../deletions/deletion-rows.ts'
 import { overwriting } from '../schema/database.ts'
 import { SQLITE_ROW_ORDER } from '../schema/row-ids.ts'
-import type { Rows } from './rows.ts'
+import type { Rows } from '../schema/rows.ts'
 
 type StoredDeletion = Omit<DeletionRow<number>, 'suppress' | 'isPurged'> & { suppress: number; isPurged: number }
 

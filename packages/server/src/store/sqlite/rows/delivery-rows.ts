@@ -3,11 +3,24 @@
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { AttemptRow, CauseRow, DeliveryRows, FailureRow, PendingPlace, PendingRow, ReplayLinks } from '../../history/delivery-rows.ts'
 import { MAX_STEP_OF_PENDING, ROWS_PER_PAGE, steps } from '../../history/paging.ts'
-import { resolveOrigins } from '../messages/origins.ts'
-import type { ShipmentRow } from '../messages/read-claims.ts'
+import type { Rows } from '../schema/rows.ts'
 import { readLedger } from './book-rows.ts'
-import type { Rows } from './rows.ts'
+import { resolveOrigins } from './origins.ts'
 import { segmentRows } from './segment-rows.ts'
+
+export interface ShipmentRow {
+  destination: number
+  class: number
+  due: number
+  id: number
+  count: number
+  attempt: number
+  first_attempt: number | null
+  unit: number
+  replay: number
+  urls: string | null
+  parts: string
+}
 
 export function deliveryRows(rows: Rows): DeliveryRows<number> {
   return {

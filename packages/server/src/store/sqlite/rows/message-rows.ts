@@ -1,7 +1,7 @@
 // The row port of lists of messages, for SQLite. Only the writing thread can find a messageId, so it is asked first, and its result is passed here as `found`.
 
 import type { FoundKey, MessageRows } from '../../history/message-rows.ts'
-import type { Rows } from './rows.ts'
+import type { Rows } from '../schema/rows.ts'
 import { headColumns, headOf, type StoredHead, segmentRows } from './segment-rows.ts'
 
 export function messageRows(rows: Rows, found: readonly FoundKey<number>[]): MessageRows<number> {

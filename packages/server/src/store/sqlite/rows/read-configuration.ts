@@ -3,8 +3,8 @@
 import { SECRET_PREFIX, VERSION_PAGE_BYTES, type VersionRow } from '../../configuration/configuration-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import type { ControlToken, NewDeletion, OAuthApp, Source, StoredPlan } from '../../store.ts'
+import type { Rows } from '../schema/rows.ts'
 import { readSetting } from '../schema/settings.ts'
-import type { Rows } from './rows.ts'
 
 export interface UnfinishedPurge extends NewDeletion {
   num: number

@@ -3,9 +3,9 @@
 import { resolveDeliveryIds } from '../../history/delivery-ids.ts'
 import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
-import { resolveOrigins } from '../messages/origins.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
-import type { Rows } from './rows.ts'
+import type { Rows } from '../schema/rows.ts'
+import { resolveOrigins } from './origins.ts'
 
 /** SQL: whether there is a later delivery of the same message that is pending or was delivered. */
 const replayed = (index: string): string =>

@@ -1,11 +1,11 @@
 // The row port of segments, for SQLite. Lists of messages and of deliveries use it.
 
 import type { Seed } from '../../encoding/fingerprint.ts'
+import { absentIndexes } from '../../encoding/stored-parts.ts'
 import type { SegmentHead, SegmentRow, SegmentRows } from '../../history/segment-rows.ts'
-import { absentIndexes } from '../messages/read-claims.ts'
 import { rowAndIndex, SQLITE_ROW_ORDER } from '../schema/row-ids.ts'
+import type { Rows } from '../schema/rows.ts'
 import { readSetting } from '../schema/settings.ts'
-import type { Rows } from './rows.ts'
 
 export type StoredHead = Omit<SegmentHead<number>, 'absent'> & { absent: string | null }
 type StoredSegment = StoredHead & Omit<SegmentRow<number>, 'absent' | 'browser' | 'sourceId'> & { browser: number }

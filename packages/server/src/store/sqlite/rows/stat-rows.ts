@@ -1,7 +1,7 @@
 // The row port of counts over time, for SQLite. Only the writing thread adds counts, so no locks are needed.
 
 import { HOUR_MS, MINUTE_MS, type StatRows, type StoredStat } from '../../history/stats.ts'
-import type { Rows } from './rows.ts'
+import type { Rows } from '../schema/rows.ts'
 
 const DROPPED_PER_STEP = 500
 

@@ -9,9 +9,10 @@ import type { ScheduleMark } from '../../../timing/clock.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { StoreUnavailable } from '../../store.ts'
+import type { CommandKind, CommandOf, ReplyOf } from '../commands/commands.ts'
+import type { AnsweredGroup, Group, Noted, Reply, WriterStart } from '../commands/protocol.ts'
 import { StoreProblem } from '../schema/database.ts'
-import type { CommandKind, CommandOf, ReplyOf } from './commands.ts'
-import type { AnsweredGroup, Group, Noted, Reply, WriterOptions, WriterStart } from './protocol.ts'
+import type { WriterOptions } from '../writing/writer-context.ts'
 
 /** The size of the bodies and keys of one group: about 10 ms of writing. */
 const GROUP_BYTES = 4 * 1024 * 1024

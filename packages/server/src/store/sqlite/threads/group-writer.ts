@@ -3,9 +3,9 @@
 // itself, the commands of the group are run one by one, so that only that one fails. A group whose commands all answer synchronously runs
 // synchronously. Commands that answer with a promise are awaited, and groups that arrive meanwhile wait for their turn.
 
+import type { Answered, Group, Noted, Reply, WriterCommand } from '../commands/protocol.ts'
 import { insertAudit } from '../rows/audit-rows.ts'
-import type { Answered, Group, Noted, Reply, WriterCommand } from './protocol.ts'
-import type { WriterContext } from './writer-context.ts'
+import type { WriterContext } from '../writing/writer-context.ts'
 
 /** SQLite's error codes that mean a problem with the disk, not with the command. */
 const UNAVAILABLE = new Set([5 /* BUSY */, 6 /* LOCKED */, 8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */])

@@ -7,9 +7,9 @@ import { statSync } from 'node:fs'
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
 import { readLedger, readSourceCounts, recount, recountQuarantined } from '../rows/book-rows.ts'
-import { Rows } from '../rows/rows.ts'
 import { openReader } from '../schema/database.ts'
 import { msOfRowId } from '../schema/row-ids.ts'
+import { Rows } from '../schema/rows.ts'
 
 const MAX_PROBLEMS = 20
 
