@@ -34,6 +34,22 @@ const SHARED_FOLDERS = [
   'secrets',
   'timing',
 ]
+/**
+ * The folders of delivery/, with the others that each may import from. What decides, in the main thread, and what carries out, in a sender thread
+ * (`sender`) or in a host process (`host`), know each other only by what they say to each other (`link`). Previews carry out in the main thread.
+ * Only the files in delivery/ itself connect them.
+ */
+const DELIVERY: Record<string, string[]> = {
+  link: [],
+  events: ['link'],
+  shipments: ['link'],
+  supervision: ['link'],
+  recording: ['events', 'link', 'shipments', 'supervision'],
+  lanes: ['events', 'link', 'recording', 'shipments', 'supervision'],
+  sender: ['link'],
+  host: ['link', 'sender'],
+  previews: ['link', 'sender', 'supervision'],
+}
 const ADAPTERS = ['sqlite', 'postgres']
 /** Folders of the store that both adapters may import from: the port, the logic of each topic, how values are written in columns. */
 const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'quarantine', 'replays']
@@ -81,7 +97,7 @@ const STAGE_TYPES: Record<string, RegExp[]> = {
     /^server\/alerts\/(alerts|incidents|rules\/rule)\.ts$/,
   ],
   alerts: [/^server\/ingest\/events\.ts$/],
-  observe: [/^server\/(delivery|ingest)\/events\.ts$/],
+  observe: [/^server\/(delivery\/events|ingest)\/events\.ts$/],
 }
 
 /** The first row that fits a file counts. A dependency from npm is allowed by naming it in a row. */
@@ -109,6 +125,16 @@ const RULES: Rule[] = [
   },
   // Moves one store into the other, so it may import both adapters. Only installation/ may import it.
   { files: /^server\/store-migration\//, may: [...server, /^server\/store-migration\//, /^server\/store\//] },
+  ...Object.entries(DELIVERY).map(([folder, others]) => ({
+    files: new RegExp(`^server/delivery/${folder}/`),
+    may: [
+      ...server,
+      storePort,
+      new RegExp(`^server/delivery/(${[folder, ...others].join('|')})/`),
+      ...(folder === 'sender' ? (STAGE_PACKAGES['delivery'] ?? []) : []),
+    ],
+    mayTypes: folder === 'host' ? (STAGE_TYPES['delivery'] ?? []) : [],
+  })),
   ...STAGES.map((stage) => ({
     files: new RegExp(`^server/${stage}/`),
     may: [...server, storePort, new RegExp(`^server/${stage}/`), ...(STAGE_PACKAGES[stage] ?? [])],

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
-import type { AttemptEvent } from '../delivery/events.ts'
+import type { AttemptEvent } from '../delivery/events/events.ts'
 import type { AcceptedEvent, RejectedEvent } from '../ingest/events.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import type { SegmentContent } from '../store/store.ts'

@@ -3,7 +3,7 @@
 // (named-series.ts), and the series of deleted sources and destinations disappear.
 
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import type { AttemptEvent, BreakerState, DeliveredEvent, SettledEvent, Verdict } from '../delivery/events.ts'
+import type { AttemptEvent, BreakerState, DeliveredEvent, SettledEvent, Verdict } from '../delivery/events/events.ts'
 import type { WarnedEvent } from '../ingest/events.ts'
 import type { Configuration } from '../store/store.ts'
 import type { PacingState } from '../timing/ingest-pacing.ts'

@@ -3,7 +3,7 @@
 // further: a message is never rejected because it could not be counted.
 
 import type { FastifyInstance } from 'fastify'
-import type { DeliveryEvents } from '../delivery/events.ts'
+import type { DeliveryEvents } from '../delivery/events/events.ts'
 import type { IngestEvents } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
 import type { PlanJudges } from '../plans/plan-judges.ts'

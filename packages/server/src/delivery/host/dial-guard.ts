@@ -6,14 +6,9 @@ import { Socket as DatagramSocket } from 'node:dgram'
 import dns from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
 import { isIP, type LookupFunction, Server, Socket } from 'node:net'
+import type { Gateway } from '../link/host-link.ts'
 import type { AddressGuard } from '../sender/http/address-guard.ts'
 import type { Lookup } from '../sender/http/name-lookup.ts'
-
-/** Where all connections go, if the network allows no others. */
-export interface Gateway {
-  host: string
-  port: number
-}
 
 /** Thrown or emitted where a connection is refused. `code` is what reasonOfError() knows. */
 export class AddressRefused extends Error {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { HostOptions } from '../link/host-link.ts'
 import { serveHost } from '../link/serve-host.ts'
 import { Executor } from '../sender/executor.ts'
-import { HostedRuns, type OpenIntegration } from './integration-runs.ts'
+import { HostedRuns, type OpenIntegration } from './hosted-runs.ts'
 
 const { packageUrl } = JSON.parse(process.argv[2] as string) as HostOptions
 const open: OpenIntegration = async (slug, settings, options) => {

@@ -4,9 +4,9 @@
 
 import type { DeliveryStore, Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import type { DeliveryEvents } from '../events.ts'
+import type { BreakerState, DeliveryEvents } from '../events/events.ts'
 import type { UnitOutcome } from '../shipments/part-record.ts'
-import { Breaker, type BreakerState, type PeerReport } from './breaker.ts'
+import { Breaker, type PeerReport } from './breaker.ts'
 
 export interface GateDeps {
   store: Pick<DeliveryStore, 'share'>

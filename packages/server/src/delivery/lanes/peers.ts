@@ -3,7 +3,8 @@
 // seconds old. Another node may run a different version: values that cannot be read are ignored, and a wrong report can only delay requests until the next probe.
 
 import { type Nodes, positionOf } from '../../store/store.ts'
-import type { BreakerState, PeerReport } from './breaker.ts'
+import type { BreakerState } from '../events/events.ts'
+import type { PeerReport } from './breaker.ts'
 
 const KEY = 'lanes'
 /** The number of destinations reported. If there are more, those whose breaker is open come first. */

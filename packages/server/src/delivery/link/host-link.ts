@@ -4,11 +4,16 @@
 import { spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import type { Gateway } from '../host/dial-guard.ts'
 import type { Packet } from './packet.ts'
 import { type LinkEvents, PacketLink } from './packet-link.ts'
 import { readMessages, writeMessage } from './packet-pipe.ts'
 import type { ThreadOptions } from './thread-link.ts'
+
+/** Where all connections of a host go, if the network allows no others. */
+export interface Gateway {
+  host: string
+  port: number
+}
 
 export interface HostOptions extends Pick<ThreadOptions, 'guard' | 'closeGraceMs'> {
   /** All connections go there. Null: to the addresses that names resolve to. */

@@ -4,7 +4,6 @@
 
 import { REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
 import type { Verdict } from '../../destinations/kind.ts'
-import type { Rejected } from '../sender/transforming/prepare-messages.ts'
 
 export { describeStatus, REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
 
@@ -67,6 +66,14 @@ export interface RanRequest {
   sent: { headers: Readonly<Record<string, string>>; body: string } | null
 }
 
+/** A message that is not sent because of the destination's settings. */
+export interface Rejected {
+  reason: 'dropped_by_transformation' | 'transformation_failed' | 'mapping_failed'
+  /** A sentence with the place; null if the message was dropped. */
+  error: string | null
+  logs: string | null
+}
+
 const NO_TIMINGS: Timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 }
 
 /** An outcome that the service itself caused, before or instead of an answer. */
@@ -86,6 +93,9 @@ export function unanswered(reason: ReasonCode, error: string): Outcome {
 }
 
 export const RESPONSE_START_BYTES = 4_096
+
+/** The outcome of a request that could not be created, which is a bug. It is retried like a failure: the message is not lost, and there is no loop. */
+export const UNWRITABLE = failure('internal_error')
 
 /** Whether the service itself caused the failure. Such a failure must not count against the receiver. */
 export function isOwnFault({ reason }: Outcome): boolean {

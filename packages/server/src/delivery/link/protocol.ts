@@ -4,8 +4,7 @@
 
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, SegmentContent } from '../../store/store.ts'
-import type { Rejected } from '../sender/transforming/prepare-messages.ts'
-import type { Outcome } from './outcome.ts'
+import type { Outcome, Rejected } from './outcome.ts'
 
 /**
  * Why a message is not sent, although its delivery is pending: it was deleted, its stored bytes are damaged, or the settings of the destination do

@@ -8,7 +8,8 @@ import { withHiddenSecrets } from '../../destinations/webhook/secret-settings.ts
 import { outboundMessage, withViolations } from '../../outbound/outbound-message.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { Destination, SegmentContent, TraceContext } from '../../store/store.ts'
-import { type Item, prepareMessage, type Rejected, transformInput, transformMessages } from '../sender/transforming/prepare-messages.ts'
+import type { Rejected } from '../link/outcome.ts'
+import { type Item, prepareMessage, transformInput, transformMessages } from '../sender/transforming/prepare-messages.ts'
 import type { Transformer } from '../sender/transforming/transformer.ts'
 
 /** The most callers whose transformations run at the same time. */

@@ -5,7 +5,7 @@
 import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted, Settlement } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type { SetTimer } from '../../timing/timers.ts'
-import { type DeliveryEvents, settledEvent } from '../events.ts'
+import { type DeliveryEvents, settledEvent } from '../events/events.ts'
 import { expiry, type HeldShipment, type Task } from '../shipments/task.ts'
 import type { Senders } from '../supervision/senders.ts'
 import type { Backlog } from './backlog.ts'

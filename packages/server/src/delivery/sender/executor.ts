@@ -6,11 +6,11 @@ import type { Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import type { Destination, TraceContext } from '../../store/store.ts'
-import type { IntegrationRuns, RunMessage } from '../host/integration-runs.ts'
-import { failure } from '../link/outcome.ts'
+import { failure, UNWRITABLE } from '../link/outcome.ts'
 import type { Load, SenderLink, SenderReports, Start, Unsent } from '../link/protocol.ts'
 import { senderFor } from './authorizing/authorized-client.ts'
 import type { HttpClient } from './http/attempt.ts'
+import type { IntegrationRuns, RunMessage } from './integration-runs.ts'
 import { LoadedMessages } from './loaded-messages.ts'
 import { SenderMemory } from './sender-memory.ts'
 import { bytesOf, hold, type Loaded, type Target } from './target.ts'
@@ -18,8 +18,6 @@ import { type Item, isRejected, prepareEvent, prepareMessage } from './transform
 import type { Transformer } from './transforming/transformer.ts'
 import { Transforms } from './transforms.ts'
 
-/** The outcome of a request that could not be created, which is a bug. It is retried like a failure: the message is not lost, and there is no loop. */
-export const UNWRITABLE = failure('internal_error')
 const ABORTED = failure('aborted')
 /** The memory that the objects of an event take while an integration runs, compared with its text. */
 const EVENT_FACTOR = 4

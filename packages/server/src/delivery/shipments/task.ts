@@ -25,9 +25,8 @@ import {
   SYSTEM_SOURCE,
   type TraceContext,
 } from '../../store/store.ts'
-import { type Ran, rejectionOutcome } from '../link/outcome.ts'
+import { type Ran, type Rejected, rejectionOutcome } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
-import type { Rejected } from '../sender/transforming/prepare-messages.ts'
 import { DeadLetterBuilder, type DeadLetterSettings } from './dead-letters.ts'
 import { Member, PartContent } from './member.ts'
 import { end, endOf, type PartRecord, requestRecord, takeRecords, type UnitOutcome } from './part-record.ts'

@@ -3,8 +3,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination } from '../../store/store.ts'
-import type { Outcome } from '../link/outcome.ts'
-import type { Rejected } from '../sender/transforming/prepare-messages.ts'
+import type { Outcome, Rejected } from '../link/outcome.ts'
 import type { Senders } from './senders.ts'
 
 /** One outcome for each URL; or why the message was not sent. */

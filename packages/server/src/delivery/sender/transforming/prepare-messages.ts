@@ -6,15 +6,8 @@ import { matchingSubscriptions } from '../../../destinations/integration/matchin
 import { MappingFailed, type Prepared } from '../../../destinations/kind.ts'
 import { kindOf } from '../../../destinations/kinds.ts'
 import type { Destination, SegmentContent } from '../../../store/store.ts'
+import type { Rejected } from '../../link/outcome.ts'
 import type { Transformer, TransformInput, TransformResult } from './transformer.ts'
-
-/** A message that is not sent because of the destination's settings. */
-export interface Rejected {
-  reason: 'dropped_by_transformation' | 'transformation_failed' | 'mapping_failed'
-  /** A sentence with the place; null if the message was dropped. */
-  error: string | null
-  logs: string | null
-}
 
 /** A JSON text if the message is sent as it is. An error if the service failed: the delivery is retried. */
 export type Item = string | Prepared | Rejected | Error

@@ -18,30 +18,7 @@ import {
   reasonOfError,
 } from '../link/outcome.ts'
 import type { RenewedTokens } from '../link/protocol.ts'
-
-export interface RunWork {
-  messages: readonly RunMessage[]
-  /** The ids of the subscriptions that succeeded in an earlier attempt, which are not run again; null for none. */
-  succeeded: readonly string[] | null
-  /** Whether requests are kept with their headers and bodies. */
-  keepsRequests: boolean
-  isPreview: boolean
-}
-
-export interface RunMessage {
-  /** The event as JSON. */
-  text: string
-  /** The ids of the subscriptions that match it. */
-  steps: readonly string[]
-}
-
-/** Runs units of integration destinations. A sender that has none gets no such destination. */
-export interface IntegrationRuns {
-  /** Calls `done` once, never before it returns. */
-  run(destination: Destination, work: RunWork, done: (outcome: Outcome) => void): void
-  /** Ends the runs in progress: what has no result yet ends as `aborted`. */
-  close(): Promise<void>
-}
+import type { IntegrationRuns, RunWork } from '../sender/integration-runs.ts'
 
 export type OpenIntegration = (slug: string, settings: JsonObject, options?: OpenOptions) => Promise<Integration>
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { accept, tracks } from '../store/conformance/fixtures.ts'
-import { SYSTEM_SOURCE } from '../store/store.ts'
-import { type Rig, startRig } from './fixtures/rig.ts'
+import { accept, tracks } from '../../store/conformance/fixtures.ts'
+import { SYSTEM_SOURCE } from '../../store/store.ts'
+import { type Rig, startRig } from '../fixtures/rig.ts'
 
 const NOTHING = { delivered: 0, failed: 0, expired: 0, cancelled: 0, retried: 0 }
 

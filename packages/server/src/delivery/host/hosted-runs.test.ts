@@ -4,7 +4,8 @@ import type { Integration, RecordedRequest, RunResult, StepResult } from '@switc
 import { integrationOf, subscriptionOf } from '../../destinations/fixtures/integration.ts'
 import type { Destination } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
-import { HostedRuns, type OpenIntegration, type RunWork } from './integration-runs.ts'
+import type { RunWork } from '../sender/integration-runs.ts'
+import { HostedRuns, type OpenIntegration } from './hosted-runs.ts'
 
 const SUCCESS: StepResult = { kind: 'success' }
 const two = integrationOf({ subscriptions: [subscriptionOf('a'), subscriptionOf('b')] })

@@ -1,17 +1,13 @@
 // Events of the delivery stage, for the log, the metrics and the live view. app.ts connects the listeners. Events are emitted after the
 // fact; a listener cannot change anything.
 
-import { traceIdOf } from '../outbound/trace-context.ts'
-import type { Destination, Part, RowId, Settlement } from '../store/store.ts'
-import type { BreakerState } from './lanes/breaker.ts'
-import type { Flight } from './lanes/flights.ts'
-import { type Outcome, rejectionOutcome } from './link/outcome.ts'
-import type { Unsent } from './link/protocol.ts'
-import type { Member } from './shipments/member.ts'
-import { traceOf } from './shipments/task.ts'
+import type { Destination, Part, RowId, Settlement } from '../../store/store.ts'
+import type { Outcome } from '../link/outcome.ts'
 
-export type { Verdict } from '../destinations/kind.ts'
-export type { BreakerState } from './lanes/breaker.ts'
+export type { Verdict } from '../../destinations/kind.ts'
+
+/** Of a destination: see lanes/breaker.ts. */
+export type BreakerState = 'closed' | 'open' | 'probing'
 
 /** A request to one URL has ended. */
 export interface AttemptEvent {
@@ -71,58 +67,6 @@ export interface DeliveryEvents {
   breaker(destination: Destination, state: BreakerState): void
   /** Called for a bug, or when the store rejects a settlement. */
   trouble(destination: Destination, error: unknown): void
-}
-
-export function emitAttempts(events: DeliveryEvents, destination: Destination, { unit, deliveryId, results }: Flight): void {
-  const { shipment, sourceId } = unit.members[0] as Member
-  const { replay } = shipment
-  const messages = unit.members
-  const traceId = traceIdOf(traceOf(unit))
-  let deliveredAtMs: number | null = null
-  for (const { url, startedAtMs, outcome } of results) {
-    if (outcome.verdict === 'success') {
-      const answeredAtMs = startedAtMs + outcome.timings.totalMs
-      if (deliveredAtMs === null || answeredAtMs < deliveredAtMs) deliveredAtMs = answeredAtMs
-    }
-    events.attempted({
-      destination,
-      deliveryId,
-      sourceId,
-      count: messages.length,
-      messages,
-      attempt: shipment.attempt + 1,
-      replay,
-      startedAtMs,
-      traceId,
-      url,
-      outcome,
-    })
-  }
-  if (deliveredAtMs === null) return
-  const ran = results[0]?.outcome.ran
-  const delivered = ran === undefined ? messages : messages.filter((_, position) => ran.messages[position]?.verdict === 'success')
-  if (delivered.length > 0) events.delivered?.({ destination, messages: delivered, replay, atMs: deliveredAtMs })
-}
-
-/** Emits an attempt for each message that failed before it was sent. A message that the transformation dropped did not fail. */
-export function emitRejections(events: DeliveryEvents, destination: Destination, flight: Flight, unsent: readonly Unsent[]): void {
-  for (const { position, why } of unsent) {
-    if (typeof why === 'string' || why.reason === 'dropped_by_transformation') continue
-    const member = flight.unit.members[position] as Member
-    events.attempted({
-      destination,
-      deliveryId: `${String(member.content.origin)}-${member.index}`,
-      sourceId: member.sourceId,
-      count: 1,
-      messages: [member],
-      attempt: flight.attempt,
-      replay: flight.replay,
-      startedAtMs: flight.startedAtMs,
-      traceId: traceIdOf(member.trace),
-      url: flight.urlAt(flight.urls[0] as number),
-      outcome: rejectionOutcome(why),
-    })
-  }
 }
 
 export function settledEvent(destination: Destination, { done, kept, remaining, records, system }: Settlement): SettledEvent {
