@@ -22,6 +22,7 @@ const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'alerts
 /** Folders that every stage may import from. */
 const SHARED_FOLDERS = [
   'api',
+  'api/resources',
   'destinations',
   'destinations/integration',
   'destinations/subscribe',

@@ -26,11 +26,11 @@ export interface Schemas {
   PreviewCounts: { messages: number; sent: number; skipped: number; dropped: number; failed: number; notRun: number }
   PrivacyRule: { path: string; action: 'drop' | 'hash' | 'mask' }
   Session: { actor: { id: string; name: string }; role: 'admin' | 'viewer'; expiresAt: string | null }
-  Source: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string }
+  Source: { id: string; name: string; enabled: boolean; requireOAuth: boolean; writeKeys: string[]; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string }
   Subscription: { id: string; name: string; action: string; subscribe: string; enabled: boolean; mapping: Record<string, unknown> }
   Suppression: { userId: string; sourceId: string; since: string }
   Token: { id: string; name: string; role: 'admin' | 'viewer'; createdAt: string | null; lastUsedAt: string | null }
-  TrackingPlan: { id: string; name: string; unplanned?: 'allow' | 'observe' | 'quarantine' | undefined; rules: Schemas['PlanRule'][]; description: string | null; sourceIds: string[]; version: number; createdAt: string }
+  TrackingPlan: { id: string; name: string; unplanned: 'allow' | 'observe' | 'quarantine'; rules: Schemas['PlanRule'][]; description: string | null; sourceIds: string[]; version: number; createdAt: string }
 }
 
 /** Requests and responses, by method and path. */
@@ -69,7 +69,7 @@ export interface Operations {
   'POST /api/sources/{id}/write-keys': {
     query: Record<string, never>
     body: { key?: string | undefined }
-    answer: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string; key: string }
+    answer: { id: string; name: string; enabled: boolean; requireOAuth: boolean; writeKeys: string[]; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string; key: string }
   }
   /** Remove a write key from a source */
   'DELETE /api/sources/{id}/write-keys/{key}': {

@@ -3,30 +3,31 @@
 
 import { randomBytes } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
-import { array, type Infer, invalidField, nullable, object, optional, patchOf, string, time, withDefault } from '../../api/schema.ts'
+import { displayName, urlSafeId } from '../../api/resources/names.ts'
+import { readOnly, resource } from '../../api/resources/resource.ts'
+import { array, type Infer, invalidField, nullable, object, optional, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { MAX_KEY_LENGTH, parsePublicKey } from '../../oauth/keys.ts'
-import type { Actor, ChangeOf, Configuration, NewOAuthApp, OAuthApp, OAuthKey } from '../../store/store.ts'
-import { CREATION_QUERY, checkName, nameProblem } from '../name.ts'
-import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
-import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
+import type { Actor, ChangeOf, NewOAuthApp, OAuthApp, OAuthKey, Store } from '../../store/store.ts'
+import type { Clock } from '../../timing/clock.ts'
+import {
+  auditOf,
+  CREATION_QUERY,
+  createRoute,
+  deleteRoute,
+  found,
+  listRoute,
+  type ResourceKind,
+  readRoute,
+  updateRoute,
+} from '../resource-routes.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
 import { checkSources } from '../sources/sources.ts'
-import { audited } from './audit.ts'
 
 const MAX_KEYS = 20
 const MAX_SOURCES = 1_000
 
-/** A key id must work unescaped in the path of a URL, like a write key, and in the header of an assertion. */
-const KEY_ID = string({
-  min: 1,
-  max: 100,
-  pattern: '^[A-Za-z0-9][A-Za-z0-9._~-]*$',
-  description: 'The id of the key. Clients that sign with this key pass it as `keyId`.',
-  check: (id) =>
-    /^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(id)
-      ? null
-      : 'must start with a letter or digit and contain only letters, digits and the characters . _ ~ -',
-})
+const KEY_ID = urlSafeId('The id of the key. Clients that sign with this key pass it as `keyId`.')
 const PUBLIC_KEY = string({
   min: 1,
   max: MAX_KEY_LENGTH,
@@ -37,136 +38,88 @@ const PUBLIC_KEY = string({
   },
 })
 const NEW_KEY = object({ id: optional(KEY_ID), publicKeyPem: PUBLIC_KEY })
-const APP_FIELDS = {
-  name: string({ min: 1, max: 100, description: 'The display name.', check: nameProblem }),
-  sourceIds: withDefault(
-    array(string(), {
-      max: MAX_SOURCES,
-      identity: (id) => id,
-      description: 'The sources that access tokens of the application may send to.',
-    }),
-    [],
-  ),
-  keys: withDefault(
-    array(NEW_KEY, { max: MAX_KEYS, description: 'The public keys. With several keys, you can replace one without interruption.' }),
-    [],
-  ),
-}
-const NEW_APP = object(APP_FIELDS)
-const APP_PATCH = object(patchOf(APP_FIELDS))
-
 const KEY_VIEW = object({ id: string(), publicKeyPem: string(), createdAt: time() }, { title: 'OAuthKey' })
-const APP_VIEW_FIELDS = {
-  id: string({ description: 'The id of the application. OAuth clients pass it as `clientId`.' }),
-  name: string(),
-  sourceIds: array(string()),
-  keys: array(KEY_VIEW),
-  tokensRevokedBefore: nullable(
-    time({ description: 'Access tokens that were issued before this time are rejected; null if tokens were never revoked.' }),
-  ),
-  createdAt: time(),
-}
-export const OAUTH_APP = object(APP_VIEW_FIELDS, {
-  title: 'OAuthApp',
-  description: 'An application that can request access tokens for the tracking API.',
-})
-const APP_WITH_KEY = object({ ...APP_VIEW_FIELDS, keyId: string({ description: 'The id of the key that was added.' }) })
+const APP = resource(
+  {
+    id: readOnly(string({ description: 'The id of the application. OAuth clients pass it as `clientId`.' })),
+    name: displayName(),
+    sourceIds: withDefault(
+      array(string(), {
+        max: MAX_SOURCES,
+        identity: (id) => id,
+        description: 'The sources that access tokens of the application may send to.',
+      }),
+      [],
+    ),
+    keys: {
+      create: withDefault(
+        array(NEW_KEY, { max: MAX_KEYS, description: 'The public keys. With several keys, you can replace one without interruption.' }),
+        [],
+      ),
+      view: array(KEY_VIEW),
+    },
+    tokensRevokedBefore: readOnly(
+      nullable(time({ description: 'Access tokens that were issued before this time are rejected; null if tokens were never revoked.' })),
+    ),
+    createdAt: readOnly(time()),
+  },
+  { title: 'OAuthApp', description: 'An application that can request access tokens for the tracking API.' },
+)
+const APP_WITH_KEY = object({ ...APP.viewFields, keyId: string({ description: 'The id of the key that was added.' }) })
 
 export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
-  function found(app: OAuthApp | undefined): OAuthApp {
-    if (app === undefined) throw new ApiError('oauth_app_not_found')
-    return app
+  const kind: ResourceKind<OAuthApp> = {
+    path: '/oauth-apps',
+    noun: 'an OAuth application',
+    plural: 'OAuth applications',
+    action: 'oauth-app',
+    notFound: 'oauth_app_not_found',
+    answer: APP.view,
+    stored: () => store.configuration().oauthApps,
+    view: oauthAppView,
   }
-
-  function newKeys(given: readonly Infer<typeof NEW_KEY>[]): OAuthKey[] {
-    const keys = given.map((each) => newKey(each, clock.wallMs()))
-    for (const [index, { id }] of keys.entries()) {
-      if (keys.findIndex((key) => key.id === id) < index) throw invalidField(`keys[${index}].id`, 'is the same as the id of an earlier key')
-    }
-    return keys
-  }
-
-  async function change(action: string, id: string | undefined, to: ChangeOf<OAuthApp, NewOAuthApp>, actor: Actor) {
-    return oauthAppView(found(await store.settings.updateOAuthApp(id ?? '', to, audited(actor, action, oauthAppView))))
-  }
-
   return [
-    route({
-      method: 'GET',
-      path: '/oauth-apps',
-      summary: 'List OAuth applications, oldest first',
-      query: listQuery({}),
-      status: 200,
-      answer: listAnswer(OAUTH_APP),
-      errors: ['invalid_cursor'],
-      handle: ({ query }) =>
-        pageAnswer('oauth-apps', pageOf(store.configuration().oauthApps.values(), pageRequest('oauth-apps', query)), oauthAppView),
-    }),
-    route({
-      method: 'POST',
-      path: '/oauth-apps',
-      summary: 'Create an OAuth application',
+    listRoute(kind),
+    createRoute(kind, {
+      body: APP.create,
       query: CREATION_QUERY,
-      body: NEW_APP,
-      status: 201,
-      answer: OAUTH_APP,
-      tagged: true,
-      errors: ['name_taken'],
-      async handle({ body: { name, sourceIds, keys }, query, actor }) {
-        const app: NewOAuthApp = { name, sourceIds, keys: newKeys(keys), revokedBeforeMs: null }
-        const checked = (configuration: Configuration): NewOAuthApp => {
-          checkName(query, name, configuration.oauthApps)
+      others: ({ oauthApps }) => oauthApps,
+      wanted: ({ name, sourceIds, keys }) => {
+        const app: NewOAuthApp = { name, sourceIds, keys: newKeys(keys, clock.wallMs()), revokedBeforeMs: null }
+        return (configuration) => {
           checkSources(configuration, sourceIds)
           return app
         }
-        return oauthAppView(await store.settings.createOAuthApp(checked, audited(actor, 'oauth-app.create', oauthAppView)))
       },
+      create: (wanted, audit) => store.settings.createOAuthApp(wanted, audit),
     }),
-    route({
-      method: 'GET',
-      path: '/oauth-apps/:id',
-      summary: 'Retrieve an OAuth application',
-      status: 200,
-      answer: OAUTH_APP,
-      tagged: true,
-      errors: ['oauth_app_not_found'],
-      handle: ({ params }) => oauthAppView(found(store.configuration().oauthApps.get(params['id'] ?? ''))),
-    }),
-    route({
-      method: 'PATCH',
-      path: '/oauth-apps/:id',
-      summary: 'Update an OAuth application',
+    readRoute(kind),
+    updateRoute(kind, {
       description:
         'Changes only the fields that you send. `keys` replaces all existing keys. Afterwards, access tokens that were issued for a removed key are rejected.',
-      body: APP_PATCH,
-      status: 200,
-      answer: OAUTH_APP,
-      tagged: true,
-      errors: ['oauth_app_not_found'],
-      handle({ params, body: { keys, ...rest }, actor, exchange }) {
-        const given = keys === undefined ? undefined : newKeys(keys)
-        const changed = (app: OAuthApp, configuration: Configuration): Partial<NewOAuthApp> => {
-          checkIfMatch(exchange, oauthAppView(app))
+      body: APP.patch,
+      wanted: ({ keys, ...rest }) => {
+        const given = keys === undefined ? undefined : newKeys(keys, clock.wallMs())
+        return (app, configuration): Partial<NewOAuthApp> => {
           checkSources(configuration, rest.sourceIds)
           return given === undefined ? rest : { ...rest, keys: keepingAge(given, app.keys) }
         }
-        return change('oauth-app.update', params['id'], changed, actor)
       },
+      update: (id, change, audit) => store.settings.updateOAuthApp(id, change, audit),
     }),
-    route({
-      method: 'DELETE',
-      path: '/oauth-apps/:id',
-      summary: 'Delete an OAuth application',
+    deleteRoute(kind, {
       description: 'Afterwards, its access tokens are rejected.',
-      status: 204,
-      tagged: true,
-      errors: ['oauth_app_not_found'],
-      async handle({ params, actor, exchange }) {
-        const audit = audited(actor, 'oauth-app.delete', oauthAppView)
-        const check = (before: OAuthApp): void => checkIfMatch(exchange, oauthAppView(before))
-        if (!(await store.settings.deleteOAuthApp(params['id'] ?? '', audit, check))) throw new ApiError('oauth_app_not_found')
-      },
+      remove: (id, audit, check) => store.settings.deleteOAuthApp(id, audit, check),
     }),
+    ...keyRoutes(store, clock, kind),
+  ]
+}
+
+function keyRoutes(store: Store, clock: Clock, kind: ResourceKind<OAuthApp>): Route[] {
+  async function change(what: string, id: string | undefined, actor: Actor, to: ChangeOf<OAuthApp, NewOAuthApp>) {
+    return oauthAppView(found(kind, await store.settings.updateOAuthApp(id ?? '', to, auditOf(kind, actor, what))))
+  }
+  return [
     route({
       method: 'POST',
       path: '/oauth-apps/:id/keys',
@@ -186,7 +139,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
             })
           return { keys: [...keys, key] }
         }
-        return { ...(await change('oauth-app.add-key', params['id'], added, actor)), keyId: key.id }
+        return { ...(await change('add-key', params['id'], actor, added)), keyId: key.id }
       },
     }),
     route({
@@ -202,7 +155,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
           if (rest.length === keys.length) throw new ApiError('oauth_key_not_found')
           return { keys: rest }
         }
-        await change('oauth-app.remove-key', params['id'], removed, actor)
+        await change('remove-key', params['id'], actor, removed)
       },
     }),
     route({
@@ -211,15 +164,23 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
       summary: 'Revoke all access tokens of an OAuth application',
       description: 'The application can request new tokens afterwards.',
       status: 200,
-      answer: OAUTH_APP,
+      answer: APP.view,
       errors: ['oauth_app_not_found'],
       handle({ params, actor }) {
         // One millisecond later than now, so that a token issued in this millisecond is revoked too.
         const revoked = ({ revokedBeforeMs }: OAuthApp) => ({ revokedBeforeMs: Math.max(clock.wallMs(), revokedBeforeMs ?? 0) + 1 })
-        return change('oauth-app.revoke-tokens', params['id'], revoked, actor)
+        return change('revoke-tokens', params['id'], actor, revoked)
       },
     }),
   ]
+}
+
+function newKeys(given: readonly Infer<typeof NEW_KEY>[], createdAtMs: number): OAuthKey[] {
+  const keys = given.map((each) => newKey(each, createdAtMs))
+  for (const [index, { id }] of keys.entries()) {
+    if (keys.findIndex((key) => key.id === id) < index) throw invalidField(`keys[${index}].id`, 'is the same as the id of an earlier key')
+  }
+  return keys
 }
 
 /** A key that already exists under the same id keeps its creation time. */
@@ -233,13 +194,10 @@ function newKey({ id, publicKeyPem }: Infer<typeof NEW_KEY>, createdAtMs: number
   return { id: id ?? `key_${randomBytes(9).toString('hex')}`, publicKeyPem: parsed.pem, createdAtMs }
 }
 
-export function oauthAppView({ id, name, sourceIds, keys, revokedBeforeMs, createdAtMs }: OAuthApp) {
-  return {
-    id,
-    name,
-    sourceIds: [...sourceIds],
-    keys: keys.map((key) => ({ id: key.id, publicKeyPem: key.publicKeyPem, createdAt: isoTime(key.createdAtMs) })),
+export function oauthAppView({ keys, revokedBeforeMs, ...app }: OAuthApp) {
+  return APP.viewOf({
+    ...app,
+    keys: keys.map(({ id, publicKeyPem, createdAtMs }) => ({ id, publicKeyPem, createdAt: isoTime(createdAtMs) })),
     tokensRevokedBefore: revokedBeforeMs === null ? null : isoTime(revokedBeforeMs),
-    createdAt: isoTime(createdAtMs),
-  }
+  })
 }

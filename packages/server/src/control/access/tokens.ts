@@ -2,10 +2,11 @@
 // the settings or from the first start, is in the list as well, but can only be changed in the settings, so that there is always an admin.
 
 import { isoTime } from '@switchyard/protocol'
+import { displayName } from '../../api/resources/names.ts'
+import { readOnly, resource } from '../../api/resources/resource.ts'
 import { nullable, object, oneOf, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { ControlToken, Role } from '../../store/store.ts'
-import { nameProblem } from '../name.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { FIRST_TOKEN, generateToken, hashToken } from './admin-token.ts'
@@ -14,25 +15,22 @@ import { audited } from './audit.ts'
 const MAX_TOKENS = 100
 const ROLES = ['admin', 'viewer'] as const satisfies readonly Role[]
 
-const NEW_TOKEN = object({
-  name: string({ min: 1, max: 100, description: 'The display name. It is also shown in the audit log.', check: nameProblem }),
-  role: withDefault(
-    oneOf(ROLES, {
-      description: 'A viewer can only read, and cannot see write keys, the header values of destinations or the query values of URLs.',
-    }),
-    'viewer',
-  ),
-})
-
-const TOKEN_FIELDS = {
-  id: string(),
-  name: string(),
-  role: oneOf(ROLES),
-  createdAt: nullable(time({ description: 'When the token was created; null for the first admin token.' })),
-  lastUsedAt: nullable(time({ description: 'When the token was last used, to the minute; null if it was never used.' })),
-}
-const TOKEN = object(TOKEN_FIELDS, { title: 'Token', description: 'A token of the control API.' })
-const TOKEN_ONCE = object({ ...TOKEN_FIELDS, token: string({ description: 'The token itself. It is shown only once.' }) })
+const TOKEN = resource(
+  {
+    id: readOnly(string()),
+    name: displayName('The display name. It is also shown in the audit log.'),
+    role: withDefault(
+      oneOf(ROLES, {
+        description: 'A viewer can only read, and cannot see write keys, the header values of destinations or the query values of URLs.',
+      }),
+      'viewer',
+    ),
+    createdAt: readOnly(nullable(time({ description: 'When the token was created; null for the first admin token.' }))),
+    lastUsedAt: readOnly(nullable(time({ description: 'When the token was last used, to the minute; null if it was never used.' }))),
+  },
+  { title: 'Token', description: 'A token of the control API.' },
+)
+const TOKEN_ONCE = object({ ...TOKEN.viewFields, token: string({ description: 'The token itself. It is shown only once.' }) })
 
 type ListedToken = Pick<ControlToken, 'id' | 'name' | 'role' | 'createdAtMs'>
 
@@ -49,7 +47,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
         'The first admin token (from `SWITCHYARD_ADMIN_TOKEN` or from the first start) is at the top of the list. The others follow, oldest first.',
       query: listQuery({}),
       status: 200,
-      answer: listAnswer(TOKEN),
+      answer: listAnswer(TOKEN.view),
       errors: ['invalid_cursor'],
       async handle({ query }) {
         const lastUses = await access.lastUses()
@@ -62,7 +60,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
       path: '/tokens',
       summary: 'Create a control token',
       description: 'Store the token now: no later response contains it.',
-      body: NEW_TOKEN,
+      body: TOKEN.create,
       status: 201,
       answer: TOKEN_ONCE,
       errors: ['too_many_tokens'],

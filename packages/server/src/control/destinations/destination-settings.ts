@@ -3,6 +3,7 @@
 
 import { MESSAGE_TYPES } from '@switchyard/protocol'
 import { INTEGRATION_TIMEOUT_MS } from '../../api/configuration-export.ts'
+import { nameProblem } from '../../api/resources/names.ts'
 import {
   array,
   boolean,
@@ -21,7 +22,6 @@ import {
 import { KINDS } from '../../destinations/kinds.ts'
 import { MAX_EXPRESSION, subscribeProblem } from '../../destinations/subscribe/parse-subscribe.ts'
 import { type Destination, NO_FILTER } from '../../store/store.ts'
-import { nameProblem } from '../name.ts'
 import { DEAD_LETTER } from './dead-letter-setting.ts'
 import { RETRY_PATCH, RETRY_SETTINGS } from './retry-settings.ts'
 import { VERSION_FIELD } from './versions.ts'

@@ -4,8 +4,8 @@
 import { object, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Configuration, Destination, NewDestination } from '../../store/store.ts'
-import { CREATION_QUERY } from '../name.ts'
 import { queryBoolean } from '../query.ts'
+import { CREATION_QUERY } from '../resource-routes.ts'
 
 export const DESTINATION_QUERY = object({
   ...CREATION_QUERY.fields,

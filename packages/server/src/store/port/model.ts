@@ -1,33 +1,18 @@
 // The data types of the store's port: the configuration, accepted messages, and outcomes of deliveries.
 
 import type { JsonObject, TrackingPlan, Violation } from '@switchyard/protocol'
+import type { Source } from '../../api/resources/source.ts'
 
 /** The id of a row in an adapter. Opaque: it can be compared, printed and passed back to the adapter, but not computed with. */
 export type RowId = number | string
 
-// ── Configuration ───────────────────────────────────────────────────────────────────────────────────────────────────
+export type { PrivacyRule } from '../../api/resources/privacy-path.ts'
+export type { Source } from '../../api/resources/source.ts'
 
-export interface Source {
-  id: string
-  name: string
-  enabled: boolean
-  writeKeys: readonly string[]
-  requireOAuth: boolean
-  /** Applied to each message before it is stored. Missing in sources that earlier versions stored. */
-  privacy?: readonly PrivacyRule[]
-  /** The service itself sends its messages: see SYSTEM_SOURCE. It cannot be changed or deleted. */
-  builtIn?: true
-  createdAtMs: number
-}
+// ── Configuration ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The id and the name of the source of messages about the service itself. It has no write keys. */
 export const SYSTEM_SOURCE = 'system'
-
-/** What is done with the value at a path of a message. `*` stands for all elements of an array and all keys of an object. */
-export interface PrivacyRule {
-  path: string
-  action: 'drop' | 'hash' | 'mask'
-}
 
 export interface Destination {
   id: string

@@ -2,7 +2,13 @@
 // makes the dot, star or backslash after it part of a key. A rule that would make a message invalid, or that would change how it is
 // processed, is refused here, when the source is saved, because the message itself was checked before the rules are applied.
 
-import type { PrivacyRule } from '../../store/port/model.ts'
+export const PRIVACY_ACTIONS = ['drop', 'hash', 'mask'] as const
+
+/** What is done with the value at a path of a message. `*` stands for all elements of an array and all keys of an object. */
+export interface PrivacyRule {
+  path: string
+  action: (typeof PRIVACY_ACTIONS)[number]
+}
 
 /** A key, or null for `*`. */
 export type Segment = string | null
