@@ -167,7 +167,7 @@ test('docs/operations/sizing.md has the numbers that BENCHMARKS.md has, and limi
 
 test('docs/operations/deployment.md has the limits of hosts that the code has', () => {
   const page = textOf('docs/operations/deployment.md')
-  const file = 'delivery/link/host-link.ts'
+  const file = 'delivery/link/host-channel.ts'
   assert.ok(page.includes(`memory exceeds ${constantIn(file, 'MAX_RSS_BYTES') / 1_024 / 1_024} MB`))
   assert.ok(page.includes(`JavaScript heap exceeds ${constantIn(file, 'MAX_HEAP_MB')} MB`))
   const silentMs = constantIn('delivery/supervision/hosts.ts', 'SILENT_CHECKS') * constantIn('delivery/supervision/senders.ts', 'CHECK_MS')

@@ -45,7 +45,7 @@ const DELIVERY: Record<string, string[]> = {
   events: ['link'],
   shipments: ['link'],
   supervision: ['link'],
-  recording: ['events', 'link', 'shipments', 'supervision'],
+  recording: ['events', 'link', 'shipments'],
   lanes: ['events', 'link', 'recording', 'shipments', 'supervision'],
   sender: ['link'],
   host: ['link', 'sender'],

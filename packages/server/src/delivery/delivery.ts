@@ -130,7 +130,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       lanes.delete(id)
       const stopped = lane.stop().finally(() => {
         removedLanes.delete(stopped)
-        senders.forget(id)
+        senders.of(lane.destination).forget(id)
       })
       removedLanes.add(stopped)
     }

@@ -1,6 +1,6 @@
 // Opens senders: sender threads, or one sender in this thread. The latter is for a process with a single core, and for tests that provide their own resolver or clock.
 
-import { openThread, type ThreadOptions } from './link/thread-link.ts'
+import { openThread, type ThreadOptions } from './link/thread-channel.ts'
 import { Executor } from './sender/executor.ts'
 import { createAddressGuard } from './sender/http/address-guard.ts'
 import { createHttpClient, type HttpClientOptions } from './sender/http/attempt.ts'

@@ -6,7 +6,7 @@ import { Socket as DatagramSocket } from 'node:dgram'
 import dns from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
 import { isIP, type LookupFunction, Server, Socket } from 'node:net'
-import type { Gateway } from '../link/host-link.ts'
+import type { Gateway } from '../link/host-channel.ts'
 import type { AddressGuard } from '../sender/http/address-guard.ts'
 import type { Lookup } from '../sender/http/name-lookup.ts'
 

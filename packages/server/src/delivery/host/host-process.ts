@@ -1,7 +1,7 @@
 // The program of a host: runs integrations, with the code of their package.
 
 import { readFileSync } from 'node:fs'
-import type { HostOptions } from '../link/host-link.ts'
+import type { HostOptions } from '../link/host-channel.ts'
 import { serveHost } from '../link/serve-host.ts'
 import { Executor } from '../sender/executor.ts'
 import { HostedRuns, type OpenIntegration } from './hosted-runs.ts'

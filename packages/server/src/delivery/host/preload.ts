@@ -1,11 +1,11 @@
 // The first code that runs in a host process, before any package is loaded. It prevents an integration from connecting to addresses
-// that are not allowed, and from signalling other processes. Node's permission model, which host-link.ts turns on, prevents the rest.
+// that are not allowed, and from signalling other processes. Node's permission model, which host-channel.ts turns on, prevents the rest.
 
 import { readFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
 import tls from 'node:tls'
-import type { HostOptions } from '../link/host-link.ts'
+import type { HostOptions } from '../link/host-channel.ts'
 import { createAddressGuard } from '../sender/http/address-guard.ts'
 import { createNameLookup } from '../sender/http/name-lookup.ts'
 import { guardDials } from './dial-guard.ts'

@@ -7,13 +7,14 @@ import type { Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { type Outcome, UNWRITABLE } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
+import type { Work } from '../link/work.ts'
 import type { Member } from '../shipments/member.ts'
 import type { UnitOutcome } from '../shipments/part-record.ts'
 import { deliveryIdOf, type Task, type Unit } from '../shipments/task.ts'
-import type { Senders, Work } from '../supervision/senders.ts'
+import type { Senders } from '../supervision/senders.ts'
 
 export interface FlightDeps {
-  senders: Pick<Senders, 'start'>
+  senders: Pick<Senders, 'of'>
   clock: Clock
   /** Called when one URL has answered and others have not yet. */
   onAnswer: (flight: Flight) => void
@@ -117,7 +118,7 @@ export class Flights {
     for (const url of flight.urls) this.#count(flight.urlAt(url), 1)
     try {
       if (flight.urls.length === 0) throw new Error(`destination ${destination.id} has no URL`)
-      senders.start(flight)
+      senders.of(destination).start(flight)
     } catch (error) {
       this.#deps.onError(error)
       queueMicrotask(() => this.#fail(flight))

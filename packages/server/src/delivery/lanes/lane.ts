@@ -166,7 +166,7 @@ export class Lane implements SlotUser {
     // Closes the batch now, so that only Task has to know how to leave out a message.
     if (this.#batchBuffer.hasAny(isDeleted)) this.#batchBuffer.close()
     // What waits in the sender is claimed again, without the deleted messages.
-    this.#deps.senders.recall(this.destination.id)
+    this.#tellSender('recall')
     this.#held.delete(isDeleted)
   }
 
@@ -191,7 +191,7 @@ export class Lane implements SlotUser {
     this.#held.add(task)
     if (task.isOver) return
     this.#queue.push(task)
-    this.#deps.senders.preload(this.destination, task.contents)
+    this.#deps.senders.of(this.destination).preload?.(this.destination, task.contents)
   }
 
   /** Returns everything that has not been started to the store. */
@@ -202,8 +202,12 @@ export class Lane implements SlotUser {
   /** Stops all tasks. Returns the shipments that were not started; the caller releases or forgets them. */
   #stopAll(): HeldShipment[] {
     this.#queue.clear()
-    this.#deps.senders.recall(this.destination.id)
+    this.#tellSender('recall')
     return [...this.#batchBuffer.takeAll(), ...this.#held.stopAll()]
+  }
+
+  #tellSender(command: 'recall' | 'resume'): void {
+    this.#deps.senders.of(this.destination).tell(this.destination.id, command)
   }
 
   // ── Sending what may be sent ──
@@ -242,7 +246,7 @@ export class Lane implements SlotUser {
   /** Outcomes cannot be recorded, so what waits in the sender is taken back; or they can be recorded again. */
   storeStateChanged(isFailing: boolean): void {
     if (!isFailing) this.pump()
-    else if (this.#inFlight > 0) this.#deps.senders.recall(this.destination.id)
+    else if (this.#inFlight > 0) this.#tellSender('recall')
   }
 
   /** What other nodes found out about the receiver. */
@@ -367,7 +371,7 @@ export class Lane implements SlotUser {
     }
     this.#deps.slots.release(slots, trailing)
     // After a temporary failure, the sender starts nothing that waits until it is told to. If nothing may be sent, that was recalled.
-    if (results.every(({ outcome }) => outcome.verdict !== 'success')) this.#deps.senders.resume(this.destination.id)
+    if (results.every(({ outcome }) => outcome.verdict !== 'success')) this.#tellSender('resume')
     this.pump()
     this.#endIfIdle()
   }

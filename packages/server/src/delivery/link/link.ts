@@ -1,50 +1,13 @@
-// What a sender is given, and the connection to it.
+// The connection to a sender, at the side of the main thread. If the sender is a thread or a process, packets are exchanged with it over a channel: all
+// commands of one turn of the event loop go into one packet.
 
-import type { SegmentBody } from '../../store/port/stored-messages.ts'
-import type { Destination, RowId } from '../../store/store.ts'
-import type { Outcome } from './outcome.ts'
-import type { SenderLink, SenderReports, Unsent } from './protocol.ts'
-
-/** Messages that can be given to a sender. */
-export interface Sendable {
-  origin: RowId
-  body: Pick<SegmentBody, 'about' | 'bytes' | 'absent' | 'parsed'>
-  /** Whether the bytes are the text to be sent and not a stored body. */
-  isText?: boolean
-  indexes: readonly number[]
-  /** Set while a sender has these messages; `destination` is its number there, `left` the number of messages that were not started. */
-  loaded: { by: Link['commands']; destination: number; key: number; left: number } | null
-}
-
-/** A request to some of a destination's URLs. */
-export interface Work {
-  destination: Destination
-  isBatch: boolean
-  /** From 1. */
-  attempt: number
-  replay: boolean
-  /** In wall time. */
-  startedAtMs: number
-  keepAnswer: boolean
-  /** The most requests of the destination that may be in flight. */
-  limit: number
-  /** Indexes in the list of the destination's URLs. */
-  urls: readonly number[]
-  /** For an integration: see Start. */
-  steps?: readonly string[] | null
-  isPreview?: boolean
-  messages: readonly { content: Sendable; index: number }[]
-  /** Called once for each URL, never while the work is being started. `waitedMs`: how long it waited in the sender because of the limit. */
-  answered(url: number, outcome: Outcome, waitedMs: number): void
-  /** Called if some messages cannot be sent, at most once and before `answered`. `isOver`: none is left, and `answered` is not called. */
-  unsent(unsent: readonly Unsent[], isOver: boolean): void
-  /** Called if a bug prevented the request; `answered` is called as well. */
-  bug(message: string): void
-}
+import { type Packet, PacketReader, PacketWriter, type TakenPacket } from './packet.ts'
+import type { SenderCommands, SenderReports } from './protocol.ts'
+import { CommandWriter, ReportReader } from './wire.ts'
 
 /** A connection to a sender. If it is lost, another one can be opened. */
 export interface Link {
-  commands: Omit<SenderLink, 'drain'>
+  commands: SenderCommands
   drain(): Promise<void>
   /** Missing if the sender is part of this thread. */
   health?: {
@@ -56,4 +19,110 @@ export interface Link {
   }
 }
 
-export type OpenLink = (name: string, events: SenderReports & { lost(error: Error): void }) => Link
+export interface LinkEvents extends SenderReports {
+  /** The sender has ended, although it was not asked to. Called once. */
+  lost(error: Error): void
+}
+
+export type OpenLink = (name: string, events: LinkEvents) => Link
+
+/** How packets reach a thread or a process. */
+export interface Channel {
+  post(taken: TakenPacket): void
+  /** Asks it to finish and to end. */
+  drain(): void
+  /** Ends it at once, whatever it is doing. */
+  kill(): void
+}
+
+export interface ChannelEvents {
+  packet: (packet: Packet) => void
+  /** It has ended, after its last packet. */
+  ended: (error: Error) => void
+}
+
+/** How much longer than its grace period a sender may take to drain. */
+const DRAIN_LIMIT_MS = 1_000
+
+export class PacketLink implements Link {
+  readonly #channel: Channel
+  readonly #writer = new PacketWriter()
+  readonly commands = new CommandWriter(this.#writer, () => this.#schedule())
+  readonly #events: LinkEvents
+  readonly #closeGraceMs: number
+  readonly #ended: Promise<void>
+  #isScheduled = false
+  #isEnding = false
+  #drained: Promise<void> | undefined
+  readonly health = {
+    /** Whether anything was received since the last ping. */
+    isHeard: true,
+    /** Set by the opener of a channel: see Link. */
+    isSpent: false,
+    /** Makes the sender answer, if it can. */
+    ping: (): void => {
+      this.health.isHeard = false
+      this.commands.ping()
+    },
+    /** Ends the sender at once, whatever it is doing, and reports it as lost. */
+    kill: (error: Error): void => {
+      this.#lose(error)
+      this.#channel.kill()
+    },
+  }
+
+  constructor(open: (events: ChannelEvents) => Channel, events: LinkEvents, closeGraceMs: number) {
+    this.#events = events
+    this.#closeGraceMs = closeGraceMs
+    const reports = new ReportReader()
+    let onEnd = (): void => undefined
+    this.#ended = new Promise((resolve) => {
+      onEnd = resolve
+    })
+    this.#channel = open({
+      packet: (packet) => {
+        this.health.isHeard = true
+        this.#writer.keepSpare(packet.spare)
+        reports.read(new PacketReader(packet), events)
+        this.#writer.giveBack(packet.buffer)
+      },
+      ended: (error) => {
+        onEnd()
+        this.#lose(error)
+      },
+    })
+  }
+
+  drain(): Promise<void> {
+    this.#drained ??= this.#drain()
+    return this.#drained
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#isEnding) return
+    this.#send()
+    this.#isEnding = true
+    this.#channel.drain()
+    const limit = setTimeout(() => this.#channel.kill(), this.#closeGraceMs + DRAIN_LIMIT_MS)
+    await this.#ended
+    clearTimeout(limit)
+  }
+
+  #lose(error: Error): void {
+    if (this.#isEnding) return
+    this.#isEnding = true
+    this.#events.lost(error)
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => this.#send())
+  }
+
+  #send(): void {
+    this.#isScheduled = false
+    if (this.#writer.isEmpty || this.#isEnding) return
+    this.#channel.post(this.#writer.take())
+  }
+}

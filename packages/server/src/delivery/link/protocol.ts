@@ -1,6 +1,6 @@
 // The commands and reports between the main thread and a sender. A sender builds requests from messages, signs them, sends them, and
 // reports their outcomes. It makes no decisions: lanes decide when a message is sent, and what follows from an outcome. A sender may run
-// in this thread (executor.ts) or in another one (thread-link.ts, sender-thread.ts).
+// in this thread, in another one (thread-channel.ts) or in another process (host-channel.ts). Only these types are known on both sides.
 
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, SegmentContent } from '../../store/store.ts'
@@ -63,7 +63,7 @@ export interface Start {
 }
 
 /** Commands to a sender. They take effect in order. */
-export interface SenderLink {
+export interface SenderCommands {
   /** Makes the settings of a destination known under a number. */
   define(number: number, destination: Destination): void
   /** Forgets a destination. Units in flight are finished; those that wait end as `aborted`. */
@@ -76,6 +76,10 @@ export interface SenderLink {
   start(start: Start): void
   /** Forgets messages that were loaded and not started: all of a load if `indexes` is null. */
   drop(key: number, indexes: readonly number[] | null): void
+}
+
+/** What carries out the commands. */
+export interface CommandTarget extends SenderCommands {
   /** Waits a moment for units in flight, then ends the others as `aborted`. No command may follow. */
   drain(): Promise<void>
 }

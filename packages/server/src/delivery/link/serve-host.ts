@@ -1,7 +1,7 @@
 // Runs a host process: exchanges packets with the service, and exits when the service ends.
 
 import { Socket } from 'node:net'
-import { type HostPacket, trimmed } from './host-link.ts'
+import { type HostPacket, trimmed } from './host-channel.ts'
 import type { Packet } from './packet.ts'
 import { PIPE_FD, readMessages, writeMessage } from './packet-pipe.ts'
 import { type ServeOptions, servePackets } from './serve-packets.ts'

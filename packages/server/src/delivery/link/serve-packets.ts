@@ -2,11 +2,11 @@
 // of the event loop.
 
 import { type Packet, PacketReader, PacketWriter, type TakenPacket } from './packet.ts'
-import type { SenderLink, SenderReports } from './protocol.ts'
+import type { CommandTarget, SenderReports } from './protocol.ts'
 import { ReportWriter, readCommands } from './wire.ts'
 
 export interface ServeOptions {
-  open: (reports: SenderReports) => SenderLink
+  open: (reports: SenderReports) => CommandTarget
   /** The number of requests in flight. */
   inFlight: () => number
   post: (taken: TakenPacket) => void
@@ -23,7 +23,7 @@ const MOST_GATHERED = 64
 /** Returns what is to be called for each message of the main thread. */
 export function servePackets({ open, inFlight, post, pinged, close }: ServeOptions): (packet: Packet | 'drain') => void {
   const writer = new PacketWriter()
-  const link = open(new ReportWriter(writer, onReport))
+  const target = open(new ReportWriter(writer, onReport))
   let isFlushing = false
   let gathering: NodeJS.Timeout | undefined
   /** The number of reports that were not sent yet. */
@@ -54,7 +54,7 @@ export function servePackets({ open, inFlight, post, pinged, close }: ServeOptio
   }
 
   async function drain(): Promise<void> {
-    await link.drain()
+    await target.drain()
     flush()
     close()
   }
@@ -62,7 +62,7 @@ export function servePackets({ open, inFlight, post, pinged, close }: ServeOptio
   return (packet) => {
     if (packet === 'drain') return void drain()
     writer.keepSpare(packet.spare)
-    const isPinged = readCommands(new PacketReader(packet), link)
+    const isPinged = readCommands(new PacketReader(packet), target)
     writer.giveBack(packet.buffer)
     if (!isPinged) return
     pinged?.()

@@ -6,7 +6,7 @@ import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, TraceContext } from '../../store/store.ts'
 import type { Outcome, Ran } from './outcome.ts'
 import type { PacketReader, PacketWriter } from './packet.ts'
-import type { Load, RenewedTokens, SenderLink, SenderReports, Start, Unsent } from './protocol.ts'
+import type { Load, RenewedTokens, SenderCommands, SenderReports, Start, Unsent } from './protocol.ts'
 
 // ── Commands ──
 
@@ -29,7 +29,7 @@ const KEEP_ANSWER = 4
 const PREVIEW = 8
 const SOME_STEPS = 16
 
-export class CommandWriter implements Omit<SenderLink, 'drain'> {
+export class CommandWriter implements SenderCommands {
   readonly #to: PacketWriter
   readonly #onWrite: () => void
 
@@ -110,22 +110,22 @@ export class CommandWriter implements Omit<SenderLink, 'drain'> {
 }
 
 /** Carries out the commands of a packet. Returns whether an answer was asked for. */
-export function readCommands(from: PacketReader, link: Omit<SenderLink, 'drain'>): boolean {
+export function readCommands(from: PacketReader, commands: SenderCommands): boolean {
   let isPinged = false
   while (!from.isAtEnd) {
     const command = from.number()
-    if (command === START) link.start(readStart(from))
-    else if (command === LOAD) link.load(readLoad(from))
-    else if (command === DEFINE) link.define(from.number(), from.value() as Destination)
-    else if (command === FORGET) link.forget(from.number())
-    else if (command === RECALL) link.recall(from.number())
-    else if (command === RESUME) link.resume(from.number())
+    if (command === START) commands.start(readStart(from))
+    else if (command === LOAD) commands.load(readLoad(from))
+    else if (command === DEFINE) commands.define(from.number(), from.value() as Destination)
+    else if (command === FORGET) commands.forget(from.number())
+    else if (command === RECALL) commands.recall(from.number())
+    else if (command === RESUME) commands.resume(from.number())
     else if (command === PING) isPinged = true
     else {
       const key = from.number()
       const isAll = from.number() === 1
       const indexes = readList(from)
-      link.drop(key, isAll ? null : indexes)
+      commands.drop(key, isAll ? null : indexes)
     }
   }
   return isPinged

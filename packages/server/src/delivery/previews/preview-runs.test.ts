@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { integrationOf } from '../../destinations/fixtures/integration.ts'
 import type { SegmentContent } from '../../store/store.ts'
-import type { Work } from '../link/link.ts'
 import { unanswered } from '../link/outcome.ts'
+import type { Work } from '../link/work.ts'
+import type { SenderGroup } from '../supervision/sender-pool.ts'
 import { previewRuns } from './preview-runs.ts'
 import { TooManyPreviews } from './shown-requests.ts'
 
@@ -15,7 +16,8 @@ test('a preview ends after its limit, although a host never answers, and makes r
   const started: Work[] = []
   const forgotten: string[] = []
   const senders = { start: (work: Work) => void started.push(work), forget: (id: string) => void forgotten.push(id) }
-  const preview = (limitMs: number) => previewRuns(senders, integrationOf(), [message, message], options, limitMs)
+  const preview = (limitMs: number) =>
+    previewRuns({ of: () => senders as unknown as SenderGroup }, integrationOf(), [message, message], options, limitMs)
   const running = [1, 2, 3, 4].map(() => preview(50))
   await assert.rejects(preview(50), TooManyPreviews)
   for (const previewed of await Promise.all(running)) {

@@ -21,7 +21,7 @@ let users = 0
 let lastNumber = 0
 
 export async function previewRuns(
-  senders: Pick<Senders, 'start' | 'forget'>,
+  senders: Pick<Senders, 'of'>,
   destination: Destination,
   messages: readonly SegmentContent[],
   options: { startedAtMs: number; onBug: (text: string) => void },
@@ -43,12 +43,12 @@ export async function previewRuns(
     return previewed
   } finally {
     users--
-    senders.forget(shown.id)
+    senders.of(shown).forget(shown.id)
   }
 }
 
 async function previewRun(
-  senders: Pick<Senders, 'start'>,
+  senders: Pick<Senders, 'of'>,
   destination: Destination,
   content: SegmentContent,
   options: { startedAtMs: number; onBug: (text: string) => void },

@@ -6,8 +6,8 @@ import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted, Settlement
 import type { Clock } from '../../timing/clock.ts'
 import type { SetTimer } from '../../timing/timers.ts'
 import { type DeliveryEvents, settledEvent } from '../events/events.ts'
+import { dropLoaded } from '../link/work.ts'
 import { expiry, type HeldShipment, type Task } from '../shipments/task.ts'
-import type { Senders } from '../supervision/senders.ts'
 import type { Backlog } from './backlog.ts'
 import { InterimSettlements } from './interim-settlements.ts'
 import { chargeOf, type Memory } from './memory.ts'
@@ -16,8 +16,6 @@ import type { StoreState } from './store-state.ts'
 
 export interface HeldShipmentsDeps {
   store: DeliveryStore
-  /** Informed about messages that will not be started. */
-  senders: Pick<Senders, 'drop'>
   memory: Memory
   clock: Clock
   setTimer: SetTimer
@@ -117,11 +115,10 @@ export class HeldShipments {
 
   /** Messages of users who were deleted are not sent. */
   delete(isDeleted: IsDeleted): void {
-    const { senders } = this.#deps
     for (const deletions of this.#expiring) deletions.push(isDeleted)
     for (const task of this.#tasks) {
       this.change(task, () => {
-        for (const { content, index } of task.delete(isDeleted)) senders.drop(content, [index])
+        for (const { content, index } of task.delete(isDeleted)) dropLoaded(content, [index])
       })
     }
   }
@@ -209,7 +206,7 @@ export class HeldShipments {
 
   /** Returns false if it was removed before. */
   #remove(task: Task): boolean {
-    for (const content of task.contents) this.#deps.senders.drop(content)
+    for (const content of task.contents) dropLoaded(content)
     return this.#tasks.delete(task)
   }
 

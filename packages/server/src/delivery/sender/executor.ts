@@ -7,7 +7,7 @@ import { kindOf } from '../../destinations/kinds.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import type { Destination, TraceContext } from '../../store/store.ts'
 import { failure, UNWRITABLE } from '../link/outcome.ts'
-import type { Load, SenderLink, SenderReports, Start, Unsent } from '../link/protocol.ts'
+import type { CommandTarget, Load, SenderReports, Start, Unsent } from '../link/protocol.ts'
 import { senderFor } from './authorizing/authorized-client.ts'
 import type { HttpClient } from './http/attempt.ts'
 import type { IntegrationRuns, RunMessage } from './integration-runs.ts'
@@ -32,7 +32,7 @@ interface Taken {
   trace: TraceContext | null
 }
 
-export class Executor implements SenderLink {
+export class Executor implements CommandTarget {
   readonly #http: HttpClient
   readonly #transformer: Transformer
   readonly #runs: IntegrationRuns | null

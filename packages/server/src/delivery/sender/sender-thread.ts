@@ -2,7 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { servePackets } from '../link/serve-packets.ts'
-import type { ThreadOptions } from '../link/thread-link.ts'
+import type { ThreadOptions } from '../link/thread-channel.ts'
 import { Executor } from './executor.ts'
 import { createAddressGuard } from './http/address-guard.ts'
 import { createHttpClient } from './http/attempt.ts'

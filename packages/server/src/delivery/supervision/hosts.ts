@@ -3,10 +3,11 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { Destination } from '../../store/store.ts'
-import { type HostEvents, type HostOptions, openHost } from '../link/host-link.ts'
-import type { Link, OpenLink, Sendable, Work } from '../link/link.ts'
+import { type HostEvents, type HostOptions, openHost } from '../link/host-channel.ts'
+import type { Link, LinkEvents, OpenLink } from '../link/link.ts'
 import { type Outcome, unanswered } from '../link/outcome.ts'
 import type { RenewedTokens } from '../link/protocol.ts'
+import type { Work } from '../link/work.ts'
 import { HostOutput, withoutSecrets } from './host-output.ts'
 import type { LostReason } from './replaceable-sender.ts'
 import { reportCheck } from './report-check.ts'
@@ -84,10 +85,6 @@ export class Hosts implements SenderGroup {
     this.#usual.start(work)
   }
 
-  preload(_destination: Destination, _content: Sendable): void {
-    // Parsed messages cannot be shared with another process.
-  }
-
   tell(destinationId: string, command: 'recall' | 'resume'): void {
     if (command === 'recall') this.#turns.recall(destinationId)
     this.#usual.tell(destinationId, command)
@@ -114,7 +111,7 @@ export class Hosts implements SenderGroup {
     await Promise.all([this.#usual.close(), this.#isolated.close()])
   }
 
-  #open(name: string, events: Parameters<OpenLink>[1]): Link {
+  #open(name: string, events: LinkEvents): Link {
     const { host, program, maxRssBytes, onOutput } = this.#options
     const options = host()
     if (options === null) return unavailableLink(events)
@@ -153,7 +150,7 @@ export class Hosts implements SenderGroup {
 }
 
 /** Fails all work until the package is installed. Replaced at the next check, which looks for the package again. */
-function unavailableLink(events: Parameters<OpenLink>[1]): Link {
+function unavailableLink(events: LinkEvents): Link {
   const ignore = (): void => undefined
   return {
     commands: {

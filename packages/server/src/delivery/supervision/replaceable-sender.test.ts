@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { integrationOf } from '../../destinations/fixtures/integration.ts'
-import type { Link, OpenLink, Work } from '../link/link.ts'
+import type { Link, LinkEvents } from '../link/link.ts'
 import { type Outcome, type Ran, unanswered } from '../link/outcome.ts'
+import type { Work } from '../link/work.ts'
 import { ReplaceableSender } from './replaceable-sender.ts'
 import { reportCheck } from './report-check.ts'
 
@@ -21,7 +22,7 @@ const request = (...positions: number[]): Ran['requests'][number] => ({
 function inFlight() {
   const answers: (string | null)[] = []
   const started: number[] = []
-  let events: Parameters<OpenLink>[1] | undefined
+  let events: LinkEvents | undefined
   const ignore = (): void => undefined
   const health = { isHeard: true, isSpent: false, ping: () => void (health.isHeard = false), kill: (error: Error) => events?.lost(error) }
   const sender = new ReplaceableSender({

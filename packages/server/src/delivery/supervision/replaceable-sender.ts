@@ -2,9 +2,10 @@
 // is unknown whether they reached the receiver. They are retried like any failure, so a message that makes senders crash does not do so in a loop.
 
 import type { Destination } from '../../store/store.ts'
-import type { Link, OpenLink, Sendable, Work } from '../link/link.ts'
+import type { Link, OpenLink } from '../link/link.ts'
 import { failure, type Outcome } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
+import type { Sendable, Work } from '../link/work.ts'
 
 export type LostReason = 'sender_lost' | 'integration_crashed'
 

@@ -5,9 +5,9 @@ import test from 'node:test'
 import { integrationOf, subscriptionOf } from '../../destinations/fixtures/integration.ts'
 import { startRig } from '../fixtures/rig.ts'
 import { testHosts } from '../fixtures/test-hosts.ts'
-import type { Work } from '../link/link.ts'
 import type { Outcome, RanMessage, RanRequest } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
+import type { Work } from '../link/work.ts'
 import { reportCheck } from './report-check.ts'
 
 const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 1 }

@@ -1,8 +1,8 @@
 // Checks what a host reports before the books depend on it. The code of integrations runs in the same process as the code that reports, so it can forge
 // a report or damage it. A message must not be lost, or be counted twice, because of what a host says about it.
 
-import type { Work } from '../link/link.ts'
 import type { Outcome, RanMessage, RanRequest } from '../link/outcome.ts'
+import type { Work } from '../link/work.ts'
 import type { ReportCheck } from './replaceable-sender.ts'
 
 /** Far longer than any text that a host keeps of a request. */

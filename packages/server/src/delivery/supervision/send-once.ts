@@ -16,7 +16,7 @@ interface OnceOptions {
 }
 
 export function sendOnce(
-  senders: Pick<Senders, 'start'>,
+  senders: Pick<Senders, 'of'>,
   destination: Destination,
   message: JsonObject,
   { startedAtMs, isPreview = false, onBug }: OnceOptions,
@@ -29,7 +29,7 @@ export function sendOnce(
   return new Promise((resolve) => {
     const outcomes: Outcome[] = []
     let left = urls.length
-    senders.start({
+    senders.of(destination).start({
       destination,
       isBatch: destination.batch.size > 1,
       attempt: 1,

@@ -7,9 +7,10 @@ import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.t
 import { CLASSIC, type Destination, NO_FILTER } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
 import type { Unsendable, Unsent } from '../link/protocol.ts'
-import type { ThreadOptions } from '../link/thread-link.ts'
+import type { ThreadOptions } from '../link/thread-channel.ts'
+import { dropLoaded, type Sendable, type Work } from '../link/work.ts'
 import { openInlineSender, openSenderThreads } from '../open-senders.ts'
-import type { Sendable, Senders, Work } from './senders.ts'
+import type { Senders } from './senders.ts'
 
 const AT_MS = 1_700_000_000_000
 const OPTIONS = { guard: { allowPrivate: true, allow: [] }, closeGraceMs: 0 }
@@ -95,7 +96,7 @@ function send(
   return new Promise<Outcome[] | Unsendable>((resolve) => {
     const outcomes: Outcome[] = []
     let left = destination.urls.length
-    senders.start({
+    senders.of(destination).start({
       destination,
       isBatch: indexes.length > 1,
       attempt: 2,
@@ -172,7 +173,7 @@ test('changed settings are used from the next request on', async (t) => {
   const before = destinationOf([url])
   await send(senders, before, contentOf(1), [0])
   await send(senders, { ...before, headers: { 'X-Own': 'changed' } }, contentOf(1), [0])
-  senders.forget(before.id)
+  senders.of(before).forget(before.id)
   await send(senders, { ...before, headers: { 'X-Own': 'created again' } }, contentOf(1), [0])
   assert.deepEqual(
     received.map(({ headers }) => headers['x-own']),
@@ -210,10 +211,10 @@ test('dropped messages are gone from the sender, and the others of the load can 
   const bugs: string[] = []
   const bug = (message: string): void => void bugs.push(message)
   assert.equal(await reasonOf(send(senders, destination, content, [0])), null)
-  senders.drop(content, [1])
+  dropLoaded(content, [1])
   assert.equal(await reasonOf(send(senders, destination, content, [1], { bug })), 'deleted')
   assert.equal(await reasonOf(send(senders, destination, content, [2])), null)
-  senders.drop(content)
+  dropLoaded(content)
   // A lane that asks for it now has a bug: that is reported, and nothing is sent.
   assert.equal(await reasonOf(send(senders, destination, content, [3], { bug })), 'internal_error')
   assert.deepEqual([received.length, bugs], [2, ['the sender does not have the message']])
@@ -331,9 +332,9 @@ test('after a temporary failure, waiting work is started only when the lane says
   // The sender would have started the second one before it answers this.
   assert.equal(await reasonOf(send(senders, destinationOf([url]), contentOf(1), [0])), null)
   assert.equal(received.length, 2)
-  senders.resume(destination.id)
+  senders.of(destination).tell(destination.id, 'resume')
   assert.equal(await reasonOf(second as NonNullable<typeof second>), 'http_503')
-  senders.recall(destination.id)
+  senders.of(destination).tell(destination.id, 'recall')
   assert.equal(await reasonOf(third as NonNullable<typeof third>), 'aborted')
   assert.equal(await reasonOf(fourth as NonNullable<typeof fourth>), 'aborted')
   assert.equal(received.length, 3)
@@ -393,7 +394,7 @@ test('while a lost sender is not opened again, work waits, so lanes do not use u
     send(senders, destinationOf([url], { id: 'dst_recalled' }), contentOf(1), [0]),
     send(senders, destination, content, [1]),
   ]
-  senders.recall('dst_recalled')
+  senders.of(destination).tell('dst_recalled', 'recall')
   assert.equal(await reasonOf(recalled), 'aborted')
   assert.deepEqual([await reasonOf(first), await reasonOf(last), received.length], [null, null, 2])
 })

@@ -1,10 +1,8 @@
 // All senders of this process: threads for webhooks, and processes for integrations.
 
 import type { Destination } from '../../store/store.ts'
-import type { OpenLink, Sendable, Work } from '../link/link.ts'
+import type { OpenLink } from '../link/link.ts'
 import { type SenderGroup, SenderPool } from './sender-pool.ts'
-
-export type { Sendable, Work } from '../link/link.ts'
 
 export interface SendersOptions {
   count: number
@@ -22,64 +20,31 @@ export interface SendersOptions {
 const CHECK_MS = 2_000
 
 export class Senders {
+  /** Whether senders keep work that exceeds the limit, so that they can go on without waiting for this thread. */
+  readonly runAhead: boolean
   readonly #webhooks: SenderGroup
   readonly #hosts: SenderGroup
   readonly #groups: readonly SenderGroup[]
   readonly #check: NodeJS.Timeout
-  readonly #runAhead: boolean
 
   constructor({ count, open, runAhead = true, onLost = () => undefined, hosts, checkMs = CHECK_MS }: SendersOptions) {
     const lost = (error: Error): 'sender_lost' => {
       onLost(error)
       return 'sender_lost'
     }
-    this.#webhooks = new SenderPool({ count, name: 'switchyard-sender', open, onLost: lost })
+    this.#webhooks = new SenderPool({ count, name: 'switchyard-sender', open, onLost: lost, isPreloaded: !runAhead })
     this.#hosts = hosts ?? this.#webhooks
     this.#groups = [...new Set([this.#webhooks, this.#hosts])]
-    this.#runAhead = runAhead
+    this.runAhead = runAhead
     this.#check = setInterval(() => {
       for (const group of this.#groups) group.check()
     }, checkMs)
     this.#check.unref()
   }
 
-  start(work: Work): void {
-    const group = work.destination.integration === null ? this.#webhooks : this.#hosts
-    group.start(work)
-  }
-
-  /** Whether senders keep work that exceeds the limit, so that they can go on without waiting for this thread. */
-  get runAhead(): boolean {
-    return this.#runAhead
-  }
-
-  /** Gives messages that are parsed to a sender in this thread, which would parse them again later. A sender thread parses them itself. */
-  preload(destination: Destination, contents: readonly Sendable[]): void {
-    if (this.#runAhead || destination.integration !== null) return
-    for (const content of contents) if (content.body.parsed !== null) this.#webhooks.preload(destination, content)
-  }
-
-  /** Takes back the work of a destination that waits in its sender: it ends as `aborted`. */
-  recall(destinationId: string): void {
-    for (const group of this.#groups) group.tell(destinationId, 'recall')
-  }
-
-  /** Lets the work of a destination that waits in its sender go on. A sender stops it after a temporary failure. */
-  resume(destinationId: string): void {
-    for (const group of this.#groups) group.tell(destinationId, 'resume')
-  }
-
-  /** Makes senders forget messages that will not be started: the given ones, or all if `indexes` is missing. */
-  drop(content: Sendable, indexes: readonly number[] | null = null): void {
-    const { loaded } = content
-    if (loaded === null || loaded.left === 0) return
-    loaded.by.drop(loaded.key, indexes)
-    loaded.left -= indexes?.length ?? loaded.left
-  }
-
-  /** Called when a destination was deleted. */
-  forget(destinationId: string): void {
-    for (const group of this.#groups) group.forget(destinationId)
+  /** The senders for destinations like this one. */
+  of({ integration }: Destination): SenderGroup {
+    return integration === null ? this.#webhooks : this.#hosts
   }
 
   /** Waits a moment for requests in flight; the others end as `aborted`. */

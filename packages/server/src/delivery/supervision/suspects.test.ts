@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { integrationOf } from '../../destinations/fixtures/integration.ts'
-import type { Work } from '../link/link.ts'
 import { failure, type Outcome, unanswered } from '../link/outcome.ts'
+import type { Work } from '../link/work.ts'
 import { ISOLATED_MS, Suspects } from './suspects.ts'
 import { Turns } from './turns.ts'
 

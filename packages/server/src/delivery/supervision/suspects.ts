@@ -3,8 +3,8 @@
 // stays in the separate host for a while. So a destination loses at most one attempt because of another.
 // Pure except for its own state.
 
-import type { Work } from '../link/link.ts'
 import type { Outcome } from '../link/outcome.ts'
+import type { Work } from '../link/work.ts'
 
 interface Suspect {
   untilMs: number

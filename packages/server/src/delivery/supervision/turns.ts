@@ -1,7 +1,7 @@
 // Runs the work of one destination at a time. What was there when its turn began is run; what comes later waits for the next turn if others wait.
 
-import type { Work } from '../link/link.ts'
 import { failure } from '../link/outcome.ts'
+import type { Work } from '../link/work.ts'
 
 export class Turns {
   readonly #run: (work: Work) => void

@@ -1,8 +1,8 @@
 // The connection to a sender thread.
 
 import { Worker } from 'node:worker_threads'
+import { type LinkEvents, PacketLink } from './link.ts'
 import type { Packet } from './packet.ts'
-import { type LinkEvents, PacketLink } from './packet-link.ts'
 
 export interface ThreadOptions {
   /** What the address guard allows. */

@@ -4,10 +4,10 @@
 import { spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { type LinkEvents, PacketLink } from './link.ts'
 import type { Packet } from './packet.ts'
-import { type LinkEvents, PacketLink } from './packet-link.ts'
 import { readMessages, writeMessage } from './packet-pipe.ts'
-import type { ThreadOptions } from './thread-link.ts'
+import type { ThreadOptions } from './thread-channel.ts'
 
 /** Where all connections of a host go, if the network allows no others. */
 export interface Gateway {
