@@ -73,9 +73,9 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'delivery/lanes/lane.ts',
     changes: [
       [
-        'this.#flights.start(this.destination, task, unit, limit)',
-        'if (this.destination.transformation === null) this.#held.change(task, () => task.deliver(unit, []))\n' +
-          'this.#flights.start(this.destination, task, unit, limit)',
+        'this.#flights.start(this.destination, task, unit, allowed,',
+        'if (this.destination.transformation === null) {\ntask.deliver(unit, [])\nheld.changed(task)\n}\n' +
+          'this.#flights.start(this.destination, task, unit, allowed,',
       ],
     ],
     fault: 'node-killed',

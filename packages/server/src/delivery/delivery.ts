@@ -147,10 +147,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   const consumer: ShipmentConsumer = {
-    reserve: (destinationId, bytes) => lanes.get(destinationId)?.reserve(bytes) ?? false,
+    reserve: (destinationId, bytes) => lanes.get(destinationId)?.waiting.reserve(bytes) ?? false,
     deliver: (claimed: ClaimedShipment) => {
       const lane = lanes.get(claimed.shipment.destinationId)
-      if (lane) lane.deliver(claimed)
+      if (lane) lane.waiting.deliver(claimed)
       else {
         memory.release(chargeOf(claimed.bytes))
         store.delivery.release([claimed.shipment])
@@ -158,13 +158,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     cancelReservation: (destinationId, bytes) => {
       const lane = lanes.get(destinationId)
-      if (lane) lane.cancelReservation(bytes)
+      if (lane) lane.waiting.cancelReservation(bytes)
       else memory.release(chargeOf(bytes))
     },
     dropMessages: (isDeleted) => {
-      for (const lane of lanes.values()) lane.dropMessages(isDeleted)
+      for (const lane of lanes.values()) lane.waiting.dropMessages(isDeleted)
     },
-    wake: (destinationId) => lanes.get(destinationId)?.wake(),
+    wake: (destinationId) => lanes.get(destinationId)?.waiting.wake(),
     sharesChanged: () => {
       for (const lane of lanes.values()) lane.sharesChanged()
     },

@@ -1,10 +1,12 @@
-// Units in flight. A unit is one request, which a sender builds and sends to every URL at the same time. Collects the outcomes and counts
-// the requests in flight per URL. The lane decides what may be sent and what follows from an outcome.
+// Units in flight. A unit is one request, which a sender builds and sends to every URL at the same time. Collects the outcomes, counts what is in
+// flight, and keeps its slots. The lane decides what may be sent and what follows from an outcome. Invariant: a flight holds one slot for
+// each URL that has not answered.
 
 import { kindOf } from '../../destinations/kinds.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
+import type { IngestPacing } from '../../timing/ingest-pacing.ts'
 import { type Outcome, UNWRITABLE } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
 import type { Work } from '../link/work.ts'
@@ -12,18 +14,23 @@ import type { Member } from '../shipments/member.ts'
 import type { UnitOutcome } from '../shipments/part-record.ts'
 import { deliveryIdOf, type Task, type Unit } from '../shipments/task.ts'
 import type { Senders } from '../supervision/senders.ts'
+import type { Slots, SlotUser } from './slots.ts'
+import { Slowdown } from './slowdown.ts'
 
-export interface FlightDeps {
+export interface FlightsDeps {
   senders: Pick<Senders, 'of'>
+  slots: Slots
   clock: Clock
-  /** Called when one URL has answered and others have not yet. */
-  onAnswer: (flight: Flight) => void
-  /** Called when all URLs have answered, never during start(). `slots`: the number of slots that the flight still holds. */
-  onAllAnswered: (flight: Flight, slots: number) => void
-  /** Called before that if messages of the unit are not sent. `slots`: null if others are, otherwise the flight is over. Never during start(). */
-  onUnsent: (flight: Flight, unsent: readonly Unsent[], slots: number | null) => void
+  pacing: Pick<IngestPacing, 'used'>
+  /** Called for every report about a flight, never during start(). `unsent`: the messages that are not sent, if the report is about these. */
+  onReport: (flight: Flight, unsent: readonly Unsent[] | null) => void
+  /** Called after that: there may be room for other flights. */
+  onRoom: () => void
   onError: (error: unknown) => void
 }
+
+/** The most requests to URLs that have not answered although another URL has accepted the message. Above that, their deliveries count as in flight. */
+const MAX_TRAILING = 500
 
 export class Flight implements Work {
   readonly destination: Destination
@@ -36,7 +43,7 @@ export class Flight implements Work {
   readonly keepAnswer = false
   readonly limit: number
   readonly results: UnitOutcome[] = []
-  /** The number of URLs that have not answered. Each has a request in flight, which holds a slot. */
+  /** The number of URLs that have not answered. */
   left: number
   /** How long the sender had the unit, until the last answer. */
   senderMs = 0
@@ -79,16 +86,23 @@ export class Flight implements Work {
     return this.unit.members
   }
 
+  /** Whether no URL is still to answer. */
+  get isOver(): boolean {
+    return this.left === 0
+  }
+
   answered(url: number, outcome: Outcome, waitedMs: number): void {
-    this.#flights.answered(this, this.urlAt(url), outcome, waitedMs)
+    this.results.push({ url: this.urlAt(url), startedAtMs: this.startedAtMs + waitedMs, outcome, version: this.destination.version })
+    this.senderMs = waitedMs + outcome.timings.totalMs
+    this.#flights.report(this, 1, null)
   }
 
   unsent(unsent: readonly Unsent[], isOver: boolean): void {
-    this.#flights.unsent(this, unsent, isOver)
+    this.#flights.report(this, isOver ? this.left : 0, unsent)
   }
 
   bug(message: string): void {
-    this.#flights.bug(message)
+    this.#flights.onBug(message)
   }
 
   urlAt(url: number): string {
@@ -101,68 +115,105 @@ export class Flight implements Work {
 }
 
 export class Flights {
-  readonly #deps: FlightDeps
-  readonly #byUrl = new Map<string, number>()
+  /** The number of units that were handed to the sender and are not answered. Only read from outside, like the next one. */
+  count = 0
+  /** How many of them are retries. */
+  retries = 0
+  readonly #deps: FlightsDeps
+  readonly #slowdown: Slowdown
+  readonly #all = new Set<Flight>()
+  #trailing = 0
 
-  constructor(deps: FlightDeps) {
+  constructor(deps: FlightsDeps) {
     this.#deps = deps
+    this.#slowdown = new Slowdown(deps.pacing)
   }
 
-  inFlightAt(url: string): number {
-    return this.#byUrl.get(url) ?? 0
+  get areSlowed(): boolean {
+    return this.#slowdown.isSlowed
   }
 
-  start(destination: Destination, task: Task, unit: Unit, limit: number): void {
-    const { senders, clock } = this.#deps
+  /** The number of requests to a URL that are in flight. */
+  at(url: string): number {
+    let count = 0
+    for (const { destination, urls, results } of this.#all) {
+      const targets = kindOf(destination).targets(destination)
+      if (urls.some((at) => targets[at] === url) && !results.some((result) => result.url === url)) count++
+    }
+    return count
+  }
+
+  /** Takes slots for the next unit of a task; false if there are too few. The user of the slots is then called when there are some. */
+  takeSlots(user: SlotUser, destination: Destination, unit: Unit): boolean {
+    return this.#deps.slots.take(user, Math.max(1, urlsFor(destination, unit).length))
+  }
+
+  /** `watched`: whether it may be the request by which a slowdown is measured. */
+  start(destination: Destination, task: Task, unit: Unit, limit: number, watched: boolean): void {
+    const { senders, clock, onError } = this.#deps
     const flight = new Flight(this, destination, task, unit, clock.wallMs(), limit)
-    for (const url of flight.urls) this.#count(flight.urlAt(url), 1)
+    this.#all.add(flight)
+    this.count++
+    if (task.retry) this.retries++
+    if (watched) this.#slowdown.started(unit)
     try {
       if (flight.urls.length === 0) throw new Error(`destination ${destination.id} has no URL`)
       senders.of(destination).start(flight)
     } catch (error) {
-      this.#deps.onError(error)
+      onError(error)
       queueMicrotask(() => this.#fail(flight))
     }
   }
 
-  answered(flight: Flight, url: string, outcome: Outcome, waitedMs: number): void {
-    this.#count(url, -1)
-    flight.results.push({ url, startedAtMs: flight.startedAtMs + waitedMs, outcome, version: flight.destination.version })
-    flight.senderMs = waitedMs + outcome.timings.totalMs
-    if (--flight.left === 0) this.#deps.onAllAnswered(flight, 1)
-    else this.#deps.onAnswer(flight)
-  }
-
-  bug(message: string): void {
+  onBug(message: string): void {
     this.#deps.onError(new Error(message))
   }
 
-  unsent(flight: Flight, unsent: readonly Unsent[], isOver: boolean): void {
-    if (!isOver) return this.#deps.onUnsent(flight, unsent, null)
-    for (const url of flight.urls) this.#count(flight.urlAt(url), -1)
-    this.#deps.onUnsent(flight, unsent, flight.left)
+  /** `ended`: how many of its requests have ended. */
+  report(flight: Flight, ended: number, unsent: readonly Unsent[] | null): void {
+    const { slots, onReport, onRoom, onError } = this.#deps
+    const { trailing } = flight
+    flight.left -= ended
+    if (ended > 0) this.#slowdown.answered(flight.unit, flight.senderMs)
+    if (trailing) this.#trailing -= ended
+    if (flight.isOver) {
+      this.#all.delete(flight)
+      if (!trailing) this.#leave(flight)
+    }
+    try {
+      onReport(flight, unsent)
+    } catch (error) {
+      // A bug in the lane or in a listener must not stop this lane or the process.
+      onError(error)
+    }
+    if (ended > 0) slots.release(ended, trailing)
+    if (!flight.isOver && flight.delivered && !trailing) this.#trail(flight)
+    onRoom()
+  }
+
+  /** After a success, nothing waits for the other URLs. */
+  #trail(flight: Flight): void {
+    const { left } = flight
+    if (this.#trailing + left > MAX_TRAILING || !this.#deps.slots.trail(left)) return
+    flight.trailing = true
+    this.#trailing += left
+    this.#leave(flight)
+  }
+
+  #leave({ task }: Flight): void {
+    this.count--
+    if (task.retry) this.retries--
   }
 
   /** Ends a flight that could not be started, which is a bug. */
   #fail(flight: Flight): void {
-    for (const url of flight.urls) this.#count(flight.urlAt(url), -1)
     const urls = flight.urls.length > 0 ? flight.urls.map((url) => flight.urlAt(url)) : ['']
     flight.results.push(
       ...urls.map((url) => ({ url, startedAtMs: flight.startedAtMs, outcome: UNWRITABLE, version: flight.destination.version })),
     )
-    this.#deps.onAllAnswered(flight, urls.length)
+    flight.left = urls.length
+    this.report(flight, urls.length, null)
   }
-
-  #count(url: string, change: 1 | -1): void {
-    const count = this.inFlightAt(url) + change
-    if (count > 0) this.#byUrl.set(url, count)
-    else this.#byUrl.delete(url)
-  }
-}
-
-/** The number of requests that a unit needs. */
-export function slotsFor(destination: Destination, unit: Unit): number {
-  return Math.max(1, urlsFor(destination, unit).length)
 }
 
 const allOf = new WeakMap<readonly string[], readonly number[]>()

@@ -110,27 +110,22 @@ export class HeldShipments {
 
   add(task: Task): void {
     this.#tasks.add(task)
-    this.#afterChange(task, task.unrecorded)
+    this.changed(task)
   }
 
   /** Messages of users who were deleted are not sent. */
   delete(isDeleted: IsDeleted): void {
     for (const deletions of this.#expiring) deletions.push(isDeleted)
     for (const task of this.#tasks) {
-      this.change(task, () => {
-        for (const { content, index } of task.delete(isDeleted)) dropLoaded(content, [index])
-      })
+      for (const { content, index } of task.delete(isDeleted)) dropLoaded(content, [index])
+      this.changed(task)
     }
   }
 
-  /** Makes a change that may produce outcomes, and schedules their recording. */
-  change(task: Task, make: () => void): void {
-    const before = task.unrecorded
-    try {
-      make()
-    } finally {
-      this.#afterChange(task, task.unrecorded - before)
-    }
+  /** Called when a task may have new outcomes, or be over. Schedules their recording. */
+  changed(task: Task): void {
+    if (task.isOver) this.#endIfOver(task)
+    else if (!task.isLost) this.#interim.add(task)
   }
 
   /** Stops all tasks. Returns the shipments that were not started; the caller releases or forgets them. */
@@ -188,12 +183,6 @@ export class HeldShipments {
   }
 
   // ── The ledger ──
-
-  /** `more`: the number of additional deliveries that have an outcome. */
-  #afterChange(task: Task, more: number): void {
-    if (task.isOver) this.#endIfOver(task)
-    else if (more > 0 && !task.isLost) this.#interim.add(task, more)
-  }
 
   #endIfOver(task: Task): void {
     // If a settlement is in progress, this is called again when it ends.

@@ -31,10 +31,12 @@ export class InterimSettlements {
     return this.#recording.has(task)
   }
 
-  /** Adds `count` outcomes of a task that is still in progress. */
-  add(task: Task, count: number): void {
-    this.#tasks.set(task, (this.#tasks.get(task) ?? 0) + count)
-    this.#count += count
+  /** Adds the new outcomes of a task that is still in progress, if there are any. */
+  add(task: Task): void {
+    const more = task.unrecorded - (this.#tasks.get(task) ?? 0)
+    if (more === 0) return
+    this.#tasks.set(task, task.unrecorded)
+    this.#count += more
     this.recordIfDue()
   }
 
