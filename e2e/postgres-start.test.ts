@@ -154,7 +154,7 @@ test('the secret key is changed while no node runs, and the old one is refused a
     method: 'POST',
     body: { name: 'one', sourceIds: [node.app.firstSource?.id], urls: ['http://127.0.0.1:9/'], sharedSecret: 'SECRET-shared' },
   })
-  const read = readConfig({ SWITCHYARD_STORE: cluster.database.url }, [])
+  const read = readConfig({ SWITCHYARD_STORE: cluster.database.url })
   assert.ok(read.kind === 'config')
   const rotate = () => rotateSecretKey({ store: read.config.store, oldKey: SECRET_KEY, newKey: 'the next key of these tests' })
   await assert.rejects(

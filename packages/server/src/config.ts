@@ -250,11 +250,7 @@ export interface ConfigProblem {
   message: string
 }
 
-export type ConfigResult =
-  | { kind: 'config'; config: Config; warnings: string[] }
-  | { kind: 'help' }
-  | { kind: 'version' }
-  | { kind: 'problems'; problems: ConfigProblem[] }
+export type ConfigResult = { kind: 'config'; config: Config; warnings: string[] } | { kind: 'problems'; problems: ConfigProblem[] }
 
 type Name = keyof Config
 const NAMES = Object.keys(SETTINGS) as Name[]
@@ -264,16 +260,15 @@ export function flagOf({ variable }: Pick<Setting<unknown>, 'variable'>): string
   return `--${variable.slice('SWITCHYARD_'.length).toLowerCase().replaceAll('_', '-')}`
 }
 
-/** A flag overrides the environment, and the environment overrides the default. `argv` holds only the arguments, without the program. */
-export function readConfig(env: Readonly<Record<string, string | undefined>>, argv: readonly string[]): ConfigResult {
-  if (argv.includes('--help') || argv.includes('-h')) return { kind: 'help' }
-  if (argv.includes('--version')) return { kind: 'version' }
-  const { given, problems } = readFlags(argv)
+/** A flag overrides the environment, and the environment overrides the default. `flags` has the given ones by name, without dashes. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>, flags: Readonly<Record<string, string>> = {}): ConfigResult {
   const values: Partial<Record<Name, unknown>> = {}
+  const problems: ConfigProblem[] = []
   for (const name of NAMES) {
     const setting: Setting<unknown> = SETTINGS[name]
-    const flag = given.get(name)
+    const flag = flags[flagOf(setting).slice(2)]
     const text = flag ?? env[setting.variable]
+    if (flag === '') problems.push(missingValue(setting))
     // Shells and compose files set a variable to the empty string to mean "not set".
     if (text === undefined || text === '') {
       values[name] = setting.fallback
@@ -284,15 +279,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       values[name] = parsed.value
       continue
     }
-    const at = flag === undefined ? setting.variable : flagOf(setting)
+    const at = placeOf(setting, flags)
     if ('problem' in parsed) problems.push({ setting: at, message: `${at}: ${parsed.problem}` })
     else problems.push(badValue(at, parsed.expected, setting.secret ? undefined : text))
   }
   if (problems.length > 0) return { kind: 'problems', problems }
   const config = values as Config
-  const weak = weakToken(config, given.has('adminToken') ? flagOf(SETTINGS.adminToken) : SETTINGS.adminToken.variable)
+  const weak = weakToken(config, placeOf(SETTINGS.adminToken, flags))
   if (weak !== null) return { kind: 'problems', problems: [weak] }
-  const several = severalProcessesOnSqlite(config, given.has('processes') ? flagOf(SETTINGS.processes) : SETTINGS.processes.variable)
+  const several = severalProcessesOnSqlite(config, placeOf(SETTINGS.processes, flags))
   if (several !== null) return { kind: 'problems', problems: [several] }
   return { kind: 'config', config, warnings: [...unknownVariables(env), ...exposedDefaults(config)] }
 }
@@ -338,45 +333,21 @@ function exposedDefaults({ host, trustedProxies, publicUrl, privateAddresses, me
   return warnings
 }
 
-function readFlags(argv: readonly string[]): { given: Map<Name, string>; problems: ConfigProblem[] } {
-  const given = new Map<Name, string>()
-  const problems: ConfigProblem[] = []
-  const flags = new Map(NAMES.map((name) => [flagOf(SETTINGS[name]), name]))
-  for (let position = 0; position < argv.length; position += 1) {
-    const argument = argv[position] as string
-    const equals = argument.indexOf('=')
-    const flag = argument.startsWith('-') && equals !== -1 ? argument.slice(0, equals) : argument
-    const name = flags.get(flag)
-    if (name === undefined) {
-      problems.push(unknownArgument(flag, [...flags.keys(), '--help', '--version']))
-      // Skip its value, if it has one, so that it is not reported as a second problem.
-      if (equals === -1 && flag.startsWith('-') && argv[position + 1]?.startsWith('-') === false) position += 1
-      continue
-    }
-    const { placeholder } = SETTINGS[name]
-    const example = placeholder === null ? `${flag}=true` : `${flag} ${placeholder}`
-    let value = equals === -1 ? undefined : argument.slice(equals + 1)
-    if (value === undefined && placeholder === null) value = 'true'
-    if (value === undefined && argv[position + 1]?.startsWith('--') === false) {
-      position += 1
-      value = argv[position]
-    }
-    if (value === undefined || value === '') problems.push({ setting: flag, message: `${flag} needs a value: ${example}.` })
-    else if (given.has(name)) problems.push({ setting: flag, message: `${flag} is given more than once. Remove all but one.` })
-    else given.set(name, value)
-  }
-  return { given, problems }
+/** Where a setting was given, for messages about it. */
+function placeOf(setting: Pick<Setting<unknown>, 'variable'>, flags: Readonly<Record<string, string>>): string {
+  const flag = flagOf(setting)
+  return flags[flag.slice(2)] === undefined ? setting.variable : flag
+}
+
+function missingValue(setting: Setting<unknown>): ConfigProblem {
+  const flag = flagOf(setting)
+  const example = setting.placeholder === null ? `${flag}=true` : `${flag} ${setting.placeholder}`
+  return { setting: flag, message: `${flag} needs a value: ${example}.` }
 }
 
 function badValue(setting: string, expected: string, text: string | undefined): ConfigProblem {
   const shown = text === undefined ? '' : `, but is ${JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)}`
   return { setting, message: `${setting} must be ${expected}${shown}.` }
-}
-
-function unknownArgument(argument: string, flags: readonly string[]): ConfigProblem {
-  const near = nearest(argument, flags)
-  const hint = near === undefined ? 'Run switchyard serve --help for a list of all flags.' : `Did you mean ${near}?`
-  return { setting: argument, message: `${argument} is not a flag. ${hint}` }
 }
 
 /** Variables that commands other than `serve` read. Each is so similar to a setting that it would be reported as a typo. */

@@ -46,9 +46,12 @@ export async function runCommandLine(process: Process): Promise<void> {
       case 'version':
         stdout.write(`${VERSION}\n`)
         return EXIT.ok
-      case 'problems':
-        stderr.write(own(`${[...line.messages, `Run \`${line.help}\` for usage.`].join('\n')}\n`))
+      case 'problems': {
+        const { command, flags = new Map() } = line.parsed ?? {}
+        const messages = [...line.messages, ...(command?.otherProblems?.(flags, env) ?? [])]
+        stderr.write(own(`${[...messages, `Run \`${line.help}\` for usage.`].join('\n')}\n`))
         return EXIT.usage
+      }
       case 'run':
         return await call(line.parsed)
     }

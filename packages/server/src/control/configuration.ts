@@ -12,6 +12,7 @@ import {
   same,
   sameNames,
 } from '../api/configuration-export.ts'
+import { queryBoolean } from '../api/query-values.ts'
 import {
   anyObject,
   array,
@@ -37,7 +38,6 @@ import { definitionToUse } from './destinations/integration-definition.ts'
 import { checkedSettings } from './destinations/patched-settings.ts'
 import { retryOf } from './destinations/retry-settings.ts'
 import { type NEW_PLAN, planView } from './plans/plans.ts'
-import { queryBoolean } from './query.ts'
 import { type ControlParts, type Route, route } from './route.ts'
 import { sourceView } from './sources/sources.ts'
 

@@ -1,55 +1,11 @@
-// Schemas for query parameters, which arrive as text, and the paging that all lists share. A cursor is the cursor of the store with a checksum
+// The paging that all lists share. A cursor is the cursor of the store with a checksum
 // over itself and the name of its list. So a truncated cursor, or one of another list that the store might misinterpret, is rejected here.
 
 import { createHash } from 'node:crypto'
-import { parseTime } from '@switchyard/protocol'
-import {
-  array,
-  type Described,
-  type Fields,
-  integer,
-  invalidField,
-  nullable,
-  object,
-  optional,
-  type Schema,
-  string,
-  withDefault,
-} from '../api/schema.ts'
+import { queryInteger } from '../api/query-values.ts'
+import { array, type Fields, nullable, object, optional, type Schema, string, withDefault } from '../api/schema.ts'
 import { ApiError } from '../errors.ts'
 import type { Page, PageRequest } from '../store/store.ts'
-
-export function queryInteger(options: Described & { min?: number; max?: number } = {}): Schema<number> {
-  const schema = integer(options)
-  return {
-    ...schema,
-    parse: (value, path) => schema.parse(typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value, path),
-  }
-}
-
-export function queryBoolean(options: Described = {}): Schema<boolean> {
-  return {
-    parse(value, path) {
-      if (value !== 'true' && value !== 'false') throw invalidField(path, 'must be true or false')
-      return value === 'true'
-    },
-    toJsonSchema: () => ({ type: 'boolean', ...options }),
-  }
-}
-
-/** Parses an ISO 8601 time to milliseconds. */
-export function queryTime(options: Described = {}): Schema<number> {
-  return {
-    parse(value, path) {
-      const ms = typeof value === 'string' ? parseTime(value) : undefined
-      if (ms === undefined) throw invalidField(path, 'must be an ISO 8601 time, such as 2026-11-14T09:00:00.000Z')
-      return ms
-    },
-    toJsonSchema: () => ({ type: 'string', format: 'date-time', ...options }),
-  }
-}
-
-// ── Paging ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 1_000

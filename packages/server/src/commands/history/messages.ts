@@ -1,11 +1,11 @@
 // `switchyard messages` and `switchyard trace`: lists accepted messages, and shows the timeline of one.
 
+import { MESSAGE_FILTERS } from '../../api/list-filters.ts'
 import { type Command, EXIT } from '../line/command.ts'
-import { type Column, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showNewest, time } from '../line/listing.ts'
-import { at, optionalId } from '../line/references.ts'
+import { filterFlags, filtersFrom } from '../line/fields.ts'
+import { type Column, LIMIT_FLAG, showNewest, time } from '../line/listing.ts'
+import { at } from '../line/references.ts'
 import { showTimeline } from './message-timeline.ts'
-
-const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete', 'dead_letter']
 
 const COLUMNS: readonly Column[] = [
   ['message id', ({ messageId, id }) => messageId ?? id],
@@ -35,28 +35,10 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
   {
     name: 'messages list',
     summary: 'List accepted messages, newest first',
-    flags: {
-      source: { placeholder: 'SOURCE', description: 'Only messages from this source, by id or name.' },
-      type: { placeholder: 'TYPE', description: 'Only messages of this type.', values: TYPES },
-      event: { placeholder: 'NAME', description: 'Only track messages with exactly this event name.' },
-      'user-id': { placeholder: 'USER_ID', description: 'Only messages from the user with this userId.' },
-      'message-id': { placeholder: 'MESSAGE_ID', description: 'Only messages with this messageId.' },
-      ...PERIOD_FLAGS,
-      ...LIMIT_FLAG,
-    },
+    flags: { ...filterFlags(MESSAGE_FILTERS), ...LIMIT_FLAG },
     examples: ['switchyard messages --user-id user-1 --from 2h'],
     async run(call) {
-      const { flag } = call
-      const sourceId = await optionalId(call.api, 'source', flag('source'))
-      const query = {
-        sourceId,
-        type: flag('type'),
-        event: flag('event'),
-        userId: flag('user-id'),
-        messageId: flag('message-id'),
-        ...periodOf(call),
-      }
-      await showNewest(call, '/api/messages', query, COLUMNS, 'No messages match.')
+      await showNewest(call, '/api/messages', await filtersFrom(call, MESSAGE_FILTERS), COLUMNS, 'No messages match.')
       return EXIT.ok
     },
   },

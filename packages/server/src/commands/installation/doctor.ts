@@ -55,13 +55,12 @@ export const doctor: Command = {
 
 function checkConfiguration({ env, flag }: Call): { config: Config | null; checks: Check[] } {
   const store = flag('store')
-  const result = readConfig(env, store === undefined ? [] : ['--store', store])
+  const result = readConfig(env, store === undefined ? {} : { store })
   const name = 'configuration'
   if (result.kind === 'problems') {
     const advice = 'Correct the setting before you start the service in this environment.'
     return { config: null, checks: result.problems.map(({ message }) => ({ name, state: 'bad', message, advice })) }
   }
-  if (result.kind !== 'config') return { config: null, checks: [] }
   const warnings: Check[] = result.warnings.map((message) => ({ name, state: 'warning', message, advice: null }))
   const good: Check = { name, state: 'good', message: 'The settings in this environment are valid.', advice: null }
   return { config: result.config, checks: warnings.length > 0 ? warnings : [good] }

@@ -5,7 +5,13 @@ import { type CommandLine, parseCommandLine } from './parse-command-line.ts'
 
 const run = async (): Promise<typeof EXIT.ok> => EXIT.ok
 const COMMANDS: readonly Command[] = [
-  { name: 'serve', summary: 'Serves', isService: true, run },
+  {
+    name: 'serve',
+    summary: 'Serves',
+    isService: true,
+    flags: { port: { placeholder: 'PORT', description: '' }, lenient: { placeholder: null, description: '', optionalValue: true } },
+    run,
+  },
   {
     name: 'send',
     summary: 'Sends',
@@ -50,11 +56,17 @@ test('a group without a subcommand lists', () => {
   assert.equal(shown('keys'), 'keys needs a subcommand: add.')
 })
 
-test('without a command it runs serve with all flags unparsed', () => {
+test('without a command it runs serve, whose flags are read like all others', () => {
   assert.equal(shown(), 'serve []')
-  assert.equal(shown('--port', '9000'), 'serve [--port 9000]')
-  assert.equal(shown('--json', '--port', '9000', 'x'), 'serve [--json --port 9000 x]')
-  assert.equal(shown('serve', '--port=9000', '--nonsense'), 'serve [--port=9000 --nonsense]')
+  assert.equal(shown('--port', '9000'), 'serve [] port=9000')
+  assert.equal(shown('--json', '--port', '9000'), 'serve [] json= port=9000')
+  assert.equal(shown('serve', '--port=9000', '--lenient'), 'serve [] port=9000 lenient=')
+  assert.equal(shown('serve', '--lenient=off'), 'serve [] lenient=off')
+  assert.equal(shown('serve', '--prot', '80'), 'Unknown flag for serve: --prot. Did you mean --port?')
+  assert.equal(shown('serve', '8080'), 'Unexpected argument for serve: 8080.')
+  assert.equal(shown('serve', '--url', 'http://127.0.0.1'), 'Unknown flag for serve: --url.')
+  assert.equal(shown('serve', '--port', '--lenient'), '--port needs a value: --port PORT.')
+  assert.equal(shown('serve', '--port', '1', '--port', '2'), '--port can be given only once.')
 })
 
 test('flags with a space or an equals sign, before and after arguments', () => {
@@ -103,7 +115,7 @@ test('names of Object.prototype are neither flags nor commands', () => {
   assert.match(shown('send', '--constructor', 'x'), /Unknown flag for send: --constructor/)
   assert.match(shown('send', '--__proto__=x'), /Unknown flag for send: --__proto__/)
   assert.match(shown('constructor'), /Unknown command/)
-  assert.match(shown('--hasOwnProperty'), /^serve/)
+  assert.match(shown('--hasOwnProperty'), /Unknown flag for serve: --hasOwnProperty/)
 })
 
 test('help at every level, with --help and with help', () => {

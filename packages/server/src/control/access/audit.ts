@@ -2,10 +2,11 @@
 // the same transaction as the change. The route that lists the entries is here too.
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { queryTime } from '../../api/query-values.ts'
 import { anyObject, nullable, object, optional, string, time } from '../../api/schema.ts'
 import { maskedWriteKey } from '../../api/write-key-mask.ts'
 import type { Actor, Audit, AuditEntry, HistoryStore, NewAuditEntry, Role } from '../../store/store.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 
 /** `action` is the kind of resource and the change, such as `source.update`. */

@@ -1,10 +1,10 @@
 // Refuses a destination that would send every message twice: one with the name and the URL, or the name and the integration, of another destination
 // of the same source. It is nearly always a command or a request that was repeated. The check runs on the stored configuration, under its lock.
 
+import { queryBoolean } from '../../api/query-values.ts'
 import { object, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Configuration, Destination, NewDestination } from '../../store/store.ts'
-import { queryBoolean } from '../query.ts'
 import { CREATION_QUERY } from '../resource-routes.ts'
 
 export const DESTINATION_QUERY = object({

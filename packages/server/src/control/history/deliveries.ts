@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { DELIVERY_FILTERS, DELIVERY_STATES } from '../../api/list-filters.ts'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../../api/schema.ts'
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
@@ -11,7 +12,6 @@ import {
   type AuditEntry,
   type DeliveryDetail,
   type DeliveryRow,
-  type DeliveryState,
   type Destination,
   type FailureCause,
   type ReplayResult,
@@ -32,7 +32,7 @@ import {
   textFor,
   wasAnswered,
 } from '../destinations/redaction.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { dueTime } from '../times.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
@@ -43,34 +43,14 @@ const NOT_SENT: ReadonlySet<string> = new Set(['mapping_failed', 'transformation
 /** How many changes of a destination are looked at to find out whether a request is still the same. */
 const MAX_CHANGES = 50
 
-const STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as const satisfies readonly DeliveryState[]
-
-const FILTERS = {
-  destinationId: optional(string({ min: 1, description: 'Only deliveries to this destination.' })),
-  state: optional(oneOf(STATES, { description: 'Only deliveries in this state.' })),
-  reason: optional(string({ min: 1, description: 'Only deliveries that ended with this reason: a code such as `timeout` or `http_500`.' })),
-  userId: optional(
-    string({
-      min: 1,
-      description:
-        'Only deliveries of messages of this user, by userId, anonymousId or previousId. A page may have fewer entries than `limit`.',
-    }),
-  ),
-  event: optional(
-    string({ min: 1, description: 'Only deliveries of messages with this event name. A page may have fewer entries than `limit`.' }),
-  ),
-  from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
-  to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
-}
-
 const FAILURE_STATES = ['failed', 'expired', 'cancelled'] as const satisfies readonly FailureCause['state'][]
 const CAUSES_FILTERS = {
-  destinationId: optional(string({ min: 1, description: 'Only deliveries to this destination.' })),
+  destinationId: DELIVERY_FILTERS.destinationId,
   state: optional(
     oneOf(FAILURE_STATES, { description: 'Only deliveries in this state. If left out, deliveries in all three states are counted.' }),
   ),
-  from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
-  to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
+  from: DELIVERY_FILTERS.from,
+  to: DELIVERY_FILTERS.to,
 }
 const CAUSE = object(
   {
@@ -106,7 +86,7 @@ export const DELIVERY_FIELDS = {
   userId: nullable(string()),
   anonymousId: nullable(string()),
   destinationId: string(),
-  state: oneOf(STATES),
+  state: oneOf(DELIVERY_STATES),
   reason: nullable(string({ description: 'Why the delivery has its state, as a stable code; null if it is pending or was delivered.' })),
   lastReason: nullable(
     string({
@@ -255,7 +235,8 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
       method: 'GET',
       path: '/deliveries',
       summary: 'List deliveries, newest first',
-      query: listQuery(FILTERS),
+      description: 'With `userId` or `event`, a page may have fewer entries than `limit`.',
+      query: listQuery(DELIVERY_FILTERS),
       status: 200,
       answer: listAnswer(DELIVERY),
       errors: ['invalid_cursor'],

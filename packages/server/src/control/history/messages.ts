@@ -1,28 +1,18 @@
 // Routes for messages: the list, and a single message with its deliveries, the destinations it was not sent to, and its timeline.
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
-import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
+import { MESSAGE_FILTERS } from '../../api/list-filters.ts'
+import { anyObject, array, boolean, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import { type DeliveryDetail, FILTER_RULES, type MessageTrail, type StoredMessage } from '../../store/store.ts'
-import { SAMPLE_TYPES } from '../destinations/sample-message.ts'
 import { VIOLATION_FIELDS } from '../plans/violations.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 import { dueMs } from '../times.ts'
 import { ATTEMPTS, attemptsView, DELIVERY_FIELDS, deliveryView } from './deliveries.ts'
 import { quoted, skipSentence, TIMELINE_KINDS, type TimelineContext, timelineOf } from './timeline.ts'
-
-const FILTERS = {
-  sourceId: optional(string({ min: 1, description: 'Only messages from this source.' })),
-  type: optional(oneOf([...SAMPLE_TYPES, 'dead_letter'], { description: 'Only messages of this type.' })),
-  event: optional(string({ min: 1, description: 'Only track messages with exactly this event name.' })),
-  userId: optional(string({ min: 1, description: 'Only messages of this user.' })),
-  messageId: optional(string({ min: 1, description: 'Only messages with this messageId.' })),
-  from: optional(queryTime({ description: 'Only messages received at this time or later.' })),
-  to: optional(queryTime({ description: 'Only messages received at this time or earlier.' })),
-}
 
 const MESSAGE_FIELDS = {
   id: string({ description: 'The id of the message in the store.' }),
@@ -175,7 +165,7 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
       method: 'GET',
       path: '/messages',
       summary: 'List messages, newest first',
-      query: listQuery(FILTERS),
+      query: listQuery(MESSAGE_FILTERS),
       status: 200,
       answer: listAnswer(MESSAGE),
       errors: ['invalid_cursor'],

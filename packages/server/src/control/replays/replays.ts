@@ -2,6 +2,7 @@
 // executes their steps; the runner decides when (replaying/replay-runner.ts).
 
 import { isoTime } from '@switchyard/protocol'
+import { queryTime } from '../../api/query-values.ts'
 import {
   array,
   boolean,
@@ -20,7 +21,7 @@ import {
 import { ApiError } from '../../errors.ts'
 import type { FinalStateName, ReplayCount, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason } from '../../store/store.ts'
 import { audited } from '../access/audit.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
 
 const JOB_STATES = ['running', 'paused', 'finished', 'cancelled'] as const satisfies readonly ReplayJobState[]
