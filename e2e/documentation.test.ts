@@ -6,8 +6,9 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
+import type { Fields } from '../packages/server/src/api/schema.ts'
 import { SETTINGS } from '../packages/server/src/config.ts'
-import { NEW_DESTINATION, NEW_DESTINATION_FIELDS } from '../packages/server/src/control/destinations/destination-settings.ts'
+import { NEW_DESTINATION, newDestinationFields } from '../packages/server/src/control/destinations/destination-settings.ts'
 import { retryOf } from '../packages/server/src/control/destinations/retry-settings.ts'
 import { FAILURES_TO_OPEN, FIRST_PROBE_MS, MAX_PROBE_MS, RAMP_START } from '../packages/server/src/delivery/lanes/breaker.ts'
 import { RESPONSE_START_BYTES } from '../packages/server/src/delivery/link/outcome.ts'
@@ -80,8 +81,8 @@ interface Bounds {
 test('docs/guide/delivery.md has the numbers of the code, and no others', () => {
   const page = textOf('docs/guide/delivery.md')
   const given = NEW_DESTINATION.parse({ name: 'x', urls: ['http://example.com/'] }, '')
-  const { webhook } = NEW_DESTINATION_FIELDS
-  const bounds = (field: keyof typeof webhook): Bounds => webhook[field].toJsonSchema()
+  const webhook = newDestinationFields('webhook')
+  const bounds = (field: string): Bounds => (webhook as Fields)[field]?.toJsonSchema() ?? {}
   const { properties } = webhook.batch.toJsonSchema() as { properties: Record<string, Bounds> }
   const retry = retryOf(given)
   const { properties: retryBounds } = webhook.retry.toJsonSchema() as { properties: Record<string, Required<Bounds>> }

@@ -89,9 +89,9 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
       const given = parsed as NewDestinationInput
       if (before !== undefined) assertFits(before.type, given)
       retryOf(given)
-      const definition = given.type === 'integration' ? await definitionToUse(catalog, given.integration) : null
+      const definition = await definitionToUse(catalog, given)
       const checked = checkedSettings(given.type, given, before, { checkUrl, definition })
-      return await codeProblem(checkCode, checked, before)
+      return await codeProblem(checkCode, given.type, checked, before)
     } catch (error) {
       if (error instanceof ApiError) return error
       throw error
@@ -102,9 +102,10 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
   function changedSecrets(destination: Destination | undefined, settings: Record<string, unknown>): string[] {
     const parsed = schemaOf('destinations')?.parse(settings, '') as NewDestinationInput
     const kind = DESTINATION_KINDS[parsed.type]
-    const given: Partial<Destination> = kind.completed(parsed, destination, null)
+    const given: Readonly<Record<string, unknown>> = { ...kind.completed(parsed, destination, null) }
+    const stored: Readonly<Record<string, unknown>> = { ...destination }
     return kind.secretSettings.filter(
-      (field) => Object.hasOwn(settings, field) && !same(given[field], destination?.[field] ?? (field === 'signingSecrets' ? [] : null)),
+      (field) => Object.hasOwn(settings, field) && !same(given[field], stored[field] ?? (field === 'signingSecrets' ? [] : null)),
     )
   }
 

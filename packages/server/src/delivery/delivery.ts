@@ -2,9 +2,8 @@
 // committed. The control API imports types from this file.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { RequestAbout } from '../destinations/kind.ts'
+import type { RequestAbout, RequestBuilder } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
-import { usesSecrets, withHiddenSecrets } from '../destinations/webhook/secret-settings.ts'
 import { outboundBytes } from '../outbound/merged-size.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
@@ -222,27 +221,29 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const onBug = (text: string): void => events.trouble(destination, new Error(text))
       const sent = await sendOnce(senders, destination, message, { startedAtMs, onBug })
       const attempts = testAttempts(destination, sent, startedAtMs)
-      if (destination.integration !== null) return { request: null, attempts }
+      const { requests } = kindOf(destination)
+      if (requests === null) return { request: null, attempts }
       // After the attempts, because the destination may change while this waits, and a sender must not be given old settings again.
-      const masked = withHiddenSecrets(destination)
-      const [item = null] = (await shown.tryToPrepare(masked, [{ message, receivedAtMs: startedAtMs }])) ?? []
+      const [item = null] = (await shown.tryToPrepare(requests.masked(destination), [{ message, receivedAtMs: startedAtMs }])) ?? []
       // A message that is not sent is shown as it is.
       const prepared = isSendable(item) ? item : JSON.stringify(message)
       const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
-      const { headers, body } = kindOf(destination).request(destination, [prepared], destination.batch.size > 1, about)
-      return { request: { headers: shownHeaders(destination, headers), body, hidesSecrets: usesSecrets(destination) }, attempts }
+      const { headers, body } = requests.build(destination, [prepared], destination.batch.size > 1, about)
+      return { request: shownRequest(destination, requests, headers, body), attempts }
     },
 
     preview: (destination, messages) => {
       const startedAtMs = clock.wallMs()
-      if (destination.integration === null) return shown.preview(destination, messages, startedAtMs)
+      const { requests } = kindOf(destination)
+      if (requests !== null) return shown.preview(destination, requests, messages, startedAtMs)
       return previewRuns(senders, destination, messages, { startedAtMs, onBug: (text) => events.trouble(destination, new Error(text)) })
     },
 
     async describeRequest(given, parts, { deliveryId, ...about }) {
-      const destination = withHiddenSecrets(given)
+      const { requests } = kindOf(given)
       // The requests of an integration are recorded with the attempt.
-      if (destination.integration !== null) return null
+      if (requests === null) return null
+      const destination = requests.masked(given)
       let bytes = 0
       for (const { content, indexes } of parts) {
         for (const index of indexes) bytes += content.items[index] == null ? 0 : outboundBytes(content, index)
@@ -254,12 +255,12 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const items = (await shown.tryToPrepare(destination, messages)) ?? []
       const prepared = items.filter(isSendable)
       if (prepared.length === 0 || items.includes(null)) return null
-      const { headers, body } = kindOf(destination).request(destination, prepared, destination.batch.size > 1 || prepared.length > 1, {
+      const { headers, body } = requests.build(destination, prepared, destination.batch.size > 1 || prepared.length > 1, {
         id: deliveryId,
         trace: sharedTrace(parts.map(({ content }) => content.trace)),
         ...about,
       })
-      return { headers: shownHeaders(destination, headers), body, hidesSecrets: usesSecrets(destination) }
+      return shownRequest(destination, requests, headers, body)
     },
 
     async stop(answeredMs, recordedMs = answeredMs + RECORD_GRACE_MS) {
@@ -274,6 +275,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       return { requests, recorded }
     },
   }
+}
+
+function shownRequest(
+  destination: Destination,
+  requests: RequestBuilder<Destination>,
+  headers: readonly string[],
+  body: string,
+): SentRequest {
+  return { headers: shownHeaders(requests.credentials(destination), headers), body, hidesSecrets: requests.hidesSecrets(destination) }
 }
 
 function testAttempts(destination: Destination, sent: SentOnce, startedAtMs: number): TestAttempt[] {

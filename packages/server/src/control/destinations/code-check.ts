@@ -2,18 +2,23 @@
 
 import { invalidField } from '../../api/schema.ts'
 import type { CodeProblem } from '../../delivery/sender/transforming/transformer.ts'
+import { KINDS } from '../../destinations/kinds.ts'
 import type { ApiError } from '../../errors.ts'
-import type { Destination } from '../../store/store.ts'
+import type { Destination, DestinationType } from '../../store/store.ts'
 
 export type CheckCode = (code: string) => Promise<CodeProblem | null>
 
 /** Returns why the code is rejected, or null. The code of a transformation that is not changed is not checked again. */
 export async function codeProblem(
   checkCode: CheckCode | undefined,
-  { transformation }: Pick<Partial<Destination>, 'transformation'>,
+  type: DestinationType,
+  settings: object,
   before: Destination | undefined,
 ): Promise<ApiError | null> {
-  if (checkCode === undefined || transformation == null || transformation.code === before?.transformation?.code) return null
+  const kind = KINDS[type]
+  const transformation = kind.transformation(settings)
+  if (checkCode === undefined || transformation === null || transformation.code === (before && kind.transformation(before))?.code)
+    return null
   const found = await checkCode(transformation.code)
   if (found === null) return null
   const { line, column, message } = found

@@ -18,7 +18,7 @@ import {
   variants,
   withDefault,
 } from '../../api/schema.ts'
-import type { DestinationHealth, SentRequest, TestAttempt } from '../../delivery/delivery.ts'
+import type { DestinationHealth, SentRequest } from '../../delivery/delivery.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
 import {
@@ -80,7 +80,7 @@ const SHOWN = {
 
 export const DESTINATION = variants(
   'type',
-  { webhook: { ...SHOWN, ...KINDS.webhook.shownSettings }, integration: { ...SHOWN, ...KINDS.integration.shownSettings } },
+  Object.fromEntries(Object.values(KINDS).map(({ type, shownSettings }) => [type, { ...SHOWN, ...shownSettings }])),
   { title: 'Destination', description: 'A webhook or an integration that messages are sent to.' },
 )
 
@@ -203,9 +203,9 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
       tagged: true,
       errors: ['name_taken', 'destination_exists'],
       async handle({ body, query, actor }) {
-        const definition = body.type === 'integration' ? await definitionToUse(catalog, body.integration) : null
+        const definition = await definitionToUse(catalog, body)
         const settings = checkedSettings(body.type, body, undefined, { checkUrl, definition })
-        await assertLoadable(checkCode, settings, undefined)
+        await assertLoadable(checkCode, body.type, settings, undefined)
         const checked = (configuration: Configuration): NewDestination => {
           checkName(query, body.name, configuration.destinations)
           checkSources(configuration, body.sourceIds)
@@ -260,7 +260,7 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
         const id = params['id'] ?? ''
         // Another node may have created it a moment ago. A change of nothing reads what is stored, and writes nothing.
         const found = store.configuration().destinations.get(id) ?? existing(await store.settings.updateDestination(id, {}))
-        await assertLoadable(checkCode, body, found)
+        await assertLoadable(checkCode, found.type, body, found)
         const restored = await contentToRestore(store.settings, id, body)
         const definition = await installedDefinition(catalog, found)
         const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
@@ -297,14 +297,15 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
       answer: TEST_ANSWER,
       errors: ['destination_not_found'],
       async handle({ params, body, actor, role }) {
-        const { id, type } = find(params['id'])
+        const destination = find(params['id'])
+        const { id } = destination
         const message = sampleMessage(body.type, clock.wallMs())
         // Recorded before the message is sent, so that the audit log has the entry even if the request does not finish.
         await recordAction(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
         const sent = await delivery.test(id, message)
         if (sent === undefined) throw new ApiError('destination_not_found')
         return {
-          success: hasPassed(type, sent.attempts),
+          success: kindOf(destination).hasPassed(sent.attempts),
           message,
           request: sent.request === null ? null : testRequest(sent.request, sent.attempts.some(wasAnswered)),
           attempts: sent.attempts.map((attempt) =>
@@ -339,13 +340,6 @@ export function destinationRoutes({ store, clock, delivery, checkUrl = () => nul
       },
     }),
   ]
-}
-
-/** An integration may make several requests for a subscription, and continue after a failed one. So the last request of each subscription decides. */
-function hasPassed(type: Destination['type'], attempts: readonly TestAttempt[]): boolean {
-  if (type === 'webhook') return attempts.some(({ reason }) => reason === null)
-  const last = new Map(attempts.map(({ step, reason }) => [step?.subscription, reason]))
-  return last.size > 0 && [...last.values()].every((reason) => reason === null)
 }
 
 function testRequest({ headers, body, hidesSecrets }: SentRequest, wasSent: boolean) {

@@ -147,11 +147,11 @@ type Result = { skip: Skip } | Previewed
 export function previewRoutes({ store, clock, delivery, plan, checkUrl = () => null, checkCode, catalog }: ControlParts): Route[] {
   /** The destination with the changes applied. Throws as an update would. */
   async function changed(before: Destination, changes: DestinationPatch): Promise<Destination> {
-    await assertLoadable(checkCode, changes, before)
+    await assertLoadable(checkCode, before.type, changes, before)
     const restored = await contentToRestore(store.settings, before.id, changes)
     const definition = await installedDefinition(catalog, before)
     const fields = patchedSettings(changes, before, { configuration: store.configuration(), restored, checkUrl, definition })
-    return { ...before, ...fields, version: before.version }
+    return { ...before, ...fields, version: before.version } as Destination
   }
 
   async function newest({ sourceIds }: Destination, limit: number): Promise<StoredMessage[]> {

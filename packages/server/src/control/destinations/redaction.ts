@@ -1,9 +1,7 @@
 // Hides values that may be secrets: the header values of a destination, the query values and tokens of its URLs, and constants of its mappings. They are hidden from viewers and
 // from the audit log, which is kept longer than the values are used. Names stay visible, to show what is set.
 
-import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../../destinations/kinds.ts'
-import { hiddenRequest } from '../../destinations/webhook/secrets.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import { hiddenTexts } from '../../secrets/hidden-values.ts'
 import type { Destination, RequestRecord, Role } from '../../store/store.ts'
@@ -17,18 +15,17 @@ export const NOT_AS_SENT = '(not shown)'
  * is evaluated: afterwards, a constant may be part of a longer text, or be written in another form.
  */
 export function builtFor(role: Role, destination: Destination): Destination {
-  const { request, urls } = destination
-  return role === 'admin' || request === null ? destination : { ...destination, request: hiddenRequest(request, urls) }
+  return role === 'admin' ? destination : kindOf(destination).hidden(destination)
 }
 
 /** Hides the values of the headers that come from the settings of the destination. */
 export function hideOwnHeaders(headers: Readonly<Record<string, string>>, destination: Destination): Record<string, string> {
-  return withValue(headers, kindOf(destination).secretHeaders(destination), HIDDEN)
+  return withValue(headers, kindOf(destination).secretHeaders(destination, 'all'), HIDDEN)
 }
 
 /** Hides the values that are the same in all requests: of `headers` and of the credentials. The values of `request.headers` depend on the message. */
 export function hideConfiguredHeaders(headers: Readonly<Record<string, string>>, destination: Destination): Record<string, string> {
-  return hideOwnHeaders(headers, { ...destination, request: null })
+  return withValue(headers, kindOf(destination).secretHeaders(destination, 'constant'), HIDDEN)
 }
 
 const SIGNATURE_HEADERS: ReadonlySet<string> = new Set(['x-signature', 'webhook-signature'])
@@ -58,9 +55,8 @@ export function urlFor(role: Role): (url: string) => string {
 
 /** Returns a function that hides, in a text of a request, the constants of mappings that a viewer must not see, such as the URL of a Slack channel. */
 export function textFor(role: Role, destination: Destination | undefined): (text: string) => string {
-  const body = destination?.request?.body ?? null
-  const mappings = [...(destination?.subscriptions ?? []).map(({ mapping }) => mapping), ...(body === null ? [] : [{ body }])]
-  const hidden = role === 'admin' ? [] : mappings.flatMap((mapping) => hiddenTexts(mapping as JsonObject))
+  const mappings = role === 'admin' || destination === undefined ? [] : kindOf(destination).mappings(destination)
+  const hidden = mappings.flatMap((mapping) => hiddenTexts(mapping))
   if (hidden.length === 0) return (text) => text
   return (text) => hidden.reduce((shown, constant) => shown.replaceAll(constant, HIDDEN), text)
 }

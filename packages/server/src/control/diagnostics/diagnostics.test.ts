@@ -6,9 +6,9 @@ import { after, test } from 'node:test'
 import { createCertificate } from '../../delivery/fixtures/certificates.ts'
 import type { Previewed } from '../../delivery/previews/shown-requests.ts'
 import type { DialReport } from '../../delivery/sender/http/dial-check.ts'
+import { webhookOf } from '../../destinations/fixtures/webhook.ts'
 import { openCatalog } from '../../installation/integrations-catalog.ts'
 import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
-import type { Destination } from '../../store/store.ts'
 import type { Catalog } from '../destinations/integration-definition.ts'
 import { accept, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
 import { checkDestination, createUrlChecks, judgeDial } from './diagnose-destinations.ts'
@@ -221,7 +221,7 @@ test('each origin is dialled once, eight at a time, and none after the deadline'
 })
 
 test('pending deliveries of a disabled or paused destination, or older than an hour, are a warning', () => {
-  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false } as Parameters<typeof checkDestination>[0]
+  const destination = webhookOf({ name: 'd' })
   const HOUR = 3_600_000
   assert.equal(checkDestination(destination, undefined, 0, null, HOUR).state, 'good')
   assert.equal(checkDestination(destination, undefined, 5, 0, 2 * HOUR).state, 'warning')
@@ -237,7 +237,7 @@ test('pending deliveries of a disabled or paused destination, or older than an h
 })
 
 test('a token endpoint that refuses, and a client certificate that expires soon, are reported', () => {
-  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false, tls: null } as unknown as Destination
+  const destination = webhookOf({ name: 'd' })
   const failure = {
     reason: 'auth_refused',
     error: 'The token endpoint auth.example refused to issue an access token (401, invalid_client).',

@@ -4,6 +4,7 @@
 
 import { isoTime } from '@switchyard/protocol'
 import { array, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
+import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination, StoreInspection } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
 import { type ControlParts, type Route, route } from '../route.ts'
@@ -110,7 +111,7 @@ export function diagnosticRoutes({ store, clock, delivery, catalog, operatorTool
           nowMs: () => clock.wallMs(),
         })
         const checksOf = async (destination: Destination): Promise<Check[]> => {
-          const { id, enabled, timeoutMs, tls, urls } = destination
+          const { id, enabled, timeoutMs } = destination
           const pending = ledger.find((row) => row.destinationId === id)?.pending ?? 0
           const oldestAtMs = pending === 0 ? null : await store.books.oldestPendingAtMs(id)
           const health = await timed(
@@ -119,8 +120,12 @@ export function diagnosticRoutes({ store, clock, delivery, catalog, operatorTool
             id,
           )
           if (!enabled) return [health]
-          if (destination.integration !== null) return [health, await timed('integration', () => integration(destination), id)]
-          return [health, ...(await Promise.all(urls.map((url) => timed('url', () => dial(url, timeoutMs, tls), id, url))))]
+          const kind = kindOf(destination)
+          if (kind.slug(destination) !== null) return [health, await timed('integration', () => integration(destination), id)]
+          if (kind.requests === null) return [health]
+          const { tls } = kind.requests.credentials(destination)
+          const dialled = kind.targets(destination).map((url) => timed('url', () => dial(url, timeoutMs, tls), id, url))
+          return [health, ...(await Promise.all(dialled))]
         }
         const [commit, stored, server, key, ...perDestination] = await Promise.all([
           timed('store_writable', checkCommit),

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { DELIVERY_FILTERS, DELIVERY_STATES } from '../../api/list-filters.ts'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../../api/schema.ts'
+import { VERSIONED } from '../../destinations/kinds.ts'
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
@@ -18,7 +19,6 @@ import {
   type Role,
   type RowId,
   type SegmentContent,
-  VERSIONED,
 } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import {

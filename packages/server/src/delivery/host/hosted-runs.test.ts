@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Integration, RecordedRequest, RunResult, StepResult } from '@switchyard/integrations/runner'
 import { integrationOf, subscriptionOf } from '../../destinations/fixtures/integration.ts'
-import type { Destination } from '../../store/store.ts'
+import type { IntegrationDestination } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
 import type { RunWork } from '../sender/integration-runs.ts'
 import { HostedRuns, type OpenIntegration } from './hosted-runs.ts'
@@ -24,7 +24,7 @@ function integration(results: Record<string, Partial<RunResult>>, calls: string[
   return async () => ({ run, erase: null })
 }
 
-function run(open: OpenIntegration, destination: Destination, work: Partial<RunWork> = {}): Promise<Outcome> {
+function run(open: OpenIntegration, destination: IntegrationDestination, work: Partial<RunWork> = {}): Promise<Outcome> {
   const usual: RunWork = { messages: [{ text: '{}', steps: ['a', 'b'] }], succeeded: null, keepsRequests: false, isPreview: false }
   return new Promise((resolve) => new HostedRuns(open).run(destination, { ...usual, ...work }, resolve))
 }
@@ -128,7 +128,7 @@ test('statuses are judged by the retry policy of the destination', async () => {
   const answers = (status: number): OpenIntegration =>
     integration({ a: { results: [{ kind: 'status', status, retryAfter: null, message: '' }] } })
   const policy = { ...two.retry, retryStatuses: [409], failStatuses: [503] }
-  const verdicts: [Destination, number, string][] = [
+  const verdicts: [IntegrationDestination, number, string][] = [
     [two, 401, 'permanent'],
     [two, 403, 'permanent'],
     [two, 404, 'permanent'],

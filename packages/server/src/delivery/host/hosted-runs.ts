@@ -5,7 +5,7 @@ import type { Integration, OpenOptions, RecordedRequest, RunResult, StepResult }
 import type { JsonObject } from '@switchyard/protocol'
 import type { Verdict } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
-import type { Destination, Subscription } from '../../store/store.ts'
+import type { IntegrationDestination, Subscription } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
 import {
   describeStatus,
@@ -49,7 +49,7 @@ export class HostedRuns implements IntegrationRuns {
   readonly #open: OpenIntegration
   readonly #onTokens: (destinationId: string, renewed: RenewedTokens) => void
   /** By destination, as it was when it was opened. */
-  readonly #opened = new WeakMap<Destination, Promise<Integration>>()
+  readonly #opened = new WeakMap<IntegrationDestination, Promise<Integration>>()
   readonly #running = new Map<AbortController, Promise<void>>()
   #isClosing = false
 
@@ -62,7 +62,7 @@ export class HostedRuns implements IntegrationRuns {
     return this.#running.size
   }
 
-  run(destination: Destination, work: RunWork, done: (outcome: Outcome) => void): void {
+  run(destination: IntegrationDestination, work: RunWork, done: (outcome: Outcome) => void): void {
     const abort = new AbortController()
     const deadline = setTimeout(() => abort.abort(), destination.timeoutMs)
     const end = async (): Promise<void> => {
@@ -80,7 +80,7 @@ export class HostedRuns implements IntegrationRuns {
     await withTimeout(CLOSE_MS, Promise.allSettled(this.#running.values()))
   }
 
-  async #runAll(destination: Destination, work: RunWork, signal: AbortSignal): Promise<Outcome> {
+  async #runAll(destination: IntegrationDestination, work: RunWork, signal: AbortSignal): Promise<Outcome> {
     const startedAtMs = performance.now()
     const integration = await this.#integration(destination)
     const messages = work.messages.map(({ text }) => JSON.parse(text) as JsonObject)
@@ -95,10 +95,10 @@ export class HostedRuns implements IntegrationRuns {
     return outcomeOf(destination, work, steps, performance.now() - startedAtMs, this.#isClosing)
   }
 
-  #integration(destination: Destination): Promise<Integration> {
+  #integration(destination: IntegrationDestination): Promise<Integration> {
     let opened = this.#opened.get(destination)
     if (opened === undefined) {
-      opened = this.#open(destination.integration?.slug ?? '', destination.settings, {
+      opened = this.#open(destination.integration.slug, destination.settings, {
         onTokens: ({ accessToken, refreshToken = null, usedRefreshToken = null }) =>
           this.#onTokens(destination.id, { accessToken, refreshToken, usedRefreshToken }),
       })
@@ -124,7 +124,7 @@ interface PlannedStep {
 
 /** What is to be run, in the order of the subscriptions. */
 function stepsOf(
-  { subscriptions }: Destination,
+  { subscriptions }: IntegrationDestination,
   { messages, succeeded }: RunWork,
   events: readonly JsonObject[],
   { erase }: Integration,
@@ -149,7 +149,7 @@ function stepsOf(
 }
 
 function outcomeOf(
-  destination: Destination,
+  destination: IntegrationDestination,
   { messages, keepsRequests, succeeded: before }: RunWork,
   steps: readonly Step[],
   totalMs: number,
@@ -223,7 +223,7 @@ function judgedOf(reason: ReasonCode, error: string = REASONS[reason][1]): Judge
   return { verdict: REASONS[reason][0], reason, error, status: null, retryAfterMs: null }
 }
 
-function requestsOf(destination: Destination, step: Step, judged: readonly Judged[], keepsRequests: boolean): RanRequest[] {
+function requestsOf(destination: IntegrationDestination, step: Step, judged: readonly Judged[], keepsRequests: boolean): RanRequest[] {
   const { subscription, positions, result, startedAtMs, totalMs } = step
   const made = result.requests.map((request): RanRequest => {
     const about = request.positions.map((at) => positions[at] as number)
@@ -280,12 +280,12 @@ function ranRequest(
 }
 
 /** In the place of a subscription, where none was run. */
-function nameOf({ integration }: Destination): string {
-  return integration?.name ?? ''
+function nameOf({ integration }: IntegrationDestination): string {
+  return integration.name
 }
 
 function withoutRequest(
-  destination: Destination,
+  destination: IntegrationDestination,
   positions: number[],
   subscription: string,
   startedAtMs: number,
@@ -302,7 +302,7 @@ function outcomeWith({ verdict, reason, error, status, retryAfterMs }: Judged, t
 }
 
 /** The integration cannot be loaded: perhaps its package is being installed, or it does not have it any more. */
-function failedToOpen(destination: Destination, { messages, succeeded }: RunWork, error: unknown): Outcome {
+function failedToOpen(destination: IntegrationDestination, { messages, succeeded }: RunWork, error: unknown): Outcome {
   const judged = judgedOf(
     'integration_retry',
     `The integration cannot be loaded: ${error instanceof Error ? error.message : String(error)}`,

@@ -74,7 +74,6 @@ async function runRandomOperations(t: TestContext, seed: number): Promise<void> 
       await rig.destination(name, {
         type: 'integration',
         integration: { slug: 'tool', name: 'Tool' },
-        urls: [],
         settings: { name },
         subscriptions: [subscriptionOf('a'), subscriptionOf('b'), subscriptionOf('c', { subscribe: 'event = "Other"' })],
         timeoutMs: 30_000,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
-import { CLASSIC, type Claim, type DeliveryStore, type Destination, NO_FILTER } from '../../store/store.ts'
+import { CLASSIC_WEBHOOK, type Claim, type DeliveryStore, type Destination, NO_FILTER } from '../../store/store.ts'
 import { failure } from '../link/outcome.ts'
 import type { Work } from '../link/work.ts'
 import { Memory } from '../recording/memory.ts'
@@ -103,7 +103,7 @@ test('while the measured request gets no answer, the lane does not count as slow
 
 const DESTINATION: Destination = {
   id: 'dst',
-  ...CLASSIC,
+  ...CLASSIC_WEBHOOK,
   type: 'webhook',
   name: 'test',
   enabled: true,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { destinationOf } from '../../store/conformance/fixtures.ts'
 import { ThreadTransformer } from '../sender/transforming/thread-transformer.ts'
 import { ShownRequests, TooManyPreviews } from './shown-requests.ts'
@@ -34,7 +35,7 @@ test('only some callers can run transformations at the same time, and the thread
   const running = Array.from({ length: 4 }, () => shown.prepare(one, messages(1)))
   await assert.rejects(shown.prepare(one, messages(1)), TooManyPreviews)
   // Without a transformation nothing is run.
-  assert.deepEqual(await shown.prepare({ ...one, transformation: null }, messages(1)), ['{"n":0,"messageId":"m-0"}'])
+  assert.deepEqual(await shown.prepare({ ...asWebhook(one), transformation: null }, messages(1)), ['{"n":0,"messageId":"m-0"}'])
   await Promise.all(running)
   assert.equal((await shown.prepare(one, messages(1))).length, 1)
   assert.equal(opened, 1)

@@ -2,10 +2,9 @@
 // is sent. Transformations run in threads of their own, which exist only while they are used, so a preview delays no delivery.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { Prepared } from '../../destinations/kind.ts'
+import type { Credentials, Prepared, RequestBuilder } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
-import { withHiddenSecrets } from '../../destinations/webhook/secret-settings.ts'
-import { outboundMessage, withViolations } from '../../outbound/outbound-message.ts'
+import { withViolations } from '../../outbound/outbound-message.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { Destination, SegmentContent, TraceContext } from '../../store/store.ts'
 import type { Rejected } from '../link/outcome.ts'
@@ -61,7 +60,7 @@ export class ShownRequests {
    * with TooManyPreviews.
    */
   async prepare(destination: Destination, messages: readonly OutboundMessage[], limitMs: number = LIMIT_MS): Promise<(Item | null)[]> {
-    if (destination.transformation === null) return messages.map(({ message }) => prepareMessage(destination, message))
+    if (kindOf(destination).transformation(destination) === null) return messages.map(({ message }) => prepareMessage(destination, message))
     if (this.#users >= MAX_AT_ONCE) throw new TooManyPreviews()
     this.#users++
     clearTimeout(this.#idle)
@@ -90,11 +89,16 @@ export class ShownRequests {
   }
 
   /** See Delivery.preview(). */
-  async preview(given: Destination, messages: readonly SegmentContent[], atMs: number): Promise<Previewed[]> {
-    const destination = withHiddenSecrets(given)
+  async preview(
+    given: Destination,
+    requests: RequestBuilder<Destination>,
+    messages: readonly SegmentContent[],
+    atMs: number,
+  ): Promise<Previewed[]> {
+    const destination = requests.masked(given)
     const outbound = messages.map((content) => ({ message: shownMessage(destination, content, 0), receivedAtMs: content.receivedAtMs }))
     const items = await this.prepare(destination, outbound)
-    return items.map((item, at) => previewed(destination, item, messages[at]?.trace ?? null, atMs))
+    return items.map((item, at) => previewed(destination, requests, item, messages[at]?.trace ?? null, atMs))
   }
 
   /** Ends the threads. The next preview starts them again. */
@@ -107,9 +111,9 @@ export class ShownRequests {
 }
 
 /** The message as a sender builds it. */
-export function shownMessage({ includeViolations }: Destination, content: SegmentContent, index: number): JsonObject {
-  const message = outboundMessage(content, index)
-  return includeViolations === true ? withViolations(message, content, index) : message
+export function shownMessage(destination: Destination, content: SegmentContent, index: number): JsonObject {
+  const message = kindOf(destination).message(content, index)
+  return destination.includeViolations === true ? withViolations(message, content, index) : message
 }
 
 /** The URL of a request: its path goes between the path and the query of the target. */
@@ -124,13 +128,19 @@ export function isSendable(item: Item | null): item is string | Prepared {
 }
 
 /** `headers` are names and values that alternate. Nobody sees the credentials of `auth`, not even admins. */
-export function shownHeaders({ auth }: Destination, headers: readonly string[]): Record<string, string> {
+export function shownHeaders({ auth }: Credentials, headers: readonly string[]): Record<string, string> {
   const result: Record<string, string> = {}
   for (let at = 0; at < headers.length; at += 2) result[headers[at] as string] = headers[at + 1] as string
   return auth === null ? result : { ...result, Authorization: HIDDEN }
 }
 
-function previewed(destination: Destination, item: Item | null, trace: TraceContext | null, atMs: number): Previewed {
+function previewed(
+  destination: Destination,
+  requests: RequestBuilder<Destination>,
+  item: Item | null,
+  trace: TraceContext | null,
+  atMs: number,
+): Previewed {
   const notRun = (error: string): Previewed => ({ kind: 'failed', reason: 'not_run', error, logs: null })
   if (item === null) return notRun('The preview did not reach this message within its time limit.')
   if (item instanceof Error) return notRun(`The transformation could not be run: ${item.message}.`)
@@ -138,13 +148,12 @@ function previewed(destination: Destination, item: Item | null, trace: TraceCont
     const { reason, error, logs } = item
     return error === null ? { kind: 'dropped', logs } : { kind: 'failed', reason, error, logs }
   }
-  const kind = kindOf(destination)
   const about = { id: 'preview', attempt: 1, replay: false, atMs, trace }
-  const { method, path, headers, body } = kind.request(destination, [item], destination.batch.size > 1, about)
-  const url = urlOf(kind.targets(destination)[0] as string, path)
+  const { method, path, headers, body } = requests.build(destination, [item], destination.batch.size > 1, about)
+  const url = urlOf(kindOf(destination).targets(destination)[0] as string, path)
   return {
     kind: 'request',
-    request: { method, url, headers: shownHeaders(destination, headers), body },
+    request: { method, url, headers: shownHeaders(requests.credentials(destination), headers), body },
     logs: typeof item === 'string' ? null : (item.logs ?? null),
   }
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { webhookOf } from '../../destinations/fixtures/webhook.ts'
 import { writeStoredBody } from '../../store/port/stored-messages.ts'
-import type { Destination } from '../../store/store.ts'
+import type { Destination, WebhookDestination } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
 import type { Start, Unsent } from '../link/protocol.ts'
 import { Executor } from './executor.ts'
@@ -23,7 +23,7 @@ const SENT: Outcome = {
   responseStart: null,
 }
 
-function destinationOf(given: Partial<Destination> = {}): Destination {
+function destinationOf(given: Partial<WebhookDestination> = {}): Destination {
   return webhookOf({ transformation: { code: 'export default (message) => message', timeoutMs: 50, memoryMb: 8 }, ...given })
 }
 

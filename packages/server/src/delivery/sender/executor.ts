@@ -5,7 +5,7 @@
 import type { Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
-import type { Destination, TraceContext } from '../../store/store.ts'
+import type { Destination, IntegrationDestination, TraceContext } from '../../store/store.ts'
 import { failure, UNWRITABLE } from '../link/outcome.ts'
 import type { CommandTarget, Load, SenderReports, Start, Unsent } from '../link/protocol.ts'
 import { senderFor } from './authorizing/authorized-client.ts'
@@ -14,7 +14,7 @@ import type { IntegrationRuns, RunMessage } from './integration-runs.ts'
 import { LoadedMessages } from './loaded-messages.ts'
 import { SenderMemory } from './sender-memory.ts'
 import { bytesOf, hold, type Loaded, type Target } from './target.ts'
-import { type Item, isRejected, prepareEvent, prepareMessage } from './transforming/prepare-messages.ts'
+import { type Item, isRejected, prepareMessage } from './transforming/prepare-messages.ts'
 import type { Transformer } from './transforming/transformer.ts'
 import { Transforms } from './transforms.ts'
 
@@ -52,9 +52,11 @@ export class Executor implements CommandTarget {
   }
 
   define(number: number, destination: Destination): void {
+    const kind = kindOf(destination)
     this.#targets.set(number, {
       destination,
-      http: senderFor(destination, this.#http),
+      http: kind.requests === null ? this.#http : senderFor(kind.requests.credentials(destination), this.#http),
+      transforms: kind.transformation(destination) !== null,
       inFlight: 0,
       limit: 1,
       waiting: [],
@@ -107,7 +109,7 @@ export class Executor implements CommandTarget {
       left: indexes.length,
     }
     this.#loads.set(load.key, loaded)
-    if (target.destination.transformation !== null) this.#transforms.add(loaded, indexes)
+    if (target.transforms) this.#transforms.add(loaded, indexes)
     else this.#prepareAhead(loaded, messages, indexes)
   }
 
@@ -144,7 +146,7 @@ export class Executor implements CommandTarget {
   #startWaiting(target: Target): void {
     while (target.inFlight < target.limit && !target.isStopped && this.#memory.maySend(target)) {
       const next = target.waiting[0]
-      if (next === undefined || (target.destination.transformation !== null && !this.#isPrepared(target, next.start))) return
+      if (next === undefined || (target.transforms && !this.#isPrepared(target, next.start))) return
       target.waiting.shift()
       this.#begin(target, next.start, performance.now() - next.sinceMs)
     }
@@ -184,8 +186,9 @@ export class Executor implements CommandTarget {
       const { prepared, unsent } = taken
       if (unsent.length > 0) this.#reports.unsent(start.unit, unsent, prepared.length === 0)
       if (prepared.length > 0) {
-        if (target.destination.integration === null) this.#send(target, start, taken, waitedMs)
-        else this.#run(target, start, prepared as Prepared[], waitedMs)
+        const { destination } = target
+        if (destination.type !== 'integration') this.#send(target, start, taken, waitedMs)
+        else this.#run(destination, target, start, prepared as Prepared[], waitedMs)
       }
     } catch (error) {
       this.#fail(start, error as Error)
@@ -206,7 +209,8 @@ export class Executor implements CommandTarget {
     const { destination } = target
     const kind = kindOf(destination)
     const about = { id, attempt, replay, atMs: atMs + waitedMs, trace }
-    const { method, path, headers, body } = kind.request(destination, prepared, isBatch, about)
+    if (kind.requests === null) throw new Error('the kind of the destination makes no requests')
+    const { method, path, headers, body } = kind.requests.build(destination, prepared, isBatch, about)
     const { timeoutMs } = destination
     const targets = kind.targets(destination)
     const verdictOf = kind.verdicts(destination)
@@ -237,14 +241,20 @@ export class Executor implements CommandTarget {
     }
   }
 
-  #run(target: Target, { unit, urls, steps, keepAnswer, isPreview, limit }: Start, prepared: readonly Prepared[], waitedMs: number): void {
+  #run(
+    destination: IntegrationDestination,
+    target: Target,
+    { unit, urls, steps, keepAnswer, isPreview, limit }: Start,
+    prepared: readonly Prepared[],
+    waitedMs: number,
+  ): void {
     if (this.#runs === null) throw new Error('this sender runs no integrations')
     const messages = prepared.map(({ text, steps: matching = [] }): RunMessage => ({ text, steps: matching }))
     const isCounted = limit !== Number.POSITIVE_INFINITY
     const sentBytes = REQUEST_BYTES + EVENT_FACTOR * messages.reduce((sum, { text }) => sum + text.length, 0)
     this.#memory.sent(target, sentBytes)
     if (isCounted) target.inFlight++
-    this.#runs.run(target.destination, { messages, succeeded: steps, keepsRequests: keepAnswer, isPreview }, (outcome) => {
+    this.#runs.run(destination, { messages, succeeded: steps, keepsRequests: keepAnswer, isPreview }, (outcome) => {
       this.#reports.outcome(unit, urls[0] as number, outcome, waitedMs)
       this.#memory.ended(target, sentBytes)
       if (!isCounted) return
@@ -332,7 +342,7 @@ export class Executor implements CommandTarget {
 function prepare(destination: Destination, messages: LoadedMessages, index: number): Item | undefined {
   const message = messages.build(index)
   if (message === undefined || message instanceof Error) return message
-  return destination.integration === null ? prepareMessage(destination, message) : prepareEvent(destination, message)
+  return prepareMessage(destination, message)
 }
 
 /** What an item adds to the body of a batch. */

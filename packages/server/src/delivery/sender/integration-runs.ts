@@ -1,6 +1,6 @@
 // What an executor needs to run integrations. Only the executor in a host process has it (host/hosted-runs.ts).
 
-import type { Destination } from '../../store/store.ts'
+import type { IntegrationDestination } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
 
 export interface RunWork {
@@ -22,7 +22,7 @@ export interface RunMessage {
 /** Runs units of integration destinations. A sender that has none gets no such destination. */
 export interface IntegrationRuns {
   /** Calls `done` once, never before it returns. */
-  run(destination: Destination, work: RunWork, done: (outcome: Outcome) => void): void
+  run(destination: IntegrationDestination, work: RunWork, done: (outcome: Outcome) => void): void
   /** Ends the runs in progress: what has no result yet ends as `aborted`. */
   close(): Promise<void>
 }

@@ -2,8 +2,8 @@
 // large as it is stored. Until then it is kept as it is stored: as text, because the garbage collector would copy objects again and again.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { outboundMessage, withViolations } from '../../outbound/outbound-message.ts'
-import { segmentEvent } from '../../outbound/segment-event.ts'
+import { kindOf } from '../../destinations/kinds.ts'
+import { withViolations } from '../../outbound/outbound-message.ts'
 import { readStoredBody } from '../../store/port/stored-messages.ts'
 import type { Destination, SegmentContent } from '../../store/store.ts'
 import type { Load } from '../link/protocol.ts'
@@ -49,8 +49,8 @@ export class LoadedMessages {
       items[index] = JSON.parse(this.#texts.get(index) as string) as JsonObject
       content = { ...shared, items }
     }
-    const { integration, includeViolations } = this.#destination
-    const message = integration === null ? outboundMessage(content, index) : segmentEvent(content, index)
+    const { includeViolations } = this.#destination
+    const message = kindOf(this.#destination).message(content, index)
     return includeViolations === true ? withViolations(message, content, index) : message
   }
 

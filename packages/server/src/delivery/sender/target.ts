@@ -11,6 +11,8 @@ import type { Item } from './transforming/prepare-messages.ts'
 export interface Target extends MemoryUser {
   destination: Destination
   /** The HTTP client, with the authentication of the destination if it has any. */
+  /** Whether its messages are transformed. */
+  transforms: boolean
   http: RequestSender
   /** The number of units in flight. */
   inFlight: number

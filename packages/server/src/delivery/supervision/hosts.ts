@@ -2,7 +2,7 @@
 // time without work, so without integrations there is no such process. Destinations that may have made a host crash or hang run in a separate host.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { Destination } from '../../store/store.ts'
+import type { IntegrationDestination } from '../../store/store.ts'
 import { type HostEvents, type HostOptions, openHost } from '../link/host-channel.ts'
 import type { Link, LinkEvents, OpenLink } from '../link/link.ts'
 import { type Outcome, unanswered } from '../link/outcome.ts'
@@ -48,7 +48,7 @@ export class Hosts implements SenderGroup {
   /** The destinations in the separate host. */
   readonly #movedApart = new Set<string>()
   /** The settings of destinations that have run, whose values must not be logged. */
-  readonly #settings = new Map<string, Destination['settings']>()
+  readonly #settings = new Map<string, IntegrationDestination['settings']>()
   /** The tokens that destinations have got in the meantime. They must not be logged either. */
   readonly #renewed = new Map<string, { accessToken: string; refreshToken: string | null }>()
 
@@ -72,7 +72,7 @@ export class Hosts implements SenderGroup {
   }
 
   start(work: Work): void {
-    const { id, settings } = work.destination
+    const { id, settings } = work.destination as IntegrationDestination
     this.#settings.set(id, settings)
     if (this.#suspects.has(id)) {
       this.#movedApart.add(id)

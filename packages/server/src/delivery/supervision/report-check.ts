@@ -1,6 +1,7 @@
 // Checks what a host reports before the books depend on it. The code of integrations runs in the same process as the code that reports, so it can forge
 // a report or damage it. A message must not be lost, or be counted twice, because of what a host says about it.
 
+import { kindOf } from '../../destinations/kinds.ts'
 import type { Outcome, RanMessage, RanRequest } from '../link/outcome.ts'
 import type { Work } from '../link/work.ts'
 import type { ReportCheck } from './replaceable-sender.ts'
@@ -14,7 +15,7 @@ const REASON = /^[a-z][a-z0-9_]{0,63}$/
 const VERDICTS: ReadonlySet<unknown> = new Set(['success', 'temporary', 'permanent'])
 
 export const reportCheck: ReportCheck = {
-  outcome({ urls, destination: { subscriptions } }: Work, left, url, outcome, waitedMs) {
+  outcome({ urls, destination }: Work, left, url, outcome, waitedMs) {
     mustBe(urls.includes(url) && isTime(waitedMs))
     checkOutcome(outcome)
     if (outcome.ran === undefined) return
@@ -23,7 +24,9 @@ export const reportCheck: ReportCheck = {
     mustBe(Array.isArray(messages) && messages.length === left)
     messages.forEach(checkMessage)
     // The requests of each subscription, and what stands for those that made none. A deletion counts as one more.
-    mustBe(Array.isArray(requests) && requests.length <= (MAX_REQUESTS + left) * (subscriptions.length + 2))
+    mustBe(
+      Array.isArray(requests) && requests.length <= (MAX_REQUESTS + left) * ((kindOf(destination).steps(destination)?.length ?? 0) + 2),
+    )
     for (const request of requests) checkRequest(request, left)
   },
 

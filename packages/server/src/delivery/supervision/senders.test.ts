@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import test, { type TestContext } from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
-import { CLASSIC, type Destination, NO_FILTER } from '../../store/store.ts'
+import { CLASSIC_WEBHOOK, type Destination, NO_FILTER, type WebhookDestination } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
 import type { Unsendable, Unsent } from '../link/protocol.ts'
 import type { ThreadOptions } from '../link/thread-channel.ts'
@@ -47,10 +48,10 @@ async function startReceiver(t: TestContext, answer = (_request: IncomingMessage
 }
 
 let destinations = 0
-function destinationOf(urls: string[], given: Partial<Destination> = {}): Destination {
+function destinationOf(urls: string[], given: Partial<WebhookDestination> = {}): WebhookDestination {
   return {
     id: `dst_${++destinations}`,
-    ...CLASSIC,
+    ...CLASSIC_WEBHOOK,
     type: 'webhook',
     name: 'test',
     enabled: true,
@@ -95,7 +96,7 @@ function send(
 ) {
   return new Promise<Outcome[] | Unsendable>((resolve) => {
     const outcomes: Outcome[] = []
-    let left = destination.urls.length
+    let left = asWebhook(destination).urls.length
     senders.of(destination).start({
       destination,
       isBatch: indexes.length > 1,
@@ -104,7 +105,7 @@ function send(
       startedAtMs: AT_MS,
       keepAnswer: false,
       limit: 10,
-      urls: destination.urls.map((_, at) => at),
+      urls: asWebhook(destination).urls.map((_, at) => at),
       messages: indexes.map((index) => ({ content, index })),
       answered(url, outcome) {
         outcomes[url] = outcome
@@ -420,7 +421,7 @@ for (const [where, open] of [
     const guarded = open({ allowPrivate: false, allow: [] })
     const allowed = open({ allowPrivate: false, allow: ['127.0.0.1/32'] })
     t.after(() => Promise.all([guarded.close(), allowed.close()]))
-    const to = (senders: Senders, target: string, given: Partial<Destination> = {}) =>
+    const to = (senders: Senders, target: string, given: Partial<WebhookDestination> = {}) =>
       reasonOf(send(senders, destinationOf([target], given), contentOf(1), [0], { keepAnswer: true }))
     for (const target of [url, `http://localhost:${port}`, `http://[::ffff:127.0.0.1]:${port}`, `http://0x7f.1:${port}`])
       assert.equal(await to(guarded, target), 'address_refused', target)
@@ -438,7 +439,7 @@ for (const [where, open] of [
     t.after(() => senders.close())
     const reports: string[] = []
     const bug = (message: string): void => void reports.push(message)
-    const broken: [string[], Partial<Destination>][] = [
+    const broken: [string[], Partial<WebhookDestination>][] = [
       [['http://127.0.0.1:9/'], { signingSecrets: ['whsec_hidden!'] }],
       [['http://127.0.0.1:9/'], { headers: { 'X-Key': 'hidden\r\nX-Other: 1' } }],
       [['http://127.0.0.1:9/'], { headers: { 'hidden key': 'a' } }],

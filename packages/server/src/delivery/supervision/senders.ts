@@ -1,5 +1,6 @@
 // All senders of this process: threads for webhooks, and processes for integrations.
 
+import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination } from '../../store/store.ts'
 import type { OpenLink } from '../link/link.ts'
 import { type SenderGroup, SenderPool } from './sender-pool.ts'
@@ -22,7 +23,7 @@ const CHECK_MS = 2_000
 export class Senders {
   /** Whether senders keep work that exceeds the limit, so that they can go on without waiting for this thread. */
   readonly runAhead: boolean
-  readonly #webhooks: SenderGroup
+  readonly #threads: SenderGroup
   readonly #hosts: SenderGroup
   readonly #groups: readonly SenderGroup[]
   readonly #check: NodeJS.Timeout
@@ -32,9 +33,9 @@ export class Senders {
       onLost(error)
       return 'sender_lost'
     }
-    this.#webhooks = new SenderPool({ count, name: 'switchyard-sender', open, onLost: lost, isPreloaded: !runAhead })
-    this.#hosts = hosts ?? this.#webhooks
-    this.#groups = [...new Set([this.#webhooks, this.#hosts])]
+    this.#threads = new SenderPool({ count, name: 'switchyard-sender', open, onLost: lost, isPreloaded: !runAhead })
+    this.#hosts = hosts ?? this.#threads
+    this.#groups = [...new Set([this.#threads, this.#hosts])]
     this.runAhead = runAhead
     this.#check = setInterval(() => {
       for (const group of this.#groups) group.check()
@@ -43,8 +44,8 @@ export class Senders {
   }
 
   /** The senders for destinations like this one. */
-  of({ integration }: Destination): SenderGroup {
-    return integration === null ? this.#webhooks : this.#hosts
+  of(destination: Destination): SenderGroup {
+    return kindOf(destination).place === 'host' ? this.#hosts : this.#threads
   }
 
   /** Waits a moment for requests in flight; the others end as `aborted`. */

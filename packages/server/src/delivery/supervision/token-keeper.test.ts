@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { integrationOf } from '../../destinations/fixtures/integration.ts'
+import { asIntegration, integrationOf } from '../../destinations/fixtures/integration.ts'
 import { newStoreLocation } from '../../store/fixtures/test-store.ts'
 import type { Store } from '../../store/store.ts'
 import type { NewRefreshToken } from './hosts.ts'
@@ -24,7 +24,7 @@ async function setUp(t: TestContext): Promise<{ store: Store; id: string; stored
   return {
     store,
     id,
-    stored: () => store.configuration().destinations.get(id)?.settings,
+    stored: () => asIntegration(store.configuration().destinations.get(id)).settings,
     entries: async () => (await store.history.audit({}, { limit: 100, cursor: null })).data.length,
   }
 }

@@ -66,7 +66,9 @@ export class TokenKeeper {
 
   /** Changes nothing if somebody else, for example another node, has stored another refresh token in the meantime. */
   async #store(destinationId: string, { accessToken, refreshToken, usedRefreshToken }: NewRefreshToken): Promise<void> {
-    const change = ({ settings }: Destination): Partial<Destination> => {
+    const change = (destination: Destination): Partial<Destination> => {
+      if (destination.type !== 'integration') return {}
+      const { settings } = destination
       const oauth = settings['oauth'] as JsonObject | undefined
       if (oauth?.['refreshToken'] !== usedRefreshToken) return {}
       return { settings: { ...settings, oauth: { ...oauth, refreshToken, accessToken } } }

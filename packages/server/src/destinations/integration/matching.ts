@@ -1,7 +1,8 @@
-// Which subscriptions of an integration match a message. A sender runs those that do.
+// Which subscriptions of an integration match a message. Routing asks whether any does; a sender runs those that do.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { SegmentContent, Subscription } from '../../store/port/model.ts'
+import type { IntegrationDestination, SegmentContent, Subscription } from '../../store/port/model.ts'
+import type { FilterJudge } from '../kind.ts'
 import { type SubscribeJudge, subscribeJudge } from '../subscribe/subscribe-judge.ts'
 
 interface Compiled {
@@ -15,6 +16,15 @@ const compiled = new WeakMap<readonly Subscription[], readonly Compiled[]>()
 /** The ids of the enabled subscriptions that match, in order. */
 export function matchingSubscriptions(subscriptions: readonly Subscription[], item: JsonObject, content: SegmentContent): string[] {
   return compiledOf(subscriptions).flatMap(({ id, matches }) => (matches(item, content) ? [id] : []))
+}
+
+/** An integration ignores a message without a matching subscription, except deletion requests if it can delete users. */
+export function subscriptionsJudge({ integration, subscriptions }: IntegrationDestination): FilterJudge {
+  const all = compiledOf(subscriptions)
+  return (item, content) => {
+    if (item['type'] === 'delete' && integration.deletes === true) return null
+    return all.some(({ matches }) => matches(item, content)) ? null : 'no_subscription'
+  }
 }
 
 function compiledOf(subscriptions: readonly Subscription[]): readonly Compiled[] {

@@ -32,7 +32,7 @@ import type {
   Source,
   Store,
 } from '../store.ts'
-import { CLASSIC, NO_FILTER } from '../store.ts'
+import { CLASSIC_WEBHOOK, NO_FILTER } from '../store.ts'
 
 /** A store under test, with its own data. */
 export interface OpenStore {
@@ -62,8 +62,8 @@ export async function newSource(store: Store, change: Partial<Source> = {}): Pro
 }
 
 export function destinationOf(change: Partial<NewDestination> = {}): NewDestination {
-  return {
-    ...CLASSIC,
+  const destination = {
+    ...CLASSIC_WEBHOOK,
     type: 'webhook',
     name: 'a destination',
     enabled: true,
@@ -81,6 +81,7 @@ export function destinationOf(change: Partial<NewDestination> = {}): NewDestinat
     filter: NO_FILTER,
     ...change,
   }
+  return destination as NewDestination
 }
 
 export async function newDestination(store: Store, sourceId: string, change: Partial<NewDestination> = {}): Promise<Destination> {

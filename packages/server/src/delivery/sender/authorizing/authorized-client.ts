@@ -1,9 +1,9 @@
 // Sends the requests of one destination with its own authentication: an Authorization header, TLS settings, or both. Destinations without these
 // settings use the HTTP client itself.
 
+import type { Credentials } from '../../../destinations/kind.ts'
 import { writtenForms } from '../../../destinations/webhook/secret-settings.ts'
 import { HIDDEN } from '../../../secrets/hidden-url.ts'
-import type { Destination } from '../../../store/store.ts'
 import { type Outcome, REASONS } from '../../link/outcome.ts'
 import type { HttpClient, SendRequest } from '../http/attempt.ts'
 import { TlsIdentity } from '../http/connections.ts'
@@ -18,10 +18,7 @@ const MIN_HIDDEN_LENGTH = 4
 const MIN_HEADER_LENGTH = 8
 const CREDENTIAL_HEADER = /key|secret|token|passw|auth|credential|cookie|signature/i
 
-/** The settings that decide how requests are sent. */
-type Sending = Pick<Destination, 'auth' | 'tls' | 'timeoutMs'> & Partial<Pick<Destination, 'secrets' | 'headers' | 'request'>>
-
-export function senderFor(destination: Sending, http: RequestSender): RequestSender {
+export function senderFor(destination: Credentials, http: RequestSender): RequestSender {
   const { auth, tls, timeoutMs, secrets = {} } = destination
   // Longest first, because one secret may begin with another.
   const given = [...Object.values(secrets), ...credentialHeaders(destination)]
@@ -37,7 +34,7 @@ export function senderFor(destination: Sending, http: RequestSender): RequestSen
 }
 
 /** The values of headers whose names say that they are credentials, without the name of the scheme. */
-function credentialHeaders({ headers = {}, request }: Sending): string[] {
+function credentialHeaders({ headers = {}, request }: Credentials): string[] {
   const all = [...Object.entries(headers), ...Object.entries(request?.headers ?? {})]
   const values = all.filter(([name]) => CREDENTIAL_HEADER.test(name)).map(([, value]) => value.replace(/^\w+ +/, ''))
   return values.filter((value) => value.length >= MIN_HEADER_LENGTH && !value.includes('{{'))

@@ -2,36 +2,17 @@
 // their part of the request. Sending and the preview both use this file, so a preview shows what would be sent.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { matchingSubscriptions } from '../../../destinations/integration/matching.ts'
 import { MappingFailed, type Prepared } from '../../../destinations/kind.ts'
 import { kindOf } from '../../../destinations/kinds.ts'
-import type { Destination, SegmentContent } from '../../../store/store.ts'
+import type { Destination } from '../../../store/store.ts'
 import type { Rejected } from '../../link/outcome.ts'
 import type { Transformer, TransformInput, TransformResult } from './transformer.ts'
 
 /** A JSON text if the message is sent as it is. An error if the service failed: the delivery is retried. */
 export type Item = string | Prepared | Rejected | Error
 
-const NO_BATCH: SegmentContent = {
-  sourceId: '',
-  receivedAtMs: 0,
-  ip: null,
-  browser: false,
-  sentAt: null,
-  context: null,
-  integrations: null,
-  trace: null,
-  items: [],
-}
-
 export function isRejected(item: Exclude<Item, string>): item is Rejected {
   return 'reason' in item
-}
-
-/** Prepares an event for an integration: with the subscriptions that match it. */
-export function prepareEvent({ subscriptions }: Destination, event: JsonObject): Item {
-  // The event contains the context of its batch.
-  return { text: JSON.stringify(event), path: '', headers: [], steps: matchingSubscriptions(subscriptions, event, NO_BATCH) }
 }
 
 /** Prepares a message for a destination without a transformation. */
@@ -59,7 +40,8 @@ export function transformMessages(
   transformer: Transformer,
   done: (items: readonly Item[]) => void,
 ): () => void {
-  const { id, transformation } = destination
+  const { id } = destination
+  const transformation = kindOf(destination).transformation(destination)
   if (transformation === null) throw new Error(`destination ${id} has no transformation`)
   return transformer.run(id, transformation, inputs, (results) => done(results.map((result) => itemOf(destination, result))))
 }
