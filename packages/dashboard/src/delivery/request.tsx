@@ -5,6 +5,7 @@ import { useMemo } from 'react'
 import type { Answer } from '../api/client.ts'
 import { Json } from '../components/json.tsx'
 import { ViewLink } from '../components/link.tsx'
+import { SmallButton, SmallNote } from '../components/styled.tsx'
 import { useSession } from '../session/session.tsx'
 import { BODY_FILE, curlOf, signaturesIn } from '../text/curl.ts'
 import { bytes } from '../text/format.ts'
@@ -87,11 +88,9 @@ export function RequestView({ request, url, method = 'POST' }: { request: Reques
         </Tabs.Panel>
       </Tabs>
       {signatures.length === 0 ? (
-        <Text size="xs" c="dimmed">
-          The request is not signed: the destination has no secret.
-        </Text>
+        <SmallNote>The request is not signed: the destination has no secret.</SmallNote>
       ) : (
-        <Text size="xs" c="dimmed">
+        <SmallNote>
           {signatures.map(({ header, formula }) => `${header} is ${formula}. `).join('')}
           Only admins can see signatures. Secrets are never shown.
           {signatures.some(({ header }) => header === 'webhook-signature') &&
@@ -99,7 +98,7 @@ export function RequestView({ request, url, method = 'POST' }: { request: Reques
           <ViewLink to="/signature" size="xs">
             Check a signature
           </ViewLink>
-        </Text>
+        </SmallNote>
       )}
     </Stack>
   )
@@ -170,9 +169,9 @@ function SaveButton({ name, text }: { name: string; text: string }) {
     URL.revokeObjectURL(address)
   }
   return (
-    <Button size="xs" variant="default" onClick={save}>
+    <SmallButton onClick={save}>
       Save {name} ({bytes(new TextEncoder().encode(text).length)})
-    </Button>
+    </SmallButton>
   )
 }
 

@@ -7,9 +7,10 @@ import { useLocation } from 'wouter'
 import { useApi, useChange } from '../api/queries.ts'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
 import { DeletionIcon, PauseIcon, PlayIcon, PowerIcon, StopIcon } from '../components/icons.tsx'
+import { SecondaryButton, Strong } from '../components/styled.tsx'
 import { exactCount } from '../text/format.ts'
 import { holdOf } from './destination-status.ts'
-import type { Destination } from './draft.ts'
+import type { Destination } from './kind.ts'
 import { BAD } from './status-view.tsx'
 
 const RELEASES = { resume: { paused: false }, enable: { enabled: true } } as const
@@ -51,14 +52,14 @@ export function DestinationActions({ destination }: { destination: Destination }
           Resume
         </Button>
       ) : (
-        <Button variant="default" leftSection={<PauseIcon size={16} />} onClick={() => setAsked('pause')}>
+        <SecondaryButton leftSection={<PauseIcon size={16} />} onClick={() => setAsked('pause')}>
           Pause
-        </Button>
+        </SecondaryButton>
       )}
       {enabled ? (
-        <Button variant="default" leftSection={<StopIcon size={16} />} onClick={() => setAsked('disable')}>
+        <SecondaryButton leftSection={<StopIcon size={16} />} onClick={() => setAsked('disable')}>
           Disable
-        </Button>
+        </SecondaryButton>
       ) : (
         <Button
           variant={paused ? 'default' : 'filled'}
@@ -69,9 +70,9 @@ export function DestinationActions({ destination }: { destination: Destination }
           Enable
         </Button>
       )}
-      <Button variant="default" leftSection={<DeletionIcon size={16} />} onClick={() => setAsked('delete')}>
+      <SecondaryButton leftSection={<DeletionIcon size={16} />} onClick={() => setAsked('delete')}>
         Delete
-      </Button>
+      </SecondaryButton>
 
       <ConfirmDialog
         opened={asked === 'pause'}
@@ -138,7 +139,7 @@ export function DestinationActions({ destination }: { destination: Destination }
         }}
       >
         <Stack gap="xs">
-          <Text size="sm" fw={600} c={pending === 0 ? 'var(--mantine-color-text)' : BAD}>
+          <Strong c={pending === 0 ? 'var(--mantine-color-text)' : BAD}>
             {ledger.error !== null && pendingText === null
               ? `Could not count pending deliveries: ${ledger.error.message}`
               : pendingText === null
@@ -146,7 +147,7 @@ export function DestinationActions({ destination }: { destination: Destination }
                 : pending === 0
                   ? 'No deliveries are pending, so none will be lost.'
                   : `${pendingText} will be cancelled and never sent.`}
-          </Text>
+          </Strong>
           <Text size="sm">
             Its settings and secrets are deleted permanently, and new messages are not sent to it. Its past deliveries are kept until the
             retention period ends, but cannot be replayed.

@@ -2,12 +2,12 @@
 
 import '@mantine/charts/styles.css'
 import { BarChart, LineChart } from '@mantine/charts'
-import { Group, Paper, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Group, Paper, SegmentedControl, SimpleGrid, Stack } from '@mantine/core'
 import { type Answer, useApi } from '../api/queries.ts'
 import { Loaded } from '../components/query-states.tsx'
+import { SectionTitle, SmallNote, Strong } from '../components/styled.tsx'
 import { count, duration } from '../text/format.ts'
 import { useSearchState } from '../url/url-state.ts'
-import { findLast } from './draft.ts'
 
 /** Each range has 60 steps, except for the week. */
 const RANGES = {
@@ -46,9 +46,7 @@ export default function DestinationChart({ id }: { id: string }) {
   return (
     <Stack gap="sm">
       <Group justify="space-between">
-        <Title order={2} size="h4">
-          Outcomes and latency
-        </Title>
+        <SectionTitle>Outcomes and latency</SectionTitle>
         <SegmentedControl
           size="xs"
           aria-label="Period"
@@ -82,12 +80,8 @@ function Outcomes({ points, range }: { points: readonly Point[]; range: Range })
   const summary = `${count(sum('delivered'))} delivered · ${count(sum('retried'))} retried · ${count(sum('failed'))} failed · ${count(sum('expired'))} expired`
   return (
     <Paper withBorder p="sm" miw={0}>
-      <Text size="sm" fw={600}>
-        Outcomes
-      </Text>
-      <Text size="xs" c="dimmed" mb="xs">
-        {summary}
-      </Text>
+      <Strong>Outcomes</Strong>
+      <SmallNote mb="xs">{summary}</SmallNote>
       <div role="img" aria-label={`Outcomes over time: ${summary}`}>
         <BarChart
           h={190}
@@ -114,19 +108,15 @@ function Outcomes({ points, range }: { points: readonly Point[]; range: Range })
 }
 
 function Latencies({ points, range }: { points: readonly Point[]; range: Range }) {
-  const last = findLast(points, ({ latencyMs }) => latencyMs != null)?.latencyMs
+  const last = points.findLast(({ latencyMs }) => latencyMs != null)?.latencyMs
   const summary =
     last == null
       ? 'no attempts in this period'
       : `latest: p50 ${duration(last.p50)} · p95 ${duration(last.p95)} · p99 ${duration(last.p99)}`
   return (
     <Paper withBorder p="sm" miw={0}>
-      <Text size="sm" fw={600}>
-        Attempt latency
-      </Text>
-      <Text size="xs" c="dimmed" mb="xs">
-        {summary}
-      </Text>
+      <Strong>Attempt latency</Strong>
+      <SmallNote mb="xs">{summary}</SmallNote>
       <div role="img" aria-label={`Latency over time: ${summary}`}>
         <LineChart
           h={190}

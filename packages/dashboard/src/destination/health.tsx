@@ -6,22 +6,32 @@ import { type Answer, useApi } from '../api/queries.ts'
 import { Countdown } from '../components/countdown.tsx'
 import { ViewLink } from '../components/link.tsx'
 import { Loading } from '../components/query-states.tsx'
-import { ResponsiveTable } from '../components/responsive-table.tsx'
+import { SectionTitle, SmallNote } from '../components/styled.tsx'
 import { Time } from '../components/time.tsx'
 import { deliveriesAddress } from '../delivery/filters.ts'
 import { count, dateTime, duration, exactCount, share } from '../text/format.ts'
-import { reasonAdvice, reasonSentence } from '../text/reasons.ts'
+import { reasonSentence } from '../text/reasons.ts'
 import { forecastText } from './backlog-forecast.ts'
 import { holdOf, type Status, statusOf } from './destination-status.ts'
-import { type Destination, findLast } from './draft.ts'
-import { BAD, Latency, Success } from './status-view.tsx'
+import type { Destination } from './kind.ts'
+import { BAD } from './status-view.tsx'
 import { useForecast } from './use-backlog-forecast.ts'
 
 const DestinationChart = lazy(() => import('./chart.tsx'))
 
-type Health = Answer<'GET /api/destinations/{id}/health'>
+export type Health = Answer<'GET /api/destinations/{id}/health'>
 
-export function HealthView({ destination, health, seenAtMs }: { destination: Destination; health: Health; seenAtMs: number }) {
+interface HealthViewProps {
+  destination: Destination
+  health: Health
+  seenAtMs: number
+  /** What to do about a failure. */
+  advice: (reason: string) => string
+  /** What the kind shows below the ledger. */
+  details: ReactNode
+}
+
+export function HealthView({ destination, health, seenAtMs, advice, details }: HealthViewProps) {
   const status = statusOf(destination, health, seenAtMs)
   const hasProblem = status.name === 'failing' || status.name === 'degraded' || status.name === 'behind'
   return (
@@ -29,7 +39,7 @@ export function HealthView({ destination, health, seenAtMs }: { destination: Des
       {status.name !== 'healthy' && (
         <Alert color={status.color} variant="light" title={<StatusSummary status={status} health={health} />} role="status">
           {hasProblem ? (
-            <LastFailure destination={destination} oldestPendingAt={health.oldestPendingAt} />
+            <LastFailure id={destination.id} oldestPendingAt={health.oldestPendingAt} advice={advice} />
           ) : status.name === 'idle' ? (
             'Send a test to check that it accepts messages.'
           ) : null}
@@ -37,7 +47,7 @@ export function HealthView({ destination, health, seenAtMs }: { destination: Des
       )}
       <Numbers destination={destination} health={health} seenAtMs={seenAtMs} />
       <Ledger destination={destination} health={health} />
-      {destination.type === 'webhook' && <Urls health={health} />}
+      {details}
       <Suspense fallback={<Loading lines={5} label="Loading charts" />}>
         <DestinationChart id={destination.id} />
       </Suspense>
@@ -73,7 +83,7 @@ function Value({ children }: { children: ReactNode }) {
   )
 }
 
-function Note({ children, isBad = false }: { children: ReactNode; isBad?: boolean }) {
+function CardNote({ children, isBad = false }: { children: ReactNode; isBad?: boolean }) {
   return (
     <Text size="xs" component="div" c={isBad ? BAD : 'dimmed'}>
       {children}
@@ -89,45 +99,45 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
     <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="sm">
       <Card title="Success rate">
         <Value>{success === null ? '–' : share(success)}</Value>
-        <Note>{success === null ? 'no attempts since the service started' : 'of recent attempts (up to 512 per URL)'}</Note>
+        <CardNote>{success === null ? 'no attempts since the service started' : 'of recent attempts (up to 512 per URL)'}</CardNote>
       </Card>
       <Card title="Latency (p95)">
         <Value>{latencyMs === null ? '–' : duration(latencyMs.p95)}</Value>
         {latencyMs === null ? (
-          <Note>no attempts since the service started</Note>
+          <CardNote>no attempts since the service started</CardNote>
         ) : (
-          <Note>
+          <CardNote>
             p50 {duration(latencyMs.p50)} · p99 {duration(latencyMs.p99)}
-          </Note>
+          </CardNote>
         )}
       </Card>
       <Card title="Backlog">
         <Value>{count(pending)} pending</Value>
         {forecast.kind !== 'empty' && (
-          <Note isBad={forecast.kind === 'stuck' || forecast.kind === 'growing'}>{forecastText(forecast)}</Note>
+          <CardNote isBad={forecast.kind === 'stuck' || forecast.kind === 'growing'}>{forecastText(forecast)}</CardNote>
         )}
         {oldestPendingAt !== null && (
-          <Note>
+          <CardNote>
             oldest: <Time at={oldestPendingAt} relative size="xs" />
-          </Note>
+          </CardNote>
         )}
         {forecast.kind === 'stuck' && forecast.safeUntilMs !== null && (
-          <Note>
+          <CardNote>
             {forecast.safeUntilMs > seenAtMs
               ? `No delivery expires before ${dateTime(new Date(forecast.safeUntilMs).toISOString())} (retry window ${duration(destination.retryWindowMs)}).`
               : `Deliveries expire ${duration(destination.retryWindowMs)} after their first attempt. Expired deliveries can be replayed.`}
-          </Note>
+          </CardNote>
         )}
       </Card>
       <Card title="Circuit breaker">
         <Value>{breaker === 'closed' ? 'closed' : breaker === 'open' ? 'open' : 'probing'}</Value>
         {breaker === 'closed' ? (
-          <Note>
+          <CardNote>
             {exactCount(inFlight)} of {exactCount(destination.maxInFlight)} requests in flight
             {hold !== null && `; nothing new is sent while ${hold}`}
-          </Note>
+          </CardNote>
         ) : (
-          <Note>
+          <CardNote>
             {openSince !== null && (
               <>
                 opened <Time at={openSince} relative size="xs" />;{' '}
@@ -144,20 +154,23 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
                 next probe <Countdown at={nextAttemptAt} size="xs" />
               </>
             )}
-          </Note>
+          </CardNote>
         )}
         {breaker === 'closed' && hold === null && pending > 0 && inFlight === 0 && nextAttemptAt !== null && (
-          <Note>
+          <CardNote>
             next attempt <Countdown at={nextAttemptAt} size="xs" />
-          </Note>
+          </CardNote>
         )}
       </Card>
     </SimpleGrid>
   )
 }
 
-/** The last failed attempt of the most retried of the oldest pending deliveries, or else of a failed or expired delivery. */
-function LastFailure({ destination: { id, type }, oldestPendingAt }: { destination: Destination; oldestPendingAt: string | null }) {
+/**
+ * The last failed attempt. Of the oldest pending deliveries, the one with the most attempts is chosen; if none was attempted, a failed or an
+ * expired delivery.
+ */
+function LastFailure({ id, oldestPendingAt, advice }: { id: string; oldestPendingAt: string | null; advice: HealthViewProps['advice'] }) {
   const to = oldestPendingAt === null ? undefined : new Date(Date.parse(oldestPendingAt) + 2_000).toISOString()
   const pending = useApi('GET /api/deliveries', {
     query: { destinationId: id, state: 'pending', limit: 50, ...(to === undefined ? {} : { to }) },
@@ -178,13 +191,13 @@ function LastFailure({ destination: { id, type }, oldestPendingAt }: { destinati
   })
   const chosen = tried ?? failed.data?.data[0] ?? expired.data?.data[0]
   const detail = useApi('GET /api/deliveries/{id}', { params: { id: chosen?.id ?? '' }, everyMs: 10_000, enabled: chosen !== undefined })
-  const attempt = findLast(detail.data?.attempts ?? [], ({ reason }) => reason !== null)
+  const attempt = detail.data?.attempts.findLast(({ reason }) => reason !== null)
   return (
     <Stack gap={4}>
       {attempt?.reason != null && (
         <Text size="sm">
           Recent failure, <Time at={attempt.startedAt} relative />: {attempt.error ?? reasonSentence(attempt.reason)}{' '}
-          {reasonAdvice(attempt.reason, type === 'integration')}
+          {advice(attempt.reason)}
         </Text>
       )}
       <Group gap="md">
@@ -209,9 +222,7 @@ const LEDGER = ['delivered', 'pending', 'failed', 'expired', 'cancelled'] as con
 function Ledger({ destination: { id }, health: { ledger } }: { destination: Destination; health: Health }) {
   return (
     <Stack gap="xs">
-      <Title order={2} size="h4">
-        Ledger
-      </Title>
+      <SectionTitle>Ledger</SectionTitle>
       <Group gap="xl" style={{ rowGap: 8 }} component="dl" m={0}>
         <LedgerEntry name="owed">{exactCount(ledger.owed)}</LedgerEntry>
         {LEDGER.map((state) => (
@@ -231,33 +242,10 @@ function Ledger({ destination: { id }, health: { ledger } }: { destination: Dest
 function LedgerEntry({ name, children }: { name: string; children: ReactNode }) {
   return (
     <div>
-      <Text component="dt" size="xs" c="dimmed">
-        {name}
-      </Text>
+      <SmallNote component="dt">{name}</SmallNote>
       <Text component="dd" size="sm" m={0}>
         {children}
       </Text>
     </div>
-  )
-}
-
-function Urls({ health: { urls } }: { health: Health }) {
-  return (
-    <Stack gap="xs">
-      <Title order={2} size="h4">
-        {urls.length === 1 ? 'URL' : 'URLs'}
-      </Title>
-      <ResponsiveTable
-        label="URLs with success rate and latency"
-        rows={urls}
-        keyOf={({ url }) => url}
-        columns={[
-          { label: 'URL', cell: ({ url }) => url },
-          { label: 'Success rate', cell: ({ success }) => <Success success={success} /> },
-          { label: 'Latency', cell: ({ latencyMs }) => <Latency latencyMs={latencyMs} /> },
-          { label: 'In flight', cell: ({ inFlight }) => exactCount(inFlight), isNumber: true },
-        ]}
-      />
-    </Stack>
   )
 }

@@ -1,11 +1,12 @@
 // Components shared by the list of destinations and a destination's page: status badge, success rate, latency, backlog, circuit breaker.
 
-import { Badge, Group, Stack, Text } from '@mantine/core'
+import { Group, Stack, Text } from '@mantine/core'
 import { Countdown, useNow } from '../components/countdown.tsx'
+import { Note, SmallNote, Tag } from '../components/styled.tsx'
 import { count, duration, share } from '../text/format.ts'
 import { forecastText } from './backlog-forecast.ts'
 import type { Status } from './destination-status.ts'
-import type { Destination } from './draft.ts'
+import type { Destination } from './kind.ts'
 import { type DestinationHealth, useForecast } from './use-backlog-forecast.ts'
 
 /** The colour of small text about a problem: dark enough on white, light enough on a dark background. */
@@ -13,17 +14,15 @@ export const BAD = 'light-dark(var(--mantine-color-red-9), var(--mantine-color-r
 
 export function StatusBadge({ status, size = 'sm' }: { status: Status; size?: string }) {
   return (
-    <Badge color={status.color} variant="light" size={size} tt="none" style={{ flexShrink: 0, minWidth: 'max-content' }}>
+    <Tag color={status.color} size={size} style={{ flexShrink: 0, minWidth: 'max-content' }}>
       {status.name}
-    </Badge>
+    </Tag>
   )
 }
 
 export function Success({ success }: { success: number | null }) {
   return success === null ? (
-    <Text span size="sm" c="dimmed">
-      no attempts yet
-    </Text>
+    <Note span>no attempts yet</Note>
   ) : (
     <Text span size="sm">
       {share(success)}
@@ -32,20 +31,12 @@ export function Success({ success }: { success: number | null }) {
 }
 
 export function Latency({ latencyMs, wrap = 'wrap' }: { latencyMs: DestinationHealth['latencyMs']; wrap?: 'wrap' | 'nowrap' }) {
-  if (latencyMs === null)
-    return (
-      <Text span size="sm" c="dimmed">
-        –
-      </Text>
-    )
+  if (latencyMs === null) return <Note span>–</Note>
   return (
     <Group gap={8} style={{ rowGap: 0 }} wrap={wrap}>
       {(['p50', 'p95', 'p99'] as const).map((name) => (
         <Text key={name} span size="sm" style={{ whiteSpace: 'nowrap' }}>
-          <Text span size="xs" c="dimmed">
-            {name}
-          </Text>{' '}
-          {duration(latencyMs[name])}
+          <SmallNote span>{name}</SmallNote> {duration(latencyMs[name])}
         </Text>
       ))}
     </Group>
@@ -57,12 +48,7 @@ export function BacklogView({ destination, health, seenAtMs }: { destination: De
   const forecast = useForecast(destination, health, seenAtMs)
   const nowMs = useNow(5_000)
   const { pending, oldestPendingAt } = health
-  if (pending === 0)
-    return (
-      <Text size="sm" c="dimmed">
-        0 pending
-      </Text>
-    )
+  if (pending === 0) return <Note>0 pending</Note>
   const isProblem = forecast.kind === 'stuck' || forecast.kind === 'growing'
   return (
     <Stack gap={0}>

@@ -4,7 +4,7 @@
 import { useEffect, useState } from 'react'
 import { type Answer, useApi } from '../api/queries.ts'
 import { type Forecast, forecast, rateOf } from './backlog-forecast.ts'
-import type { Destination } from './draft.ts'
+import type { Destination } from './kind.ts'
 
 export type HealthRow = Answer<'GET /api/destinations/health'>['data'][number]
 export type DestinationHealth = Omit<HealthRow, 'destinationId'>

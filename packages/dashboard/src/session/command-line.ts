@@ -1,8 +1,8 @@
 // The command line as people run it for this service: the path of the program where the service is installed, and the address of the service
 // if it is not the one that the command line uses by default.
 
+import { commandFor, withCommand } from '../api/commands.ts'
 import { useApi } from '../api/queries.ts'
-import { commandFor, withCommand } from '../text/commands.ts'
 
 export function useCommand(): string {
   const { data } = useApi('GET /api/installation', {})

@@ -1,12 +1,13 @@
 // The viewer's session, which is in a cookie, and the login form. The token is sent once and never stored in the page. A login link
 // (`/#token=…`, as `npm run demo` prints it) works too: the token is removed from the URL before anything else happens.
 
-import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Text, Title } from '@mantine/core'
+import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Title } from '@mantine/core'
 import { useDocumentTitle } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type FormEvent, type ReactNode, useContext, useEffect, useState } from 'react'
 import { type ApiProblem, call, listenForLogout, type Schemas } from '../api/client.ts'
 import { ErrorAlert, Loading } from '../components/query-states.tsx'
+import { Note, SmallNote } from '../components/styled.tsx'
 
 type SessionInfo = Schemas['Session']
 
@@ -113,10 +114,10 @@ function Login({ hasExpired, onLogin }: { hasExpired: boolean; onLogin: () => vo
               Switchyard
             </Title>
             {hasExpired && <Alert color="blue">Your session has expired. Log in again to return to this page.</Alert>}
-            <Text size="sm" c="dimmed">
+            <Note>
               Enter a control token: the one that the service printed on its first start, the value of <Code>SWITCHYARD_ADMIN_TOKEN</Code>,
               or one that was created in Settings.
-            </Text>
+            </Note>
             <PasswordInput
               label="Control token"
               value={token}
@@ -129,12 +130,12 @@ function Login({ hasExpired, onLogin }: { hasExpired: boolean; onLogin: () => vo
             <Button type="submit" loading={isBusy} disabled={token.trim() === ''}>
               Log in
             </Button>
-            <Text size="xs" c="dimmed">
+            <SmallNote>
               Lost your token? Set <Code>SWITCHYARD_ADMIN_TOKEN</Code> to a new one and restart the service.{' '}
               <Anchor href="/docs" size="xs" underline="always">
                 Read the documentation
               </Anchor>
-            </Text>
+            </SmallNote>
           </Stack>
         </form>
       </Paper>

@@ -1,44 +1,38 @@
 // The last messages and what is sent for each with the settings as they are typed: before and after side by side. Nothing is sent.
 
-import { Badge, Box, Button, Code, Group, Paper, SimpleGrid, Stack, Text, Title, UnstyledButton } from '@mantine/core'
+import { Box, Code, Group, Paper, SimpleGrid, Stack, Text, UnstyledButton } from '@mantine/core'
 import { useState } from 'react'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { Json } from '../../components/json.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { Note, SectionTitle, SmallButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { shapeFieldOf } from '../../kinds/webhook/content/shape-draft.ts'
+import classes from './content.module.css'
 import { countsText, detailOf, KIND_COLORS, kindOf, type PreviewEntry, requestsOf, titleOf } from './preview-rows.ts'
-import classes from './shape.module.css'
-import type { PreviewState, ShapeState } from './use-shape.ts'
+import type { ContentState, PreviewState } from './use-content.ts'
 
-export function Preview({ shape, preview }: { shape: ShapeState; preview: PreviewState }) {
+export function Preview({ content, preview }: { content: ContentState; preview: PreviewState }) {
   const { entries, problem, isLoading } = preview
   const [chosen, choose] = useState<string | null>(null)
   const entry = entries?.find((each, at) => keyOf(each, at) === chosen) ?? entries?.[0]
-  const isStale = problem !== null || shape.problems.size > 0
+  const isStale = problem !== null || content.problems.size > 0
   return (
     <Stack gap="sm" component="section" aria-labelledby="preview">
       <Group justify="space-between">
-        <Title order={2} size="h4" id="preview">
-          Preview
-        </Title>
-        <Button size="xs" variant="default" onClick={preview.refresh} loading={isLoading} disabled={shape.problems.size > 0}>
+        <SectionTitle id="preview">Preview</SectionTitle>
+        <SmallButton onClick={preview.refresh} loading={isLoading} disabled={content.problems.size > 0}>
           Refresh
-        </Button>
+        </SmallButton>
       </Group>
-      {problem !== null && shapeFieldOf(problem.field, shape.draft) === null && <ErrorAlert problem={problem} onRetry={preview.refresh} />}
+      {problem !== null && content.fieldOf(problem.field) === null && <ErrorAlert problem={problem} onRetry={preview.refresh} />}
       {entries === null ? (
         isStale ? (
-          <Text size="sm" c="dimmed">
-            The preview appears when the errors are corrected.
-          </Text>
+          <Note>The preview appears when the errors are corrected.</Note>
         ) : (
           <Loading lines={5} label="Loading the preview" />
         )
       ) : entry === undefined ? (
-        <Text size="sm" c="dimmed">
-          No message from the sources of this destination is stored yet. The preview appears with the first one.
-        </Text>
+        <Note>No message from the sources of this destination is stored yet. The preview appears with the first one.</Note>
       ) : (
         <>
           <Text size="sm" role="status">
@@ -77,9 +71,9 @@ function keyOf({ messageId }: PreviewEntry, at: number): string {
 function KindBadge({ entry }: { entry: PreviewEntry }) {
   const kind = kindOf(entry)
   return (
-    <Badge size="sm" variant="light" tt="none" color={KIND_COLORS[kind]} style={{ flexShrink: 0 }}>
+    <SmallTag color={KIND_COLORS[kind]} style={{ flexShrink: 0 }}>
       {kind}
-    </Badge>
+    </SmallTag>
   )
 }
 
@@ -91,21 +85,17 @@ function Comparison({ entry }: { entry: PreviewEntry }) {
     <SimpleGrid cols={{ base: 1, lg: 2 }} miw={0}>
       <Paper withBorder p="sm" miw={0} component="section" aria-label="Before">
         <Stack gap={6}>
-          <Text size="sm" fw={600}>
-            Before
-          </Text>
-          <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          <Strong>Before</Strong>
+          <SmallNote style={{ overflowWrap: 'anywhere' }}>
             <Time at={receivedAt} size="xs" /> · {messageId}
-          </Text>
+          </SmallNote>
           <Json value={message} label="the message before" maxHeight={420} />
         </Stack>
       </Paper>
       <Paper withBorder p="sm" miw={0} component="section" aria-label="After">
         <Stack gap={6}>
           <Group gap="xs">
-            <Text size="sm" fw={600}>
-              After
-            </Text>
+            <Strong>After</Strong>
             <KindBadge entry={entry} />
           </Group>
           {kind !== 'sent' && (
@@ -113,18 +103,10 @@ function Comparison({ entry }: { entry: PreviewEntry }) {
               {detailOf(entry)}
             </Text>
           )}
-          {kind === 'sent' && requests.length === 0 && (
-            <Text size="sm" c="dimmed">
-              No HTTP request is made for this message.
-            </Text>
-          )}
+          {kind === 'sent' && requests.length === 0 && <Note>No HTTP request is made for this message.</Note>}
           {requests.map((request, at) => (
             <Stack key={at} gap={6} component="section" aria-label={requests.length === 1 ? 'Request' : `Request ${at + 1}`}>
-              {request.subscription !== undefined && (
-                <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-                  {request.subscription}
-                </Text>
-              )}
+              {request.subscription !== undefined && <SmallNote style={{ overflowWrap: 'anywhere' }}>{request.subscription}</SmallNote>}
               <Code style={{ overflowWrap: 'anywhere' }}>
                 {request.method} {request.url}
               </Code>
@@ -143,9 +125,7 @@ function Comparison({ entry }: { entry: PreviewEntry }) {
           ))}
           {logs !== undefined && logs !== '' && (
             <Stack gap={2}>
-              <Text size="xs" c="dimmed">
-                Log
-              </Text>
+              <SmallNote>Log</SmallNote>
               <CodeBlock text={logs} label="the log" maxHeight={160} />
             </Stack>
           )}

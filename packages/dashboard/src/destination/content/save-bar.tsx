@@ -1,48 +1,35 @@
-// Saves what was changed in both tabs. Says first what that does to the last messages.
+// Saves what was changed, also in other tabs. Says first what that does to the last messages.
 
 import { Button, Group, List, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { Note, SecondaryButton } from '../../components/styled.tsx'
 import { BAD } from '../status-view.tsx'
 import { effectsOf } from './preview-rows.ts'
-import { type PreviewState, type ShapeState, useCurrent } from './use-shape.ts'
+import { type ContentChanges, type ContentState, type PreviewState, useCurrent } from './use-content.ts'
 
-export function SaveBar({
-  shape,
-  preview,
-  part,
-}: {
-  shape: ShapeState
-  preview: PreviewState
-  part: 'request' | 'transformation' | 'subscriptions'
-}) {
-  const { changes, destination, isChanged, isReadOnly, problems } = shape
+/** `other`: another part of the content that is edited in another tab and saved together. */
+export function SaveBar({ content, preview, other }: { content: ContentState; preview: PreviewState; other?: keyof ContentChanges }) {
+  const { changes, destination, isChanged, isReadOnly, problems } = content
   const [isAsked, setAsked] = useState(false)
-  const current = useCurrent(shape, isAsked)
+  const current = useCurrent(content, isAsked)
   if (isReadOnly) {
-    return (
-      <Text size="sm" c="dimmed">
-        Changing what is sent requires an admin token.
-      </Text>
-    )
+    return <Note>Changing what is sent requires an admin token.</Note>
   }
   if (!isChanged) return null
   const isInvalid = problems.size > 0 || preview.problem?.status === 400
-  const other = part === 'subscriptions' ? part : part === 'request' ? 'transformation' : 'request'
-  const isOtherChanged = other !== part && changes !== null && changes[other] !== undefined
+  const isOtherChanged = other !== undefined && changes !== null && changes[other] !== undefined
   const wrong = [...problems.keys(), ...(preview.problem?.field == null ? [] : [preview.problem.field.replace(/^changes\./, '')])]
-  const isOtherWrong = other !== part && wrong.length > 0 && wrong.every((field) => field.startsWith(`${other}.`))
+  const isOtherWrong = other !== undefined && wrong.length > 0 && wrong.every((field) => field.startsWith(`${other}.`))
   return (
     <>
       <Group>
         <Button onClick={() => setAsked(true)} disabled={changes === null || isInvalid}>
           Save
         </Button>
-        <Button variant="default" onClick={shape.discard}>
-          Discard changes
-        </Button>
+        <SecondaryButton onClick={content.discard}>Discard changes</SecondaryButton>
         <Text size="sm" c={isInvalid ? BAD : 'dimmed'} role="status">
           {isInvalid
             ? `Correct the errors${isOtherWrong ? ` in the ${other}` : ''} to save.`
@@ -59,7 +46,7 @@ export function SaveBar({
         color="blue"
         onConfirm={async () => {
           if (changes === null) return
-          const saved = await shape.save(changes)
+          const saved = await content.save(changes)
           notifications.show({ color: 'teal', message: `Saved as version ${saved.version}.` })
         }}
       >
@@ -77,10 +64,10 @@ export function SaveBar({
               ))}
             </List>
           )}
-          <Text size="sm" c="dimmed">
+          <Note>
             Messages that are waiting for a retry are also sent with the new version. You can restore version {destination.version} at any
             time.
-          </Text>
+          </Note>
         </Stack>
       </ConfirmDialog>
     </>

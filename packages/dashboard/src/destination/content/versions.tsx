@@ -1,23 +1,28 @@
 // The versions of what the destination sends: when each was saved, by whom, what it contains, and restoring it.
 
-import { Badge, Button, Group, Modal, Stack, Text, Title } from '@mantine/core'
+import { Group, Modal, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../../api/client.ts'
 import { type Answer, useList } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { CodeBlock } from '../../components/copyable.tsx'
-import { Json } from '../../components/json.tsx'
 import { ErrorAlert } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { RowButton, SectionTitle, SmallTag, Strong } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { whenText } from '../../kinds/integration/when-fields.tsx'
-import type { ShapeState } from './use-shape.ts'
+import type { ContentState } from './use-content.ts'
 
-type Version = Answer<'GET /api/destinations/{id}/versions'>['data'][number]
+export type Version = Answer<'GET /api/destinations/{id}/versions'>['data'][number]
 
-export function Versions({ shape }: { shape: ShapeState }) {
-  const { destination, isReadOnly, isChanged } = shape
+/** How the versions of a kind are shown. */
+export interface VersionView {
+  /** What the version contains, in a few words each. */
+  partsOf: (version: Version) => string[]
+  content: (version: Version) => ReactNode
+}
+
+export function Versions({ content, view }: { content: ContentState; view: VersionView }) {
+  const { destination, isReadOnly, isChanged } = content
   const versions = useList('GET /api/destinations/{id}/versions', { params: { id: destination.id }, query: { limit: 10 } })
   const [shown, show] = useState<Version | null>(null)
   const [asked, ask] = useState<number | null>(null)
@@ -25,7 +30,7 @@ export function Versions({ shape }: { shape: ShapeState }) {
   const restore = async (version: number): Promise<void> => {
     setBusy(version)
     try {
-      const saved = await shape.save({ version })
+      const saved = await content.save({ version })
       notifications.show({ color: 'teal', message: `Version ${version} was restored as version ${saved.version}.` })
     } catch (error) {
       notifications.show({ color: 'red', title: `Could not restore version ${version}`, message: (error as ApiProblem).message })
@@ -35,9 +40,7 @@ export function Versions({ shape }: { shape: ShapeState }) {
   }
   return (
     <Stack gap="sm" component="section" aria-labelledby="versions">
-      <Title order={2} size="h4" id="versions">
-        Versions
-      </Title>
+      <SectionTitle id="versions">Versions</SectionTitle>
       {versions.problem !== null && <ErrorAlert problem={versions.problem} onRetry={() => void versions.refetch()} />}
       <ResponsiveTable
         rows={versions.rows}
@@ -50,36 +53,30 @@ export function Versions({ shape }: { shape: ShapeState }) {
             cell: ({ version }) => (
               <Group gap="xs" wrap="nowrap">
                 {version}
-                {version === destination.version && (
-                  <Badge size="sm" variant="light" tt="none">
-                    current
-                  </Badge>
-                )}
+                {version === destination.version && <SmallTag>current</SmallTag>}
               </Group>
             ),
           },
           { label: 'Saved', isShort: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
           { label: 'By', cell: ({ actor }) => actor?.name ?? '–' },
-          { label: 'Contains', cell: (version) => contentText(version) },
+          { label: 'Contains', cell: (version) => contentText(view.partsOf(version), version) },
           {
             label: 'Actions',
             isActions: true,
             cell: (version) => (
               <Group gap="xs" wrap="nowrap" justify="flex-end">
-                <Button size="compact-sm" variant="default" onClick={() => show(version)} aria-label={`View version ${version.version}`}>
+                <RowButton onClick={() => show(version)} aria-label={`View version ${version.version}`}>
                   View
-                </Button>
+                </RowButton>
                 {!isReadOnly && version.version !== destination.version && (
-                  <Button
-                    size="compact-sm"
-                    variant="default"
+                  <RowButton
                     loading={busy === version.version}
                     disabled={busy !== null}
                     onClick={() => (isChanged ? ask(version.version) : void restore(version.version))}
                     aria-label={`Restore version ${version.version}`}
                   >
                     Restore
-                  </Button>
+                  </RowButton>
                 )}
               </Group>
             ),
@@ -94,7 +91,8 @@ export function Versions({ shape }: { shape: ShapeState }) {
         size="lg"
         closeButtonProps={{ 'aria-label': 'Close' }}
       >
-        {shown !== null && <Content version={shown} />}
+        {shown !== null &&
+          (view.partsOf(shown).length === 0 ? <Text size="sm">Messages are sent as they are.</Text> : <Stack>{view.content(shown)}</Stack>)}
       </Modal>
       <ConfirmDialog
         opened={asked !== null}
@@ -110,59 +108,17 @@ export function Versions({ shape }: { shape: ShapeState }) {
 }
 
 /** `PUT /users/{{userId}}, mapping; transformation, 12 lines (restored from 3)` */
-function contentText({ request, transformation, subscriptions, restoredFrom }: Version): string {
-  const parts = [
-    ...(request === null
-      ? []
-      : [`${request.method ?? 'POST'}${request.path ? ` ${request.path}` : ''}${request.body == null ? '' : ', mapping'}`]),
-    ...(transformation === null ? [] : [`transformation of ${linesText(transformation.code)}`]),
-  ]
-  if (subscriptions != null && subscriptions.length > 0) parts.push(subscriptionsText(subscriptions))
+function contentText(parts: readonly string[], { restoredFrom }: Version): string {
   const text = parts.length === 0 ? 'messages as they are' : parts.join('; ')
   return restoredFrom === null ? text : `${text} (restored from ${restoredFrom})`
 }
 
-function subscriptionsText(subscriptions: NonNullable<Version['subscriptions']>): string {
-  const on = subscriptions.filter(({ enabled }) => enabled).length
-  const text = subscriptions.length === 1 ? '1 subscription' : `${subscriptions.length} subscriptions`
-  return on === subscriptions.length ? text : `${text}, ${on} on`
-}
-
-function linesText(code: string): string {
-  const lines = code.trimEnd().split('\n').length
-  return lines === 1 ? '1 line' : `${lines} lines`
-}
-
-function Content({ version: { request, transformation, subscriptions } }: { version: Version }) {
+/** A part of what a version contains. */
+export function VersionPart({ title, children }: { title: ReactNode; children: ReactNode }) {
   return (
-    <Stack>
-      {subscriptions?.map((subscription) => (
-        <Stack key={subscription.id} gap={4}>
-          <Text size="sm" fw={600}>
-            {subscription.name}
-            {!subscription.enabled && ' (off)'}
-          </Text>
-          <Text size="sm">{whenText(subscription.subscribe)}</Text>
-          <Json value={subscription.mapping} label={`the mapping of ${subscription.name}`} />
-        </Stack>
-      ))}
-      {request === null && transformation === null && !subscriptions?.length && <Text size="sm">Messages are sent as they are.</Text>}
-      {request !== null && (
-        <Stack gap={4}>
-          <Text size="sm" fw={600}>
-            Request
-          </Text>
-          <Json value={request} label="the request settings" />
-        </Stack>
-      )}
-      {transformation !== null && (
-        <Stack gap={4}>
-          <Text size="sm" fw={600}>
-            Transformation ({transformation.timeoutMs} ms, {transformation.memoryMb} MB)
-          </Text>
-          <CodeBlock text={transformation.code} label="the code" maxHeight={480} />
-        </Stack>
-      )}
+    <Stack gap={4}>
+      <Strong>{title}</Strong>
+      {children}
     </Stack>
   )
 }

@@ -1,20 +1,16 @@
 // Batches, the timeout of an attempt, and concurrency.
 
 import { NumberInput, SimpleGrid, TextInput } from '@mantine/core'
-import type { Draft } from '../draft.ts'
-import { type FieldsProps, numberInput, textInput } from './field-state.ts'
+import type { Draft } from './draft.ts'
+import { type FieldsProps, type KindForm, numberInput, textInput } from './field-state.ts'
 
-export function DeliveryFields({ draft, state, isIntegration = false }: FieldsProps & { isIntegration?: boolean }) {
+export function DeliveryFields({ draft, state, descriptions }: FieldsProps & Pick<KindForm<Draft>, 'descriptions'>) {
   const isBatch = (draft.batchSize ?? 1) > 1
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }}>
       <NumberInput
         label="Batch size"
-        description={
-          isIntegration
-            ? '1 to 1,000 messages at a time, for actions that send batches.'
-            : '1 to 1,000 messages per request. If above 1, the body is a JSON array.'
-        }
+        description={descriptions.batchSize}
         {...numberInput(state, 'batch.size', draft.batchSize, (batchSize) => ({ batchSize }))}
       />
       <TextInput
@@ -38,11 +34,7 @@ export function DeliveryFields({ draft, state, isIntegration = false }: FieldsPr
       />
       <TextInput
         label="Timeout"
-        description={
-          isIntegration
-            ? '100 ms to 30 s for an attempt, including all requests of the integration.'
-            : '100 ms to 5 s for an attempt, including the full response.'
-        }
+        description={descriptions.timeout}
         {...textInput(state, 'timeoutMs', draft.timeout, (timeout) => ({ timeout }))}
       />
     </SimpleGrid>

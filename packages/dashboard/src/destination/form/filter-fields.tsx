@@ -1,8 +1,8 @@
 // Which messages the destination gets: types, events, an expression, historical messages; and whether they contain their violations.
 
 import { MultiSelect, SimpleGrid, Switch, TagsInput } from '@mantine/core'
-import type { Draft } from '../draft.ts'
-import { MESSAGE_TYPES } from '../validation.ts'
+import { MESSAGE_TYPES } from '../../api/rules.ts'
+import type { Draft } from './draft.ts'
 import type { FieldsProps } from './field-state.ts'
 import { SubscribeField } from './subscribe-field.tsx'
 

@@ -2,7 +2,7 @@
 
 import { NumberInput, Select, SimpleGrid, TagsInput, TextInput } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
-import { type Draft, retryTimesOf } from '../draft.ts'
+import { type Draft, newDraft, retryTimesOf } from './draft.ts'
 import { type FieldsProps, numberInput, textInput } from './field-state.ts'
 import { RetryPicture } from './retry-picture.tsx'
 
@@ -85,6 +85,10 @@ function DeadLetterField({ draft: { deadLetter }, state, id }: RetryProps) {
       nothingFoundMessage="No matching destination"
     />
   )
+}
+
+export function isRetryUsed(draft: Draft): boolean {
+  return retryNote(draft) !== retryNote(newDraft(0)) || draft.retryStatuses.length + draft.failStatuses.length > 0
 }
 
 export function retryNote({ retryWindow, retryInitial, deadLetter }: Draft): string {

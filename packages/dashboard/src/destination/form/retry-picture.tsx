@@ -1,7 +1,8 @@
 // The attempts of a delivery on a time line, if none succeeds. The same is said in words below it.
 
-import { Paper, Stack, Text } from '@mantine/core'
+import { Paper, Stack } from '@mantine/core'
 import { useElementSize } from '@mantine/hooks'
+import { SmallNote, Strong } from '../../components/styled.tsx'
 import { duration } from '../../text/format.ts'
 import { labelsOf, positionOf, type RetryTimes, scheduleOf, scheduleText } from './retry-schedule.ts'
 
@@ -16,15 +17,13 @@ export function RetryPicture({ times }: { times: RetryTimes | null }) {
   return (
     <Paper withBorder p="sm">
       <Stack gap={6}>
-        <Text size="sm" fw={600}>
-          Attempts if the receiver does not recover
-        </Text>
+        <Strong>Attempts if the receiver does not recover</Strong>
         <div ref={ref} style={{ height: HEIGHT }}>
           {times !== null && width > 0 && <Line times={times} width={width} />}
         </div>
-        <Text size="xs" c="dimmed" role="status">
+        <SmallNote role="status">
           {times === null ? 'Correct the values above to see when the attempts are made.' : scheduleText(times)}
-        </Text>
+        </SmallNote>
       </Stack>
     </Paper>
   )

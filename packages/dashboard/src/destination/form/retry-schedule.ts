@@ -1,7 +1,7 @@
 // When the attempts of a delivery are made if none succeeds, by the rules of the service
 // (packages/server/src/delivery/shipments/retry-policy.ts). The service makes each wait up to half shorter at random; here it is the longest. Pure.
 
-import { writeDuration } from '../durations.ts'
+import { writeDuration } from './durations.ts'
 
 export interface RetryTimes {
   initialMs: number

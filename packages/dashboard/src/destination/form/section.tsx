@@ -1,7 +1,8 @@
 // A section of the form that can be opened and closed, with a note about what is set in it.
 
-import { Accordion, Badge, Group, Stack, Text } from '@mantine/core'
+import { Accordion, Group, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { Note, SmallTag } from '../../components/styled.tsx'
 
 export function Section({
   value,
@@ -23,14 +24,10 @@ export function Section({
           <Text span fw={600}>
             {title}
           </Text>
-          <Text span size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          <Note span style={{ overflowWrap: 'anywhere' }}>
             {note}
-          </Text>
-          {isInvalid && (
-            <Badge color="red" variant="light" tt="none" size="sm">
-              has errors
-            </Badge>
-          )}
+          </Note>
+          {isInvalid && <SmallTag color="red">has errors</SmallTag>}
         </Group>
       </Accordion.Control>
       <Accordion.Panel>

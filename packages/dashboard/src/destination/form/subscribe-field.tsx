@@ -1,11 +1,12 @@
 // The expression that a message must match. The service checks it while it is typed, because only the service has the parser.
 
-import { Anchor, Box, Text, Textarea } from '@mantine/core'
+import { Anchor, Box, Textarea } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { type ApiProblem, call } from '../../api/client.ts'
+import { SmallNote } from '../../components/styled.tsx'
 import { offsetOf, placeIn } from '../../text/code-problems.ts'
-import { messageAtField } from '../draft.ts'
+import { messageAtField } from './draft.ts'
 import { type FieldsProps, textInput } from './field-state.ts'
 
 const EXAMPLE = 'type = "track" and event = "Order Completed" and properties.total > 100'
@@ -30,11 +31,11 @@ export function SubscribeField({ draft, state }: FieldsProps) {
       />
       {problem !== null && <Position text={text} problem={problem} />}
       {text === '' && !state.isReadOnly && (
-        <Text size="xs" c="dimmed" mt={4}>
+        <SmallNote mt={4}>
           <Anchor component="button" type="button" size="xs" onClick={() => state.set({ subscribe: EXAMPLE }, 'subscribe')}>
             Use an example
           </Anchor>
-        </Text>
+        </SmallNote>
       )}
     </div>
   )

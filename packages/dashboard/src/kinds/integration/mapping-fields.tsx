@@ -3,7 +3,6 @@
 import {
   Anchor,
   Autocomplete,
-  Badge,
   Box,
   Button,
   Group,
@@ -16,6 +15,7 @@ import {
   VisuallyHidden,
 } from '@mantine/core'
 import { type ReactNode, useId, useRef, useState } from 'react'
+import { Note, SmallNote, SmallTag } from '../../components/styled.tsx'
 import { type FieldSchema, isOfType, isShown, type ObjectSchema } from './definition.ts'
 import classes from './integration.module.css'
 import { type FieldDraft, fieldDraftOf, inMode, isBoolean, isDefault, type MappingDraft, type Mode } from './mapping-draft.ts'
@@ -84,9 +84,7 @@ export function MappingFields(props: MappingFieldsProps) {
         />
       ))}
       {shown.length + unknown.length === 0 && (
-        <Text size="sm" c="dimmed">
-          {known.length === 0 ? 'There are no fields.' : 'All fields have their default values.'}
-        </Text>
+        <Note>{known.length === 0 ? 'There are no fields.' : 'All fields have their default values.'}</Note>
       )}
       {more > 0 && (
         <Button size="compact-sm" variant="subtle" style={{ alignSelf: 'flex-start' }} aria-expanded={isAll} onClick={() => setAll(!isAll)}>
@@ -129,15 +127,9 @@ function MappingField(props: FieldProps) {
           )}
         </Text>
         {isRequired && <VisuallyHidden>required</VisuallyHidden>}
-        {schema === undefined && (
-          <Badge size="sm" variant="light" color="orange" tt="none">
-            not in the definition
-          </Badge>
-        )}
+        {schema === undefined && <SmallTag color="orange">not in the definition</SmallTag>}
         {isAsDefined ? (
-          <Badge size="sm" variant="light" color="gray" tt="none">
-            default
-          </Badge>
+          <SmallTag color="gray">default</SmallTag>
         ) : (
           schema?.default !== undefined &&
           !isReadOnly && (
@@ -153,11 +145,7 @@ function MappingField(props: FieldProps) {
           )
         )}
       </Group>
-      {schema?.description !== undefined && schema.description !== '' && (
-        <Text size="xs" c="dimmed" lineClamp={3}>
-          {help(schema)}
-        </Text>
-      )}
+      {schema?.description !== undefined && schema.description !== '' && <SmallNote lineClamp={3}>{help(schema)}</SmallNote>}
       <div className={classes.field}>
         <NativeSelect
           aria-label={`Where ${title} comes from`}
@@ -297,9 +285,9 @@ function Suggestion({ path, example }: { path: string; example: string }) {
       <Text span size="sm" style={{ overflowWrap: 'anywhere' }}>
         {path}
       </Text>
-      <Text span size="xs" c="dimmed" truncate maw="50%">
+      <SmallNote span truncate maw="50%">
         {example}
-      </Text>
+      </SmallNote>
     </Group>
   )
 }

@@ -1,21 +1,24 @@
 // The form for a new integration, made from its definition. After saving, leads to its test.
 
-import { Alert, Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Alert, Group, Paper, Stack } from '@mantine/core'
 import { useState } from 'react'
-import { Link, useLocation } from 'wouter'
+import { useLocation } from 'wouter'
 import { ApiProblem } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
 import { IntegrationTile } from '../../components/integration-tile.tsx'
 import { LinkedText } from '../../components/linked-text.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
-import { createBodyOf, type Draft, type IntegrationForm, messageAtField, newDraft, onlySource } from '../../destination/draft.ts'
+import { LinkButton, Note, SectionTitle } from '../../components/styled.tsx'
 import { DestinationForm } from '../../destination/form/destination-form.tsx'
-import { useCreateDestination } from '../../destination/use-create-destination.tsx'
+import { messageAtField, onlySource } from '../../destination/form/draft.ts'
+import { useCreateDestination } from '../../destination/form/use-create-destination.tsx'
 import { useSession } from '../../session/session.tsx'
 import { shortName } from '../../text/integration-tile.ts'
 import { usePathPart } from '../../url/url-state.ts'
 import { type Definition, definitionOf } from './definition.ts'
+import { createBodyOf, type IntegrationDraft, type IntegrationSchema, newIntegration } from './integration-draft.ts'
+import { integrationForm } from './integration-form.tsx'
 import { actionDraft, presetDraft, type SubscriptionDraft, subscriptionOf, subscriptionProblems } from './subscription-draft.ts'
 import { Subscriptions } from './subscriptions.tsx'
 
@@ -25,11 +28,7 @@ export default function NewIntegrationPage() {
   const definition = useApi('GET /api/catalog/{slug}', { params: { slug } })
   const sources = useApi('GET /api/sources', { query: { limit: 2 } })
   const { data, error } = definition
-  const all = (
-    <Button component={Link} href="/catalog" variant="default">
-      All integrations
-    </Button>
-  )
+  const all = <LinkButton to="/catalog">All integrations</LinkButton>
   if (data === undefined) {
     return (
       <Page title="Add a destination" actions={all}>
@@ -49,9 +48,9 @@ export default function NewIntegrationPage() {
     <Page title={`Add ${shortName(data.name)}`} actions={all}>
       <Group gap="sm" wrap="nowrap" align="flex-start">
         <IntegrationTile slug={data.slug} name={data.name} size={44} />
-        <Text size="sm" c="dimmed">
+        <Note>
           {data.description === '' ? `Sends your events to ${shortName(data.name)}.` : <LinkedText markdown={data.description} />}
-        </Text>
+        </Note>
       </Group>
       {data.available && data.problem !== null && (
         <Alert color="orange" title="Does not work with Switchyard">
@@ -88,15 +87,15 @@ function NewIntegration({ definition, sourceIds }: { definition: Definition; sou
   const { create, dialog } = useCreateDestination()
   const [subscriptions, setSubscriptions] = useState(() => firstSubscriptions(definition))
   const [shown, show] = useState<ReadonlyMap<string, string>>(new Map())
-  const form: IntegrationForm = { slug: definition.slug, schema: definition.settings, storedSecrets: [] }
-  const [initial] = useState<Draft>(() => ({ ...newDraft(form), name: shortName(definition.name), sourceIds }))
+  const schema: IntegrationSchema = { slug: definition.slug, schema: definition.settings, storedSecrets: [] }
+  const [initial] = useState<IntegrationDraft>(() => ({ ...newIntegration(schema), name: shortName(definition.name), sourceIds }))
 
-  const save = async (draft: Draft): Promise<void> => {
+  const save = async (draft: IntegrationDraft): Promise<void> => {
     const problems = subscriptionProblems(definition, subscriptions)
     show(problems)
     if (problems.size > 0) throw new ApiProblem(400, 'invalid', 'Correct the errors in the subscriptions.')
     try {
-      const body = { ...createBodyOf(draft, form), subscriptions: subscriptions.map(subscriptionOf) }
+      const body = { ...createBodyOf(schema, draft), subscriptions: subscriptions.map(subscriptionOf) }
       const { id } = await create(body)
       navigate(`/destinations/${encodeURIComponent(id)}?tab=test&created=yes`)
     } catch (error) {
@@ -109,25 +108,12 @@ function NewIntegration({ definition, sourceIds }: { definition: Definition; sou
   return (
     <>
       {dialog}
-      <DestinationForm
-        id={null}
-        initial={initial}
-        isNew
-        hasSharedSecret={false}
-        signingSecretCount={0}
-        isReadOnly={false}
-        integration={form}
-        onSave={save}
-      >
+      <DestinationForm form={integrationForm(schema)} id={null} initial={initial} isReadOnly={false} onSave={save}>
         {(draft) => (
           <Paper withBorder p="md">
             <Stack gap="sm">
-              <Title order={2} size="h4">
-                What is sent
-              </Title>
-              <Text size="sm" c="dimmed">
-                Each subscription runs an action for the messages that match. You can change them later, with a preview.
-              </Text>
+              <SectionTitle>What is sent</SectionTitle>
+              <Note>Each subscription runs an action for the messages that match. You can change them later, with a preview.</Note>
               <Subscriptions
                 definition={definition}
                 subscriptions={subscriptions}

@@ -1,21 +1,8 @@
 // The form for the settings of an integration, made from its definition.
 
-import {
-  Badge,
-  Button,
-  Group,
-  Input,
-  NumberInput,
-  PasswordInput,
-  Select,
-  Stack,
-  Switch,
-  TagsInput,
-  Text,
-  Textarea,
-  TextInput,
-} from '@mantine/core'
+import { Button, Group, Input, NumberInput, PasswordInput, Select, Stack, Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { LinkedText } from '../../components/linked-text.tsx'
+import { Note, RowButton, SmallNote, Tag } from '../../components/styled.tsx'
 import { type FieldSchema, isOfType, type ObjectSchema } from './definition.ts'
 import { isJson, isStored, type SettingField, type SettingsDraft, settingFields } from './settings-draft.ts'
 
@@ -37,11 +24,7 @@ export function SettingsFields(props: SettingsFieldsProps) {
   const { schema, draft } = props
   const fields = settingFields(schema, draft.values)
   if (fields.length === 0) {
-    return (
-      <Text size="sm" c="dimmed">
-        This integration has no settings.
-      </Text>
-    )
+    return <Note>This integration has no settings.</Note>
   }
   return (
     <>
@@ -203,18 +186,16 @@ function Secret(props: FieldProps) {
       {change === undefined || change === null ? (
         <Input.Wrapper label={name} description={input.description} error={input.error} labelElement="div" required={isRequired}>
           <Group gap="xs" mt={4}>
-            <Badge variant="light" color={change === null ? 'red' : 'teal'} tt="none">
-              {change === null ? 'removed when you save' : 'set'}
-            </Badge>
+            <Tag color={change === null ? 'red' : 'teal'}>{change === null ? 'removed when you save' : 'set'}</Tag>
             {!isReadOnly && change === undefined && (
               <>
-                <Button size="compact-sm" variant="default" onClick={() => set('')} aria-label={`Replace ${name}`}>
+                <RowButton onClick={() => set('')} aria-label={`Replace ${name}`}>
                   Replace
-                </Button>
+                </RowButton>
                 {!isRequired && (
-                  <Button size="compact-sm" variant="default" onClick={() => set(null)} aria-label={`Remove ${name}`}>
+                  <RowButton onClick={() => set(null)} aria-label={`Remove ${name}`}>
                     Remove
-                  </Button>
+                  </RowButton>
                 )}
               </>
             )}
@@ -225,9 +206,7 @@ function Secret(props: FieldProps) {
         <>
           {entry}
           <Group gap="xs">
-            <Text size="xs" c="dimmed">
-              Replaces the stored value when you save. It is not shown again.
-            </Text>
+            <SmallNote>Replaces the stored value when you save. It is not shown again.</SmallNote>
             <Keep name={name} onClick={() => set(undefined)} />
           </Group>
         </>

@@ -1,6 +1,8 @@
 // The subscriptions of an integration while they are edited: which action runs, when, and with what. Pure.
 
+import type { ContentForm } from '../../destination/content/use-content.ts'
 import type { Action, Definition, Preset } from './definition.ts'
+import type { Integration } from './integration-draft.ts'
 import { defaultMapping, type MappingDraft, mappingDraftOf, mappingOf, mappingProblems } from './mapping-draft.ts'
 
 export interface SubscriptionDraft {
@@ -73,4 +75,27 @@ export function subscriptionProblems(definition: Definition | null, drafts: read
     for (const [field, problem] of mappingProblems(draft.mapping, needed)) note(field, problem)
   }
   return problems
+}
+
+export interface IntegrationContentDraft {
+  subscriptions: readonly SubscriptionDraft[]
+}
+
+/** What an integration sends, while it is edited. The actions of its definition say which objects in a mapping have fields. */
+export function integrationContent(definition: Definition | null): ContentForm<Integration, IntegrationContentDraft> {
+  return {
+    draftOf: ({ subscriptions }) => ({ subscriptions: subscriptions.map((saved) => subscriptionDraftOf(definition, saved)) }),
+    problemsOf: ({ subscriptions }) => subscriptionProblems(definition, subscriptions),
+    changesOf(saved, draft) {
+      const subscriptions = draft.subscriptions.map(subscriptionOf)
+      const isSame = JSON.stringify(saved.subscriptions.map(ordered)) === JSON.stringify(subscriptions.map(ordered))
+      return isSame ? null : { subscriptions }
+    },
+    fieldOf: (field) => (field.startsWith('subscriptions[') ? field : null),
+  }
+}
+
+/** With its fields in a fixed order, to compare it. */
+function ordered({ id, name, action, subscribe, enabled, mapping }: Subscription) {
+  return [id, name, action, subscribe.trim(), enabled, mapping]
 }

@@ -1,43 +1,59 @@
-// The tab Subscriptions: what runs when, saving, the preview on the last messages, and the versions.
+// The tab Subscriptions of an integration: which action runs when, and with what.
 
 import { Stack, Text } from '@mantine/core'
-import { OutdatedAlert } from '../../destination/content/outdated-alert.tsx'
-import { Preview } from '../../destination/content/preview.tsx'
-import { SaveBar } from '../../destination/content/save-bar.tsx'
-import { type ShapeState, usePreview } from '../../destination/content/use-shape.ts'
-import { Versions } from '../../destination/content/versions.tsx'
-import { messageAtField } from '../../destination/draft.ts'
-import { shapeFieldOf } from '../webhook/content/shape-draft.ts'
+import { Json } from '../../components/json.tsx'
+import { Note } from '../../components/styled.tsx'
+import { ContentTab } from '../../destination/content/content-tab.tsx'
+import type { ContentEditor } from '../../destination/content/use-content.ts'
+import { VersionPart, type VersionView } from '../../destination/content/versions.tsx'
 import type { Definition } from './definition.ts'
+import type { Integration } from './integration-draft.ts'
+import type { IntegrationContentDraft } from './subscription-draft.ts'
 import { Subscriptions } from './subscriptions.tsx'
+import { whenText } from './when-fields.tsx'
 
-export default function SubscriptionsTab({ shape, definition }: { shape: ShapeState; definition: Definition }) {
-  const { draft, destination, isReadOnly } = shape
-  const preview = usePreview(shape)
-  const apiField = preview.problem === null ? null : shapeFieldOf(preview.problem.field, draft)
-  const problem = (field: string): string | null =>
-    shape.problems.get(field) ??
-    (preview.problem !== null && apiField === field ? messageAtField(preview.problem.field, preview.problem.message) : null)
+interface SubscriptionsTabProps {
+  content: ContentEditor<Integration, IntegrationContentDraft>
+  definition: Definition
+}
+
+export default function SubscriptionsTab({ content, definition }: SubscriptionsTabProps) {
+  const { draft, destination, isReadOnly, problems, fieldOf, edit } = content
   return (
-    <Stack gap="lg">
-      <OutdatedAlert shape={shape} />
-      <Stack gap="sm" maw={860}>
-        <Text size="sm" c="dimmed">
-          Each subscription runs an action for the messages that match. A message that no subscription matches is skipped.
-        </Text>
-        <Subscriptions
-          definition={definition}
-          subscriptions={draft.subscriptions ?? []}
-          onChange={shape.setSubscriptions}
-          sourceIds={destination.sourceIds}
-          problem={problem}
-          wrong={[...shape.problems.keys(), ...(apiField === null ? [] : [apiField])]}
-          isReadOnly={isReadOnly}
-        />
-      </Stack>
-      <SaveBar shape={shape} preview={preview} part="subscriptions" />
-      <Preview shape={shape} preview={preview} />
-      {destination.version > 1 && <Versions shape={shape} />}
-    </Stack>
+    <ContentTab content={content} versions={VERSIONS}>
+      {({ problem, preview }) => {
+        const apiField = fieldOf(preview.problem?.field ?? null)
+        return (
+          <Stack gap="sm" maw={860}>
+            <Note>Each subscription runs an action for the messages that match. A message that no subscription matches is skipped.</Note>
+            <Subscriptions
+              definition={definition}
+              subscriptions={draft.subscriptions}
+              onChange={(subscriptions) => edit({ subscriptions })}
+              sourceIds={destination.sourceIds}
+              problem={problem}
+              wrong={[...problems.keys(), ...(apiField === null ? [] : [apiField])]}
+              isReadOnly={isReadOnly}
+            />
+          </Stack>
+        )
+      }}
+    </ContentTab>
   )
+}
+
+const VERSIONS: VersionView = {
+  partsOf({ subscriptions }) {
+    if (subscriptions === null || subscriptions.length === 0) return []
+    const on = subscriptions.filter(({ enabled }) => enabled).length
+    const text = subscriptions.length === 1 ? '1 subscription' : `${subscriptions.length} subscriptions`
+    return [on === subscriptions.length ? text : `${text}, ${on} on`]
+  },
+  content: ({ subscriptions }) =>
+    subscriptions?.map(({ id, name, enabled, subscribe, mapping }) => (
+      <VersionPart key={id} title={`${name}${enabled ? '' : ' (off)'}`}>
+        <Text size="sm">{whenText(subscribe)}</Text>
+        <Json value={mapping} label={`the mapping of ${name}`} />
+      </VersionPart>
+    )),
 }

@@ -1,8 +1,9 @@
 // The subscriptions of an integration: which action runs when, and with what. Presets are subscriptions that the definition suggests.
 
-import { Badge, Button, Collapse, Group, Paper, Select, Stack, Switch, Text, TextInput } from '@mantine/core'
+import { Collapse, Group, Paper, Select, Stack, Switch, TextInput } from '@mantine/core'
 import { useRef, useState } from 'react'
 import { LinkedText } from '../../components/linked-text.tsx'
+import { Note, RowButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
 import type { Action, Definition } from './definition.ts'
 import { MappingFields } from './mapping-fields.tsx'
 import { actionDraft, actionOf, presetDraft, type SubscriptionDraft } from './subscription-draft.ts'
@@ -44,11 +45,7 @@ export function Subscriptions({ definition, subscriptions, onChange, sourceIds, 
           isReadOnly={isReadOnly}
         />
       ))}
-      {subscriptions.length === 0 && (
-        <Text size="sm" c="dimmed">
-          Nothing is sent yet. Add a subscription for each action that should run.
-        </Text>
-      )}
+      {subscriptions.length === 0 && <Note>Nothing is sent yet. Add a subscription for each action that should run.</Note>}
       {!isReadOnly && (
         <AddSubscription
           definition={definition}
@@ -96,13 +93,13 @@ function SubscriptionCard({
         <Switch
           label={
             <Group gap="xs" component="span" style={{ rowGap: 0 }}>
-              <Text span fw={600} size="sm" style={{ overflowWrap: 'anywhere' }}>
+              <Strong span style={{ overflowWrap: 'anywhere' }}>
                 {title}
-              </Text>
+              </Strong>
               {isWrong && (
-                <Badge color="red" variant="light" tt="none" size="sm" component="span">
+                <SmallTag color="red" component="span">
                   has errors
-                </Badge>
+                </SmallTag>
               )}
             </Group>
           }
@@ -118,19 +115,17 @@ function SubscriptionCard({
           style={{ flex: '1 1 240px' }}
         />
         <Group gap="xs">
-          <Button
-            size="compact-sm"
-            variant="default"
+          <RowButton
             onClick={() => onOpen(!isOpen)}
             aria-expanded={isOpen}
             aria-label={`${isOpen ? 'Close' : isReadOnly ? 'View' : 'Edit'} ${title}`}
           >
             {isOpen ? 'Close' : isReadOnly ? 'View' : 'Edit'}
-          </Button>
+          </RowButton>
           {!isReadOnly && (
-            <Button size="compact-sm" variant="default" onClick={onRemove} aria-label={`Remove ${title}`}>
+            <RowButton onClick={onRemove} aria-label={`Remove ${title}`}>
               Remove
-            </Button>
+            </RowButton>
           )}
         </Group>
       </Group>
@@ -138,9 +133,9 @@ function SubscriptionCard({
         {isOpen && (
           <Stack gap="md" pt="md">
             {action !== undefined && action.description !== '' && (
-              <Text size="sm" c="dimmed">
+              <Note>
                 <LinkedText markdown={action.description} />
-              </Text>
+              </Note>
             )}
             <TextInput
               label="Name"
@@ -159,14 +154,12 @@ function SubscriptionCard({
               isReadOnly={isReadOnly}
             />
             <Stack gap="xs">
-              <Text fw={600} size="sm">
-                Fields
-              </Text>
-              <Text size="xs" c="dimmed">
+              <Strong>Fields</Strong>
+              <SmallNote>
                 A path such as $.properties.total reads a value of the message. A template mixes text and values, such as{' '}
                 {'{{event}} for {{properties.total}}'}.
                 {recent.suggestions.some(({ example }) => example !== '') && ' Paths are suggested from the last messages of the sources.'}
-              </Text>
+              </SmallNote>
               <MappingFields
                 schema={action?.fields ?? { properties: {}, required: [] }}
                 mapping={mapping}

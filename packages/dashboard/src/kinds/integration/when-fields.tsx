@@ -1,12 +1,13 @@
 // When a subscription runs: types of messages and names of events, or an expression for everything else.
 
-import { Anchor, Group, MultiSelect, SimpleGrid, Stack, TagsInput, Text, Textarea } from '@mantine/core'
+import { Anchor, Group, MultiSelect, SimpleGrid, Stack, TagsInput, Textarea } from '@mantine/core'
 import { useState } from 'react'
+import { MESSAGE_TYPES } from '../../api/rules.ts'
+import { Note } from '../../components/styled.tsx'
 import { Position, useExpressionProblem } from '../../destination/form/subscribe-field.tsx'
-import { MESSAGE_TYPES } from '../../destination/validation.ts'
 import { simpleSubscribe, subscribeOf, subscribeSentence } from '../../text/subscribe-sentence.ts'
 
-const TYPES = [...MESSAGE_TYPES, 'delete']
+const TYPES: readonly string[] = [...MESSAGE_TYPES, 'delete']
 
 export function WhenFields({
   subscribe,
@@ -35,7 +36,7 @@ export function WhenFields({
           <MultiSelect
             label="Message types"
             description="Runs for messages of these types. Leave empty for all."
-            data={TYPES}
+            data={[...TYPES]}
             value={simple.types}
             onChange={(types) => onChange(subscribeOf({ ...simple, types }))}
             error={error}
@@ -73,9 +74,7 @@ export function WhenFields({
         </div>
       )}
       <Group gap="md">
-        <Text size="sm" c="dimmed">
-          {error === null ? whenText(text) : ''}
-        </Text>
+        <Note>{error === null ? whenText(text) : ''}</Note>
         {!isReadOnly && simple !== null && (
           <Anchor component="button" type="button" size="sm" onClick={() => setExpression(isSimple)}>
             {isSimple ? 'Write an expression' : 'Choose types and events'}

@@ -1,25 +1,23 @@
-// The form for a new destination. After saving, leads to its test.
+// The form for a new webhook. After saving, leads to its test.
 
-import { Button } from '@mantine/core'
-import { Link, useLocation } from 'wouter'
+import { useLocation } from 'wouter'
 import { useApi } from '../../api/queries.ts'
 import { Page } from '../../components/page.tsx'
 import { Empty, Loaded } from '../../components/query-states.tsx'
-import { createBodyOf, newDraft, onlySource } from '../../destination/draft.ts'
+import { LinkButton } from '../../components/styled.tsx'
 import { DestinationForm } from '../../destination/form/destination-form.tsx'
-import { useCreateDestination } from '../../destination/use-create-destination.tsx'
+import { onlySource } from '../../destination/form/draft.ts'
+import { useCreateDestination } from '../../destination/form/use-create-destination.tsx'
 import { useSession } from '../../session/session.tsx'
+import { createBodyOf, newWebhook } from './form/webhook-draft.ts'
+import { WEBHOOK_FORM } from './form/webhook-form.ts'
 
-export function NewDestination() {
+export default function NewWebhookPage() {
   const { isAdmin } = useSession()
   const [, navigate] = useLocation()
   const { create, dialog } = useCreateDestination()
   const sources = useApi('GET /api/sources', { query: { limit: 2 } })
-  const back = (
-    <Button component={Link} href="/destinations" variant="default">
-      {isAdmin ? 'Cancel' : 'View destinations'}
-    </Button>
-  )
+  const back = <LinkButton to="/destinations">{isAdmin ? 'Cancel' : 'View destinations'}</LinkButton>
   return (
     <Page
       title="Add a webhook"
@@ -31,11 +29,9 @@ export function NewDestination() {
         <Loaded query={sources} lines={8}>
           {({ data }) => (
             <DestinationForm
-              initial={{ ...newDraft(), sourceIds: onlySource(data) }}
+              form={WEBHOOK_FORM}
+              initial={{ ...newWebhook(), sourceIds: onlySource(data) }}
               id={null}
-              isNew
-              hasSharedSecret={false}
-              signingSecretCount={0}
               isReadOnly={false}
               onSave={async (draft) => {
                 const { id } = await create(createBodyOf(draft))

@@ -1,10 +1,11 @@
 // The list of incidents: the open ones first, then the closed ones, newest first.
 
-import { Badge, NativeSelect, Stack } from '@mantine/core'
+import { NativeSelect, Stack } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
 import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { type Incident, lasted } from './incident-text.ts'
@@ -13,9 +14,9 @@ const STATES = ['open', 'closed'] as const
 
 export function IncidentState({ incident: { state, muted } }: { incident: Pick<Incident, 'state' | 'muted'> }) {
   return (
-    <Badge color={state === 'open' ? (muted ? 'gray' : 'red') : 'teal'} variant="light" tt="none" miw="max-content">
+    <Tag color={state === 'open' ? (muted ? 'gray' : 'red') : 'teal'} miw="max-content">
       {muted ? `${state}, muted` : state}
-    </Badge>
+    </Tag>
   )
 }
 

@@ -1,11 +1,12 @@
 // The mutes that have not ended.
 
-import { Button, Group, Stack } from '@mantine/core'
+import { Group, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { ResponsiveTable } from '../../components/responsive-table.tsx'
+import { SecondaryButton, SmallButton } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session/session.tsx'
 import { type Mute, muteScope } from './incident-text.ts'
@@ -24,9 +25,7 @@ export function Mutes() {
     <Stack>
       {isAdmin && (
         <Group>
-          <Button size="xs" variant="default" onClick={() => setOpen(true)}>
-            Mute all alerts
-          </Button>
+          <SmallButton onClick={() => setOpen(true)}>Mute all alerts</SmallButton>
         </Group>
       )}
       {end.error !== null && <ErrorAlert problem={end.error} />}
@@ -50,15 +49,14 @@ export function Mutes() {
               label: 'Actions',
               isActions: true,
               cell: ({ id }) => (
-                <Button
+                <SecondaryButton
                   size="compact-xs"
-                  variant="default"
                   disabled={!isAdmin}
                   onClick={() => end.mutate({ params: { id } })}
                   loading={end.isPending && end.variables?.params.id === id}
                 >
                   End
-                </Button>
+                </SecondaryButton>
               ),
             },
           ]}

@@ -1,7 +1,6 @@
 // The page of one deletion request: its progress, and the state for each user, source and destination.
 
-import { Alert, Button, Group, Paper, Progress, Stack, Text, Title } from '@mantine/core'
-import { Link } from 'wouter'
+import { Alert, Group, Paper, Progress, Stack, Text } from '@mantine/core'
 import { type Answer, useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { Copyable } from '../../components/copyable.tsx'
@@ -10,6 +9,7 @@ import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LinkButton, Note, SectionTitle, SmallNote } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { exactCount } from '../../text/format.ts'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
@@ -33,9 +33,9 @@ export default function DeletionPage() {
       title="Deletion request"
       about="Progress for each user, source and destination."
       actions={
-        <Button component={Link} href="/deletions" variant="default" size="xs">
+        <LinkButton to="/deletions" size="xs">
           All requests
-        </Button>
+        </LinkButton>
       }
     >
       <Loaded query={deletion}>{(data) => <DeletionDetails deletion={data} />}</Loaded>
@@ -107,9 +107,7 @@ function Targets({
   return (
     <Stack>
       <Group justify="space-between">
-        <Title order={2} size="h4">
-          Targets
-        </Title>
+        <SectionTitle>Targets</SectionTitle>
       </Group>
       <StateAndUser />
       {list.problem !== null && list.rows.length === 0 ? (
@@ -137,9 +135,7 @@ function Targets({
                 label: 'Destination',
                 cell: ({ destinationId }) =>
                   destinationId === null ? (
-                    <Text span size="sm" c="dimmed">
-                      none
-                    </Text>
+                    <Note span>none</Note>
                   ) : (
                     <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>
                       {destinations.get(destinationId) ?? destinationId}
@@ -162,10 +158,10 @@ function Targets({
           <LoadMore list={list} />
         </>
       )}
-      <Text size="xs" c="dimmed">
+      <SmallNote>
         After the request has ended and the retention period has passed, each user is shown as a pseudonym. You can still find users by
         their user id.
-      </Text>
+      </SmallNote>
     </Stack>
   )
 }

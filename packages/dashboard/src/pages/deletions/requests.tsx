@@ -1,12 +1,13 @@
 // The list of deletion requests, and the form for a new one. A deletion cannot be undone, so the form first shows what it will do.
 
-import { List, Stack, Text } from '@mantine/core'
+import { List, Stack } from '@mantine/core'
 import { useLocation } from 'wouter'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Strong } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
@@ -97,9 +98,9 @@ function DeletionEffects({ request: { userIds, sourceIds, suppress } }: { reques
     <List size="sm" spacing="xs">
       <List.Item>
         All stored messages of{' '}
-        <Text span size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+        <Strong span style={{ overflowWrap: 'anywhere' }}>
           {joinNames(userIds)}
-        </Text>{' '}
+        </Strong>{' '}
         ({plural(userIds.length, 'user')}) in {sourcesText} are deleted. This cannot be undone.
       </List.Item>
       <List.Item>Their pending deliveries are cancelled. A request already in flight cannot be stopped.</List.Item>

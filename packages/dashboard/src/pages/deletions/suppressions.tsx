@@ -1,6 +1,6 @@
 // The list of suppressed users, whose new messages are dropped: filter, add and remove.
 
-import { Button, Group, Select, SimpleGrid, Stack, Text } from '@mantine/core'
+import { Group, Select, SimpleGrid, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
@@ -9,6 +9,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Note, RowButton, SmallButton } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session/session.tsx'
 import { useSearchState } from '../../url/url-state.ts'
@@ -58,9 +59,9 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
         <>
           {isAdmin && userId !== undefined && sourceId === undefined && list.rows.length > 1 && (
             <Group>
-              <Button size="xs" variant="default" onClick={() => setRemoval({ userId, sourceId: null })}>
+              <SmallButton onClick={() => setRemoval({ userId, sourceId: null })}>
                 Remove all {list.rows.length} suppressions of {userId}
-              </Button>
+              </SmallButton>
             </Group>
           )}
           <ResponsiveTable<Schemas['Suppression']>
@@ -78,15 +79,13 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
                 label: 'Actions',
                 isActions: true,
                 cell: (row) => (
-                  <Button
-                    size="compact-sm"
-                    variant="default"
+                  <RowButton
                     disabled={!isAdmin}
                     aria-label={`Remove suppression of ${row.userId} for ${nameOf(row.sourceId)}`}
                     onClick={() => setRemoval(row)}
                   >
                     Remove
-                  </Button>
+                  </RowButton>
                 ),
               },
             ]}
@@ -94,11 +93,7 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
           <LoadMore list={list} />
         </>
       )}
-      {!isAdmin && (
-        <Text size="sm" c="dimmed">
-          Changing suppressions requires an admin token.
-        </Text>
-      )}
+      {!isAdmin && <Note>Changing suppressions requires an admin token.</Note>}
       <UserForm
         opened={isForm}
         onClose={onCloseForm}

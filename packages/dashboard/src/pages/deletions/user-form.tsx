@@ -4,6 +4,7 @@ import { Alert, Button, Checkbox, Group, Modal, MultiSelect, Stack, Text, Textar
 import { type ReactNode, useState } from 'react'
 import { useApi } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { SecondaryButton } from '../../components/styled.tsx'
 import { parseUserIds, plural, usersProblem } from './users.ts'
 
 export interface UserRequest {
@@ -102,9 +103,7 @@ export function UserForm({
               />
             )}
             <Group justify="flex-end">
-              <Button variant="default" onClick={close}>
-                Cancel
-              </Button>
+              <SecondaryButton onClick={close}>Cancel</SecondaryButton>
               <Button type="submit" disabled={userIds.length === 0 || problem !== null}>
                 {next}
               </Button>

@@ -2,9 +2,10 @@
 
 import '@mantine/charts/styles.css'
 import { BarChart } from '@mantine/charts'
-import { SegmentedControl, Stack, Text } from '@mantine/core'
+import { SegmentedControl, Stack } from '@mantine/core'
 import type { Answer } from '../../api/client.ts'
 import { Section } from '../../components/section.tsx'
+import { Note } from '../../components/styled.tsx'
 import { count, exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 
@@ -36,9 +37,7 @@ export default function EventChart({ hours, days }: { hours: Points; days: Point
     >
       {total === 0 ? (
         <Stack h={200} align="center" justify="center">
-          <Text c="dimmed" size="sm">
-            No messages in {period}
-          </Text>
+          <Note>No messages in {period}</Note>
         </Stack>
       ) : (
         <div role="img" aria-label={`Messages per ${isPerDay ? 'day' : 'hour'}: ${words}`}>

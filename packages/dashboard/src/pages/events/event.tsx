@@ -1,9 +1,8 @@
 // The page of one event of the event catalogue: counts over time, properties, the destinations that receive it, its rule in the tracking
 // plan, and the last messages.
 
-import { Badge, Button, Card, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
+import { Card, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
-import { Link } from 'wouter'
 import type { Answer } from '../../api/client.ts'
 import { useApi, usePersistentProblem } from '../../api/queries.ts'
 import { Facts } from '../../components/facts.tsx'
@@ -12,6 +11,7 @@ import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Section } from '../../components/section.tsx'
+import { LinkButton, Note, SecondaryButton, SmallTag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { count, exactCount } from '../../text/format.ts'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
@@ -36,9 +36,9 @@ export default function EventPage() {
         <Empty
           title="Event not found"
           action={
-            <Button component={Link} href="/events">
+            <LinkButton to="/events" variant="filled">
               All events
-            </Button>
+            </LinkButton>
           }
         >
           It was not seen for 90 days, its source was deleted, or the URL is incomplete.
@@ -65,9 +65,9 @@ export default function EventPage() {
           : undefined
       }
       actions={
-        <Button component={Link} href="/events" variant="default" size="xs">
+        <LinkButton to="/events" size="xs">
           All events
-        </Button>
+        </LinkButton>
       }
     >
       <EventDetails key={id} event={data} />
@@ -120,12 +120,7 @@ const PROPERTY_COLUMNS: readonly Column<Property>[] = [
 ]
 
 function Samples({ samples }: { samples: readonly string[] }) {
-  if (samples.length === 0)
-    return (
-      <Text span size="sm" c="dimmed">
-        –
-      </Text>
-    )
+  if (samples.length === 0) return <Note span>–</Note>
   return (
     <Group gap={4}>
       {samples.map((sample) => (
@@ -159,9 +154,9 @@ function Properties({ event: { type, properties, examined, otherProperties, rece
         />
       )}
       {otherProperties > 0 && (
-        <Text size="sm" c="dimmed">
+        <Note>
           {exactCount(otherProperties)} more values are not listed, because the event has more than 200 {field} or their names are too long.
-        </Text>
+        </Note>
       )}
     </Section>
   )
@@ -184,13 +179,11 @@ function Receivers({ event: { destinations, recentMessages } }: { event: EventDe
                 <ViewLink to={`/destinations/${encodeURIComponent(receiver.destinationId)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
                   {receiver.destinationName}
                 </ViewLink>
-                <Badge color={receiver.sent === 0 ? 'gray' : 'teal'} variant="light" size="sm" tt="none">
+                <SmallTag color={receiver.sent === 0 ? 'gray' : 'teal'}>
                   {receiver.sent === 0 ? 'skipped' : receiver.skips.length === 0 ? 'receives it' : 'receives some'}
-                </Badge>
+                </SmallTag>
               </Group>
-              <Text size="sm" c="dimmed">
-                {receiverSummary(receiver, recentMessages)}.
-              </Text>
+              <Note>{receiverSummary(receiver, recentMessages)}.</Note>
               {receiver.skips.map(({ message, count: skipped }) => (
                 <Text key={message} size="sm" style={{ overflowWrap: 'anywhere' }}>
                   {receiver.sent === 0 && receiver.skips.length === 1 ? message : `${exactCount(skipped)} skipped: ${message}`}
@@ -244,9 +237,9 @@ function EventViolations({ planId, sourceId, rule }: { planId: string; sourceId:
             {own.slice(0, VIOLATIONS_SHOWN).map(({ violation, total, lastSeen }) => (
               <Text key={`${violation?.code} ${violation?.path}`} component="li" size="sm" style={{ overflowWrap: 'anywhere' }}>
                 {violation !== null && violationSentence(violation)}{' '}
-                <Text span size="sm" c="dimmed">
+                <Note span>
                   {exactCount(total)} {total === 1 ? 'message' : 'messages'}, last <Time at={lastSeen} relative />
-                </Text>
+                </Note>
               </Text>
             ))}
             <li>
@@ -272,9 +265,7 @@ function LastMessages({ event }: { event: EventDetail }) {
     <Section title="Last messages" actions={<ViewLink to={messagesAddress(event)}>View all messages</ViewLink>}>
       {!isShown ? (
         <Group>
-          <Button variant="default" onClick={() => change({ messages: 'yes' }, { replace: true })}>
-            Show the last ten
-          </Button>
+          <SecondaryButton onClick={() => change({ messages: 'yes' }, { replace: true })}>Show the last ten</SecondaryButton>
         </Group>
       ) : (
         <Loaded query={messages} lines={5}>

@@ -5,6 +5,7 @@ import { useMediaQuery } from '@mantine/hooks'
 import { type Ref, useEffect, useState } from 'react'
 import type { LiveQuery } from '../../api/live.ts'
 import type { Names } from '../../api/use-names.ts'
+import { SmallButton } from '../../components/styled.tsx'
 import { changeSearch } from '../../url/url-state.ts'
 import { FILTERS, KINDS, TYPES } from './filters.ts'
 
@@ -17,9 +18,9 @@ export function FilterBar({ query, names, first }: { query: LiveQuery; names: Na
     <div role="search" aria-label="Filter events">
       {isNarrow && (
         // On a phone the filters are hidden at first, to leave room for the rows.
-        <Button variant="default" size="xs" mb={isOpen ? 'xs' : 0} mr="xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <SmallButton mb={isOpen ? 'xs' : 0} mr="xs" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           {isOpen ? 'Hide filters' : chosen === 0 ? 'Filter' : `Filters (${chosen})`}
-        </Button>
+        </SmallButton>
       )}
       <SimpleGrid display={isNarrow && !isOpen ? 'none' : 'grid'} cols={{ base: 2, sm: 3, lg: 6 }} spacing="xs" verticalSpacing="xs">
         <TextFilter label="Event" name="event" placeholder="Exact event name" value={event} input={first} />

@@ -3,6 +3,7 @@
 import { Button, Grid, Group, NativeSelect, TextInput } from '@mantine/core'
 import { type FormEvent, useEffect, useState } from 'react'
 import { SearchIcon } from '../../components/icons.tsx'
+import { SecondaryButton } from '../../components/styled.tsx'
 import { changeSearch } from '../../url/url-state.ts'
 import { fromLocalInput, localInput, PERIODS, periodChoice } from './period.ts'
 
@@ -118,9 +119,7 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
           <Group gap="xs">
             <Button type="submit">Search</Button>
             {isFiltered && (
-              <Button variant="default" onClick={() => changeSearch(Object.fromEntries(FILTERS.map((name) => [name, null])))}>
-                Clear
-              </Button>
+              <SecondaryButton onClick={() => changeSearch(Object.fromEntries(FILTERS.map((name) => [name, null])))}>Clear</SecondaryButton>
             )}
           </Group>
         </Grid.Col>

@@ -140,26 +140,10 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** How soon to refresh; undefined if no delivery is pending. */
-export function refreshMs(deliveries: readonly { state: string; nextAttemptAt: string | null }[], nowMs: number): number | undefined {
-  const pending = deliveries.filter(({ state }) => state === 'pending')
-  if (pending.length === 0) return undefined
-  const soonest = Math.min(...pending.map(({ nextAttemptAt }) => (nextAttemptAt === null ? nowMs : Date.parse(nextAttemptAt))))
-  return soonest - nowMs > 30_000 ? 10_000 : 2_000
-}
-
 /** The title of a message: its type, and its event if it has one. */
 export function titleOf({ type, event }: { type: string | null; event: string | null }): string {
   if (type === null) return 'Deleted message'
   return event === null ? type : `${type}: ${event}`
-}
-
-/** Returns why a delivery cannot be replayed; null if it can. */
-export function replayObstacle({ state }: { state: string }, isMessageGone: boolean, isDestinationGone: boolean): string | null {
-  if (state === 'pending') return 'The delivery is still pending and is sent automatically.'
-  if (isMessageGone) return 'The message is no longer stored.'
-  if (isDestinationGone) return 'The destination was deleted.'
-  return null
 }
 
 /** The sentence of an attempt without the URL and the response, which are shown below it. */

@@ -2,6 +2,7 @@
 
 import { Anchor, Paper, SimpleGrid, Stack, Text, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
+import { SmallNote } from '../../components/styled.tsx'
 import { count, exactCount, share } from '../../text/format.ts'
 import { deliveriesPath } from './ledger.ts'
 import { change, failureRate, type Period, type Totals } from './periods.ts'
@@ -93,17 +94,15 @@ export function Tiles({
               <Text fz={26} fw={650} lh={1.25} title={exactCount(now[name])} style={{ fontVariantNumeric: 'tabular-nums' }}>
                 {count(now[name])}
               </Text>
-              <Text size="xs" c="dimmed">
-                {compared === null ? ' ' : compared === 'none' ? '0 before' : compared}
-              </Text>
+              <SmallNote>{compared === null ? ' ' : compared === 'none' ? '0 before' : compared}</SmallNote>
             </Paper>
           )
         })}
       </SimpleGrid>
-      <Text size="xs" c="dimmed">
+      <SmallNote>
         Last {period.words}, compared with the {period.words} before
         {rate !== null && ` · Failed attempts: ${share(rate.rate)} of ${exactCount(rate.attempts)}`}
-      </Text>
+      </SmallNote>
     </Stack>
   )
 }

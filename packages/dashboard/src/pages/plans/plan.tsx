@@ -1,9 +1,9 @@
 // The page of one tracking plan: its rules, its sources, what violated it, what is in quarantine, and the editor.
 
-import { Alert, Badge, Button, Group, MultiSelect, NativeSelect, SimpleGrid, Stack, Tabs, Text } from '@mantine/core'
+import { Alert, Button, Group, MultiSelect, NativeSelect, SimpleGrid, Stack, Tabs, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { lazy, Suspense, useState } from 'react'
-import { Link, useLocation } from 'wouter'
+import { useLocation } from 'wouter'
 import type { ApiProblem } from '../../api/client.ts'
 import { useApi, useChange, usePersistentProblem } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
@@ -11,6 +11,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LinkButton, Note, SmallButton, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session/session.tsx'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
@@ -35,9 +36,9 @@ export default function PlanPage() {
         <Empty
           title="Plan not found"
           action={
-            <Button component={Link} href="/plans">
+            <LinkButton to="/plans" variant="filled">
               All plans
-            </Button>
+            </LinkButton>
           }
         >
           The plan was deleted, or the URL is incomplete.
@@ -78,13 +79,11 @@ function PlanDetails({ plan }: { plan: Plan }) {
   return (
     <Page title={name} about={description ?? undefined} actions={isAdmin && <DeleteButton plan={plan} />}>
       <Group gap="sm">
-        <Badge variant="light" color="gray" tt="none">
-          version {version}
-        </Badge>
+        <Tag color="gray">version {version}</Tag>
         <Copyable text={id} label="the id" />
-        <Text size="sm" c="dimmed" component="span">
+        <Note component="span">
           created <Time at={createdAt} />
-        </Text>
+        </Note>
       </Group>
       <Attachment plan={plan} isAdmin={isAdmin} onChange={set} />
       <Tabs
@@ -100,9 +99,7 @@ function PlanDetails({ plan }: { plan: Plan }) {
         </Tabs.List>
         <Tabs.Panel value="rules">
           <Stack>
-            <Text size="sm" c="dimmed">
-              {rulesSummary(rules)}. Open a rule to see its properties.
-            </Text>
+            <Note>{rulesSummary(rules)}. Open a rule to see its properties.</Note>
             {rules.length === 0 ? (
               <Empty title="The plan has no rules">Add rules in the editor, or learn a plan from the messages of a source.</Empty>
             ) : (
@@ -125,7 +122,7 @@ function PlanDetails({ plan }: { plan: Plan }) {
 }
 
 function Attachment({
-  plan: { id, sourceIds, unplanned = 'allow' },
+  plan: { id, sourceIds, unplanned },
   isAdmin,
   onChange,
 }: {
@@ -183,9 +180,7 @@ function Editor({ plan, isAdmin }: { plan: Plan; isAdmin: boolean }) {
         <Alert color="orange" variant="light" title={`The plan was changed: it is now version ${plan.version}`}>
           <Stack gap="xs" align="flex-start">
             <Text size="sm">You are editing version {base.version}. Saving would undo that change.</Text>
-            <Button size="xs" variant="default" onClick={() => setBase(plan)}>
-              Load version {plan.version} and discard my changes
-            </Button>
+            <SmallButton onClick={() => setBase(plan)}>Load version {plan.version} and discard my changes</SmallButton>
           </Stack>
         </Alert>
       )}

@@ -1,6 +1,6 @@
 // The list of tracking plans; and, for all plans, what violated them and what is in quarantine.
 
-import { Anchor, Button, Stack, Tabs, Text } from '@mantine/core'
+import { Anchor, Stack, Tabs, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
@@ -8,6 +8,7 @@ import { PlusIcon } from '../../components/icons.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LinkButton, Note } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
@@ -30,9 +31,9 @@ export default function PlansPage() {
       about="A tracking plan says which events your sources send and what their properties look like. Messages are never rejected because of a plan."
       actions={
         isAdmin && (
-          <Button component={Link} href="/plans/new" leftSection={<PlusIcon size={16} />}>
+          <LinkButton to="/plans/new" variant="filled" leftSection={<PlusIcon size={16} />}>
             Add a plan
-          </Button>
+          </LinkButton>
         )
       }
     >
@@ -71,9 +72,9 @@ function PlanList({ isAdmin }: { isAdmin: boolean }) {
         title="No tracking plans yet"
         action={
           isAdmin ? (
-            <Button component={Link} href="/plans/new">
+            <LinkButton to="/plans/new" variant="filled">
               Learn a plan
-            </Button>
+            </LinkButton>
           ) : (
             <Text size="sm">An admin can add one.</Text>
           )
@@ -91,11 +92,7 @@ function PlanList({ isAdmin }: { isAdmin: boolean }) {
           <Anchor component={Link} href={`/plans/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
             {name}
           </Anchor>
-          {description !== null && (
-            <Text size="sm" c="dimmed" lineClamp={2}>
-              {description}
-            </Text>
-          )}
+          {description !== null && <Note lineClamp={2}>{description}</Note>}
         </Stack>
       ),
     },

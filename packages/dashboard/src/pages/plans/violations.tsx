@@ -1,6 +1,6 @@
 // What violated tracking plans: which rule and property, what was expected and found, how often, and sample messages.
 
-import { Alert, Badge, Group, NativeSelect, Stack, Text } from '@mantine/core'
+import { Alert, Group, NativeSelect, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { useList } from '../../api/queries.ts'
@@ -9,6 +9,7 @@ import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
+import { Note, SmallTag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { count, exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
@@ -53,10 +54,10 @@ export function Violations({ planId }: { planId?: string }) {
   ]
   return (
     <Stack>
-      <Text size="sm" c="dimmed">
+      <Note>
         How messages differ from the plan of their source, and how often. Violations are kept for 90 days. They contain no values of
         messages.
-      </Text>
+      </Note>
       {(rows.length > 0 || source !== '') && (
         <NativeSelect
           label="Source"
@@ -120,17 +121,9 @@ function Samples({ ids }: { ids: readonly string[] }) {
         </ViewLink>
       ))}
       {ids.length > shown.length && (
-        <Badge
-          component="button"
-          variant="light"
-          color="gray"
-          size="sm"
-          tt="none"
-          onClick={() => setAll(true)}
-          style={{ cursor: 'pointer' }}
-        >
+        <SmallTag component="button" color="gray" onClick={() => setAll(true)} style={{ cursor: 'pointer' }}>
           {ids.length - shown.length} more
-        </Badge>
+        </SmallTag>
       )}
     </Stack>
   )

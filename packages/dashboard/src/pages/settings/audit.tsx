@@ -1,11 +1,12 @@
 // The audit log: who did what and when, with the changed fields. The filters are in the page's address.
 
-import { Badge, Button, Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { Button, Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { type Schemas, useApi, useList } from '../../api/queries.ts'
 import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore } from '../../components/responsive-table.tsx'
+import { Note, SmallNote, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { ACTIONS, actionText, subjectPath } from './audit-actions.ts'
@@ -141,11 +142,11 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
                 </>
               )}
             </Text>
-            <Text size="xs" c="dimmed" lineClamp={1} style={{ overflowWrap: 'anywhere' }}>
+            <SmallNote lineClamp={1} style={{ overflowWrap: 'anywhere' }}>
               {before !== null && after !== null
                 ? `Changed: ${changed.length === 0 ? 'no visible field' : changed.map(({ field }) => field).join(', ')}`
                 : action}
-            </Text>
+            </SmallNote>
           </Stack>
           <Time at={at} />
         </Group>
@@ -154,30 +155,24 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
         <Stack gap="sm" mt="sm" id={`entry-${id}`}>
           <Group gap="md">
             <Text size="sm">
-              <Text span size="sm" c="dimmed">
-                Action{' '}
-              </Text>
+              <Note span>Action </Note>
               <Code>{action}</Code>
             </Text>
             {subject !== null && (
               <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-                <Text span size="sm" c="dimmed">
-                  Subject{' '}
-                </Text>
+                <Note span>Subject </Note>
                 {path === null ? <Code>{subject}</Code> : <ViewLink to={path}>{subject}</ViewLink>}
               </Text>
             )}
             <Text size="sm">
-              <Text span size="sm" c="dimmed">
-                Token{' '}
-              </Text>
+              <Note span>Token </Note>
               <Code>{actor.id}</Code>
             </Text>
           </Group>
           {changed.length === 0 ? (
-            <Text size="sm" c="dimmed">
+            <Note>
               {before === null && after === null ? 'No details were recorded.' : 'No visible field differs. The changed value is hidden.'}
-            </Text>
+            </Note>
           ) : (
             <Table.ScrollContainer
               minWidth={before !== null && after !== null ? 420 : 0}
@@ -201,9 +196,9 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
                         <Group gap={6}>
                           <Code>{each.field}</Code>
                           {before !== null && after !== null && each.kind !== 'changed' && (
-                            <Badge size="xs" variant="light" color={each.kind === 'added' ? 'teal' : 'red'} tt="none">
+                            <Tag size="xs" color={each.kind === 'added' ? 'teal' : 'red'}>
                               {each.kind}
-                            </Badge>
+                            </Tag>
                           )}
                         </Group>
                       </Table.Td>
@@ -225,9 +220,7 @@ function Value({ text }: { text: string | null }) {
   return (
     <Table.Td style={{ verticalAlign: 'top' }}>
       {text === null ? (
-        <Text span size="sm" c="dimmed">
-          –
-        </Text>
+        <Note span>–</Note>
       ) : (
         <Text span size="xs" ff="monospace" style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
           {text}

@@ -3,6 +3,7 @@
 import { Alert, Button, Group, Modal, Stack } from '@mantine/core'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../../api/client.ts'
+import { SecondaryButton } from '../../components/styled.tsx'
 
 export function FormModal({
   title,
@@ -45,9 +46,7 @@ export function FormModal({
             </Alert>
           )}
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
+            <SecondaryButton onClick={onClose}>Cancel</SecondaryButton>
             <Button type="submit" loading={isBusy} disabled={!isReady}>
               {verb}
             </Button>

@@ -11,6 +11,7 @@ import { Facts } from '../../components/facts.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Note, RowButton, SectionTitle } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session/session.tsx'
 import { useSearchState } from '../../url/url-state.ts'
@@ -43,10 +44,10 @@ export default function OAuthApps() {
     <Stack>
       {list.rows.length > 0 && (
         <Group justify="space-between">
-          <Text size="sm" c="dimmed" maw={640}>
+          <Note maw={640}>
             An application authenticates with its private key and gets an access token that is valid for one day. Sources can require access
             tokens.
-          </Text>
+          </Note>
           {add}
         </Group>
       )}
@@ -85,22 +86,14 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
     <Paper withBorder p="md" component="section" aria-label={app.name}>
       <Stack>
         <Group justify="space-between" align="flex-start">
-          <Title order={2} size="h4" style={{ overflowWrap: 'anywhere' }}>
-            {app.name}
-          </Title>
+          <SectionTitle style={{ overflowWrap: 'anywhere' }}>{app.name}</SectionTitle>
           <Group gap="xs">
-            <Button size="compact-sm" variant="default" disabled={!isAdmin} onClick={onEdit} aria-label={`Edit ${app.name}`}>
+            <RowButton disabled={!isAdmin} onClick={onEdit} aria-label={`Edit ${app.name}`}>
               Edit
-            </Button>
-            <Button
-              size="compact-sm"
-              variant="default"
-              disabled={!isAdmin}
-              onClick={() => setDialog('revoke')}
-              aria-label={`Revoke tokens of ${app.name}`}
-            >
+            </RowButton>
+            <RowButton disabled={!isAdmin} onClick={() => setDialog('revoke')} aria-label={`Revoke tokens of ${app.name}`}>
               Revoke tokens
-            </Button>
+            </RowButton>
             <Button
               size="compact-sm"
               variant="light"
@@ -134,20 +127,12 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
           <Title order={3} size="h5">
             {plural(app.keys.length, 'public key')}
           </Title>
-          <Button
-            size="compact-sm"
-            variant="default"
-            disabled={!isAdmin}
-            onClick={() => setDialog('key')}
-            aria-label={`Add a key to ${app.name}`}
-          >
+          <RowButton disabled={!isAdmin} onClick={() => setDialog('key')} aria-label={`Add a key to ${app.name}`}>
             Add a key
-          </Button>
+          </RowButton>
         </Group>
         {app.keys.length === 0 ? (
-          <Text size="sm" c="dimmed">
-            Without a key, the application cannot get access tokens.
-          </Text>
+          <Note>Without a key, the application cannot get access tokens.</Note>
         ) : (
           <ResponsiveTable<Key>
             label={`Keys of ${app.name}`}

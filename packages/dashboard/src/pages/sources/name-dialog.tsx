@@ -1,8 +1,9 @@
 // A dialog for the name of a source, either new or to be renamed.
 
-import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import type { ApiProblem } from '../../api/client.ts'
+import { Note, SecondaryButton } from '../../components/styled.tsx'
 import { nameProblem } from './validation.ts'
 
 export interface NameDialogProps {
@@ -49,9 +50,7 @@ function Fields({ onClose, description, verb, initial = '', onSave }: NameDialog
   return (
     <form onSubmit={(event) => void submit(event)} noValidate>
       <Stack>
-        <Text size="sm" c="dimmed">
-          {description}
-        </Text>
+        <Note>{description}</Note>
         <TextInput
           label="Name"
           value={name}
@@ -68,9 +67,7 @@ function Fields({ onClose, description, verb, initial = '', onSave }: NameDialog
           </Alert>
         )}
         <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
+          <SecondaryButton onClick={onClose}>Cancel</SecondaryButton>
           <Button type="submit" loading={isBusy}>
             {verb}
           </Button>

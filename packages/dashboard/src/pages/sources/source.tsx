@@ -1,6 +1,6 @@
 // The page of one source: message counts, write keys, code snippets, destinations, OAuth, and rejected calls.
 
-import { Alert, Anchor, Badge, Button, Code, Group, SimpleGrid, Skeleton, Stack, Switch, Text } from '@mantine/core'
+import { Alert, Anchor, Button, Code, Group, SimpleGrid, Skeleton, Stack, Switch, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
@@ -15,6 +15,7 @@ import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { Section } from '../../components/section.tsx'
 import { Snippets } from '../../components/snippets.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
+import { LinkButton, Note, SecondaryButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { holdOf } from '../../destination/destination-status.ts'
 import { useSession } from '../../session/session.tsx'
@@ -44,9 +45,9 @@ export default function SourcePage() {
           <Empty
             title="Source not found"
             action={
-              <Button component={Link} href="/sources">
+              <LinkButton to="/sources" variant="filled">
                 All sources
-              </Button>
+              </LinkButton>
             }
           >
             The source was deleted, or the URL is incomplete.
@@ -70,25 +71,14 @@ function SourceDetails({ source }: { source: Source }) {
   const { id, name, enabled, writeKeys, requireOAuth, createdAt } = source
   const newest = writeKeys.at(-1)
   return (
-    <Page
-      title={name}
-      actions={
-        isAdmin ? (
-          <Actions source={source} />
-        ) : (
-          <Text size="sm" c="dimmed">
-            Read-only: your token has the viewer role
-          </Text>
-        )
-      }
-    >
+    <Page title={name} actions={isAdmin ? <Actions source={source} /> : <Note>Read-only: your token has the viewer role</Note>}>
       <Stack gap="xs">
         <Group gap="sm">
           <SourceBadges source={source} size="lg" />
           <Copyable text={id} label="the id" />
-          <Text size="sm" c="dimmed" component="span">
+          <Note component="span">
             created <Time at={createdAt} />
-          </Text>
+          </Note>
         </Group>
         <Group gap="md">
           <ViewLink to={`/events?sourceId=${encodeURIComponent(id)}`}>View events</ViewLink>
@@ -149,9 +139,7 @@ function Volumes({ id }: { id: string }) {
   return (
     <Section title="Messages">
       <Group justify="space-between" gap="sm">
-        <Text size="sm" c="dimmed">
-          In the last {period.words}
-        </Text>
+        <Note>In the last {period.words}</Note>
         <PeriodChoice />
       </Group>
       {volume?.error && data === undefined ? (
@@ -160,15 +148,13 @@ function Volumes({ id }: { id: string }) {
         <SimpleGrid component="dl" cols={{ base: 2, sm: 4 }} m={0}>
           {numbers.map(([name, value, about]) => (
             <div key={name}>
-              <Text component="dt" size="sm" c="dimmed">
-                {name}
-              </Text>
+              <Note component="dt">{name}</Note>
               <Text component="dd" m={0} fz="xl" fw={650} title={value === undefined ? '' : exactCount(value)}>
                 {value === undefined ? <Skeleton height={28} width={60} /> : count(value)}
               </Text>
-              <Text component="dd" m={0} size="xs" c="dimmed">
+              <SmallNote component="dd" m={0}>
                 {about}
-              </Text>
+              </SmallNote>
             </div>
           ))}
         </SimpleGrid>
@@ -193,11 +179,7 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
                 are not sent to it.
               </Text>
               {data.length === 0 ? (
-                isAdmin && (
-                  <Button component={Link} href="/catalog" variant="default">
-                    Add a destination
-                  </Button>
-                )
+                isAdmin && <LinkButton to="/catalog">Add a destination</LinkButton>
               ) : (
                 <ViewLink to="/destinations">Select this source in a destination</ViewLink>
               )}
@@ -215,16 +197,8 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
                 >
                   {name}
                 </Anchor>
-                {(!enabled || paused) && (
-                  <Badge color="gray" variant="light" tt="none" size="sm">
-                    {holdOf({ enabled, paused })}
-                  </Badge>
-                )}
-                {isFiltered(filter) && (
-                  <Text span size="xs" c="dimmed">
-                    filtered
-                  </Text>
-                )}
+                {(!enabled || paused) && <SmallTag color="gray">{holdOf({ enabled, paused })}</SmallTag>}
+                {isFiltered(filter) && <SmallNote span>filtered</SmallNote>}
               </Group>
             ))}
           </Stack>
@@ -259,11 +233,7 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
             )
         }}
       />
-      {!isAdmin && (
-        <Text size="xs" c="dimmed">
-          Changing this setting requires an admin token.
-        </Text>
-      )}
+      {!isAdmin && <SmallNote>Changing this setting requires an admin token.</SmallNote>}
       <Loaded query={apps} lines={1}>
         {() => (
           <Text size="sm">
@@ -287,9 +257,7 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
             rejected messages.
           </Text>
           {apps.data !== undefined && attached.length === 0 && (
-            <Text size="sm" fw={600}>
-              No OAuth application can send to this source, so all calls will be rejected.
-            </Text>
+            <Strong>No OAuth application can send to this source, so all calls will be rejected.</Strong>
           )}
         </Stack>
       </ConfirmDialog>
@@ -339,13 +307,9 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
     )
   return (
     <>
-      <Button variant="default" onClick={() => ask('rename')}>
-        Rename
-      </Button>
+      <SecondaryButton onClick={() => ask('rename')}>Rename</SecondaryButton>
       {enabled ? (
-        <Button variant="default" onClick={() => ask('disable')}>
-          Disable
-        </Button>
+        <SecondaryButton onClick={() => ask('disable')}>Disable</SecondaryButton>
       ) : (
         <Button onClick={enable} loading={change.isPending}>
           Enable

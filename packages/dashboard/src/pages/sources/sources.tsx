@@ -1,6 +1,6 @@
 // The list of sources with their message counts over a period. Below it, the rejected calls without a known write key.
 
-import { Anchor, Button, Group, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Anchor, Button, Group, Skeleton, Stack, Text, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { Schemas } from '../../api/client.ts'
@@ -11,6 +11,7 @@ import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-state
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
+import { Note, SecondaryButton, SectionTitle } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { count, exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
@@ -73,20 +74,13 @@ export default function SourcesPage() {
             )}
             <PeriodChoice />
           </Group>
-          <Text size="sm" c="dimmed" role="status">
+          <Note role="status">
             {found.length === rows.length
               ? `${exactCount(rows.length)} ${rows.length === 1 ? 'source' : 'sources'}`
               : `${exactCount(found.length)} of ${exactCount(rows.length)} sources`}
-          </Text>
+          </Note>
           {found.length === 0 ? (
-            <Empty
-              title="No matching sources"
-              action={
-                <Button variant="default" onClick={() => change({ q: null })}>
-                  Show all
-                </Button>
-              }
-            >
+            <Empty title="No matching sources" action={<SecondaryButton onClick={() => change({ q: null })}>Show all</SecondaryButton>}>
               No source has this text in its name or id.
             </Empty>
           ) : (
@@ -94,9 +88,9 @@ export default function SourcesPage() {
           )}
           {found.length > shown && (
             <Group justify="center">
-              <Button variant="default" onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
+              <SecondaryButton onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
                 Show more ({exactCount(found.length)} in total)
-              </Button>
+              </SecondaryButton>
             </Group>
           )}
         </Stack>
@@ -149,9 +143,9 @@ function Cell({ state, pick }: { state: VolumeState | undefined; pick: (volume: 
   if (state?.data !== undefined) return <span>{count(pick(state.data))}</span>
   if (state?.error)
     return (
-      <Text span size="sm" c="dimmed" title={state.error.message}>
+      <Note span title={state.error.message}>
         unknown
-      </Text>
+      </Note>
     )
   return <Skeleton height={16} width={40} display="inline-block" />
 }
@@ -162,13 +156,11 @@ function RejectedWithoutSource() {
   const rows = rejections.data?.data.filter(({ sourceId }) => sourceId === null) ?? []
   return (
     <Stack component="section" aria-labelledby="rejected-without-source" gap="sm">
-      <Title order={2} size="h4" id="rejected-without-source">
-        Rejected calls without a source
-      </Title>
-      <Text size="sm" c="dimmed">
+      <SectionTitle id="rejected-without-source">Rejected calls without a source</SectionTitle>
+      <Note>
         Calls with a missing or unknown write key, counted since the installation was created. Rejected calls with a known write key are
         listed on the page of their source.
-      </Text>
+      </Note>
       <Loaded query={rejections} lines={2}>
         {() => (rows.length === 0 ? <Text size="sm">None.</Text> : <RejectedCalls rows={rows} label="Rejected calls without a source" />)}
       </Loaded>

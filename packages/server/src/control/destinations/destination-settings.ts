@@ -32,7 +32,7 @@ import { VERSION_FIELD } from './versions.ts'
 const KIB = 1024
 
 /** In the integrations object of a message, these names stand for all destinations, so no destination can have one of them. */
-const RESERVED_NAMES = new Set(['All', 'Webhooks'])
+export const RESERVED_NAMES = new Set(['All', 'Webhooks'])
 
 const BATCH_FIELDS = {
   size: integer({ min: 1, max: 1_000, description: 'The maximum number of messages in one request. 1 turns batching off.' }),

@@ -9,8 +9,10 @@ const MAX_SECRETS = 50
 const MAX_SECRET_LENGTH = 8_192
 
 /** Without dots and brackets, which separate the parts of a path. */
+export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
+
 function nameProblem(name: string): string | null {
-  return /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)
+  return SECRET_NAME.test(name)
     ? null
     : 'must have a name of 1 to 64 letters, digits, underscores and hyphens that does not begin with a digit or a hyphen'
 }

@@ -1,26 +1,13 @@
 // How a message becomes an HTTP request: method, path, headers, body and format.
 
-import {
-  Anchor,
-  Button,
-  Code,
-  Group,
-  Input,
-  Paper,
-  SegmentedControl,
-  Select,
-  SimpleGrid,
-  Stack,
-  Text,
-  TextInput,
-  Title,
-} from '@mantine/core'
+import { Anchor, Code, Group, Input, Paper, SegmentedControl, Select, SimpleGrid, Stack, TextInput } from '@mantine/core'
 import { useMemo } from 'react'
 import type { ApiProblem } from '../../../api/client.ts'
 import { CodeEditor } from '../../../components/code-editor.tsx'
+import { Note, SectionTitle, SmallButton } from '../../../components/styled.tsx'
 import { jsonProblem } from '../../../text/code-problems.ts'
 import { HeaderRows } from '../form/url-and-header-fields.tsx'
-import { EXAMPLE_MAPPING, METHODS, mappingProblem, type RequestDraft } from './shape-draft.ts'
+import { EXAMPLE_MAPPING, METHODS, mappingProblem, type RequestDraft } from './webhook-content.ts'
 
 const FORMATS = [
   { value: 'json', label: 'JSON (a batch is an array)' },
@@ -55,19 +42,13 @@ export function RequestFields({
     <Paper withBorder p="md">
       <Stack>
         <Group justify="space-between">
-          <Title order={2} size="h4">
-            Request
-          </Title>
-          {!isReadOnly && (
-            <Button size="xs" variant="default" onClick={() => onChange(null)}>
-              Use the default request
-            </Button>
-          )}
+          <SectionTitle>Request</SectionTitle>
+          {!isReadOnly && <SmallButton onClick={() => onChange(null)}>Use the default request</SmallButton>}
         </Group>
-        <Text size="sm" c="dimmed">
+        <Note>
           In the path, headers and mapping, <Code>{'{{userId}}'}</Code> or <Code>{'{{properties.total}}'}</Code> stands for a value of the
           message.
-        </Text>
+        </Note>
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
           <Select
             label="Method"

@@ -1,10 +1,11 @@
 // The code of the transformation and its limits. Errors are shown at their line: syntax errors from the service, and those of the preview.
 
-import { Button, Group, Input, NumberInput, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Group, Input, NumberInput, Paper, SimpleGrid, Stack } from '@mantine/core'
 import { useMemo } from 'react'
 import { CodeEditor } from '../../../components/code-editor.tsx'
+import { Note, SectionTitle, SmallButton } from '../../../components/styled.tsx'
 import { failuresOf, type PreviewEntry } from '../../../destination/content/preview-rows.ts'
-import { codeProblem, type TransformationDraft } from './shape-draft.ts'
+import { codeProblem, type TransformationDraft } from './webhook-content.ts'
 
 export function TransformationFields({
   transformation,
@@ -38,18 +39,10 @@ export function TransformationFields({
     <Paper withBorder p="md">
       <Stack>
         <Group justify="space-between">
-          <Title order={2} size="h4">
-            Transformation
-          </Title>
-          {!isReadOnly && (
-            <Button size="xs" variant="default" onClick={() => onChange(null)}>
-              Remove the transformation
-            </Button>
-          )}
+          <SectionTitle>Transformation</SectionTitle>
+          {!isReadOnly && <SmallButton onClick={() => onChange(null)}>Remove the transformation</SmallButton>}
         </Group>
-        <Text size="sm" c="dimmed">
-          The function runs in a sandbox without network, files and timers. The same message always gives the same result.
-        </Text>
+        <Note>The function runs in a sandbox without network, files and timers. The same message always gives the same result.</Note>
         <CodeEditor
           label="Code"
           language="javascript"

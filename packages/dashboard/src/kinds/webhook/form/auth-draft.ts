@@ -1,9 +1,12 @@
 // How the service authenticates itself to the receiver, while it is edited. Secrets are write-only: an empty one keeps what is stored. Pure.
 
-import type { Operations, Schemas } from '../../../api/types.ts'
-import { type Problem, urlProblem } from '../../../destination/validation.ts'
+import type { Operations } from '../../../api/types.ts'
+import type { Noted } from '../../../destination/form/draft.ts'
+import type { Problem } from '../../../destination/form/validation.ts'
+import type { DestinationOf } from '../../../destination/kind.ts'
+import { urlProblem } from './validation.ts'
 
-type Webhook = Extract<Schemas['Destination'], { type: 'webhook' }>
+type Webhook = DestinationOf<'webhook'>
 type Change = Required<Operations['PATCH /api/destinations/{id}']['body']>
 export type AuthType = 'none' | 'basic' | 'bearer' | 'oauth2'
 
@@ -66,7 +69,7 @@ export function authBodyOf(draft: AuthDraft): Change['auth'] {
 }
 
 /** By field of the API. */
-export function authProblems(draft: AuthDraft): [field: string, problem: Problem][] {
+export function authProblems(draft: AuthDraft): Noted[] {
   const { type, secret, username, tokenUrl, clientId, scope } = draft
   const isMissing = secret === '' && !isSecretKept(draft)
   if (type === 'basic') return [['auth.username', username.includes(':') ? 'A user name cannot contain a colon.' : null]]
@@ -99,7 +102,7 @@ export function tlsBodyOf({ certificate, privateKey, ca }: TlsDraft): Change['tl
   }
 }
 
-export function tlsProblems({ certificate, privateKey, ca, hasPrivateKey }: TlsDraft): [field: string, problem: Problem][] {
+export function tlsProblems({ certificate, privateKey, ca, hasPrivateKey }: TlsDraft): Noted[] {
   const isSet = certificate.trim() !== ''
   return [
     ['tls.certificate', pemProblem(certificate) ?? (!isSet && privateKey.trim() !== '' ? 'Enter the certificate of this key.' : null)],

@@ -1,9 +1,10 @@
 // How the service authenticates itself to the receiver, and its TLS settings. Secrets are write-only.
 
-import { Input, PasswordInput, Select, SimpleGrid, Text, Textarea, TextInput } from '@mantine/core'
-import { type Draft, isMoved } from '../../../destination/draft.ts'
+import { Input, PasswordInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core'
+import { Note } from '../../../components/styled.tsx'
 import { type FieldsProps, textInput } from '../../../destination/form/field-state.ts'
 import { type AuthDraft, type AuthType, isSecretKept, SECRET_FIELDS, type TlsDraft, withoutStored } from './auth-draft.ts'
+import { isMoved, type WebhookDraft } from './webhook-draft.ts'
 
 const TYPES: readonly { value: AuthType; label: string }[] = [
   { value: 'none', label: 'None' },
@@ -14,10 +15,10 @@ const TYPES: readonly { value: AuthType; label: string }[] = [
 const SECRET_LABELS = { basic: 'Password', bearer: 'Token', oauth2: 'Client secret' } as const
 export const KEEP = 'set; leave empty to keep it'
 
-export function AuthFields({ draft, state }: FieldsProps) {
+export function AuthFields({ draft, state }: FieldsProps<WebhookDraft>) {
   const { auth } = draft
   const isKept = isSecretKept(isMoved(draft) ? withoutStored(auth) : auth)
-  const set = (changes: Partial<AuthDraft>): Partial<Draft> => ({ auth: { ...auth, ...changes } })
+  const set = (changes: Partial<AuthDraft>): Partial<WebhookDraft> => ({ auth: { ...auth, ...changes } })
   const text = (field: 'username' | 'tokenUrl' | 'clientId' | 'scope' | 'audience') =>
     textInput(state, `auth.${field}`, auth[field], (value) => set({ [field]: field === 'tokenUrl' ? value.trim() : value }))
   return (
@@ -78,14 +79,19 @@ export function AuthFields({ draft, state }: FieldsProps) {
   )
 }
 
-export function authNote({ auth }: Draft): string {
+export function authNote({ auth }: WebhookDraft): string {
   return auth.type === 'none' ? 'none' : { basic: 'Basic', bearer: 'Bearer token', oauth2: 'OAuth 2' }[auth.type]
 }
 
-export function TlsFields({ draft, state }: FieldsProps) {
+export function TlsFields({ draft, state }: FieldsProps<WebhookDraft>) {
   const { tls } = draft
   const area = (field: 'certificate' | 'privateKey' | 'ca') => ({
-    ...textInput(state, `tls.${field}`, tls[field], (value): Partial<Draft> => ({ tls: { ...tls, [field]: value } satisfies TlsDraft })),
+    ...textInput(
+      state,
+      `tls.${field}`,
+      tls[field],
+      (value): Partial<WebhookDraft> => ({ tls: { ...tls, [field]: value } satisfies TlsDraft }),
+    ),
     autosize: true,
     minRows: 3,
     maxRows: 10,
@@ -94,9 +100,9 @@ export function TlsFields({ draft, state }: FieldsProps) {
   })
   return (
     <>
-      <Text size="sm" c="dimmed">
+      <Note>
         Only needed by receivers that require a client certificate (mutual TLS), or whose certificate is from a private authority.
-      </Text>
+      </Note>
       <Textarea
         label="Client certificate"
         description="In PEM. To remove the certificate and its key, clear this field."
@@ -120,7 +126,7 @@ export function TlsFields({ draft, state }: FieldsProps) {
   )
 }
 
-export function tlsNote({ tls: { certificate, ca } }: Draft): string {
+export function tlsNote({ tls: { certificate, ca } }: WebhookDraft): string {
   const parts = [...(certificate.trim() === '' ? [] : ['client certificate']), ...(ca.trim() === '' ? [] : ['private authority'])]
   return parts.length === 0 ? 'usual certificates' : parts.join(', ')
 }

@@ -1,8 +1,10 @@
 // A write-only secret: shows whether it is set, and replaces or removes it. A new value is kept only in this form until it is saved.
 
-import { Badge, Button, CopyButton, Group, PasswordInput, Stack, Text, Title } from '@mantine/core'
-import { replaceAt, type SecretChange, signingSecretOf } from '../../../destination/draft.ts'
+import { Button, CopyButton, Group, PasswordInput, Stack, Title } from '@mantine/core'
+import { Note, SecondaryButton, SmallButton, SmallNote, SmallTag } from '../../../components/styled.tsx'
+import { replaceAt } from '../../../destination/form/draft.ts'
 import type { FieldState } from '../../../destination/form/field-state.ts'
+import { type SecretChange, signingSecretOf, type WebhookDraft } from './webhook-draft.ts'
 
 interface SecretFieldProps {
   title: string
@@ -14,7 +16,7 @@ interface SecretFieldProps {
   canGenerate?: boolean
   change: SecretChange
   onChange: (change: SecretChange, ...fields: string[]) => void
-  state: FieldState
+  state: FieldState<WebhookDraft>
 }
 
 export function SecretField({
@@ -38,23 +40,11 @@ export function SecretField({
         <Title order={3} size="sm">
           {title}
         </Title>
-        <Badge variant="light" color={isSet ? 'teal' : 'gray'} tt="none" size="sm">
-          {isSet ? (setCount > 1 ? `${setCount} set` : 'set') : 'not set'}
-        </Badge>
-        {change.kind === 'remove' && (
-          <Badge variant="light" color="red" tt="none" size="sm">
-            removed when you save
-          </Badge>
-        )}
-        {change.kind === 'set' && isSet && (
-          <Badge variant="light" color="orange" tt="none" size="sm">
-            replaced when you save
-          </Badge>
-        )}
+        <SmallTag color={isSet ? 'teal' : 'gray'}>{isSet ? (setCount > 1 ? `${setCount} set` : 'set') : 'not set'}</SmallTag>
+        {change.kind === 'remove' && <SmallTag color="red">removed when you save</SmallTag>}
+        {change.kind === 'set' && isSet && <SmallTag color="orange">replaced when you save</SmallTag>}
       </Group>
-      <Text size="sm" c="dimmed">
-        {description}
-      </Text>
+      <Note>{description}</Note>
       {values.map((value, at) => (
         <Stack key={at} gap={4}>
           <PasswordInput
@@ -74,65 +64,48 @@ export function SecretField({
           />
           <Group gap="xs">
             {canGenerate && (
-              <Button
+              <SecondaryButton
                 size="compact-xs"
-                variant="default"
                 onClick={() => set(replaceAt(values, at, signingSecretOf(crypto.getRandomValues(new Uint8Array(32)))), fieldAt(at))}
               >
                 Generate
-              </Button>
+              </SecondaryButton>
             )}
             {value !== '' && (
               <CopyButton value={value}>
                 {({ copied, copy }) => (
-                  <Button size="compact-xs" variant="default" onClick={copy}>
+                  <SecondaryButton size="compact-xs" onClick={copy}>
                     {copied ? 'Copied' : 'Copy'}
-                  </Button>
+                  </SecondaryButton>
                 )}
               </CopyButton>
             )}
             {values.length > 1 && (
-              <Button size="compact-xs" variant="default" onClick={() => set(values.filter((_, other) => other !== at))}>
+              <SecondaryButton size="compact-xs" onClick={() => set(values.filter((_, other) => other !== at))}>
                 Remove this secret
-              </Button>
+              </SecondaryButton>
             )}
           </Group>
         </Stack>
       ))}
-      {change.kind === 'set' && (
-        <Text size="xs" c="dimmed">
-          Copy it to the receiver before you save. It is not shown again.
-        </Text>
-      )}
+      {change.kind === 'set' && <SmallNote>Copy it to the receiver before you save. It is not shown again.</SmallNote>}
       {!state.isReadOnly && (
         <Group gap="xs">
           {change.kind === 'keep' ? (
             <>
-              <Button
-                size="xs"
-                variant="default"
-                onClick={() => set([''])}
-                aria-label={`${isSet ? 'Replace' : 'Set'} ${title.toLowerCase()}`}
-              >
+              <SmallButton onClick={() => set([''])} aria-label={`${isSet ? 'Replace' : 'Set'} ${title.toLowerCase()}`}>
                 {isSet ? 'Replace' : 'Set'}
-              </Button>
+              </SmallButton>
               {isSet && (
-                <Button
-                  size="xs"
-                  variant="default"
-                  onClick={() => onChange({ kind: 'remove' })}
-                  aria-label={`Remove ${title.toLowerCase()}`}
-                >
+                <SmallButton onClick={() => onChange({ kind: 'remove' })} aria-label={`Remove ${title.toLowerCase()}`}>
                   Remove
-                </Button>
+                </SmallButton>
               )}
             </>
           ) : (
             <>
               {change.kind === 'set' && values.length < maxCount && (
-                <Button size="xs" variant="default" onClick={() => set([...values, ''])}>
-                  Add another secret
-                </Button>
+                <SmallButton onClick={() => set([...values, ''])}>Add another secret</SmallButton>
               )}
               <Button size="xs" variant="subtle" onClick={() => onChange({ kind: 'keep' })}>
                 {isSet ? 'Keep current' : 'Cancel'}

@@ -1,7 +1,9 @@
 // The secrets that the path, the headers and the body of the request read as {{secrets.name}}, while they are edited, and whether stored secrets may be
 // kept. They are write-only: an empty value keeps what is stored. Pure.
 
-import type { Problem } from '../../../destination/validation.ts'
+import { FIELDS, SECRET_NAME } from '../../../api/rules.ts'
+import type { Noted } from '../../../destination/form/draft.ts'
+import { lengthProblem, type Problem } from '../../../destination/form/validation.ts'
 
 export interface NamedSecret {
   name: string
@@ -9,8 +11,6 @@ export interface NamedSecret {
   value: string
   isStored: boolean
 }
-
-export const MAX_SECRETS = 50
 
 export function secretsDraftOf(secrets: Readonly<Record<string, string>>): NamedSecret[] {
   return Object.keys(secrets).map((name) => ({ name, value: '', isStored: true }))
@@ -25,25 +25,27 @@ export function secretsBodyOf(before: readonly NamedSecret[], after: readonly Na
 }
 
 /** `isMoved`: the URLs point to another server, to which stored secrets are not sent. */
-export function secretProblems(secrets: readonly NamedSecret[], isMoved: boolean): { name: Problem; value: Problem }[] {
+export function secretProblems(secrets: readonly NamedSecret[], isMoved: boolean): Noted[] {
   const seen = new Set<string>()
-  return secrets.map(({ name, value, isStored }) => {
+  return secrets.flatMap(({ name, value, isStored }, at): Noted[] => {
     const isDuplicate = seen.has(name)
     seen.add(name)
-    return { name: isDuplicate ? 'This name is already in the list.' : nameProblem(name), value: valueProblem(value, isStored, isMoved) }
+    return [
+      [`secrets[${at}].name`, isDuplicate ? 'This name is already in the list.' : nameProblem(name)],
+      [`secrets[${at}].value`, valueProblem(value, isStored, isMoved)],
+    ]
   })
 }
 
 function nameProblem(name: string): Problem {
   if (name === '') return 'Enter a name.'
-  return /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)
+  return SECRET_NAME.test(name)
     ? null
     : 'Use up to 64 letters, digits, underscores and hyphens. The first must be a letter or an underscore.'
 }
 
 function valueProblem(value: string, isStored: boolean, isMoved: boolean): Problem {
-  if (value.length > 8_192) return 'Use at most 8,192 characters.'
-  if (value !== '') return null
+  if (value !== '') return lengthProblem(value, FIELDS['secrets[]'])
   if (!isStored) return 'Enter the secret.'
   return isMoved ? AGAIN : null
 }

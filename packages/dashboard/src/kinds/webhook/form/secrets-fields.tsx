@@ -1,21 +1,25 @@
 // The list of named secrets in the form. Stored values are not known here; an empty value keeps them.
 
-import { ActionIcon, Button, Group, Input, PasswordInput, Stack, Text, TextInput, Tooltip } from '@mantine/core'
-import { DeletionIcon, PlusIcon } from '../../../components/icons.tsx'
-import { type Draft, isMoved, replaceAt } from '../../../destination/draft.ts'
+import { Group, Input, PasswordInput, Stack, TextInput } from '@mantine/core'
+import { FIELDS } from '../../../api/rules.ts'
+import { PlusIcon } from '../../../components/icons.tsx'
+import { Note, SmallButton } from '../../../components/styled.tsx'
+import { replaceAt } from '../../../destination/form/draft.ts'
 import type { FieldsProps } from '../../../destination/form/field-state.ts'
 import { KEEP } from './auth-fields.tsx'
-import { MAX_SECRETS, type NamedSecret } from './secrets-draft.ts'
+import type { NamedSecret } from './secrets-draft.ts'
+import { RemoveButton } from './url-and-header-fields.tsx'
+import { isMoved, type WebhookDraft } from './webhook-draft.ts'
 
-export function SecretsFields({ draft, state }: FieldsProps) {
+export function SecretsFields({ draft, state }: FieldsProps<WebhookDraft>) {
   const { secrets } = draft
   const set = (next: NamedSecret[], ...fields: string[]): void => state.set({ secrets: next }, ...fields)
   return (
     <Stack gap="sm" role="group" aria-label="Secrets">
-      <Text size="sm" c="dimmed">
+      <Note>
         Keys and tokens for the path, the headers and the body of the request, which read them as {'{{secrets.name}}'}. Write-only: they are
         not shown again.
-      </Text>
+      </Note>
       {secrets.map((secret, at) => (
         <Group key={at} gap="xs" align="flex-start">
           <TextInput
@@ -41,38 +45,22 @@ export function SecretsFields({ draft, state }: FieldsProps) {
             style={{ flex: '2 1 180px' }}
           />
           {!state.isReadOnly && (
-            <Tooltip label={`Remove secret ${at + 1}`}>
-              <ActionIcon
-                variant="subtle"
-                color="gray"
-                size={36}
-                mt={25}
-                onClick={() => set(secrets.filter((_, other) => other !== at))}
-                aria-label={`Remove secret ${at + 1}`}
-              >
-                <DeletionIcon size={16} />
-              </ActionIcon>
-            </Tooltip>
+            <RemoveButton label={`Remove secret ${at + 1}`} onClick={() => set(secrets.filter((_, other) => other !== at))} />
           )}
         </Group>
       ))}
       {state.problem('secrets') !== null && <Input.Error>{state.problem('secrets')}</Input.Error>}
-      {!state.isReadOnly && secrets.length < MAX_SECRETS && (
+      {!state.isReadOnly && secrets.length < FIELDS.secrets.max && (
         <Group>
-          <Button
-            variant="default"
-            size="xs"
-            leftSection={<PlusIcon size={14} />}
-            onClick={() => set([...secrets, { name: '', value: '', isStored: false }])}
-          >
+          <SmallButton leftSection={<PlusIcon size={14} />} onClick={() => set([...secrets, { name: '', value: '', isStored: false }])}>
             Add a secret
-          </Button>
+          </SmallButton>
         </Group>
       )}
     </Stack>
   )
 }
 
-export function secretsNote({ secrets }: Draft): string {
+export function secretsNote({ secrets }: WebhookDraft): string {
   return secrets.length === 0 ? 'none' : `${secrets.length} set`
 }

@@ -1,29 +1,25 @@
 // The secrets with which requests are signed.
 
-import { Text } from '@mantine/core'
-import type { Draft } from '../../../destination/draft.ts'
+import { FIELDS } from '../../../api/rules.ts'
+import { Note } from '../../../components/styled.tsx'
 import type { FieldsProps } from '../../../destination/form/field-state.ts'
-import { LIMITS } from '../../../destination/validation.ts'
 import { SecretField } from './secret-field.tsx'
+import type { SecretChange, WebhookDraft } from './webhook-draft.ts'
 
-interface SigningProps extends FieldsProps {
-  hasSharedSecret: boolean
-  signingSecretCount: number
-}
-
-export function SigningFields({ draft, state, hasSharedSecret, signingSecretCount }: SigningProps) {
+export function SigningFields({ draft, state }: FieldsProps<WebhookDraft>) {
+  const { hasSharedSecret, signingSecretCount } = draft.stored
   return (
     <>
-      <Text size="sm" c="dimmed">
+      <Note>
         A signature lets the receiver verify that a request comes from this service and was not changed. Secrets are write-only: they are
         not shown again after you save.
-      </Text>
+      </Note>
       <SecretField
         title="Signing secrets"
         description="For the Standard Webhooks header webhook-signature. One secret is enough. To rotate it without downtime: set the old and the new secret together, switch the receiver to the new one, then set only the new one."
         field="signingSecrets"
         setCount={signingSecretCount}
-        maxCount={LIMITS.signingSecrets}
+        maxCount={FIELDS.signingSecrets.max}
         canGenerate
         change={draft.signingSecrets}
         onChange={(signingSecrets, ...fields) => state.set({ signingSecrets }, ...fields)}
@@ -43,11 +39,11 @@ export function SigningFields({ draft, state, hasSharedSecret, signingSecretCoun
   )
 }
 
-export function signingNote({ sharedSecret, signingSecrets }: Draft, hasSharedSecret: boolean, signingSecretCount: number): string {
-  const isSet = (change: Draft['sharedSecret'], before: boolean): boolean => (change.kind === 'keep' ? before : change.kind === 'set')
+export function signingNote({ sharedSecret, signingSecrets, stored }: WebhookDraft): string {
+  const isSet = (change: SecretChange, before: boolean): boolean => (change.kind === 'keep' ? before : change.kind === 'set')
   const set = [
-    ...(isSet(signingSecrets, signingSecretCount > 0) ? ['signing secrets'] : []),
-    ...(isSet(sharedSecret, hasSharedSecret) ? ['shared secret'] : []),
+    ...(isSet(signingSecrets, stored.signingSecretCount > 0) ? ['signing secrets'] : []),
+    ...(isSet(sharedSecret, stored.hasSharedSecret) ? ['shared secret'] : []),
   ]
   return set.length === 0 ? 'not signed' : `with ${set.join(' and ')}`
 }

@@ -1,20 +1,21 @@
 // The lists of URLs and headers in the form. Each entry shows its own error.
 
-import { ActionIcon, Alert, Button, Group, Input, Stack, Text, TextInput, Tooltip } from '@mantine/core'
+import { ActionIcon, Alert, Group, Input, Stack, TextInput, Tooltip } from '@mantine/core'
+import { FIELDS } from '../../../api/rules.ts'
 import { DeletionIcon, PlusIcon } from '../../../components/icons.tsx'
-import { isMoved, replaceAt } from '../../../destination/draft.ts'
+import { Note, SmallButton, SmallNote } from '../../../components/styled.tsx'
+import { replaceAt } from '../../../destination/form/draft.ts'
 import type { FieldsProps } from '../../../destination/form/field-state.ts'
-import { type HeaderDraft, LIMITS, urlAdvice } from '../../../destination/validation.ts'
+import { type HeaderDraft, urlAdvice } from './validation.ts'
+import { isMoved, type WebhookDraft } from './webhook-draft.ts'
 
-export function UrlFields({ draft, state }: FieldsProps) {
+export function UrlFields({ draft, state }: FieldsProps<WebhookDraft>) {
   const { urls } = draft
   const set = (next: string[], ...fields: string[]): void => state.set({ urls: next }, ...fields)
   return (
     <Stack gap="xs" role="group" aria-label="URLs">
       {urls.length > 1 && (
-        <Text size="xs" c="dimmed">
-          Each request is sent to all URLs at the same time. It succeeds if at least one of them accepts it.
-        </Text>
+        <SmallNote>Each request is sent to all URLs at the same time. It succeeds if at least one of them accepts it.</SmallNote>
       )}
       {urls.map((url, at) => (
         <Group key={at} gap="xs" align="flex-start" wrap="nowrap">
@@ -32,11 +33,7 @@ export function UrlFields({ draft, state }: FieldsProps) {
               readOnly={state.isReadOnly}
               required
             />
-            {urlAdvice(url) !== null && (
-              <Text size="xs" c="dimmed">
-                {urlAdvice(url)}
-              </Text>
-            )}
+            {urlAdvice(url) !== null && <SmallNote>{urlAdvice(url)}</SmallNote>}
           </Stack>
           {urls.length > 1 && !state.isReadOnly && (
             <RemoveButton label={`Remove URL ${at + 1}`} onClick={() => set(urls.filter((_, other) => other !== at))} />
@@ -49,24 +46,24 @@ export function UrlFields({ draft, state }: FieldsProps) {
         </Alert>
       )}
       {state.problem('urls') !== null && <Input.Error>{state.problem('urls')}</Input.Error>}
-      {!state.isReadOnly && urls.length < LIMITS.urls && (
+      {!state.isReadOnly && urls.length < FIELDS.urls.max && (
         <Group>
-          <Button variant="default" size="xs" leftSection={<PlusIcon size={14} />} onClick={() => set([...urls, ''])}>
+          <SmallButton leftSection={<PlusIcon size={14} />} onClick={() => set([...urls, ''])}>
             Add a URL
-          </Button>
+          </SmallButton>
         </Group>
       )}
     </Stack>
   )
 }
 
-export function HeaderFields({ draft: { headers }, state }: FieldsProps) {
+export function HeaderFields({ draft: { headers }, state }: FieldsProps<WebhookDraft>) {
   return (
     <Stack gap="sm" role="group" aria-label="Headers">
-      <Text size="sm" c="dimmed">
+      <Note>
         Sent with every request, for example an Authorization header.{' '}
         {state.isReadOnly ? 'Header values are hidden from viewers.' : 'Anyone with an admin token can read the values.'}
-      </Text>
+      </Note>
       <HeaderRows headers={headers} onChange={(next, ...fields) => state.set({ headers: next }, ...fields)} {...state} />
     </Stack>
   )
@@ -116,16 +113,11 @@ export function HeaderRows({
         </Group>
       ))}
       {problem('headers') !== null && <Input.Error>{problem('headers')}</Input.Error>}
-      {!isReadOnly && headers.length < LIMITS.headers && (
+      {!isReadOnly && headers.length < FIELDS.headers.max && (
         <Group>
-          <Button
-            variant="default"
-            size="xs"
-            leftSection={<PlusIcon size={14} />}
-            onClick={() => onChange([...headers, { name: '', value: '' }])}
-          >
+          <SmallButton leftSection={<PlusIcon size={14} />} onClick={() => onChange([...headers, { name: '', value: '' }])}>
             Add a header
-          </Button>
+          </SmallButton>
         </Group>
       )}
     </>
@@ -133,7 +125,7 @@ export function HeaderRows({
 }
 
 /** Aligned with a field's input box, below the label. */
-function RemoveButton({ label, onClick }: { label: string; onClick: () => void }) {
+export function RemoveButton({ label, onClick }: { label: string; onClick: () => void }) {
   return (
     <Tooltip label={label}>
       <ActionIcon variant="subtle" color="gray" size={36} mt={25} onClick={onClick} aria-label={label}>

@@ -1,25 +1,14 @@
-// The state of the tabs Request and Transformation, or Subscriptions: one draft, its preview on the last messages, and saving. The draft is kept while another
-// tab is shown.
+// The state of the tabs that edit what a destination sends: one draft, its preview on the last messages, and saving. All parts share one draft,
+// one preview and one version, so that a change of several is saved as one. The draft is kept while another tab is shown.
 
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useRef, useState } from 'react'
+import { useRef, useState } from 'react'
 import { type Answer, type ApiProblem, call } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
-import type { Definition } from '../../kinds/integration/definition.ts'
-import type { SubscriptionDraft } from '../../kinds/integration/subscription-draft.ts'
-import {
-  isShapeChanged,
-  type RequestDraft,
-  type ShapeChanges,
-  type ShapeDraft,
-  shapeChangesOf,
-  shapeDraftOf,
-  shapeOf,
-  shapeProblems,
-  type TransformationDraft,
-} from '../../kinds/webhook/content/shape-draft.ts'
-import type { Destination } from '../draft.ts'
+import type { Operations } from '../../api/types.ts'
+import { useUnsavedWarning } from '../form/use-unsaved-warning.ts'
+import type { Destination } from '../kind.ts'
 import type { PreviewEntry } from './preview-rows.ts'
 
 export const PREVIEWED = 50
@@ -32,31 +21,49 @@ const AGAIN = {
 }
 
 type Preview = Answer<'POST /api/destinations/{id}/preview'>
+export type ContentChanges = NonNullable<Operations['POST /api/destinations/{id}/preview']['body']['changes']>
 
-export interface ShapeState {
+/** What a kind of destination sends, while it is edited. */
+export interface ContentForm<Of extends Destination, Edited> {
+  draftOf: (destination: Of) => Edited
+  /** The problems that need no answer of the service, by field. */
+  problemsOf: (draft: Edited) => ReadonlyMap<string, string>
+  /** What differs from the saved version; null if nothing does. The draft must have no problems. */
+  changesOf: (saved: Of, draft: Edited) => ContentChanges | null
+  /** The field of the form at which to show an error of the API; null if none does. */
+  fieldOf: (field: string, draft: Edited) => string | null
+}
+
+export interface ContentState {
   destination: Destination
-  draft: ShapeDraft
   isReadOnly: boolean
   isChanged: boolean
   /** Whether somebody else has saved another version since editing began. */
   isOutdated: boolean
   problems: ReadonlyMap<string, string>
   /** What differs from the saved version; null if nothing does, or if there are problems. */
-  changes: ShapeChanges | null
-  setRequest: (request: RequestDraft | null) => void
-  setTransformation: (transformation: TransformationDraft | null) => void
-  setSubscriptions: (subscriptions: readonly SubscriptionDraft[]) => void
+  changes: ContentChanges | null
+  fieldOf: (field: string | null) => string | null
   /** Goes back to what is saved. */
   discard: () => void
   /** Rejects with the error of the API. */
-  save: (changes: ShapeChanges | { version: number }) => Promise<Destination>
+  save: (changes: ContentChanges | { version: number }) => Promise<Destination>
 }
 
-/** `definition` is null for a webhook, and if the catalogue does not have the integration. */
-export function useShape(destination: Destination, isReadOnly: boolean, definition: Definition | null = null): ShapeState {
-  const startOf = (from: Destination) => ({ base: from, draft: shapeDraftOf(shapeOf(from), definition) })
+export interface ContentEditor<Of extends Destination, Edited> extends ContentState {
+  destination: Of
+  draft: Edited
+  edit: (changes: Partial<Edited>) => void
+}
+
+export function useContent<Of extends Destination, Edited>(
+  destination: Of,
+  form: ContentForm<Of, Edited>,
+  isReadOnly: boolean,
+): ContentEditor<Of, Edited> {
+  const startOf = (from: Of) => ({ base: from, draft: form.draftOf(from) })
   const [{ base, draft }, setState] = useState(() => startOf(destination))
-  const isChanged = isShapeChanged(shapeOf(base), draft, definition)
+  const isChanged = JSON.stringify(form.draftOf(base)) !== JSON.stringify(draft)
   const isOutdated = destination.version > base.version
   // Without unsaved changes, a version that somebody else saved is shown at once.
   if (isOutdated && !isChanged) setState(startOf(destination))
@@ -67,14 +74,8 @@ export function useShape(destination: Destination, isReadOnly: boolean, definiti
     'GET /api/destinations/{id}/versions',
     'GET /api/destinations/{id}/health',
   )
-  useEffect(() => {
-    if (!isChanged) return
-    const warn = (event: BeforeUnloadEvent): void => event.preventDefault()
-    window.addEventListener('beforeunload', warn)
-    return () => window.removeEventListener('beforeunload', warn)
-  }, [isChanged])
-  const problems = shapeProblems(draft, definition)
-  const edit = (changed: Partial<ShapeDraft>): void => setState((before) => ({ ...before, draft: { ...before.draft, ...changed } }))
+  useUnsavedWarning(isChanged)
+  const problems = form.problemsOf(draft)
   return {
     destination,
     draft,
@@ -82,13 +83,12 @@ export function useShape(destination: Destination, isReadOnly: boolean, definiti
     isChanged,
     isOutdated: isOutdated && isChanged,
     problems,
-    changes: problems.size > 0 ? null : shapeChangesOf(shapeOf(base), draft),
-    setRequest: (request) => edit({ request }),
-    setTransformation: (transformation) => edit({ transformation }),
-    setSubscriptions: (subscriptions) => edit({ subscriptions }),
+    changes: problems.size > 0 ? null : form.changesOf(base, draft),
+    fieldOf: (field) => (field === null ? null : form.fieldOf(field.replace(/^changes\./, ''), draft)),
+    edit: (changed) => setState((before) => ({ ...before, draft: { ...before.draft, ...changed } })),
     discard: () => setState(startOf(destination)),
     async save(body) {
-      const saved = await change.mutateAsync({ params: { id: destination.id }, body })
+      const saved = (await change.mutateAsync({ params: { id: destination.id }, body })) as Of
       setState(startOf(saved))
       return saved
     },
@@ -105,11 +105,11 @@ export interface PreviewState {
 }
 
 /** Follows the draft as it is typed. */
-export function usePreview({ destination: { id, version }, changes, problems }: ShapeState): PreviewState {
+export function usePreview({ destination: { id, version }, changes, problems }: ContentState): PreviewState {
   const [asked] = useDebouncedValue(JSON.stringify(changes), TYPING_MS)
   const query = useQuery<Preview, ApiProblem>({
     queryKey: ['preview', id, version, asked],
-    queryFn: ({ signal }) => preview(id, JSON.parse(asked) as ShapeChanges | null, signal),
+    queryFn: ({ signal }) => preview(id, JSON.parse(asked) as ContentChanges | null, signal),
     enabled: problems.size === 0,
     ...AGAIN,
     // Until there is a message to show.
@@ -126,7 +126,7 @@ export function usePreview({ destination: { id, version }, changes, problems }: 
 }
 
 /** What is sent now, to compare it with what would be sent. */
-export function useCurrent({ destination: { id, version } }: ShapeState, isEnabled: boolean) {
+export function useCurrent({ destination: { id, version } }: ContentState, isEnabled: boolean) {
   return useQuery<Preview, ApiProblem>({
     queryKey: ['preview', id, version, 'null'],
     queryFn: ({ signal }) => preview(id, null, signal),
@@ -135,7 +135,7 @@ export function useCurrent({ destination: { id, version } }: ShapeState, isEnabl
   })
 }
 
-function preview(id: string, changes: ShapeChanges | null, signal: AbortSignal): Promise<Preview> {
+function preview(id: string, changes: ContentChanges | null, signal: AbortSignal): Promise<Preview> {
   return call('POST /api/destinations/{id}/preview', {
     params: { id },
     body: { limit: PREVIEWED, ...(changes === null ? {} : { changes }) },

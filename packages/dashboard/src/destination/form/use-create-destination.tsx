@@ -2,9 +2,9 @@
 
 import { Text } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
-import { ApiProblem } from '../api/client.ts'
-import { useChange } from '../api/queries.ts'
-import { ConfirmDialog } from '../components/confirm-dialog.tsx'
+import { ApiProblem } from '../../api/client.ts'
+import { useChange } from '../../api/queries.ts'
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import type { NewDestination } from './draft.ts'
 
 interface Duplicate {
