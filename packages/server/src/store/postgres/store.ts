@@ -8,6 +8,7 @@ import { withTimeout } from '../../timing/with-timeout.ts'
 import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import type { SettingRows } from '../configuration/configuration-rows.ts'
 import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
+import { dropAudit } from '../history/audit-log.ts'
 import { booksOf } from '../history/books.ts'
 import { RetentionRuns } from '../history/retention.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
@@ -38,11 +39,11 @@ import { parsePostgresAddress } from './session/address.ts'
 import { Database } from './session/database.ts'
 import { serverFacts } from './session/server-facts.ts'
 import { WriteState } from './session/write-state.ts'
-import { dropAudit } from './tables/audit-rows.ts'
 import { IdMap } from './tables/id-map.ts'
 import { RowIds } from './tables/ids.ts'
 import { seedOf } from './tables/message-keys.ts'
 import { createSettings } from './tables/settings.ts'
+import { sqlOf } from './tables/sql.ts'
 
 export interface PostgresStoreOptions {
   url: string
@@ -247,7 +248,7 @@ class Postgres implements PostgresStore {
       drop: {
         quarantined: (beforeMs) => this.quarantine.expire(beforeMs),
         messages: (beforeMs) => dropMessages(context, beforeMs),
-        audit: (beforeMs) => dropAudit(database, beforeMs),
+        audit: async (beforeMs) => dropAudit(sqlOf(database.ask), beforeMs),
         replayJobs: (beforeMs) => dropReplays(context, beforeMs),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
         stats: (minutesBeforeMs, hoursBeforeMs) => stats.drop(minutesBeforeMs, hoursBeforeMs),

@@ -2,6 +2,7 @@
 // counts of a job include outcomes that settling has appended and no step has added up yet, in one snapshot.
 
 import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
+import { writeAudit } from '../../history/audit-log.ts'
 import { resolveDeliveryIds } from '../../history/delivery-ids.ts'
 import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
@@ -10,9 +11,9 @@ import type { StoreContext } from '../cluster/store-context.ts'
 import { rowsOf } from '../session/database.ts'
 import { statement } from '../session/row-parameters.ts'
 import { writeText } from '../session/text-columns.ts'
-import { writeAudit } from '../tables/audit-rows.ts'
 import { POSTGRES_ROWS } from '../tables/ids.ts'
 import { DELIVERIES } from '../tables/resolve-origins.ts'
+import { sqlOf } from '../tables/sql.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 import { jobStanding, replayRows } from './replay-rows.ts'
 
@@ -132,7 +133,7 @@ export function replayJobRows({ database, ids, idMap, nowMs }: StoreContext): Re
         ])
         const parts = destinationIds === null ? { nums: ['0'], next: '0' } : { nums: destinations, next: first }
         await ask('INSERT INTO replay_parts (job, destination, next) SELECT $1, unnest($2::bigint[]), $3', [num, parts.nums, parts.next])
-        await writeAudit(ask, ids, audit, createdAtMs)
+        await writeAudit(sqlOf(ask), ids, audit, createdAtMs)
       })
     },
 
@@ -143,14 +144,14 @@ export function replayJobRows({ database, ids, idMap, nowMs }: StoreContext): Re
            WHERE id = $1 AND state = $2 AND rate IS NOT DISTINCT FROM $3 RETURNING 1`,
           [writeText(id), before.state, before.ratePerSecond, after.state, after.ratePerSecond, after.finishedAtMs],
         )
-        if (rows.length > 0) await writeAudit(ask, ids, audit, atMs)
+        if (rows.length > 0) await writeAudit(sqlOf(ask), ids, audit, atMs)
         return rows.length > 0
       }),
 
     replay: (deliveryId, atMs, audit) =>
       database.transaction(async (ask) => {
         const reply = await replayOne(replayRows(ask, ids), deliveryId, atMs)
-        if (reply.ok) await writeAudit(ask, ids, audit, atMs)
+        if (reply.ok) await writeAudit(sqlOf(ask), ids, audit, atMs)
         return reply
       }),
 

@@ -1,6 +1,7 @@
 // The row port of the quarantine, for PostgreSQL, and the transactions that end the quarantine of messages. All of them lock segments before
 // rows of the quarantine, in the order of the row ids, so that they do not deadlock with each other or with a purge.
 
+import { writeAudit } from '../../history/audit-log.ts'
 import { commonQuarantineStore } from '../../quarantine/common-quarantine-store.ts'
 import { deleteMessages, releaseMessages } from '../../quarantine/end-quarantine.ts'
 import { quarantineReads } from '../../quarantine/list-quarantine.ts'
@@ -12,10 +13,10 @@ import type { Value } from '../session/connection.ts'
 import { type Ask, rowsOf, withIndexScansOnly } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/text-columns.ts'
-import { writeAudit } from '../tables/audit-rows.ts'
 import { type RowIds, rowAndIndex } from '../tables/ids.ts'
 import { addDelta, QUARANTINE_COUNTS } from '../tables/ledger-deltas.ts'
 import { segmentRows } from '../tables/segment-rows.ts'
+import { sqlOf } from '../tables/sql.ts'
 
 const COLUMNS = 'q.segment, q.idx AS index, q.plan AS "planId", q.rule'
 const PLACES = plainColumns({ segment: 'bigint', idx: 'integer' })
@@ -43,13 +44,13 @@ export function createQuarantine(context: StoreContext): QuarantineStore {
     release: (messages, atMs, audit) =>
       database.transaction(async (ask) => {
         const reply = await releaseMessages(changes(ask, ids), messages, atMs)
-        if (reply.ids.length > 0) await writeAudit(ask, ids, audit, atMs)
+        if (reply.ids.length > 0) await writeAudit(sqlOf(ask), ids, audit, atMs)
         return reply
       }),
     delete: (messageIds, atMs, outcome, audit) =>
       database.transaction(async (ask) => {
         const deleted = await deleteMessages(changes(ask, ids), messageIds, atMs, outcome)
-        if (deleted.length > 0) await writeAudit(ask, ids, audit, atMs)
+        if (deleted.length > 0) await writeAudit(sqlOf(ask), ids, audit, atMs)
         return deleted
       }),
     nowMs,

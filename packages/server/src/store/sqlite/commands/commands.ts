@@ -1,37 +1,52 @@
-// All commands of the writing thread, and the types of commands and replies, which are derived from them. The commands
-// of a topic are in one file; a new topic is one more line here.
+// All commands of the writing thread, and the types of commands and replies, which are derived from them. Most are methods of a topic, which
+// run in the transaction of their group; those that run at another time, or for which nobody waits, are commands of their own.
 
 import type { WriterContext } from '../writing/writer-context.ts'
-import { bookCommands } from './book-commands.ts'
-import { configurationCommands } from './configuration-commands.ts'
-import { deletionCommands } from './deletion-commands.ts'
-import { documentCommands } from './document-commands.ts'
+import { bookCommands, bookWrites } from './book-commands.ts'
+import { configurationWrites } from './configuration-writes.ts'
+import { deletionWrites } from './deletion-writes.ts'
+import { documentWrites } from './document-writes.ts'
 import { messageCommands } from './message-commands.ts'
-import type { Noted, WriterCommand } from './protocol.ts'
-import { quarantineCommands } from './quarantine-commands.ts'
-import { replayCommands } from './replay-commands.ts'
+import type { Noted } from './protocol.ts'
+import { quarantineWrites } from './quarantine-writes.ts'
+import { replayWrites } from './replay-writes.ts'
+
+function createTopics(context: WriterContext) {
+  return {
+    configuration: configurationWrites(context),
+    documents: documentWrites(context),
+    deletions: deletionWrites(context),
+    quarantine: quarantineWrites(context),
+    replays: replayWrites(context),
+    books: bookWrites(context),
+  }
+}
+
+export type Topics = ReturnType<typeof createTopics>
+
+/** A call of a method of a topic. */
+export interface Call {
+  topic: keyof Topics
+  name: string
+  args: readonly unknown[]
+}
 
 export function createCommands(context: WriterContext) {
-  const single = {
+  const topics = createTopics(context) as unknown as Record<string, Record<string, (...args: readonly unknown[]) => unknown>>
+  const run = ({ topic, name, args }: Call): unknown => topics[topic]?.[name]?.(...args)
+  return {
     ...messageCommands(context),
-    ...configurationCommands(context),
-    ...deletionCommands(context),
-    ...replayCommands(context),
-    ...quarantineCommands(context),
     ...bookCommands(context),
-    ...documentCommands(context),
-  }
-  /** Runs several commands as one: all are committed, or none. Returns the list of their replies. */
-  const together = {
-    async run({ kinds, commands }: { kinds: readonly string[]; commands: readonly Noted[] }, buffer: ArrayBuffer): Promise<unknown[]> {
-      const replies: unknown[] = []
-      for (const [at, kind] of kinds.entries()) {
-        replies.push(await ((single as Record<string, WriterCommand>)[kind] as WriterCommand).run(commands[at] as never, buffer))
-      }
-      return replies
+    call: { run },
+    /** Makes several calls as one: all are committed, or none. Returns the list of their replies. */
+    together: {
+      async run({ calls }: { calls: readonly Call[] }): Promise<unknown[]> {
+        const replies: unknown[] = []
+        for (const call of calls) replies.push(await run(call))
+        return replies
+      },
     },
   }
-  return { ...single, together }
 }
 
 type Commands = ReturnType<typeof createCommands>

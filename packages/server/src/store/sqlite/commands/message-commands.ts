@@ -57,6 +57,8 @@ export function messageCommands(context: WriterContext) {
       },
       outside: 'after',
     },
+    /** Returns a row id after every stored row. */
+    replayBound: { run: () => ids.next(), outside: 'after' },
     forgetKeys: { run: () => duplicates.forget(keyAge.oldUpTo + 1), outside: 'after' },
     /** Saves schedule time, the last row id and the age of keys for the next start. */
     mark: {

@@ -4,7 +4,6 @@
 import type { ScheduleMark } from '../../../timing/clock.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import type { NewAuditEntry } from '../../store.ts'
-import type { AuditNote } from '../rows/audit-rows.ts'
 
 /** A command of the writing thread. commands.ts lists all of them. */
 export interface WriterCommand {
@@ -26,6 +25,11 @@ export type WriterStart =
   | { ok: true; seed: Seed; scheduleMark: ScheduleMark | null; lazy: readonly string[] }
   | { ok: false; problem: boolean; message: string }
 
+/** An audit entry, written in the transaction of the change. */
+export interface AuditNote extends NewAuditEntry {
+  atMs: number
+}
+
 /** A command with an optional audit entry, which is written only if the command changed something. */
 export interface Noted {
   audit?: AuditNote
@@ -33,6 +37,11 @@ export interface Noted {
 
 export function auditNote(entry: NewAuditEntry | undefined, atMs: number): Noted {
   return entry === undefined ? {} : { audit: { ...entry, atMs } }
+}
+
+/** A topic as another thread sees it: every method answers with a promise. */
+export type Asked<Topic> = {
+  [Name in keyof Topic]: Topic[Name] extends (...args: infer Args) => infer Answered ? (...args: Args) => Promise<Awaited<Answered>> : never
 }
 
 /** `kinds` and `commands` have the same length and order. */

@@ -4,8 +4,8 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { SecretBox } from '../../../secrets/secret-box.ts'
+import { checkSecrets, configurationTables } from '../../configuration/configuration-tables.ts'
 import { encryptedDestinationDoc, encryptionWith, redactAttempt, redactAudit } from '../../configuration/unencrypted-credentials.ts'
-import { encryptedSecrets } from '../rows/read-configuration.ts'
 import { openWriter } from '../schema/database.ts'
 import { Rows } from '../schema/rows.ts'
 import { writeSetting } from '../schema/settings.ts'
@@ -18,11 +18,11 @@ const PAGE_ROWS = 1_000
 const PAGES_AT_ONCE = 4_096
 
 /** The caller must hold the store's lock. Throws SecretBoxError, and changes nothing, if the key is not the key of the store. */
-export function encryptCredentials(path: string, box: SecretBox): void {
+export async function encryptCredentials(path: string, box: SecretBox): Promise<void> {
   const database = openWriter(path)
   try {
     database.exec('PRAGMA secure_delete = ON')
-    for (const { name, value } of encryptedSecrets(new Rows(database))) box.open(value, name)
+    await checkSecrets(configurationTables(new Rows(database)), box)
     const isChanged = [
       encryptDestinations(database, box),
       redactColumn(database, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, redactAttempt),

@@ -9,8 +9,8 @@ import type { ScheduleMark } from '../../../timing/clock.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { StoreUnavailable } from '../../store.ts'
-import type { CommandKind, CommandOf, ReplyOf } from '../commands/commands.ts'
-import type { AnsweredGroup, Group, Noted, Reply, WriterStart } from '../commands/protocol.ts'
+import type { CommandKind, CommandOf, ReplyOf, Topics } from '../commands/commands.ts'
+import type { AnsweredGroup, Asked, Group, Noted, Reply, WriterStart } from '../commands/protocol.ts'
 import { StoreProblem } from '../schema/database.ts'
 import type { WriterOptions } from '../writing/writer-context.ts'
 
@@ -128,6 +128,23 @@ export class GroupCommit {
       if (this.#urgent >= EARLY && this.#inFlight.length < DEPTH) this.#send()
       else this.#schedule()
     })
+  }
+
+  /** Calls a method of a topic in the writing thread. */
+  call<T extends keyof Topics, K extends keyof Topics[T] & string>(
+    topic: T,
+    name: K,
+    args: Parameters<Asked<Topics[T]>[K]>,
+    noted: Noted = {},
+    options?: CommandOptions,
+  ): ReturnType<Asked<Topics[T]>[K]> {
+    return this.run('call', { ...noted, topic, name, args }, options) as ReturnType<Asked<Topics[T]>[K]>
+  }
+
+  /** Functions that call these methods of a topic in the writing thread. */
+  methods<T extends keyof Topics, K extends keyof Topics[T] & string>(topic: T, ...names: K[]): Pick<Asked<Topics[T]>, K> {
+    const calls = names.map((name) => [name, (...args: Parameters<Asked<Topics[T]>[K]>) => this.call(topic, name, args)])
+    return Object.fromEntries(calls) as Pick<Asked<Topics[T]>, K>
   }
 
   /** Retries waiting commands one last time. From now on, failed commands are not retried. */

@@ -5,12 +5,11 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import { DeletionReads } from '../../deletions/deletion-reads.ts'
 import { booksOf } from '../../history/books.ts'
+import { documentRows } from '../../history/documents.ts'
 import { type HistoryReads, historyReads } from '../../history/history.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
 import { quarantineReads } from '../../quarantine/list-quarantine.ts'
 import { InvalidCursor, type MessageFilter, type PageRequest } from '../../store.ts'
-import { documentReads } from '../commands/document-commands.ts'
-import { auditRows } from '../rows/audit-rows.ts'
 import { bookRows } from '../rows/book-rows.ts'
 import { deletionRows } from '../rows/deletion-rows.ts'
 import { deliveryRows } from '../rows/delivery-rows.ts'
@@ -27,7 +26,7 @@ type Keys = readonly FoundKey<number>[]
 /** The methods that can be called, by topic. A function that returns a promise awaits nothing but rows, which are read synchronously. */
 function createReads(rows: Rows) {
   const history = (found: Keys = []): HistoryReads =>
-    historyReads<number>((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows) }))
+    historyReads<number>((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: rows }))
   return {
     configuration: configurationReads(rows),
     books: booksOf(bookRows(rows)),
@@ -41,7 +40,7 @@ function createReads(rows: Rows) {
     deletions: new DeletionReads(deletionRows(rows)),
     retention: { pinned: (cutoff: number) => pinnedSegments(rows, cutoff) },
     replays: replayReads(rows),
-    documents: documentReads(rows),
+    documents: documentRows(rows),
     quarantine: quarantineReads<number>((work) => work(quarantineReadRows(rows))),
   }
 }
