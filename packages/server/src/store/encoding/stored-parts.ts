@@ -19,9 +19,9 @@ export interface Routes<Id extends RowId = RowId> {
   t?: 1
 }
 
-/** Parses the absent column of SQLite: the indexes of duplicates in a segment. */
-export function absentIndexes(column: string | null): number[] {
-  return column === null ? [] : (JSON.parse(column) as number[])
+/** Reads the absent column: the indexes of duplicates in a segment. SQLite has a list as JSON, PostgreSQL an array. */
+export function absentIndexes(column: string | readonly number[] | null): readonly number[] {
+  return typeof column === 'string' ? (JSON.parse(column) as number[]) : (column ?? [])
 }
 
 export function storedParts(parts: readonly Part[]): string {

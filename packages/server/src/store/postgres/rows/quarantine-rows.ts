@@ -2,6 +2,7 @@
 // rows of the quarantine, in the order of the row ids, so that they do not deadlock with each other or with a purge.
 
 import { writeAudit } from '../../history/audit-log.ts'
+import { segmentRows } from '../../history/segment-rows.ts'
 import { commonQuarantineStore } from '../../quarantine/common-quarantine-store.ts'
 import { deleteMessages, releaseMessages } from '../../quarantine/end-quarantine.ts'
 import { quarantineReads } from '../../quarantine/list-quarantine.ts'
@@ -15,8 +16,8 @@ import { plainColumns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 import { type RowIds, rowAndIndex } from '../tables/ids.ts'
 import { addDelta, QUARANTINE_COUNTS } from '../tables/ledger-deltas.ts'
-import { segmentRows } from '../tables/segment-rows.ts'
 import { sqlOf } from '../tables/sql.ts'
+import { segmentLookups } from './history.ts'
 
 const COLUMNS = 'q.segment, q.idx AS index, q.plan AS "planId", q.rule'
 const PLACES = plainColumns({ segment: 'bigint', idx: 'integer' })
@@ -35,10 +36,9 @@ const TAKE = statement({
 
 export function createQuarantine(context: StoreContext): QuarantineStore {
   const { database, ids, idMap, nowMs } = context
-  const reads = quarantineReads<string>(async (work) => {
-    const seed = await context.seed()
-    return withIndexScansOnly(database, (ask) => work({ ...segmentRows(ask, idMap, seed), ...heldRows(ask, context) }))
-  })
+  const reads = quarantineReads<string>((work) =>
+    withIndexScansOnly(database, (ask) => work({ ...segmentRows(sqlOf(ask), segmentLookups(ask, context)), ...heldRows(ask, context) })),
+  )
   return commonQuarantineStore({
     ...reads,
     release: (messages, atMs, audit) =>

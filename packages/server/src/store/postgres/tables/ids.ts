@@ -79,6 +79,11 @@ export class RowIds {
   }
 }
 
+/** The oldest segment; null if there are no rows. */
+export function oldestOf(rows: readonly { segment: string }[]): string | null {
+  return rows.reduce<string | null>((least, { segment }) => (least === null || segment < least ? segment : least), null)
+}
+
 // ── Rows migrated from SQLite: see store-migration ──
 
 /** A row number in SQLite is milliseconds × this, plus a counter. */

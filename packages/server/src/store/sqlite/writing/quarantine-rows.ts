@@ -1,5 +1,6 @@
 // The row port of the quarantine, for SQLite. Nobody else writes during the writing thread's transaction, so no locks are needed.
 
+import { segmentRows } from '../../history/segment-rows.ts'
 import type {
   HeldQuery,
   LockedSegment,
@@ -9,7 +10,7 @@ import type {
   QuarantineRow,
 } from '../../quarantine/quarantine-rows.ts'
 import type { NewQuarantined } from '../../store.ts'
-import { segmentRows } from '../rows/segment-rows.ts'
+import { segmentLookups } from '../rows/segment-lookups.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
 import { owe } from './replay-rows.ts'
@@ -19,7 +20,7 @@ const COLUMNS = 'segment, idx AS "index", plan AS planId, rule'
 
 export function quarantineReadRows(rows: Rows): QuarantineReadRows<number> {
   return {
-    ...segmentRows(rows),
+    ...segmentRows(rows, segmentLookups(rows)),
     source: (id) => rows.sources.num(id),
     held({ source, planId, rule, from, oldestFirst, limit }: HeldQuery<number>) {
       const values: (number | string)[] = [from.segment, from.index]

@@ -17,7 +17,7 @@ export interface RawSegment {
   ip: string | null
   browser: boolean
   trace: TraceContext | null
-  absent: number[]
+  absent: readonly number[]
   /** In the format of the violations column. */
   violations: string | null
   body: Uint8Array
