@@ -8,9 +8,9 @@ export type SqlValue = string | number | null | Uint8Array | readonly (string | 
 
 export interface Sql<Id extends RowId = RowId> {
   readonly order: RowOrder<Id>
-  all<Row>(text: string, ...values: SqlValue[]): Awaitable<Row[]>
+  all<Row>(text: string, values?: readonly SqlValue[]): Awaitable<Row[]>
   /** Returns how many rows were changed. */
-  run(text: string, ...values: SqlValue[]): Awaitable<number>
+  run(text: string, values?: readonly SqlValue[]): Awaitable<number>
   /** A condition with one placeholder: the column has one of the values of a `list`. */
   among(column: string, type?: 'bigint' | 'text'): string
   list(values: readonly (string | number)[]): SqlValue

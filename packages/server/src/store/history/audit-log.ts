@@ -51,7 +51,7 @@ export async function listAudit<Id extends RowId>(
   }
   const stored = await sql.all<{ id: Id; before: string | null; after: string | null }>(
     `SELECT id, before, after FROM audit WHERE ${sql.among('id')}`,
-    sql.list(found.map(({ id }) => id)),
+    [sql.list(found.map(({ id }) => id))],
   )
   const texts = new Map(stored.map((each) => [each.id, each]))
   const data = found.map(({ id, atMs, actorId: by, actorName: name, action: done, subject: of }) => ({
@@ -72,10 +72,7 @@ async function newest<Id extends RowId>(sql: Sql<Id>, subject: string | undefine
     `SELECT id, at AS "atMs", actor AS "actorId", actor_name AS "actorName", action, subject,
        coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0) AS bytes
      FROM audit WHERE ${subject === undefined ? '' : 'subject = ? AND '}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?`,
-    ...(subject === undefined ? [] : [sql.text(subject)]),
-    first,
-    last,
-    limit,
+    [...(subject === undefined ? [] : [sql.text(subject)]), first, last, limit],
   )
   return rows.map((row) => sql.read(row, 'actorName', 'subject'))
 }
@@ -91,13 +88,13 @@ export function writeAudit<Id extends RowId>(
   const { actor, action, subject, before, after } = entry
   const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
   const values = [ids.next(), atMs, actor.id, sql.text(actor.name), action, sql.text(subject), json(before), json(after)]
-  return sql.run('INSERT INTO audit (id, at, actor, actor_name, action, subject, before, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?)', ...values)
+  return sql.run('INSERT INTO audit (id, at, actor, actor_name, action, subject, before, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?)', values)
 }
 
 /** Drops some of the entries from before `beforeMs`, and returns how many. */
 export function dropAudit(sql: Sql, beforeMs: number): Awaitable<number> {
   const old = `SELECT id FROM audit WHERE id < ? ORDER BY id LIMIT ${DROPPED_PER_STEP} ${sql.skipLocked}`
-  return sql.run(`DELETE FROM audit WHERE id IN (${old})`, sql.order.at(beforeMs))
+  return sql.run(`DELETE FROM audit WHERE id IN (${old})`, [sql.order.at(beforeMs)])
 }
 
 function parsed(text: string | null | undefined): JsonObject | null {

@@ -91,23 +91,20 @@ export function deliveryRows<Id extends RowId>(
         `SELECT id, origin, destination, segment, at AS "atMs", attempt AS attempts, replay,
            CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN octet_length(doc) ELSE 0 END AS bytes
          FROM attempts WHERE ${destination === null ? '' : 'destination = ? AND '}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?`,
-        ...(destination === null ? [] : [destination]),
-        first,
-        last,
-        limit,
+        [...(destination === null ? [] : [destination]), first, last, limit],
       )
       return rows.map(withReplay)
     },
-    docs: (attempts) => sql.all(`SELECT id, doc FROM attempts WHERE ${sql.among('id')}`, sql.list(attempts)),
+    docs: (attempts) => sql.all(`SELECT id, doc FROM attempts WHERE ${sql.among('id')}`, [sql.list(attempts)]),
     async failures(destination, state, first, last, limit) {
       const some = (condition: string): string =>
         `SELECT * FROM (SELECT id, origin, idx AS "index", destination, segment, state, reason, attempts, replay, at AS "atMs"
-          FROM failures WHERE ${condition}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?) AS some`
+          FROM failures WHERE ${condition}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?) AS part`
       // For one destination: reads the index once per state and merges the results. For all destinations: reads by row id.
       const states = destination === null ? [null] : state === undefined ? FAILED : [state]
       const parts = states.map((each) => some(each === null ? '' : 'destination = ? AND state = ? AND '))
       const values = states.flatMap((each) => [...(each === null ? [] : [destination, each]), first, last, limit])
-      const rows = await sql.all<FailureRow<Id>>(`${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT ?`, ...values, limit)
+      const rows = await sql.all<FailureRow<Id>>(`${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT ?`, [...values, limit])
       return rows.map((row) => withReplay(sql.read(row, 'reason')))
     },
     async causes({ destinationId, state }, first, last, { fromMs = 0, toMs = Number.MAX_SAFE_INTEGER }, limit) {
@@ -117,12 +114,12 @@ export function deliveryRows<Id extends RowId>(
              SELECT id, reason, at FROM failures WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id DESC LIMIT ?
            ) AS n WHERE at >= ? AND at <= ? GROUP BY reason
          ) AS g JOIN failures f ON f.id = g.newest`,
-        ...[(await own.destination(destinationId)) ?? null, state, first, last, limit, fromMs, toMs],
+        [(await own.destination(destinationId)) ?? null, state, first, last, limit, fromMs, toMs],
       )
       return rows.map((row) => sql.read(row, 'reason'))
     },
     attemptsAt: (origin) =>
-      sql.all('SELECT at, attempt, doc FROM attempts WHERE origin = ? AND id >= ? ORDER BY attempt, id', origin, firstAfter(sql, origin)),
+      sql.all('SELECT at, attempt, doc FROM attempts WHERE origin = ? AND id >= ? ORDER BY attempt, id', [origin, firstAfter(sql, origin)]),
   }
 }
 

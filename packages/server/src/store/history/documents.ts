@@ -17,20 +17,20 @@ const SELECT = 'SELECT key, at AS "atMs", doc FROM documents WHERE kind = ?'
 export function documentRows(sql: Sql) {
   return {
     stored: async (kind: string, keys: readonly string[]): Promise<DocumentRow[]> =>
-      sql.all(`${SELECT} AND ${sql.among('key', 'text')}`, kind, sql.list(keys)),
+      sql.all(`${SELECT} AND ${sql.among('key', 'text')}`, [kind, sql.list(keys)]),
     async page(kind: string, { prefix = '', order, after, limit }: DocumentQuery): Promise<DocumentRow[]> {
       const within = `${SELECT} AND key >= ? AND key < ?`
       const range = [kind, prefix, endOfPrefix(prefix)]
-      if (order === 'key') return sql.all(`${within} AND key > ? ORDER BY key LIMIT ?`, ...range, after?.key ?? '', limit)
-      if (after === undefined) return sql.all(`${within} ORDER BY at DESC, key DESC LIMIT ?`, ...range, limit)
-      return sql.all(`${within} AND (at, key) < (?, ?) ORDER BY at DESC, key DESC LIMIT ?`, ...range, after.atMs, after.key, limit)
+      if (order === 'key') return sql.all(`${within} AND key > ? ORDER BY key LIMIT ?`, [...range, after?.key ?? '', limit])
+      if (after === undefined) return sql.all(`${within} ORDER BY at DESC, key DESC LIMIT ?`, [...range, limit])
+      return sql.all(`${within} AND (at, key) < (?, ?) ORDER BY at DESC, key DESC LIMIT ?`, [...range, after.atMs, after.key, limit])
     },
     delete: async (kind: string, keys: readonly string[]): Promise<number> =>
-      sql.run(`DELETE FROM documents WHERE kind = ? AND ${sql.among('key', 'text')}`, kind, sql.list(keys)),
+      sql.run(`DELETE FROM documents WHERE kind = ? AND ${sql.among('key', 'text')}`, [kind, sql.list(keys)]),
     /** Drops some of the documents, and returns how many. */
     async drop(kind: string, prefix: string, beforeMs: number): Promise<number> {
       const some = `SELECT kind, key FROM documents WHERE kind = ? AND key >= ? AND key < ? AND at < ? LIMIT ${DROPPED_PER_STEP} ${sql.skipLocked}`
-      return sql.run(`DELETE FROM documents WHERE (kind, key) IN (${some})`, kind, prefix, endOfPrefix(prefix), beforeMs)
+      return sql.run(`DELETE FROM documents WHERE (kind, key) IN (${some})`, [kind, prefix, endOfPrefix(prefix), beforeMs])
     },
   }
 }

@@ -34,6 +34,6 @@ export function messageRows<Id extends RowId>(
     newest: (withKeys, first, last, limit) =>
       readHeads(sql, withKeys, 'g.seq >= ? AND g.seq <= ? ORDER BY g.seq DESC LIMIT ?', first, last, limit),
     repeats: (segments) =>
-      sql.all(`SELECT segment, count, last_at, fingerprints FROM repeats WHERE ${sql.among('segment')}`, sql.list(segments)),
+      sql.all(`SELECT segment, count, last_at, fingerprints FROM repeats WHERE ${sql.among('segment')}`, [sql.list(segments)]),
   }
 }

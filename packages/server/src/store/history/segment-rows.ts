@@ -79,7 +79,7 @@ export async function readHeads<Id extends RowId>(
   where: string,
   ...values: SqlValue[]
 ): Promise<SegmentHead<Id>[]> {
-  const rows = await sql.all<SegmentHead<Id>>(`SELECT ${HEAD}${withKeys ? ', g.keys' : ''} FROM segments g WHERE ${where}`, ...values)
+  const rows = await sql.all<SegmentHead<Id>>(`SELECT ${HEAD}${withKeys ? ', g.keys' : ''} FROM segments g WHERE ${where}`, values)
   return rows.map((row) => Object.assign(row, { absent: absentIndexes(row.absent) }))
 }
 
@@ -88,7 +88,7 @@ async function* segments<Id extends RowId>(sql: Sql<Id>, seqs: readonly Id[]): A
   if (seqs.length === 0) return
   const sizes = await sql.all<{ seq: Id; bytes: number }>(
     `SELECT seq, octet_length(body) AS bytes FROM segments WHERE ${sql.among('seq')}`,
-    sql.list([...new Set(seqs)]),
+    [sql.list([...new Set(seqs)])],
   )
   const bytesOf = new Map(sizes.map(({ seq, bytes }) => [seq, bytes]))
   const stored = seqs.filter((seq) => bytesOf.has(seq))
@@ -100,7 +100,7 @@ async function* segments<Id extends RowId>(sql: Sql<Id>, seqs: readonly Id[]): A
       some.push(seq)
       bytes += bytesOf.get(seq) as number
     }
-    const rows = await sql.all<SegmentRow<Id>>(`${selectContent(', g.keys, g.routes')} WHERE ${sql.among('g.seq')}`, sql.list(some))
+    const rows = await sql.all<SegmentRow<Id>>(`${selectContent(', g.keys, g.routes')} WHERE ${sql.among('g.seq')}`, [sql.list(some)])
     const found = new Map(rows.map((row) => [row.seq, row]))
     for (const seq of some) {
       const row = found.get(seq)

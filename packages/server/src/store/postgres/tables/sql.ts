@@ -1,6 +1,6 @@
 // The SQL that both adapters share (encoding/sql.ts), for PostgreSQL.
 
-import type { Sql } from '../../encoding/sql.ts'
+import type { Sql, SqlValue } from '../../encoding/sql.ts'
 import type { Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import { readText, writeText } from '../session/text-columns.ts'
@@ -22,8 +22,8 @@ function numberedText(text: string): string {
 export function sqlOf(ask: Ask): Sql<string> {
   return {
     order: POSTGRES_ROWS,
-    all: async <Row>(text: string, ...values: unknown[]) => (await ask<Row>(numberedText(text), values as Value[])).rows,
-    run: async (text, ...values) => (await ask(numberedText(text), values as Value[])).count,
+    all: async <Row>(text: string, values: readonly SqlValue[] = []) => (await ask<Row>(numberedText(text), values as Value[])).rows,
+    run: async (text, values = []) => (await ask(numberedText(text), values as Value[])).count,
     among: (column, type = 'bigint') => `${column} = ANY(?::${type}[])`,
     list: (values) => values,
     text: (value) => (value === null ? value : (writeText(value) as typeof value)),

@@ -8,11 +8,11 @@ export function configurationWrites({ rows }: WriterContext) {
     ...configurationTables(rows),
     suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): void {
       const insert = 'INSERT OR IGNORE INTO suppressions (source, user_id, since) SELECT num, ?, ? FROM sources WHERE id = ?'
-      for (const sourceId of sourceIds) for (const userId of userIds) rows.run(insert, userId, atMs, sourceId)
+      for (const sourceId of sourceIds) for (const userId of userIds) rows.run(insert, [userId, atMs, sourceId])
     },
     unsuppress(sourceIds: readonly string[], userId: string): void {
       const remove = 'DELETE FROM suppressions WHERE user_id = ? AND source = (SELECT num FROM sources WHERE id = ?)'
-      for (const sourceId of sourceIds) rows.run(remove, userId, sourceId)
+      for (const sourceId of sourceIds) rows.run(remove, [userId, sourceId])
     },
   }
 }

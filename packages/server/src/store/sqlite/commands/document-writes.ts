@@ -9,7 +9,7 @@ export function documentWrites({ rows }: WriterContext) {
     drop: documents.drop,
     async write(kind: string, changed: readonly DocumentRow[], deleted: readonly string[]): Promise<void> {
       const put = 'INSERT OR REPLACE INTO documents (kind, key, at, doc) VALUES (?, ?, ?, ?)'
-      for (const { key, atMs, doc } of changed) rows.run(put, kind, key, atMs, doc)
+      for (const { key, atMs, doc } of changed) rows.run(put, [kind, key, atMs, doc])
       await documents.delete(kind, deleted)
     },
   }

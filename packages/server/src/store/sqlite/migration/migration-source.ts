@@ -162,6 +162,6 @@ export class MigrationSource {
 
   /** 0 if there is no row. */
   #number(sql: string, ...values: number[]): number {
-    return this.#rows.all<{ value: number | null }>(sql, ...values)[0]?.value ?? 0
+    return this.#rows.all<{ value: number | null }>(sql, values)[0]?.value ?? 0
   }
 }

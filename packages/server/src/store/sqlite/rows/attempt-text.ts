@@ -9,15 +9,15 @@ export function attemptTextRows({ rows, database }: { rows: Rows; database: Data
   return {
     replays: (segments) =>
       segments.flatMap((segment) =>
-        rows.all<{ segment: number; origin: number }>('SELECT DISTINCT segment, origin FROM replays WHERE segment = ?', segment),
+        rows.all<{ segment: number; origin: number }>('SELECT DISTINCT segment, origin FROM replays WHERE segment = ?', [segment]),
       ),
     attempts: (origins) =>
       origins.flatMap((origin) =>
-        rows.all<{ id: number; origin: number; doc: string }>('SELECT id, origin, doc FROM attempts WHERE origin = ?', origin),
+        rows.all<{ id: number; origin: number; doc: string }>('SELECT id, origin, doc FROM attempts WHERE origin = ?', [origin]),
       ),
     rewrite: (attempts) =>
       overwriting(database, () => {
-        for (const { id, doc } of attempts) rows.run('UPDATE attempts SET doc = ? WHERE id = ?', doc, id)
+        for (const { id, doc } of attempts) rows.run('UPDATE attempts SET doc = ? WHERE id = ?', [doc, id])
       }),
   }
 }

@@ -16,7 +16,7 @@ export function bookRows(rows: Rows): BookRows {
       const oldest = (condition: string) =>
         `SELECT parts FROM shipments WHERE destination = (SELECT num FROM destinations WHERE id = ?) AND ${condition} LIMIT 1`
       return destinationIds.flatMap((destinationId) => {
-        const waiting = which.flatMap((condition) => rows.all<{ parts: string }>(oldest(condition), destinationId))
+        const waiting = which.flatMap((condition) => rows.all<{ parts: string }>(oldest(condition), [destinationId]))
         const origins = waiting.flatMap(({ parts }) => (JSON.parse(parts) as StoredPart<number>[]).map(([origin]) => origin))
         return origins.length === 0 ? [] : [{ destinationId, atMs: msOfRowId(Math.min(...origins)) }]
       })
@@ -29,14 +29,13 @@ export function bookRows(rows: Rows): BookRows {
     recountQuarantined: () => recountQuarantined(rows),
     stats: ({ kind, fromMs, toMs }, subjects, step) =>
       subjects.flatMap((subject) =>
-        rows.all(
-          'SELECT subject, at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at',
+        rows.all('SELECT subject, at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at', [
           kind,
           subject,
           step,
           fromMs,
           toMs,
-        ),
+        ]),
       ),
   }
 }

@@ -43,9 +43,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
               // `destination = ?` is needed: with one comparison of all four columns, SQLite would begin at the destination's first row instead of the place.
               `SELECT * FROM shipments WHERE ${destination === null ? '(destination, class, due, id) >= (?, ' : 'destination = ? AND (class, due, id) >= ('}?, ?, ?)
                ORDER BY destination, class, due, id LIMIT ?`,
-              destination ?? (num as number),
-              ...rest,
-              count,
+              [destination ?? (num as number), ...rest, count],
             )
             .map((row) => ({
               place: [row.destination, row.class, row.due, row.id],
@@ -62,7 +60,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         // CROSS JOIN: SQLite reads the list first, and the attempts by the index of their origins.
         `SELECT a.id, a.origin, octet_length(a.doc) AS bytes FROM json_each(?) w
          CROSS JOIN attempts a ON a.origin = w.value->>'origin' AND a.attempt = w.value->>'attempt' ORDER BY a.id`,
-        JSON.stringify(of),
+        [JSON.stringify(of)],
       ),
     replayLinks: (deliveries) =>
       rows.all<ReplayLinks>(
@@ -78,7 +76,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
          ) d
          LEFT JOIN replays r ON d.newest IS NOT NULL AND r.origin = d.origin AND r.idx = d.idx
          LEFT JOIN replay_jobs j ON j.num = r.job ORDER BY d.place`,
-        JSON.stringify(deliveries.map(({ origin, index, segment, destination }) => ({ origin, index, segment, destination }))),
+        [JSON.stringify(deliveries.map(({ origin, index, segment, destination }) => ({ origin, index, segment, destination })))],
       ),
     ledger: () => readLedger(rows),
     origins: (ids) => resolveOrigins(rows.database, ids),
@@ -88,8 +86,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
           `SELECT due, parts FROM (
              SELECT due, id, parts FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id LIMIT ${ROWS_PER_PAGE}
            ) WHERE instr(parts, ?) ORDER BY due, id`,
-          destination,
-          String(origin),
+          [destination, String(origin)],
         )
         .map(({ due, parts }) => ({ dueAtMs: due, parts: JSON.parse(parts) as StoredPart<number>[] })),
   })

@@ -13,7 +13,7 @@ export function messageRows(rows: Rows, found: readonly FoundKey<number>[]): Mes
       rows.all(
         `SELECT m.key AS at, r.origin, r.destination FROM json_each(?) m
          JOIN replays r ON r.segment = m.value->>'segment' AND r.idx = m.value->>'index' ORDER BY r.origin`,
-        JSON.stringify(messages),
+        [JSON.stringify(messages)],
       ),
   })
 }

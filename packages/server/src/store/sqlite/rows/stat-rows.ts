@@ -9,11 +9,11 @@ export function statRows(rows: Rows): StatRows {
   return {
     stored: (keys) =>
       keys.flatMap(({ kind, subject, step, at }) =>
-        rows.all<StoredStat>('SELECT * FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at = ?', kind, subject, step, at),
+        rows.all<StoredStat>('SELECT * FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at = ?', [kind, subject, step, at]),
       ),
     put(stats) {
       for (const { kind, subject, step, at, doc } of stats)
-        rows.run('INSERT OR REPLACE INTO stats (kind, subject, step, at, doc) VALUES (?, ?, ?, ?, ?)', kind, subject, step, at, doc)
+        rows.run('INSERT OR REPLACE INTO stats (kind, subject, step, at, doc) VALUES (?, ?, ?, ?, ?)', [kind, subject, step, at, doc])
     },
   }
 }
@@ -23,5 +23,5 @@ export function dropStats(rows: Rows, minutesBeforeMs: number, hoursBeforeMs: nu
   const drop = `
     DELETE FROM stats WHERE (kind, subject, step, at) IN
       (SELECT kind, subject, step, at FROM stats WHERE step = ? AND at < ? LIMIT ${DROPPED_PER_STEP})`
-  return rows.run(drop, MINUTE_MS, minutesBeforeMs) + rows.run(drop, HOUR_MS, hoursBeforeMs)
+  return rows.run(drop, [MINUTE_MS, minutesBeforeMs]) + rows.run(drop, [HOUR_MS, hoursBeforeMs])
 }

@@ -21,12 +21,12 @@ export class Rows implements Sql<number> {
   }
 
   /** Returns rows with the columns of the statement. */
-  all<Row>(sql: string, ...values: SqlValue[]): Row[] {
+  all<Row>(sql: string, values: readonly SqlValue[] = []): Row[] {
     return this.#prepared(sql).all(...(values as SQLInputValue[])) as unknown[] as Row[]
   }
 
   /** Returns how many rows were changed. */
-  run(sql: string, ...values: SqlValue[]): number {
+  run(sql: string, values: readonly SqlValue[] = []): number {
     return Number(this.#prepared(sql).run(...(values as SQLInputValue[])).changes)
   }
 

@@ -47,7 +47,7 @@ export async function inspectFile(path: string): Promise<StoreInspection> {
 
 /** A file that an earlier version of the service wrote lacks some tables. It is inspected as it is. */
 function hasTable(rows: Pick<Rows, 'all'>, name: string): boolean {
-  return rows.all('SELECT 1 FROM sqlite_schema WHERE name = ?', name).length > 0
+  return rows.all('SELECT 1 FROM sqlite_schema WHERE name = ?', [name]).length > 0
 }
 
 function bytesOf(path: string): number {

@@ -33,13 +33,12 @@ export function quarantineReadRows(rows: Rows): QuarantineReadRows<number> {
       const direction = oldestFirst ? 'ASC' : 'DESC'
       return rows.all<QuarantineRow<number>>(
         `SELECT ${COLUMNS} FROM quarantine WHERE ${conditions.join(' AND ')} ORDER BY segment ${direction}, idx ${direction} LIMIT ?`,
-        ...values,
-        limit,
+        [...values, limit],
       )
     },
     heldAt: (places) =>
       places.flatMap(({ segment, index }) =>
-        rows.all<QuarantineRow<number>>(`SELECT ${COLUMNS} FROM quarantine WHERE segment = ? AND idx = ?`, segment, index),
+        rows.all<QuarantineRow<number>>(`SELECT ${COLUMNS} FROM quarantine WHERE segment = ? AND idx = ?`, [segment, index]),
       ),
   }
 }
@@ -53,7 +52,7 @@ export function quarantineChanges(context: WriterContext): QuarantineChanges<num
         rows
           .all<Omit<LockedSegment<number>, 'sourceDeleted'> & { deleted: number }>(
             'SELECT seq, source, deleted, routes, octet_length(body) AS bytes FROM segments JOIN sources ON num = source WHERE seq = ?',
-            seq,
+            [seq],
           )
           .map((row) => Object.assign(row, { sourceDeleted: row.deleted === 1 })),
       ),
@@ -62,11 +61,11 @@ export function quarantineChanges(context: WriterContext): QuarantineChanges<num
       ids.flatMap((id) => {
         const num = destinations.num(id)
         if (num === undefined) return []
-        const isLive = rows.all('SELECT 1 FROM destinations WHERE num = ? AND deleted = 0', num).length > 0
+        const isLive = rows.all('SELECT 1 FROM destinations WHERE num = ? AND deleted = 0', [num]).length > 0
         return [{ num, id, deleted: !isLive }]
       }),
     owe: (shipments, atMs) => shipments.map((shipment) => owe(context, shipment, null, atMs)),
-    saveRoutes: (segment, routes) => void rows.run('UPDATE segments SET routes = ? WHERE seq = ?', routes, segment),
+    saveRoutes: (segment, routes) => void rows.run('UPDATE segments SET routes = ? WHERE seq = ?', [routes, segment]),
     count: (source, outcome, count) => countEnded(context, source, outcome, count),
   }
 }
@@ -77,14 +76,13 @@ export function insertQuarantined(
   { source, segment, quarantined }: { source: number; segment: number; quarantined: readonly NewQuarantined[] },
 ): void {
   for (const { index, planId, violations } of quarantined)
-    rows.run(
-      'INSERT INTO quarantine (segment, idx, source, plan, rule) VALUES (?, ?, ?, ?, ?)',
+    rows.run('INSERT INTO quarantine (segment, idx, source, plan, rule) VALUES (?, ?, ?, ?, ?)', [
       segment,
       index,
       source,
       planId,
       violations[0]?.rule ?? '',
-    )
+    ])
   counts.add(source, 'quarantined', quarantined.length)
 }
 
@@ -92,12 +90,12 @@ export function insertQuarantined(
 export function dropPurged(context: WriterContext, segment: number, indexes: readonly number[]): void {
   const held = indexes.filter((index) => deleteRow(context.rows, { segment, index }))
   if (held.length === 0) return
-  const [row] = context.rows.all<{ source: number }>('SELECT source FROM segments WHERE seq = ?', segment)
+  const [row] = context.rows.all<{ source: number }>('SELECT source FROM segments WHERE seq = ?', [segment])
   countEnded(context, (row as { source: number }).source, 'deleted', held.length)
 }
 
 function deleteRow(rows: Rows, { segment, index }: Place<number>): boolean {
-  return rows.run('DELETE FROM quarantine WHERE segment = ? AND idx = ?', segment, index) === 1
+  return rows.run('DELETE FROM quarantine WHERE segment = ? AND idx = ?', [segment, index]) === 1
 }
 
 function countEnded({ counts }: Pick<WriterContext, 'counts'>, source: number, outcome: 'released' | 'deleted', count: number): void {

@@ -21,10 +21,7 @@ export function countRepeats(rows: Rows, duplicates: Duplicates, keys: Uint32Arr
     rows.run(
       `INSERT INTO repeats (segment, digest, count, last_at, fingerprints) VALUES (?, ?, 1, ?, ?)
        ON CONFLICT (segment, digest) DO UPDATE SET count = count + 1, last_at = max(last_at, excluded.last_at)`,
-      segment,
-      digestOf(words),
-      atMs,
-      new Uint8Array(words.buffer),
+      [segment, digestOf(words), atMs, new Uint8Array(words.buffer)],
     )
   }
 }
@@ -33,5 +30,5 @@ export function countRepeats(rows: Rows, duplicates: Duplicates, keys: Uint32Arr
 export function dropRepeats(rows: Rows, cutoff: number): boolean {
   const sql = `DELETE FROM repeats WHERE (segment, digest) IN
     (SELECT segment, digest FROM repeats WHERE segment < ? ORDER BY segment, digest LIMIT ${ROWS_PER_STEP})`
-  return rows.run(sql, cutoff) > 0
+  return rows.run(sql, [cutoff]) > 0
 }

@@ -139,8 +139,7 @@ export function owe(
 ): number {
   const origin = ids.next()
   for (const { index, replayOf } of entries) {
-    rows.run(
-      'INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    rows.run('INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?)', [
       origin,
       index,
       to,
@@ -149,7 +148,7 @@ export function owe(
       atMs,
       job,
       replayOf === null ? RELEASED : null,
-    )
+    ])
     // A delete message is alone in its segment.
     if (index === 0 && replayOf !== null) moveDeletionTarget(rows, Number.parseInt(replayOf, 10), origin, seq, to)
   }
@@ -177,10 +176,7 @@ function moveDeletionTarget(rows: Rows, from: number, to: number, segment: numbe
      WHERE origin IN (SELECT ?2 UNION SELECT origin FROM replays WHERE segment = ?3 AND idx = 0 AND destination = ?4)
        AND ifnull(final, 'failed') <> 'delivered'
        AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.origin = deletion_targets.origin AND a.delivered > 0)`,
-    to,
-    from,
-    segment,
-    destination,
+    [to, from, segment, destination],
   )
-  if (moved > 0) rows.run('UPDATE deletions SET ended = NULL WHERE num = (SELECT deletion FROM deletion_targets WHERE origin = ?)', to)
+  if (moved > 0) rows.run('UPDATE deletions SET ended = NULL WHERE num = (SELECT deletion FROM deletion_targets WHERE origin = ?)', [to])
 }

@@ -109,7 +109,7 @@ export class Retention {
     const { key, columns, group, limit } = TABLES[table]
     const select = `SELECT ${key} AS key, ${columns} FROM ${table} WHERE ${key} > ? AND ${key} < ? ${group} ORDER BY ${key} LIMIT ${limit}`
     const remove = `DELETE FROM ${table} WHERE ${key} = ?`
-    const old = this.#rows.all<OldRow>(select, this.#read[table], this.#cutoff)
+    const old = this.#rows.all<OldRow>(select, [this.#read[table], this.#cutoff])
     const hasDeletions = table === 'attempts' && old.length > 0 && this.#rows.all('SELECT 1 FROM deletion_targets LIMIT 1').length > 0
     let trimmedBytes = 0
     for (const row of old) {
@@ -120,7 +120,7 @@ export class Retention {
         continue
       }
       this.#count(table, row, hasDeletions)
-      this.#rows.run(remove, row.key)
+      this.#rows.run(remove, [row.key])
     }
     this.#archive.write()
     return old.length > 0
@@ -136,7 +136,7 @@ export class Retention {
       keys: Uint8Array
       body: Uint8Array
     }
-    const held = this.#rows.all<{ idx: number }>('SELECT idx FROM quarantine WHERE segment = ?', segment).map(({ idx }) => idx)
+    const held = this.#rows.all<{ idx: number }>('SELECT idx FROM quarantine WHERE segment = ?', [segment]).map(({ idx }) => idx)
     const left = trimSegment({ ...row, absent: absentIndexes(row.absent) }, held)
     if (left === undefined) return 0
     overwriting(database, () =>
@@ -158,7 +158,7 @@ export class Retention {
     for (const state of ENDS) {
       if (row[state] === 0) continue
       archive.add(row.destination, state, row[state])
-      if (hasDeletions) this.#rows.run('UPDATE deletion_targets SET final = ? WHERE origin = ?', state, row.origin)
+      if (hasDeletions) this.#rows.run('UPDATE deletion_targets SET final = ? WHERE origin = ?', [state, row.origin])
     }
   }
 }

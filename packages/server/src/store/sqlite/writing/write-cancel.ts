@@ -13,7 +13,7 @@ export function cancelStep({ rows, database, destinations, claims, settler }: Wr
   const destination = destinations.num(destinationId)
   if (destination === undefined) return 0
   const allOf = (segment: number): number[] => {
-    const [row] = rows.all('SELECT count, absent FROM segments WHERE seq = ?', segment) as [{ count: number; absent: string | null }]
+    const [row] = rows.all('SELECT count, absent FROM segments WHERE seq = ?', [segment]) as [{ count: number; absent: string | null }]
     return owedIndexes(0, row.count, absentIndexes(row.absent))
   }
   const all = database.prepare('SELECT * FROM shipments WHERE destination = ?').iterate(destination) as unknown as Iterable<ShipmentRow>
@@ -26,7 +26,7 @@ export function cancelStep({ rows, database, destinations, claims, settler }: Wr
     if (deliveries >= CANCELLED_PER_STEP) break
   }
   for (const { class: type, due, id, parts, attempt, replay } of cancelled) {
-    rows.run('DELETE FROM shipments WHERE destination = ? AND class = ? AND due = ? AND id = ?', destination, type, due, id)
+    rows.run('DELETE FROM shipments WHERE destination = ? AND class = ? AND due = ? AND id = ?', [destination, type, due, id])
     for (const [origin, segment, stored] of JSON.parse(parts) as StoredPart<number>[]) {
       const finals = [{ state: 'cancelled' as const, reason: 'destination_deleted', indexes: stored === 0 ? allOf(segment) : [...stored] }]
       settler.insertRecord(destination, recordRow({ origin, segment, attempt, atMs, replay: replay === 1, requests: [], finals }))

@@ -79,20 +79,18 @@ export class Purges {
    */
   async step(deletion: number): Promise<{ over: boolean; end: number }> {
     const { rows, ids } = this.#context
-    const [row] = rows.all<{ cursor: number; suppress: number }>(
-      'SELECT purge_cursor AS cursor, suppress FROM deletions WHERE num = ?',
+    const [row] = rows.all<{ cursor: number; suppress: number }>('SELECT purge_cursor AS cursor, suppress FROM deletions WHERE num = ?', [
       deletion,
-    )
+    ])
     if (row === undefined) return { over: true, end: 0 }
     if (row.cursor === 0 && row.suppress === 1) {
-      rows.run('UPDATE deletions SET purge_end = ? WHERE num = ?', ids.next(), deletion)
+      rows.run('UPDATE deletions SET purge_end = ? WHERE num = ?', [ids.next(), deletion])
       this.#purges.delete(deletion)
     }
     const purge = this.#purge(deletion)
     const segments = rows.all<{ seq: number; source: number; keys: Uint8Array }>(
       `SELECT seq, source, keys FROM segments WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ${SEGMENTS_PER_STEP}`,
-      row.cursor,
-      purge.end,
+      [row.cursor, purge.end],
     )
     const purged: PurgedSegment<number>[] = []
     for (const { seq, source, keys } of segments) {
@@ -104,7 +102,7 @@ export class Purges {
     const count = purged.reduce((sum, { indexes }) => sum + indexes.length, 0)
     const over = segments.length < SEGMENTS_PER_STEP
     const cursor = over ? purge.end : (segments.at(-1)?.seq ?? purge.end)
-    rows.run('UPDATE deletions SET purge_cursor = ?, purged = purged + ? WHERE num = ?', cursor, count, deletion)
+    rows.run('UPDATE deletions SET purge_cursor = ?, purged = purged + ? WHERE num = ?', [cursor, count, deletion])
     if (over) {
       this.#purgeSamples(purge)
       this.#purges.delete(deletion)
@@ -139,7 +137,8 @@ export class Purges {
     const theirs = samples.filter(({ source, sample }) => isSampleOf(sample, users.get(source)?.ids ?? []))
     if (theirs.length === 0) return
     overwriting(database, () => {
-      for (const { source, code } of theirs) rows.run("UPDATE rejections SET last_sample = '' WHERE source = ? AND code = ?", source, code)
+      for (const { source, code } of theirs)
+        rows.run("UPDATE rejections SET last_sample = '' WHERE source = ? AND code = ?", [source, code])
     })
   }
 

@@ -16,18 +16,18 @@ export function recordOutcome(rows: Rows, destination: number, record: RecordRow
   let attempted = 0
   for (const [state, , indexes] of f) {
     for (const index of indexes) {
-      if (rows.run(FIRST, state, origin, index) === 1) attempted++
-      else rows.run('UPDATE replays SET state = ? WHERE origin = ? AND idx = ?', state, origin, index)
+      if (rows.run(FIRST, [state, origin, index]) === 1) attempted++
+      else rows.run('UPDATE replays SET state = ? WHERE origin = ? AND idx = ?', [state, origin, index])
     }
   }
   // Only the first attempt sets the state `retrying`.
   if (attempt === 1) {
     const tried = new Set(r.flatMap(([, , , , , , indexes]) => indexes))
-    for (const index of tried) attempted += rows.run(FIRST, 'retrying', origin, index)
+    for (const index of tried) attempted += rows.run(FIRST, ['retrying', origin, index])
   }
-  const job = rows.all<{ job: number | null }>('SELECT job FROM replays WHERE origin = ? LIMIT 1', origin)[0]?.job ?? null
+  const job = rows.all<{ job: number | null }>('SELECT job FROM replays WHERE origin = ? LIMIT 1', [origin])[0]?.job ?? null
   if (job === null) return
   if (attempted > 0)
-    rows.run('UPDATE replay_parts SET waiting = waiting - ? WHERE job = ? AND destination = ?', attempted, job, destination)
-  if (f.length > 0) rows.run(COUNT, delivered, failed, expired, cancelled, job)
+    rows.run('UPDATE replay_parts SET waiting = waiting - ? WHERE job = ? AND destination = ?', [attempted, job, destination])
+  if (f.length > 0) rows.run(COUNT, [delivered, failed, expired, cancelled, job])
 }
