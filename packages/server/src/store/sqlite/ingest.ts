@@ -2,7 +2,7 @@
 // the commit. The body and the keys go into the buffer of the group. See write-accept.ts for what is stored.
 
 import { cancelReservations, handToDelivery } from '../delivery/hand-to-delivery.ts'
-import { type Seed, sourceSeed } from '../encoding/fingerprint.ts'
+import { type SourceSeeds, sourceSeeds } from '../encoding/fingerprint.ts'
 import { withoutQuarantined } from '../encoding/quarantine-routes.ts'
 import { writeKeys } from '../encoding/segment-keys.ts'
 import { writeTrace } from '../encoding/trace-column.ts'
@@ -14,7 +14,7 @@ import type { GroupCommit } from './threads/group-commit.ts'
 export class SqliteIngest implements IngestStore {
   readonly #writer: GroupCommit
   readonly #consumer: () => ShipmentConsumer | null
-  readonly #seeds = new Map<string, Seed>()
+  readonly #seedOf: SourceSeeds
   readonly #counts: DeferredCounts
   readonly reject: IngestStore['reject'] = (rejection) => this.#counts.reject(rejection)
   readonly suppressed: IngestStore['suppressed'] = (sourceId, count) => this.#counts.suppressed(sourceId, count)
@@ -22,6 +22,7 @@ export class SqliteIngest implements IngestStore {
   constructor(writer: GroupCommit, consumer: () => ShipmentConsumer | null) {
     this.#writer = writer
     this.#consumer = consumer
+    this.#seedOf = sourceSeeds(writer.seed)
     this.#counts = new DeferredCounts((counts) => writer.run('addCounts', counts, { retry: true }))
   }
 
@@ -68,14 +69,5 @@ export class SqliteIngest implements IngestStore {
   /** Writes the counts that are still in memory. */
   flush(): Promise<void> {
     return this.#counts.flush()
-  }
-
-  #seedOf(sourceId: string): Seed {
-    let seed = this.#seeds.get(sourceId)
-    if (seed === undefined) {
-      seed = sourceSeed(sourceId, this.#writer.seed)
-      this.#seeds.set(sourceId, seed)
-    }
-    return seed
   }
 }

@@ -2,11 +2,12 @@
 // and the counts. If every message is a duplicate, only the counts are written.
 
 import type { StatementSync } from 'node:sqlite'
+import { freshShipment } from '../../delivery/fresh-shipment.ts'
 import type { Accepted } from '../../delivery/hand-to-delivery.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
-import type { Routes } from '../../encoding/stored-parts.ts'
-import type { NewQuarantined, PlannedShipment, Shipment, Skip } from '../../store.ts'
+import { type Routes, storedSkips } from '../../encoding/stored-parts.ts'
+import type { NewQuarantined, PlannedShipment, Skip } from '../../store.ts'
 import { insertQuarantined } from './quarantine-rows.ts'
 import { countRepeats } from './repeats.ts'
 import type { WriterContext } from './writer-context.ts'
@@ -34,8 +35,6 @@ export interface AcceptCommand {
 export class AcceptWriter {
   readonly #context: WriterContext
   readonly #insertSegment: StatementSync
-  readonly #insertShipment: StatementSync
-  readonly #isLive: StatementSync
 
   constructor(context: WriterContext) {
     this.#context = context
@@ -43,10 +42,6 @@ export class AcceptWriter {
     this.#insertSegment = database.prepare(
       'INSERT INTO segments (seq, source, received_at, ip, browser, count, absent, routes, keys, body, trace, violations) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
-    this.#insertShipment = database.prepare(
-      'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, ?, 0, 0, 0, ?)',
-    )
-    this.#isLive = database.prepare('SELECT 1 FROM destinations WHERE num = ? AND deleted = 0')
   }
 
   accept(command: AcceptCommand, buffer: ArrayBuffer): Accepted {
@@ -94,7 +89,7 @@ export class AcceptWriter {
   }
 
   #ship(command: AcceptCommand, seq: number, repeated: readonly number[], reply: Accepted): Routes<number> {
-    const { ids, destinations, ledger, claims } = this.#context
+    const { ids, destinations, claims, owing } = this.#context
     const routes: Routes<number> = { s: [] }
     const skips: Skip[] = [...command.skips]
     const hasNoRepeats = repeated.length === 0
@@ -102,7 +97,7 @@ export class AcceptWriter {
     for (const { destinationId, indexes, isReserved } of command.shipments) {
       const destination = destinations.num(destinationId)
       // The destination was deleted in the same group or the one before, after the plan was made.
-      if (destination === undefined || this.#isLive.get(destination) === undefined) {
+      if (destination === undefined || !owing.isLive(destination)) {
         skips.push({ destinationId, reason: 'destination_deleted', indexes })
         continue
       }
@@ -111,34 +106,15 @@ export class AcceptWriter {
       if (count === 0) continue
       const id = ids.next()
       const stored = hasNoRepeats && indexes === null ? 0 : kept
-      this.#insertShipment.run(destination, id, count, `[[${id},${seq},${JSON.stringify(stored)}]]`)
-      ledger.owe(destination, count)
+      owing.insert(destination, id, count, `[[${id},${seq},${JSON.stringify(stored)}]]`)
       routes.s.push([destination, id, stored ?? 0, count])
       if (!isReserved) {
         reply.unclaimed.push(destinationId)
         continue
       }
-      const shipment: Shipment = {
-        id,
-        claim: claims.claim(id),
-        destinationId,
-        attempt: 0,
-        firstAttemptAtMs: null,
-        dueAtMs: 0,
-        unit: false,
-        urls: null,
-        replay: false,
-        parts: [{ origin: id, segment: seq, indexes: kept ?? upTo(command.count) }],
-      }
-      reply.claimed.push(shipment)
+      reply.claimed.push(freshShipment(id, claims.claim(id), destinationId, seq, kept ?? upTo(command.count)))
     }
-    if (skips.length > 0) {
-      routes.k = skips.map(({ destinationId, reason, rule, indexes }) => [
-        destinationId === null ? 0 : (destinations.num(destinationId) ?? 0),
-        rule === undefined ? reason : `${reason} ${rule}`,
-        indexes ?? 0,
-      ])
-    }
+    if (skips.length > 0) routes.k = storedSkips(skips, (destinationId) => destinations.num(destinationId) ?? 0, 0)
     return routes
   }
 }

@@ -21,7 +21,7 @@ const SEGMENTS_PER_STEP = 500
 
 /** The delete messages are held until delivery, which may have messages of the users in memory, knows of the deletion. */
 export function createDeletion(
-  { database, ids, sources, destinations, ledger, claims }: WriterContext,
+  { database, ids, sources, destinations, owing, claims }: WriterContext,
   { id, userIds, sourceIds, suppress, atMs, targets }: DeletionDraft,
 ) {
   // Messages that were accepted before this are purged. Later ones are dropped only by suppression.
@@ -33,9 +33,6 @@ export function createDeletion(
   const num = Number(lastInsertRowid)
   const insertSegment = database.prepare(
     'INSERT INTO segments (seq, source, received_at, browser, count, routes, keys, body) VALUES (?, ?, ?, 0, 1, ?, ?, ?)',
-  )
-  const insertShipment = database.prepare(
-    'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, 1, 0, 0, 0, ?)',
   )
   const insertTarget = database.prepare(
     'INSERT INTO deletion_targets (deletion, user_id, source, destination, origin) VALUES (?, ?, ?, ?, ?)',
@@ -49,9 +46,8 @@ export function createDeletion(
       const { segment, routes, body, shipments } = deleteMessage(() => ids.next(), userId, destinationNums, atMs)
       insertSegment.run(segment, source, atMs, routes, NO_KEYS, body)
       for (const [nth, { origin, destination, parts }] of shipments.entries()) {
-        insertShipment.run(destination, origin, parts)
+        owing.insert(destination, origin, 1, parts)
         insertTarget.run(num, userId, source, destination, origin)
-        ledger.owe(destination, 1)
         held.push({ id: origin, claim: claims.claim(origin), destinationId: destinationIds[nth] as string })
       }
     }

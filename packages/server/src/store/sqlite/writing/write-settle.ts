@@ -15,6 +15,7 @@ import type { RowIds } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
 import type { Claims } from './claims.ts'
 import type { Ledger } from './ledger.ts'
+import type { OwedShipments } from './owed-shipments.ts'
 import { LetterWriter } from './write-letters.ts'
 import { recordOutcome } from './write-replay-outcomes.ts'
 
@@ -58,6 +59,7 @@ interface Parts {
   rows: Rows
   ids: RowIds
   ledger: Ledger
+  owing: OwedShipments
   claims: Claims
   duplicates: Duplicates
 }

@@ -12,6 +12,7 @@ import { Rows } from '../schema/rows.ts'
 import { readSetting } from '../schema/settings.ts'
 import { Claims } from './claims.ts'
 import { Ledger } from './ledger.ts'
+import { OwedShipments } from './owed-shipments.ts'
 import { Retention } from './retention.ts'
 import { SourceCounts } from './source-counts.ts'
 import { SettleWriter } from './write-settle.ts'
@@ -39,9 +40,10 @@ export function openWriterContext({ path, dedupMs }: WriterOptions) {
   const keyAge = new KeyAge(readSetting(database, KEY_AGE_SETTING), ids.last, dedupMs)
   const duplicates = new Duplicates(database, keyAge.oldUpTo + 1)
   const ledger = new Ledger(database)
+  const owing = new OwedShipments(rows, ledger)
   const counts = new SourceCounts(database)
   const claims = new Claims()
-  const settler = new SettleWriter({ rows, ids, ledger, claims, duplicates })
+  const settler = new SettleWriter({ rows, ids, ledger, owing, claims, duplicates })
   const retention = new Retention(rows, duplicates, ids)
   /** Every part whose state in memory must be undone at a rollback. */
   const transactionListeners: TransactionListener[] = [ledger, counts, duplicates, settler, claims, retention, sources, destinations]
@@ -55,6 +57,7 @@ export function openWriterContext({ path, dedupMs }: WriterOptions) {
     keyAge,
     duplicates,
     ledger,
+    owing,
     counts,
     claims,
     settler,
