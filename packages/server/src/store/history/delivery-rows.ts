@@ -103,7 +103,7 @@ export function deliveryRows<Id extends RowId>(
       // For one destination: reads the index once per state and merges the results. For all destinations: reads by row id.
       const states = destination === null ? [null] : state === undefined ? FAILED : [state]
       const parts = states.map((each) => some(each === null ? '' : 'destination = ? AND state = ? AND '))
-      const values = states.flatMap((each) => [...(each === null ? [] : [destination, each]), first, last, limit])
+      const values = states.flatMap((each) => (each === null ? [first, last, limit] : [destination, each, first, last, limit]))
       const rows = await sql.all<FailureRow<Id>>(`${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT ?`, [...values, limit])
       return rows.map((row) => withReplay(sql.read(row, 'reason')))
     },

@@ -35,7 +35,7 @@ const TAKE = statement({
 })
 
 export function createQuarantine(context: StoreContext): QuarantineStore {
-  const { database, ids, idMap, nowMs } = context
+  const { database, ids, nowMs } = context
   const reads = quarantineReads<string>((work) =>
     withIndexScansOnly(database, (ask) => work({ ...segmentRows(sqlOf(ask), segmentLookups(ask, context)), ...heldRows(ask, context) })),
   )

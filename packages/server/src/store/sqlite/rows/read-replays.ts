@@ -21,9 +21,10 @@ export function replayReads(rows: Rows): ReplayReads {
   const origins = (ids: readonly number[]) => resolveOrigins(rows.database, ids)
   return {
     newest: async (state, last, limit) =>
-      rows.all(`SELECT * FROM replay_jobs WHERE ${state === undefined ? '' : 'state = ? AND '}num <= ? ORDER BY num DESC LIMIT ?`, [
-        ...(state === undefined ? [last, limit] : [state, last, limit]),
-      ]),
+      rows.all(
+        `SELECT * FROM replay_jobs WHERE ${state === undefined ? '' : 'state = ? AND '}num <= ? ORDER BY num DESC LIMIT ?`,
+        state === undefined ? [last, limit] : [state, last, limit],
+      ),
 
     one: async (id) => rows.all<ReplayJobRow<number>>('SELECT * FROM replay_jobs WHERE id = ?', [id])[0],
 
