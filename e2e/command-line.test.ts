@@ -201,6 +201,14 @@ suite('Messages', { concurrency: 2 }, () => {
       late.stderr,
       /^1 delivery is still pending after 0\.1 s\. The service keeps retrying; run `\S+switchyard trace \S+` to check again\.\n$/,
     )
+    // The reason of the last attempt, because the delivery itself has none yet.
+    const listed = await eventually(
+      () => says(service, 'deliveries', '--destination', 'slow', '--state', 'pending'),
+      (text) => / pending +http_503 +\d+ /.test(text),
+      { what: 'the reason is listed' },
+    )
+    const [, id = ''] = /^(\S+) +pending/m.exec(listed) ?? []
+    assert.match(await says(service, 'deliveries', 'show', id), /state +pending\nreason +http_503\n/)
   })
 
   test('send --wait prints each attempt and its cause as soon as it has ended', async () => {

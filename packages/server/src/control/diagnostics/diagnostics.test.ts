@@ -236,6 +236,18 @@ test('pending deliveries of a disabled or paused destination, or older than an h
   assert.match(checkDestination({ ...destination, enabled: false, paused: true }, undefined, 1, 0, 1).message, /disabled/)
 })
 
+test('a destination that fails, or has old deliveries, is reported with the reason of its last attempt and where the others are', () => {
+  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false } as Parameters<typeof checkDestination>[0]
+  const failure = { reason: 'connection_refused', error: 'The receiver refused the connection.' }
+  const advice = 'To see the reason of the last attempt of each delivery, run: switchyard deliveries --destination dst_1 --state pending'
+  const open = checkDestination(destination, { breaker: 'open', failure }, 5, null, 1)
+  assert.deepEqual([open.state, open.advice], ['bad', advice])
+  assert.match(open.message, /; 5 pending\. The last attempt failed: connection_refused\.$/)
+  const old = checkDestination(destination, { breaker: 'closed', failure }, 5, 0, 7_200_000)
+  assert.deepEqual([old.state, old.advice], ['warning', advice])
+  assert.match(old.message, / The last attempt failed: connection_refused\.$/)
+})
+
 test('a token endpoint that refuses, and a client certificate that expires soon, are reported', () => {
   const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false, tls: null } as unknown as Destination
   const failure = {
