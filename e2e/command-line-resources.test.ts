@@ -162,7 +162,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.equal(pasted.code, 1)
     assert.match(
       pasted.stderr,
-      /^The destination dst_\w+ already has the name "health" and the same URL.* Nothing was changed\. .*--allow-duplicate\.\n$/,
+      /^The destination dst_\w+ already has the name "health" and the same URL, .* would be sent twice\. Nothing was changed\. .*--allow-duplicate\.\n$/,
     )
     for (const more of [[`${receiver.url}/other`], [receiver.url, '--allow-duplicate']]) {
       const twin = await switchyard(service, 'destinations', 'create', 'health', ...more, '--source', 'health', '--disabled', '--json')

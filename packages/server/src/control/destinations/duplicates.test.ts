@@ -12,6 +12,7 @@ test('a second destination with the same name and URL for the same source is ref
 
   const again = await call('POST', '/api/destinations', { ...hook, urls: ['https://other.example/', ...hook.urls], sourceIds: [app, web] })
   assert.deepEqual([again.status, again.body.code, again.body.field], [409, 'destination_exists', 'name'])
+  assert.equal(again.body.destinationId, first.body.id)
   assert.ok(again.body.message.includes(first.body.id))
   assert.equal((await call('GET', '/api/destinations')).body.data.length, 1)
 

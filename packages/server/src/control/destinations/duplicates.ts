@@ -32,6 +32,7 @@ export function checkDuplicate(
   const what = found.integration === null ? 'the same URL' : 'the same integration'
   throw new ApiError('destination_exists', {
     field: 'name',
+    destinationId: found.id,
     message: `The destination ${found.id} already has the name ${JSON.stringify(found.name)} and ${what}, and gets messages of the same source, so every message would be sent twice. Change that destination, choose another name, or repeat the request with allowDuplicate=true.`,
   })
 }
