@@ -63,6 +63,8 @@ export type StoredDestination = Omit<Destination, 'urls' | 'headers' | 'secrets'
   sealedSecrets?: Readonly<Record<string, string>>
   /** `request.body` as JSON, because a mapping may contain a credential. `request` itself then has none. */
   sealedBody?: string
+  /** `request.path`, because it may contain a token, as the paths of some bots do. */
+  sealedPath?: string
   /** The settings of an integration as JSON. */
   sealedSettings?: string
   /** Its subscriptions as JSON. */

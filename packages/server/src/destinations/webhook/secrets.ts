@@ -1,5 +1,5 @@
 // The settings of a webhook that may be a receiver's credentials: `secrets`, both kinds of signing secrets, header values (also those of `request`),
-// the mapping of `request`, `auth`, the private key of `tls`, and URLs as a whole, because a URL may have a credential in its query or its path. All
+// the mapping and the path of `request`, `auth`, the private key of `tls`, and URLs as a whole, because a URL may have a credential in its query or its path. All
 // of them are encrypted in the store, and each text is bound to its place.
 
 import { isDeepStrictEqual } from 'node:util'
@@ -13,34 +13,45 @@ const AUTH_SECRETS = { basic: ['username', 'password'], bearer: ['token'], oauth
 
 export function toStored(destination: Destination): StoredDestination {
   const { urls, headers, secrets, settings: _, subscriptions: __, ...rest } = destination
-  return withSealedBody({ ...rest, sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets })
+  return withSealedRequest({ ...rest, sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets })
 }
 
-/** The place that the encrypted mapping is bound to. */
-export function bodyContext(destinationId: string): string {
-  return `${destinationId}.request.body`
+/** The places that the encrypted mapping and path are bound to. */
+export function requestContext(destinationId: string, field: 'body' | 'path'): string {
+  return `${destinationId}.request.${field}`
 }
 
-/** Moves `request.body` to where it is encrypted. Earlier versions stored it in plain text. */
-export function withSealedBody(stored: StoredDestination): StoredDestination {
+/** Moves `body` and `path` of `request` to where they are encrypted. Earlier versions stored them in plain text. */
+export function withSealedRequest(stored: StoredDestination): StoredDestination {
   const { request } = stored
-  return request?.body == null ? stored : { ...stored, request: { ...request, body: null }, sealedBody: JSON.stringify(request.body) }
+  if (request == null) return stored
+  const { body, path } = request
+  return {
+    ...stored,
+    request: { ...request, body: null, path: '' },
+    ...(body == null ? {} : { sealedBody: JSON.stringify(body) }),
+    ...(path ? { sealedPath: path } : {}),
+  }
 }
 
 export function fromStored(stored: StoredDestination): Destination {
-  const { sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets = {}, sealedBody, ...rest } = stored
+  const { sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets = {}, sealedBody, sealedPath, ...rest } = stored
   // Destinations that an earlier version stored lack newer settings.
   const newer: Partial<Destination> = { ...CLASSIC, filter: NO_FILTER, paused: false }
-  const shaped = rest.request && sealedBody !== undefined ? { request: withBody(rest.request, sealedBody) } : {}
+  const shaped = rest.request ? { request: openedRequest(rest.request, sealedBody, sealedPath) } : {}
   return { ...newer, ...rest, ...shaped, urls, headers, secrets, settings: {}, subscriptions: [] }
 }
 
-function withBody(request: RequestSettings, text: string): RequestSettings {
-  return { ...request, body: JSON.parse(text) as RequestSettings['body'] }
+function openedRequest(request: RequestSettings, body: string | undefined, path: string | undefined): RequestSettings {
+  return {
+    ...request,
+    ...(body === undefined ? {} : { body: JSON.parse(body) as RequestSettings['body'] }),
+    ...(path === undefined ? {} : { path }),
+  }
 }
 
 export function withSecrets(stored: StoredDestination, change: Sealing): StoredDestination {
-  const { id, sharedSecret, signingSecrets, sealedUrls, sealedHeaders, sealedSecrets, sealedBody, request } = stored
+  const { id, sharedSecret, signingSecrets, sealedUrls, sealedHeaders, sealedSecrets, sealedBody, sealedPath, request } = stored
   // Earlier versions stored no such settings.
   const { auth, tls } = stored as Partial<StoredDestination>
   return {
@@ -52,7 +63,8 @@ export function withSecrets(stored: StoredDestination, change: Sealing): StoredD
     sealedUrls: sealedUrls.map((url, at) => change(url, `${id}.urls.${at}`)),
     sealedHeaders: mapValues(sealedHeaders, (value, name) => change(value, `${id}.headers.${name}`)),
     ...(sealedSecrets && { sealedSecrets: mapValues(sealedSecrets, (value, name) => change(value, `${id}.secrets.${name}`)) }),
-    ...(sealedBody === undefined ? {} : { sealedBody: change(sealedBody, bodyContext(id)) }),
+    ...(sealedBody === undefined ? {} : { sealedBody: change(sealedBody, requestContext(id, 'body')) }),
+    ...(sealedPath === undefined ? {} : { sealedPath: change(sealedPath, requestContext(id, 'path')) }),
     ...(request == null ? {} : { request: withHeaders(request, (value, name) => change(value, `${id}.request.headers.${name}`)) }),
   }
 }
@@ -70,7 +82,7 @@ function withPrivateKey(tls: TlsSettings, change: (key: string) => string): TlsS
 export function withoutSecrets(stored: StoredDestination): StoredDestination {
   // Rows written by earlier versions have URLs and headers in plain text.
   const { urls: _, headers: __, auth: ___, tls: ____, secrets: _____, ...known } = stored as Partial<Destination> & StoredDestination
-  const { sealedSecrets: ______, sealedBody: _______, ...rest } = known
+  const { sealedSecrets: ______, sealedBody: _______, sealedPath: ________, ...rest } = known
   return { ...(rest as StoredDestination), sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [], request: null }
 }
 

@@ -3,7 +3,7 @@
 // between them do the same. The adapters know where such texts are.
 
 import type { Sealing } from '../../destinations/kind.ts'
-import { bodyContext, withSealedBody } from '../../destinations/webhook/secrets.ts'
+import { requestContext, withSealedRequest } from '../../destinations/webhook/secrets.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
@@ -33,20 +33,24 @@ export function encryptedDestinationDoc(text: string, isDeleted: boolean, { encr
   const doc = JSON.parse(text) as Destination | StoredDestination
   // Destinations that were deleted before this version may have secrets that no known key decrypts.
   if (isDeleted) return JSON.stringify(destinationWithoutSecrets(doc))
-  if ('sealedUrls' in doc) return JSON.stringify(withEncryptedBody(reencryptDestination(doc, reencrypt), encrypt))
+  if ('sealedUrls' in doc) return JSON.stringify(withEncryptedRequest(reencryptDestination(doc, reencrypt), encrypt))
   // Only webhooks were ever stored with plain URLs and headers. Their secrets were encrypted already.
   const { urls, headers, ...rest } = doc
   const secrets = reencryptDestination({ ...rest, sealedUrls: [], sealedHeaders: {} }, reencrypt)
   const plain = { ...rest, sharedSecret: null, signingSecrets: [], sealedUrls: urls, sealedHeaders: headers }
   const { sealedUrls, sealedHeaders } = reencryptDestination(plain, encrypt)
-  return JSON.stringify(withEncryptedBody({ ...secrets, sealedUrls, sealedHeaders }, encrypt))
+  return JSON.stringify(withEncryptedRequest({ ...secrets, sealedUrls, sealedHeaders }, encrypt))
 }
 
-/** Encrypts the mapping of `request`, if it is still in plain text. */
-function withEncryptedBody(stored: StoredDestination, encrypt: Sealing): StoredDestination {
-  if (stored.request?.body == null) return stored
-  const { sealedBody = '', ...moved } = withSealedBody(stored)
-  return { ...moved, sealedBody: encrypt(sealedBody, bodyContext(stored.id)) }
+/** Encrypts the mapping and the path of `request`, if they are still in plain text. */
+function withEncryptedRequest(stored: StoredDestination, encrypt: Sealing): StoredDestination {
+  if (stored.request == null) return stored
+  const { body, path } = stored.request
+  return {
+    ...withSealedRequest(stored),
+    ...(body == null ? {} : { sealedBody: encrypt(JSON.stringify(body), requestContext(stored.id, 'body')) }),
+    ...(path ? { sealedPath: encrypt(path, requestContext(stored.id, 'path')) } : {}),
+  }
 }
 
 /** Removes credentials from the doc of an attempt. Returns undefined if it contains none. */
