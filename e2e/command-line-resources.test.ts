@@ -162,8 +162,14 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
     assert.equal(pasted.code, 1)
     assert.match(
       pasted.stderr,
-      /^The destination dst_\w+ already has the name "health" and the same URL.* Nothing was changed\. .*--allow-duplicate\.\n$/,
+      /^The destination dst_\w+ already has the name "health" and the same URL, .* would be sent twice\. Nothing was changed\. .*--allow-duplicate\.\n$/,
     )
+    for (const more of [[`${receiver.url}/other`], [receiver.url, '--allow-duplicate']]) {
+      const twin = await switchyard(service, 'destinations', 'create', 'health', ...more, '--source', 'health', '--disabled', '--json')
+      assert.equal(twin.code, 0, twin.stderr)
+      assert.match(twin.stderr, /^Another destination has the same name \(dst_\w+\)\. Use the id in commands/)
+      await says(service, 'destinations', 'delete', (JSON.parse(twin.stdout) as Named).id, '--yes')
+    }
     assert.equal((await asJson<{ paused: boolean }>(service, 'destinations', 'show', 'health')).paused, true)
     assert.match(await says(service, 'destinations', 'resume', 'health'), /^Destination health is resumed\.\n$/)
     assert.match(await says(service, 'destinations', 'pause', 'health'), /^Destination health is paused\.\n$/)
@@ -310,6 +316,10 @@ suite('Replays, deletions, suppressions', { concurrency: 2 }, () => {
     assert.equal((await asJson<Job>(service, 'replay', ...ids)).replayed, 0)
     const again = await asJson<Job>(service, 'replay', ...ids, '--include-replayed')
     assert.deepEqual([again.replayed, again.outcomes['delivered']], [2, 2])
+    receiver.answer = () => ({ status: 503 })
+    const early = await switchyard(service, 'replay', ...ids, '--include-replayed', '--timeout', '100ms')
+    assert.match(early.stderr, /2 deliveries are still pending\. Run `\S+switchyard replay show rpl_\w+ --wait` to follow them\.\n/)
+    assert.match(await says(service, 'replay', 'list'), /QUEUED OR SKIPPED[^]* 2 of 2 +2 pending/)
     const none = await switchyard(service, 'replay')
     assert.deepEqual([none.code, /Nothing is selected\. Give DELIVERY_IDs/.test(none.stderr)], [2, true])
     const both = await switchyard(service, 'replay', '1-0', '--destination', 'replayed')

@@ -138,7 +138,23 @@ suite('Messages', { concurrency: 2 }, () => {
       input: '{"type":"page","anonymousId":"a","messageId":"sent-3"}',
     }).ended
     assert.deepEqual(JSON.parse(whole.stdout), { messageId: 'sent-3', status: 200, body: { success: true } })
-    const messages = await asJson<{ messageId: string; message: object }[]>(service, 'messages', '--source', id)
+    const timed = await switchyard(
+      service,
+      'send',
+      '--source',
+      id,
+      '--message',
+      '{"type":"page","userId":"u","messageId":"sent-4","timestamp":"yesterday"}',
+    )
+    assert.equal(timed.code, 0, timed.stderr)
+    assert.match(timed.stderr, /^Warning: timestamp is not a valid time, so it is ignored\./)
+    assert.match(await says(service, 'stats', '--source', id), /WARNINGS[^]* 1 timestamp_invalid/)
+    const metrics = await fetch(`${service.url}/metrics`, { headers: { authorization: `Bearer ${service.token}` } })
+    assert.match(
+      await metrics.text(),
+      new RegExp(`^switchyard_message_warnings_total\\{source="${id}",code="timestamp_invalid"\\} 1$`, 'm'),
+    )
+    const messages = (await asJson<{ messageId: string; message: object }[]>(service, 'messages', '--source', id)).slice(1)
     assert.deepEqual(
       messages.map(({ messageId }) => messageId),
       ['sent-3', 'sent-2', 'sent-1'],
@@ -154,6 +170,8 @@ suite('Messages', { concurrency: 2 }, () => {
       [['--traits', '@/nowhere/at/all'], 2, /^--traits cannot be used with track/],
       [['--write-key', 'not-a-key'], 3, /\(invalid_write_key\)/],
       [['--timestamp', 'yesterday'], 2, /^--timestamp must be a time/],
+      [['--write-key', key, '--url', service.url.replace('http:', 'https:')], 3, /does not use TLS\. Use http:/],
+      [['--write-key', key, '--url', `${service.url}/api`], 3, /has no endpoint \/v1\/batch\. Leave out \/api and use http:/],
     ]
     for (const [args, code, sentence] of CASES) {
       const refused = await switchyard(service, 'send', ...args)
@@ -183,6 +201,14 @@ suite('Messages', { concurrency: 2 }, () => {
       late.stderr,
       /^1 delivery is still pending after 0\.1 s\. The service keeps retrying; run `\S+switchyard trace \S+` to check again\.\n$/,
     )
+    // The reason of the last attempt, because the delivery itself has none yet.
+    const listed = await eventually(
+      () => says(service, 'deliveries', '--destination', 'slow', '--state', 'pending'),
+      (text) => / pending +http_503 +\d+ /.test(text),
+      { what: 'the reason is listed' },
+    )
+    const [, id = ''] = /^(\S+) +pending/m.exec(listed) ?? []
+    assert.match(await says(service, 'deliveries', 'show', id), /state +pending\nreason +http_503\n/)
   })
 
   test('send --wait prints each attempt and its cause as soon as it has ended', async () => {

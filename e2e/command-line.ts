@@ -41,7 +41,7 @@ export function environment(service: Pick<Service, 'url' | 'token'> | null, env:
   const inherited = Object.entries(process.env).filter(([name]) => !/^(SWITCHYARD_|NODE_|NO_COLOR$)/.test(name)) as [string, string][]
   return {
     ...Object.fromEntries(inherited),
-    NODE_COMPILE_CACHE: join(tmpdir(), 'switchyard-e2e-compiled'),
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'switchyard-e2e-compiled'),
     ...(service === null ? {} : { SWITCHYARD_URL: service.url, SWITCHYARD_TOKEN: service.token }),
     ...env,
   }

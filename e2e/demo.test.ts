@@ -19,7 +19,7 @@ import { eventually, Signals } from './signals.ts'
 const run = promisify(execFile)
 const DEMO = join(import.meta.dirname, '..', 'scripts', 'demo', 'demo.ts')
 /** Shared with the other tests that start services: compiling takes half of the start time. */
-const NODE_COMPILE_CACHE = join(tmpdir(), 'switchyard-e2e-compiled')
+const NODE_COMPILE_CACHE = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'switchyard-e2e-compiled')
 const TITLES = ['Warehouse', 'CRM', 'Old reporting']
 
 interface Demo extends AsyncDisposable {

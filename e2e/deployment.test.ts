@@ -406,6 +406,21 @@ describe('systemd', () => {
     assert.equal(valueOf('Type'), 'exec')
   })
 
+  test('the guide clones, installs and builds before it starts the unit', () => {
+    const [, block = ''] = /^## systemd$[^]*?^```sh\n([^]*?)^```$/m.exec(textOf('..', 'docs', 'operations', 'deployment.md')) ?? []
+    const { scripts } = JSON.parse(textOf('..', 'package.json')) as { scripts: Record<string, string> }
+    const steps = ['git clone ', 'npm ci', 'npm run build:dashboard', 'npm run build:docs', 'switchyard.service', 'systemctl enable']
+    const places = steps.map((step) => block.indexOf(step))
+    assert.ok(!places.includes(-1), block)
+    assert.deepEqual(
+      [...places].sort((a, b) => a - b),
+      places,
+      'in this order',
+    )
+    assert.match(block, new RegExp(`git clone \\S.* ${home.slice(0, -1)} && cd ${home.slice(0, -1)}$`, 'm'))
+    for (const [, name = ''] of block.matchAll(/npm run (\S+)/g)) assert.ok(name in scripts, name)
+  })
+
   test('gives it the time to stop, starts it again when it failed, and not when a setting is wrong', async () => {
     assert.ok(Number(valueOf('TimeoutStopSec')) > 10)
     assert.deepEqual([valueOf('KillSignal'), valueOf('Restart')], ['SIGTERM', 'on-failure'])

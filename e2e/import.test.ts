@@ -57,6 +57,21 @@ suite('import', { concurrency: 2 }, () => {
     assert.deepEqual(messageOf(receiver, 'm-1')['context'], exported.context)
   })
 
+  test('an import with a wrong URL says what to change', async (t) => {
+    await using service = await startService()
+    const key = ['--write-key', service.writeKey]
+    const below = await importing(t, { ...service, url: `${service.url}/api` }, [past('m-1')]).run(...key)
+    assert.equal(below.code, 3)
+    assert.match(below.stderr, /^The service at \S+\/api has no tracking API\. Leave out \/api and use http:/)
+    const secure = await importing(t, { ...service, url: service.url.replace('http:', 'https:') }, [past('m-1')]).run(
+      ...key,
+      '--give-up',
+      '1ms',
+    )
+    assert.equal(secure.code, 3)
+    assert.match(secure.stderr, /^The server at https:\S+ does not use TLS\. Use http:/)
+  })
+
   test('each hostile line is rejected with its number and a reason, and the others are imported', async (t) => {
     await using receiver = await startReceiver()
     await using service = await startService()

@@ -17,6 +17,11 @@ const DEADLINE_MS = 300_000
 const work = mkdtempSync(join(tmpdir(), 'switchyard-installation-'))
 const paths = new Map<number, string>()
 const killed = new Set<number>()
+/** The process groups of the commands that run now. */
+const groups = new Set<number>()
+process.once('exit', () => {
+  for (const group of groups) process.kill(-group, 'SIGKILL')
+})
 /** Its binary of the runtime is a script that starts the runtime of these tests, because extracting a real one takes long. */
 let registry: PackageRegistry
 const PINNED = process.versions.node
@@ -165,6 +170,9 @@ function start(
   })
   let printed = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (printed += text))
+  const group = child.pid as number
+  groups.add(group)
+  child.once('exit', () => groups.delete(group))
   const ended = new Promise<Run>((resolve) => child.once('close', (code) => resolve({ code, printed })))
   return {
     ended,
@@ -175,7 +183,7 @@ function start(
       }
       const installer = installerOf(project)
       if (installer !== undefined) killed.add(installer)
-      const pid = who === 'all' ? -(child.pid as number) : (installer as number)
+      const pid = who === 'all' ? -group : (installer as number)
       process.kill(pid, 'SIGKILL')
       return ended
     },

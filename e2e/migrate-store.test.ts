@@ -360,6 +360,10 @@ test('a database that is not empty, unreachable or in use is rejected with an er
       assert.equal(code, 2, stderr)
       return stderr
     }
+    const target = ['--from', `sqlite:${service.file}`, '--to', database.url]
+    const short = await startSwitchyard(null, ['migrate-store', ...target], { env: { SWITCHYARD_SECRET_KEY: 'short' } }).ended
+    assert.equal(short.code, 2)
+    assert.match(short.stderr, /^SWITCHYARD_SECRET_KEY has 5 characters, and needs at least 16\./)
     assert.match(await usage('--from', `sqlite:${service.file}`), /The target database is missing/)
     assert.match(await usage('--from', `sqlite:${service.file}`, '--to', 'sqlite:other.db'), /--to must be a PostgreSQL address/)
     assert.match(await usage('--from', 'postgres://a:SECRET@b/c', '--to', 'postgres://a:SECRET@b/c'), /--from must be a SQLite store/)

@@ -11,6 +11,7 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { parse } from 'yaml'
 import { COMMANDS } from '../packages/server/src/commands/commands.ts'
+import { parseCommandLine } from '../packages/server/src/commands/line/parse-command-line.ts'
 import { METRICS, PROCESS_METRICS } from '../packages/server/src/observe/metric-table.ts'
 import { startReceiver } from './receiver.ts'
 import { CLI, type Service, startService, TOKEN } from './service.ts'
@@ -244,11 +245,16 @@ test('the alert rules use metrics that there are, and each is explained with com
     assert.ok(summary && description, String(alert))
     assert.equal(runbook, `docs/operations/alerts.md#${String(alert).toLowerCase()}`)
   }
-  const commands = new Set(COMMANDS.map(({ name }) => name))
-  for (const [, line = ''] of page.matchAll(/(?<=`|^)switchyard ((?:[a-z]+)(?: [a-z]+)?)/gm)) {
-    const first = line.split(' ', 1)[0] as string
-    assert.ok(commands.has(line) || commands.has(first) || commands.has(`${first} list`), `there is no switchyard ${line}`)
+  const lines = Array.from(page.matchAll(/(?<=`|^)\.\/switchyard ([^`#\n]+)/gm), ([, line = '']) => line.trim())
+  assert.ok(lines.length > 30, 'the commands of the page are found')
+  for (const line of lines) {
+    const parsed = parseCommandLine(line.replaceAll(/'[^']*'/g, 'x').split(/ +/), COMMANDS)
+    assert.notEqual(parsed.kind, 'problems', `${line}: ${JSON.stringify(parsed)}`)
   }
+  // Why a destination fails is in the reasons of its pending deliveries, and in what doctor says.
+  const [, breaker = ''] = /^### SwitchyardBreakerOpen\n([^]*?)^### /m.exec(page) ?? []
+  for (const command of ['./switchyard doctor', "./switchyard deliveries --destination 'my webhook' --state pending"])
+    assert.ok(breaker.includes(command), command)
 })
 
 /** Metrics of the store that are aggregated otherwise than by max: every node tells the same, and their sum would be nonsense. */

@@ -28,7 +28,7 @@ const STOP_DEADLINE_MS = 30_000
 /** A start takes half a second, and most of a minute while many other programs run. */
 const START_DEADLINE_MS = 180_000
 /** Half of a start is compiling, and these tests make some hundred: 0.3 s instead of 0.6 s each. */
-const NODE_COMPILE_CACHE = join(tmpdir(), 'switchyard-e2e-compiled')
+const NODE_COMPILE_CACHE = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'switchyard-e2e-compiled')
 
 export interface ServiceOptions {
   /** Where the store is and stays; default: a folder of its own, removed when the service is disposed of. */

@@ -85,9 +85,16 @@ function install(needed) {
     putInPlace(staging)
     // Without a runtime, findRuntime tries once more, and then says what to do. The packages need not be installed again.
     if (hasRuntime) writeStamp(set, hasRuntime)
+  } catch (error) {
+    // The turn of this process has expired, and another one has moved the folders.
+    if (error instanceof InstallProblem || !['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code)) throw error
+    if (isComplete(needed)) return
+    throw new InstallProblem(
+      `The dependencies of this clone cannot be installed: ${error.message}. Another process may have installed at the same time. Run this again.`,
+    )
   } finally {
     removeLeftovers()
-    fs.rmSync(turnFile, { force: true })
+    releaseTurn()
   }
 }
 
@@ -269,29 +276,66 @@ function takeTurn() {
     )
   }
   let hasTold = false
-  for (;;) {
-    try {
-      // A link is there with its content or not at all.
-      fs.linkSync(own, turnFile)
-      break
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error
-    }
-    const holder = turnHolder()
-    if (holder === null) fs.rmSync(turnFile, { force: true })
+  while (!createTurnFile(own)) {
+    const holder = holderOf(turnFile)
+    if (holder === null) removeStaleTurn()
     else {
-      if (!hasTold) console.error(`Process ${holder} is installing the dependencies of this clone. Waiting for it …`)
-      hasTold = true
+      if (!hasTold && holder > 0) console.error(`Process ${holder} is installing the dependencies of this clone. Waiting for it …`)
+      hasTold = holder > 0
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TURN_POLL_MS)
     }
   }
   fs.rmSync(own, { force: true })
 }
 
-function turnHolder() {
+/** Returns false if another process was first. */
+function createTurnFile(from) {
   try {
-    const pid = Number(fs.readFileSync(turnFile, 'utf8'))
-    return isAlive(pid) && Date.now() - fs.statSync(turnFile).mtimeMs < TURN_EXPIRES_MS ? pid : null
+    // A link is there with its content or not at all.
+    fs.linkSync(from, turnFile)
+    return true
+  } catch (error) {
+    if (error.code === 'EEXIST') return false
+  }
+  try {
+    // The file system has no hard links. For a moment, the copy is empty: see holderOf.
+    fs.copyFileSync(from, turnFile, fs.constants.COPYFILE_EXCL)
+    return true
+  } catch (error) {
+    if (error.code === 'EEXIST') return false
+    throw new InstallProblem(`The dependencies of this clone cannot be installed: ${error.message}.`)
+  }
+}
+
+/** Another process may have taken over, if this one took too long. */
+function releaseTurn() {
+  try {
+    if (fs.readFileSync(turnFile, 'utf8') === String(process.pid)) fs.rmSync(turnFile, { force: true })
+  } catch {
+    // It is gone.
+  }
+}
+
+/** Another process may have replaced the file since it was read, so it is moved away before it is judged, and put back if it is in use. */
+function removeStaleTurn() {
+  const moved = join(work, `stale-${process.pid}`)
+  try {
+    fs.renameSync(turnFile, moved)
+  } catch {
+    // Another process removed it.
+    return
+  }
+  if (holderOf(moved) !== null) createTurnFile(moved)
+  fs.rmSync(moved, { force: true })
+}
+
+/** The process that installs; null if it has ended, and 0 if its file has just been created and is still empty. */
+function holderOf(file) {
+  try {
+    const text = fs.readFileSync(file, 'utf8')
+    const ageMs = Date.now() - fs.statSync(file).mtimeMs
+    if (text === '') return ageMs < 10 * TURN_POLL_MS ? 0 : null
+    return isAlive(Number(text)) && ageMs < TURN_EXPIRES_MS ? Number(text) : null
   } catch {
     // It was released at this moment.
     return null
@@ -314,7 +358,7 @@ function isAlive(pid) {
 /** Of this process, and of installations that were killed. The npm of one may still write: then its folder is removed by the next installation. */
 function removeLeftovers() {
   for (const name of fs.readdirSync(work)) {
-    const [, pid] = /^(?:turn-)?(\d+)$/.exec(name) ?? []
+    const [, pid] = /^(?:turn-|stale-)?(\d+)$/.exec(name) ?? []
     if (pid === undefined || isAlive(Number(pid))) continue
     try {
       fs.rmSync(join(work, name), { recursive: true, force: true })

@@ -1,7 +1,8 @@
 // Runs every check that a change must pass, fastest first. `npm test` and `npm run verify` run
 // all steps; `npm run verify -- tests` (or another step's name) runs one step; `--fix` fixes format and lint errors instead.
 
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 
@@ -33,12 +34,23 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
+// The steps may have to stop what they started. Until they have ended, this process waits, so that the terminal's prompt comes last.
+const running = new Set<ChildProcess>()
+let interruptedBy: NodeJS.Signals | undefined
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    interruptedBy ??= signal
+    for (const child of running) child.kill(signal)
+  })
+}
+
 const asked = plan.filter(([name]) => names.length === 0 || names.includes(name))
 // The tests run alone, with the whole machine. The steps before them run two at a time; their output is printed when they end.
 for (let at = 0; at < asked.length; ) {
   const isAlone = plan === fixes || asked[at]?.[0] === 'tests'
   const together = isAlone ? asked.slice(at, at + 1) : asked.slice(at, at + 2).filter(([name]) => name !== 'tests')
   const codes = await Promise.all(together.map((step) => run(step, isAlone)))
+  if (interruptedBy !== undefined) process.exit(128 + constants.signals[interruptedBy])
   const failed = codes.find((code) => code !== 0)
   if (failed !== undefined) process.exit(failed)
   at += together.length
@@ -49,12 +61,15 @@ async function run([name, command, args]: Step, isAlone: boolean): Promise<numbe
   if (isAlone) console.log(styleText('bold', `\n▶ ${name}`))
   const started = performance.now()
   const child = spawn(command, args, { cwd: root, stdio: isAlone ? 'inherit' : ['ignore', 'pipe', 'pipe'] })
+  running.add(child)
   let told = ''
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text: string) => (told += text))
   const code = await new Promise<number>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (status) => resolve(status ?? 1))
   })
+  running.delete(child)
+  if (interruptedBy !== undefined) return 1
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
   if (!isAlone) console.log(`${styleText('bold', `\n▶ ${name}`)}\n${told.trimEnd()}`)
   if (code === 0) console.log(styleText('green', `✔ ${name} (${seconds} s)`))

@@ -7,7 +7,7 @@ import { explainStop } from '../faults/rows/rolling-restart.ts'
 import { startReceiver } from '../receiver.ts'
 import { track } from '../service.ts'
 import { gate } from '../signals.ts'
-import { startCluster } from './cluster.ts'
+import { type Cluster, startCluster } from './cluster.ts'
 
 const FORCED = 6
 const MESSAGES = 20
@@ -21,25 +21,11 @@ suite('a stop that has to wait for the database', { concurrency: 2 }, () => {
     await service.destination({ urls: [receiver.url], maxInFlight: 2 })
     assert.equal((await service.send(messages())).status, 200)
     await receiver.until(() => receiver.arrivals.length === 2)
-    const locking = await cluster.server.client('postgres')
-    try {
-      // The evaluation of alerts, and the event catalogue.
-      await locking.query('BEGIN')
-      await locking.query('LOCK TABLE switchyard.documents')
-      service.kill('SIGTERM')
-      await service.logged(({ msg }) => msg === 'stopping')
-      // A lane that has not stopped would start the next requests now.
-      answers.open()
-      const { code, ms, stderr } = await service.ended
-      assert.equal(code, FORCED, stderr)
-      assert.ok(ms < 10_000, `${ms} ms`)
-      assert.equal(forced(service.log())?.[0], 'evaluating alerts')
-      // The fault ledger recognises the line.
-      assert.deepEqual(explainStop(stderr), { expectedCode: FORCED, repeats: true })
-      assert.equal(receiver.arrivals.length, 2)
-    } finally {
-      await locking.end()
-    }
+    // The evaluation of alerts, and the event catalogue, wait for this table.
+    const stderr = await stopWhileLocked(cluster, { table: 'documents', answers, unfinished: 'evaluating alerts' })
+    // The fault ledger recognises the line.
+    assert.deepEqual(explainStop(stderr), { expectedCode: FORCED, repeats: true })
+    assert.equal(receiver.arrivals.length, 2)
     await cluster.node(1).start()
     const [ledger] = await cluster.node(1).service.settled(MESSAGES)
     assert.equal(ledger?.delivered, MESSAGES)
@@ -58,21 +44,8 @@ suite('a stop that has to wait for the database', { concurrency: 2 }, () => {
     assert.equal((await service.send(messages())).status, 200)
     await quick.until(() => quick.arrivals.length === 3)
     await hanging.until(() => hanging.arrivals.length === 1)
-    const locking = await cluster.server.client('postgres')
-    try {
-      await locking.query('BEGIN')
-      await locking.query('LOCK TABLE switchyard.attempts')
-      service.kill('SIGTERM')
-      await service.logged(({ msg }) => msg === 'stopping')
-      answers.open()
-      const { code, ms, stderr } = await service.ended
-      assert.equal(code, FORCED, stderr)
-      assert.ok(ms < 10_000, `${ms} ms`)
-      assert.equal(forced(service.log())?.[0], 'recording the outcomes of deliveries')
-      assert.deepEqual([quick.arrivals.length, hanging.arrivals.length], [3, 1])
-    } finally {
-      await locking.end()
-    }
+    await stopWhileLocked(cluster, { table: 'attempts', answers, unfinished: 'recording the outcomes of deliveries' })
+    assert.deepEqual([quick.arrivals.length, hanging.arrivals.length], [3, 1])
     hanging.answer = () => undefined
     await cluster.node(1).start()
     const ledger = await cluster.node(1).service.settled(2 * MESSAGES)
@@ -82,6 +55,35 @@ suite('a stop that has to wait for the database', { concurrency: 2 }, () => {
     )
   })
 })
+
+interface LockedStop {
+  /** Locked until the node has exited. */
+  table: string
+  /** Opened when the node is stopping. A lane that has not stopped would start the next requests then. */
+  answers: { open: () => void }
+  /** What the log names first as not finished. */
+  unfinished: string
+}
+
+/** Stops the node with SIGTERM, and asserts that it exits in time and says that it was forced to. Returns its log. */
+async function stopWhileLocked(cluster: Cluster, { table, answers, unfinished }: LockedStop): Promise<string> {
+  const { service } = cluster.node(1)
+  const locking = await cluster.server.client('postgres')
+  try {
+    await locking.query('BEGIN')
+    await locking.query(`LOCK TABLE switchyard.${table}`)
+    service.kill('SIGTERM')
+    await service.logged(({ msg }) => msg === 'stopping')
+    answers.open()
+    const { code, ms, stderr } = await service.ended
+    assert.equal(code, FORCED, stderr)
+    assert.ok(ms < 10_000, `${ms} ms`)
+    assert.equal(forced(service.log())?.[0], unfinished)
+    return stderr
+  } finally {
+    await locking.end()
+  }
+}
 
 function messages(): object[] {
   return Array.from({ length: MESSAGES }, (_, nth) => track(`m-${nth}`))

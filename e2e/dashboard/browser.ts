@@ -270,7 +270,8 @@ async function launch(): Promise<Chromium> {
 async function unpacked(): Promise<string> {
   const packed = join(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium')), '..')
   const { version } = JSON.parse(readFileSync(join(packed, 'package.json'), 'utf8')) as { version: string }
-  const folder = join(tmpdir(), `switchyard-chromium-${version}-${process.getuid?.()}`)
+  const cache = process.env['SWITCHYARD_TEST_CACHE'] ?? tmpdir()
+  const folder = join(cache, `switchyard-chromium-${version}-${process.getuid?.()}`)
   if (existsSync(folder)) {
     // Every user can write to the temporary folder: another user may have created a folder of this name.
     const { uid, mode } = lstatSync(folder)
@@ -278,7 +279,7 @@ async function unpacked(): Promise<string> {
     throw new Error(`${folder} must be a folder of this user that nobody else can open. Remove it and run the tests again.`)
   }
   const { inflate } = await import('@sparticuz/chromium')
-  const place = mkdtempSync(join(tmpdir(), 'switchyard-chromium-'))
+  const place = mkdtempSync(join(cache, 'switchyard-chromium-'))
   const before = process.env['TMPDIR']
   process.env['TMPDIR'] = place
   try {

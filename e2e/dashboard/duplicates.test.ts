@@ -48,6 +48,7 @@ test('messages that were replayed before are sent again only on demand, and so i
   const create = page.getByRole('button', { name: /^(Add|Create)/ }).last()
   await create.click()
   await dialog.getByText('Create a second destination?').waitFor()
+  await dialog.getByText(/^The destination dst_\w+ already has this name and the same URL, .* would be sent twice\.$/).waitFor()
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   assert.equal(await countOf(), 1)
   await create.click()

@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test'
 
 const GUARD_MS = 60_000
 /** Half of the start-up time is compiling. */
-const NODE_COMPILE_CACHE = join(tmpdir(), 'switchyard-e2e-compiled')
+const NODE_COMPILE_CACHE = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'switchyard-e2e-compiled')
 
 export interface ExampleOptions {
   args?: string[]

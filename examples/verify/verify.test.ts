@@ -185,7 +185,7 @@ function tool(...[file, ...args]: [string, ...string[]]): string | null {
 /** Kept between runs, as compiling Go's own library takes most of the time. */
 function buildGo(source: string): string {
   const built = join(folder, 'verify')
-  const cache = join(tmpdir(), 'switchyard-go-build')
+  const cache = join(process.env['SWITCHYARD_TEST_CACHE'] ?? tmpdir(), 'switchyard-go-build')
   const env = {
     PATH: process.env['PATH'],
     GOCACHE: cache,

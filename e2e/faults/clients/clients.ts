@@ -19,7 +19,7 @@ import type { ClientOrder } from './client-program.ts'
 import { type LoadBalancer, startLoadBalancer } from './load-balancer.ts'
 
 const PROGRAM = join(import.meta.dirname, 'client-program.ts')
-const COMPILED = join(tmpdir(), 'switchyard-e2e-compiled')
+const COMPILED = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'switchyard-e2e-compiled')
 
 export interface ClientsOptions {
   /** The number of clients with a spool, and of those without. */

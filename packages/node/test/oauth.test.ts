@@ -132,7 +132,7 @@ test('a pause that the authorization server asks for lasts at most maxRateLimitD
   assert.equal(tokens(server.requests).length, 1)
 })
 
-test('a temporary failure of the authorization server emits retry, and the retry waits even after Retry-After: 0', async () => {
+test('a temporary failure of the authorization server emits retry, and the retry waits, after Retry-After: 0 for a second', async () => {
   const answers = [{ status: 503 }, { status: 429, headers: { 'Retry-After': '0' } }]
   await using server = await startServers({ token: (number) => answers[number - 1] })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings })
@@ -148,6 +148,7 @@ test('a temporary failure of the authorization server emits retry, and the retry
     ],
   )
   assert.ok(retries.every(({ waitMs }) => waitMs >= 150))
+  assert.equal(retries[1]?.waitMs, 1_000)
 })
 
 test('a token is renewed after half of its lifetime, without delaying the batch that triggers it', async () => {

@@ -140,6 +140,7 @@ interface ApiErrorOptions {
   message?: string | undefined
   field?: string | undefined
   fields?: readonly string[] | undefined
+  destinationId?: string | undefined
   cause?: unknown
 }
 
@@ -150,6 +151,8 @@ export class ApiError extends Error {
   readonly field: string | undefined
   /** All fields that the error is about, if there may be several. */
   readonly fields: readonly string[] | undefined
+  /** The existing destination that the error is about. */
+  readonly destinationId: string | undefined
 
   constructor(code: ApiErrorCode, options: ApiErrorOptions = {}) {
     const [status, defaultMessage] = API_ERRORS[code]
@@ -158,6 +161,7 @@ export class ApiError extends Error {
     this.code = code
     this.field = options.field ?? options.fields?.[0]
     this.fields = options.fields
+    this.destinationId = options.destinationId
   }
 }
 
@@ -168,15 +172,17 @@ export interface ErrorBody {
   message: string
   field?: string
   fields?: readonly string[]
+  destinationId?: string
 }
 
-interface Fields {
+interface Details {
   field?: string | undefined
   fields?: readonly string[] | undefined
+  destinationId?: string | undefined
 }
 
 /** The code is under two keys, `error` and `code`, because public client libraries read one or the other. */
-export function errorBody({ code, message, field, fields }: Pick<ErrorBody, 'code' | 'message'> & Fields): ErrorBody {
+export function errorBody({ code, message, field, fields, destinationId }: Pick<ErrorBody, 'code' | 'message'> & Details): ErrorBody {
   return {
     success: false,
     error: code,
@@ -184,6 +190,7 @@ export function errorBody({ code, message, field, fields }: Pick<ErrorBody, 'cod
     message,
     ...(field === undefined ? {} : { field }),
     ...(fields === undefined ? {} : { fields }),
+    ...(destinationId === undefined ? {} : { destinationId }),
   }
 }
 

@@ -16,12 +16,15 @@ export class ApiProblem extends Error {
   readonly code: string
   /** The field of the request that is wrong, such as `urls[0]`. Null if the error is not about a field. */
   readonly field: string | null
+  /** The existing destination, if the error is about one. */
+  readonly destinationId: string | null
 
-  constructor(status: number, code: string, message: string, field: string | null = null) {
+  constructor(status: number, code: string, message: string, about: { field?: string | null; destinationId?: string | null } = {}) {
     super(message)
     this.status = status
     this.code = code
-    this.field = field
+    this.field = about.field ?? null
+    this.destinationId = about.destinationId ?? null
   }
 }
 
@@ -77,13 +80,14 @@ export async function call<Op extends Operation>(
     code = 'unknown',
     message = `The service responded with status ${response.status}.`,
     field = null,
-  } = (answer ?? {}) as { code?: string; message?: string; field?: string }
+    destinationId = null,
+  } = (answer ?? {}) as { code?: string; message?: string; field?: string; destinationId?: string }
   if (response.status === 401 && operation !== 'POST /api/login') onLoggedOut()
   throw new ApiProblem(
     response.status,
     code,
     operation === INSTALLATION ? message : await runnable(message, new URL(response.url).origin),
-    field,
+    { field, destinationId },
   )
 }
 

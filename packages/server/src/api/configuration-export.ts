@@ -3,7 +3,7 @@
 // references to environment variables. The schema of the file defines its fields and their defaults.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { withPathTokens } from '../secrets/hidden-url.ts'
+import { hiddenPath, withPathTokens } from '../secrets/hidden-url.ts'
 import { hiddenSettings, isTemplateOnly, replacedTexts } from '../secrets/hidden-values.ts'
 import { escapeReferences, VariableNames } from './environment-references.ts'
 import { isMaskedWriteKey } from './write-key-mask.ts'
@@ -139,7 +139,9 @@ function fieldOf(kind: Kind, stored: JsonObject, field: string, names: Names, re
       return kind === 'destinations' ? headersOf(stored, (header) => reference(name, header)) : stored[field]
     case 'request': {
       const request = stored['request']
-      return isObject(request) ? requestOf(request, (use) => reference(name, `request ${use}`)) : request
+      return isObject(request)
+        ? requestOf(request, (stored['urls'] ?? []) as string[], (use) => reference(name, `request ${use}`))
+        : request
     }
     case 'secrets':
       return secretsOf(stored, (secret) => reference(name, secret))
@@ -165,8 +167,8 @@ function headersOf({ headers }: JsonObject, referenceTo: (header: string) => str
   return Object.fromEntries(entries.map(([header, value]) => [header, value === '' ? '' : referenceTo(header)]))
 }
 
-/** Header values that consist of placeholders are no secrets. Constants of the mapping that may be credentials become references. */
-function requestOf(request: JsonObject, referenceTo: (use: string) => string): JsonObject {
+/** Header values that consist of placeholders are no secrets. Constants of the mapping and parts of the path that may be credentials become references. */
+function requestOf(request: JsonObject, urls: readonly string[], referenceTo: (use: string) => string): JsonObject {
   const entries = Object.entries((request['headers'] ?? {}) as Record<string, string>).map(([header, value]) => [
     header,
     value === '' || isTemplateOnly(value) ? escapeReferences(value) : referenceTo(header),
@@ -174,7 +176,8 @@ function requestOf(request: JsonObject, referenceTo: (use: string) => string): J
   const texts = { hidden: (field: string) => referenceTo(`body ${field}`), plain: escapeReferences }
   const given = request['body'] ?? null
   const body = isObject(given) ? replacedTexts(given, texts) : replacedTexts({ body: given }, texts)['body']
-  return { ...request, headers: Object.fromEntries(entries) as JsonObject, ...(given === null ? {} : { body }) }
+  const path = hiddenPath(urls, escapeReferences(String(request['path'] ?? '')), () => referenceTo('path'))
+  return { ...request, path, headers: Object.fromEntries(entries) as JsonObject, ...(given === null ? {} : { body }) }
 }
 
 /** The names of the environment variables are in one word, such as ROUTING_KEY for routingKey. */

@@ -188,7 +188,8 @@ async function post(call: Call, writeKey: string, message: JsonObject): Promise<
         `The server at ${url} answered ${response.statusCode}, but the response is not from a Switchyard service. ${pathAdvice(url) || 'Check --url or SWITCHYARD_URL.'}`,
         EXIT.unreachable,
       )
-    if (body['code'] === 'not_found' && pathAdvice(url) !== '')
+    // Below /api, the control API answers: it wants a control token, and knows no such path.
+    if ((body['code'] === 'not_found' || body['code'] === 'unauthorized') && pathAdvice(url) !== '')
       throw new CommandProblem(`The service at ${url} has no endpoint /v1/batch. ${pathAdvice(url)}`, EXIT.unreachable)
     // Report the error of the message itself, not that of a batch without a valid message.
     const [rejected] = (body['rejected'] ?? []) as JsonObject[]

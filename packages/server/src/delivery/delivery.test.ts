@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Destination } from '../store/store.ts'
+import { contentOf, items } from './fixtures/claimed-shipments.ts'
 import { startRig } from './fixtures/rig.ts'
 import { chargeOf } from './recording/memory.ts'
 
@@ -407,6 +408,18 @@ test('a test bypasses the queue and the breaker, is not stored, and sends a norm
   assert.match(String(good.received[0]?.headers['x-signature']), /^[0-9a-f]{40}$/)
   assert.equal((await rig.ledger(destination)).owed, 0)
   assert.equal(await rig.delivery.test('dst_unknown', {}), undefined)
+})
+
+test('a request that would be too large with the context of its batch is not reconstructed', async (t) => {
+  const rig = await startRig(t)
+  const destination = await rig.destination('one', { urls: ['http://127.0.0.1:9/'], batch: { size: 1_000, bytes: 500_000, lingerMs: 0 } })
+  const [messages, context] = [items(600), { app: 'x'.repeat(30_000) }]
+  const content = { ...contentOf(messages), context }
+  const about = { deliveryId: '1-0', attempt: 1, replay: false, atMs: 0 }
+  const shown = (count: number) =>
+    rig.delivery.describeRequest(destination, [{ content, indexes: [...messages.keys()].slice(0, count) }], about)
+  assert.equal(await shown(600), null)
+  assert.ok(Number((await shown(10))?.body.length) > 300_000)
 })
 
 test('violations of the tracking plan are sent only to destinations that ask for them', async (t) => {

@@ -34,12 +34,13 @@ export function withPathTokens(host: string, path: string, instead: () => string
 }
 
 /** The path that `request` adds to each of the URLs, with placeholders such as {{userId}}, which stay. */
-export function hiddenPath(urls: readonly string[], path: string): string {
-  const hosts = urls.map((url) => new URL(url).hostname)
-  const host = hosts.find((name) => WEBHOOK_HOST.test(name)) ?? ''
+export function hiddenPath(urls: readonly string[], path: string, instead = (): string => HIDDEN): string {
+  const isWebhook = urls.some((url) => WEBHOOK_HOST.test(new URL(url).hostname))
+  // Of a path that is a credential as a whole, only the slashes before its parts stay.
+  const hidden = (part: string): string => (isWebhook ? part.replace(/[^/][^]*/, instead) : withPathTokens('', part, instead))
   return path
     .split(/(\{\{[^{}]*\}\})/)
-    .map((part) => (part.startsWith('{{') ? part : withPathTokens(host, part, () => HIDDEN)))
+    .map((part) => (part.startsWith('{{') ? part : hidden(part)))
     .join('')
 }
 

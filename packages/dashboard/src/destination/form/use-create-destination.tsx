@@ -46,7 +46,11 @@ export function useCreateDestination(): { create: (body: NewDestination) => Prom
       color="orange"
       onConfirm={confirm}
     >
-      <Text size="sm">{duplicate?.problem.message.replace(/ Change that destination.*$/s, '')}</Text>
+      <Text size="sm">
+        The destination {duplicate?.problem.destinationId} already has this name and the same{' '}
+        {duplicate?.body.integration == null ? 'URL' : 'integration'}, and gets messages of the same source, so every message would be sent
+        twice.
+      </Text>
     </ConfirmDialog>
   )
   return { create, dialog }

@@ -124,7 +124,7 @@ test('header values of placeholders are exported as they are, and constants that
     'X-Key': 'key {{a}}',
   }
   const body = { routing_key: 'R0123', dedup_key: { '@template': '{{messageId}}' }, text: 'plain', list: [{ apiToken: 'T0123' }] }
-  const request = { method: 'POST', path: '/{{secrets.token}}', headers, body, format: 'json' }
+  const request = { method: 'POST', path: '/{{secrets.token}}/bot0123456789Abcdef/{{userId}}', headers, body, format: 'json' }
   const urls = ['https://hooks.slack.com/services/T000/B000', 'https://example.com/v1/0123456789abcdef/x?key=1']
   const secrets = { token: '(hidden)', routingKey: '(hidden)' }
   const stored = installed({ destinations: [{ ...DESTINATION, urls, headers: {}, request, secrets }] })
@@ -132,6 +132,7 @@ test('header values of placeholders are exported as they are, and constants that
   const [entry = assert.fail()] = file.destinations
   assert.deepEqual(entry['request'], {
     ...request,
+    path: '/{{secrets.token}}/${WAREHOUSE_REQUEST_PATH}{{userId}}',
     headers: { ...headers, 'X-Key': '${WAREHOUSE_REQUEST_X_KEY}' },
     body: { ...body, routing_key: '${WAREHOUSE_REQUEST_BODY_ROUTING_KEY}', list: [{ apiToken: '${WAREHOUSE_REQUEST_BODY_LIST}' }] },
   })
@@ -149,6 +150,18 @@ test('header values of placeholders are exported as they are, and constants that
   assert.doesNotMatch(JSON.stringify(change?.fields), /shown-nowhere/)
   Object.assign(entry, { secrets: { routingKey: 'plain text' } })
   assert.match(apply({}).problems.join(), /secrets\.routingKey must be a reference/)
+})
+
+test('a token in the path of a request is exported as a reference, and shown in no change', () => {
+  const request = { method: 'POST', path: '/bot0123456789Abcdef/{{userId}}/${x}', headers: {}, body: null, format: 'json' }
+  const stored = installed({ destinations: [{ ...DESTINATION, urls: ['https://api.example/v1'], headers: {}, request }] })
+  const { file } = configurationOf(stored, { withKeys: true })
+  assert.deepEqual(file.destinations[0]?.['request'], { ...request, path: '/${WAREHOUSE_REQUEST_PATH}/{{userId}}/$${x}' })
+  const apply = (env: Record<string, string>) => differencesOf(file, stored, env, true)
+  assert.deepEqual([apply({}).changes, apply({}).problems], [[], []])
+  const [change = assert.fail()] = apply({ WAREHOUSE_REQUEST_PATH: 'bot9876543210Abcdef' }).changes
+  assert.equal((change.settings['request'] as { path: string }).path, '/bot9876543210Abcdef/{{userId}}/${x}')
+  assert.doesNotMatch(JSON.stringify(change.fields), /0123456789|9876543210/)
 })
 
 test('a destination that gets another server sends its secrets again, and keeps none whose variable is not set', () => {

@@ -23,6 +23,7 @@ import {
   withoutSecrets,
 } from '../../api/configuration-export.ts'
 import { type Environment, resolve } from '../../api/environment-references.ts'
+import { hiddenPath } from '../../secrets/hidden-url.ts'
 import { hiddenMapping, hiddenSettings, isTemplateOnly } from '../../secrets/hidden-values.ts'
 import { SECRETS, withDefaults } from './configuration-file.ts'
 import { hiddenSubscriptions, integrationSettings, resolvedSubscriptions, resolvedTexts, withoutIds } from './integration-entries.ts'
@@ -281,7 +282,8 @@ function resolved(
     const kept = isObject(stored?.['request']) ? stored['request'] : {}
     const body = resolvedTexts(value['body'], kept['body'], 'request.body', text)
     const own = headers(value['headers'], 'request.headers', (kept['headers'] ?? {}) as Record<string, string>)
-    return { ...value, ...(value['body'] === undefined ? {} : { body }), headers: own }
+    const path = resolvedTexts(value['path'], kept['path'], 'request.path', text)
+    return { ...value, ...(value['path'] === undefined ? {} : { path }), ...(value['body'] === undefined ? {} : { body }), headers: own }
   }
   if (field === 'subscriptions' && Array.isArray(value))
     return resolvedSubscriptions(value, stored, (given, place, kept) => text(given, place, kept))
@@ -369,7 +371,12 @@ function shown(field: string, value: unknown): string | null {
   if (field === 'settings' && isObject(value)) return JSON.stringify(hiddenSettings(value))
   if (field === 'subscriptions' && Array.isArray(value)) return JSON.stringify(hiddenSubscriptions(value))
   if (field === 'request' && isObject(value) && isObject(value['headers']))
-    return JSON.stringify({ ...value, ...hiddenMapping({ body: value['body'] ?? null }), headers: hiddenHeaders(value['headers']) })
+    return JSON.stringify({
+      ...value,
+      ...(typeof value['path'] === 'string' ? { path: hiddenPath([], value['path'], () => HIDDEN) } : {}),
+      ...hiddenMapping({ body: value['body'] ?? null }),
+      headers: hiddenHeaders(value['headers']),
+    })
   if (field === 'auth' && isObject(value)) {
     const { username, tokenUrl, ...rest } = value
     return JSON.stringify({

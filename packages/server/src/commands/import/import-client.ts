@@ -6,6 +6,7 @@ import { createPrivateKey } from 'node:crypto'
 import type { Analytics, AnalyticsError, AnalyticsSettings, OAuthSettings, RawMessage } from '@switchyard/node'
 import { type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
 import { readNamedFile, readSecret } from '../line/input.ts'
+import { pathAdvice, plainHttpProblem } from '../service/connection-problem.ts'
 
 export interface Rejection {
   code: string
@@ -166,8 +167,13 @@ function exitOf({ code, status }: AnalyticsError): 1 | 3 {
 }
 
 function sentenceOf({ code, status, reason, message }: AnalyticsError, url: string | null): string {
-  if (code === 'delivery_failure' && status === undefined && reason instanceof Error)
-    return `Cannot reach a service at ${url} (${(reason as NodeJS.ErrnoException).code ?? reason.name}).`
+  if (code === 'delivery_failure' && status === undefined && reason instanceof Error) {
+    const cause = (reason as NodeJS.ErrnoException).code ?? reason.name
+    return plainHttpProblem(String(url), cause) ?? `Cannot reach a service at ${url} (${cause}).`
+  }
+  // Below /api, the control API answers, which wants a control token.
+  if (url !== null && /\b(?:unauthorized|not_found): /.test(message) && pathAdvice(url) !== '')
+    return `The service at ${url} has no tracking API. ${pathAdvice(url)}`
   const sentence = withFlags(message.charAt(0).toUpperCase() + message.slice(1))
   return sentence.endsWith('.') ? sentence : `${sentence}.`
 }

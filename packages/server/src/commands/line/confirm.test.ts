@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { COMMANDS } from '../commands.ts'
+import type { Api } from '../service/api.ts'
+import type { Call } from './command.ts'
 import { confirm } from './confirm.ts'
 import { EXIT } from './problem.ts'
 
@@ -23,8 +25,27 @@ test('without a terminal, --yes is required', async () => {
   await confirm({ has: (name) => name === 'yes', ask: null }, 'Delete it?')
 })
 
-test('every command that deletes a resource asks', () => {
+test('every command that deletes a resource has the flag --yes', () => {
   const asking = COMMANDS.filter(({ flags }) => flags !== undefined && 'yes' in flags).map(({ name }) => name)
   const deleting = COMMANDS.filter(({ name }) => / (delete|revoke|remove-key)$/.test(name)).map(({ name }) => name)
   assert.deepEqual(asking.sort(), deleting.sort())
 })
+
+for (const command of COMMANDS.filter(({ flags }) => flags !== undefined && 'yes' in flags))
+  test(`${command.name} changes nothing without --yes`, async () => {
+    const changes: string[] = []
+    const change = async (path: string): Promise<object> => (changes.push(path), {})
+    const named = { id: 'id_1', name: 'x', pending: 3 }
+    const api = {
+      get: async () => named,
+      all: async function* () {
+        yield named
+      },
+      delete: change,
+      post: change,
+      patch: change,
+    } as unknown as Api
+    const call = { ...without, arguments: ['x', 'y'], ask: null, api, flag: () => undefined, flags: () => [] } as unknown as Call
+    await assert.rejects(command.run(call), { exit: EXIT.usage, message: /^Nothing was changed, .*\? .*To confirm, add --yes\.$/ })
+    assert.deepEqual(changes, [])
+  })

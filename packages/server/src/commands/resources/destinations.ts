@@ -223,10 +223,10 @@ async function create({ api, has, out }: Call, body: JsonObject): Promise<JsonOb
   const destination = await api
     .post('/api/destinations', body, has('allow-duplicate') ? { allowDuplicate: true } : {})
     .catch((error: unknown) => {
-      if (!(error instanceof ApiProblem) || error.code !== 'destination_exists') throw error
-      const sentence = error.message.replace(/ Change that destination.*/s, '')
+      if (!(error instanceof ApiProblem) || error.code !== 'destination_exists' || error.destinationId === undefined) throw error
+      const what = body['integration'] === undefined ? 'URL' : 'integration'
       throw new CommandProblem(
-        `${sentence} Nothing was changed. Change it with \`switchyard destinations update\`, choose another name, or add --allow-duplicate.`,
+        `The destination ${error.destinationId} already has the name ${JSON.stringify(body['name'])} and the same ${what}, and gets messages of the same source, so every message would be sent twice. Nothing was changed. Change it with \`switchyard destinations update\`, choose another name, or add --allow-duplicate.`,
         EXIT.failed,
         { cause: error },
       )

@@ -78,6 +78,12 @@ const ERRORS: [title: string, status: number, body: unknown, expected: { exit: n
     refusal('unauthorized', 'x'),
     { exit: EXIT.unreachable, message: /rejected this control token.*SWITCHYARD_TOKEN/ },
   ],
+  [
+    'a write key in place of a token',
+    401,
+    refusal('unauthorized', 'It looks like a write key.'),
+    { exit: EXIT.unreachable, message: /rejected this control token\. It looks like a write key\.$/ },
+  ],
   ['an insufficient role', 403, refusal('forbidden', 'Only admins.'), { exit: EXIT.unreachable, message: /Only admins\. \(forbidden\)/ }],
   ['a missing resource', 404, refusal('source_not_found', 'No source.'), { exit: EXIT.notFound, message: /source_not_found/ }],
   [

@@ -35,7 +35,7 @@ export interface ApiOptions {
   deadlineMs?: number
   /** The delay before a lost event stream is reconnected. */
   reconnectMs?: number
-  /** Called again and again while a call waits for its response. */
+  /** Called repeatedly while a call waits for its response. */
   onSlow?: (elapsedMs: number) => void
   /** How often `onSlow` is called. */
   slowMs?: number
@@ -48,12 +48,15 @@ export class ApiProblem extends CommandProblem {
   readonly code: string
   /** The field of the request that is wrong, if the service named one. */
   readonly field: string | undefined
+  /** The existing destination, if the error is about one. */
+  readonly destinationId: string | undefined
 
-  constructor(message: string, exit: ExitCode, status: number, code: string, field?: string) {
+  constructor(message: string, exit: ExitCode, status: number, code: string, about: { field?: unknown; destinationId?: unknown } = {}) {
     super(message, exit)
     this.status = status
     this.code = code
-    this.field = field
+    this.field = typeof about.field === 'string' ? about.field : undefined
+    this.destinationId = typeof about.destinationId === 'string' ? about.destinationId : undefined
   }
 }
 
@@ -131,8 +134,7 @@ export function createApi(options: ApiOptions): Api {
       )
     const exit =
       status === 401 || status === 403 ? EXIT.unreachable : status === 404 ? EXIT.notFound : status === 400 ? EXIT.usage : EXIT.failed
-    const field: unknown = body?.['field']
-    return new ApiProblem(`${text} (${code})`, exit, status, code, typeof field === 'string' ? field : undefined)
+    return new ApiProblem(`${text} (${code})`, exit, status, code, body)
   }
 
   async function answered(method: Method, path: string, query?: Query, body?: object, read?: JsonObject): Promise<JsonObject | undefined> {

@@ -24,13 +24,19 @@ function explain(
   if (UNREACHABLE.has(code))
     return `Cannot reach a service at ${url}. Start one with \`switchyard serve\`, or give the URL of a running one with --url.`
   const isSecure = url.startsWith('https:')
-  if (isSecure && NOT_TLS.test(code))
-    return `The server at ${url} does not use TLS. Use ${url.replace('https:', 'http:')}: the service itself serves plain http, and needs a proxy for https.`
+  const plain = plainHttpProblem(url, code)
+  if (plain !== null) return plain
   if (isSecure && CERTIFICATE.test(code))
     return `The certificate of ${url} was rejected: ${message ?? code}. If it was issued by your own certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file.`
   const reason = message || code || 'the connection was lost'
   const hint = !isSecure && DROPPED.has(code) ? ` If the server expects TLS, use ${url.replace('http:', 'https:')}.` : ''
   return `The request to ${url} failed: ${reason.replace(/\.$/, '')}.${hint}`
+}
+
+/** What to say if https was used and the server answers in plain http; null otherwise. `code` is that of the error. */
+export function plainHttpProblem(url: string, code: string): string | null {
+  if (!url.startsWith('https:') || !NOT_TLS.test(code)) return null
+  return `The server at ${url} does not use TLS. Use ${url.replace('https:', 'http:')}: the service itself serves plain http, and needs a proxy for https.`
 }
 
 /** What to change if the URL has a path, such as /api, and the server there does not know the API. Empty if it has none. */

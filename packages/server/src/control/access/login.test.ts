@@ -60,6 +60,15 @@ test('a login creates a session with the rights of the token', async (t) => {
   assert.equal((await as(cookie, 'POST', '/api/sources', { name: 'Shop' }, SAME)).status, 201)
 })
 
+test('a write key in the login form is recognised by its form', async (t) => {
+  const { logIn, call } = await startBrowser(t)
+  const [key] = (await call('POST', '/api/sources', { name: 'Shop' })).body.writeKeys as [string]
+  const refused = await logIn(key)
+  assert.equal(refused.status, 401)
+  assert.match(refused.body.message, /looks like a write key/)
+  assert.match((await logIn('wrong')).body.message, /^The token is not valid or was revoked/)
+})
+
 test('over https, also behind a proxy, the cookie is Secure and tied to the host', async (t) => {
   const { logIn, as } = await startBrowser(t)
   const https = { 'x-test-https': '1' }

@@ -362,6 +362,13 @@ test('rejects settings beyond the limits, when a destination is created and when
   assert.deepEqual((await call('GET', `/api/destinations/${destination.id}`)).body, destination)
 })
 
+test('a setting that is almost right gets a suggestion', async (t) => {
+  const { call } = await startControl(t)
+  const { urls, ...rest } = HOOK
+  const { status, body } = await call('POST', '/api/destinations', { ...rest, url: urls[0] })
+  assert.deepEqual([status, body.code, body.message], [400, 'unknown_field', 'url is not a known field. Did you mean urls?'])
+})
+
 test('rejects headers that Switchyard or the connection sets, in upper and lower case', async (t) => {
   const { call } = await startControl(t)
   const names = 'Host Content-Length Content-Type User-Agent X-Signature X-Attempt X-Replay Connection Keep-Alive Proxy-Authorization'

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { openCatalog } from '../../installation/integrations-catalog.ts'
 import { startControl } from '../fixtures/start-control.ts'
 
 test('a second destination with the same name and URL for the same source is refused, unless it is allowed', async (t) => {
@@ -11,6 +12,7 @@ test('a second destination with the same name and URL for the same source is ref
 
   const again = await call('POST', '/api/destinations', { ...hook, urls: ['https://other.example/', ...hook.urls], sourceIds: [app, web] })
   assert.deepEqual([again.status, again.body.code, again.body.field], [409, 'destination_exists', 'name'])
+  assert.equal(again.body.destinationId, first.body.id)
   assert.ok(again.body.message.includes(first.body.id))
   assert.equal((await call('GET', '/api/destinations')).body.data.length, 1)
 
@@ -33,4 +35,18 @@ test('of two requests at the same time, one creates the destination', async (t) 
     answers.map(({ status }) => status).sort((a, b) => a - b),
     [201, 409, 409, 409, 409],
   )
+})
+
+test('a second integration with the same name for the same source is refused', async (t) => {
+  const { call } = await startControl(t, { catalog: () => openCatalog('nowhere') })
+  const { id } = (await call('POST', '/api/sources', { name: 'web' })).body
+  const settings = { apiKey: 'a', secretKey: 's', endpoint: 'north_america' }
+  const amplitude = { type: 'integration', integration: 'actions-amplitude', name: 'Amplitude', settings, sourceIds: [id] }
+  assert.equal((await call('POST', '/api/destinations', amplitude)).status, 201)
+  const again = await call('POST', '/api/destinations', amplitude)
+  assert.deepEqual([again.status, again.body.code], [409, 'destination_exists'])
+  assert.match(again.body.message, /already has the name "Amplitude" and the same integration/)
+  assert.equal((await call('POST', '/api/destinations', { ...amplitude, name: 'Amplitude EU' })).status, 201)
+  const hook = { name: 'Amplitude', urls: ['https://receiver.example/hook'], sourceIds: [id] }
+  assert.equal((await call('POST', '/api/destinations', hook)).status, 201, 'a webhook is something else')
 })

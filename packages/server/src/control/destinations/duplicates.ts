@@ -31,6 +31,7 @@ export function checkDuplicate(
     if (what === null) continue
     throw new ApiError('destination_exists', {
       field: 'name',
+      destinationId: other.id,
       message: `The destination ${other.id} already has the name ${JSON.stringify(other.name)} and ${what}, and gets messages of the same source, so every message would be sent twice. Change that destination, choose another name, or repeat the request with allowDuplicate=true.`,
     })
   }

@@ -67,6 +67,8 @@ const refused: [title: string, request: unknown, field: string, code?: string][]
   ['a path with a backslash', path('/a\\b'), 'request.path'],
   ['a path with a dot segment', path('/a/../b'), 'request.path'],
   ['a path with an encoded dot segment', path('/a/.%2E/b'), 'request.path'],
+  ['a path with a dot segment after an encoded slash', path('/a%2F../b'), 'request.path'],
+  ['a path with a dot segment that is encoded twice', path('/a/%252e%252E/b'), 'request.path'],
   ['a path whose dot segment a value completes', path('/a/.{{b}}/c'), 'request.path'],
   ['an unclosed placeholder', path('/{{a'), 'request.path'],
   ['an empty placeholder', path('/{{ }}'), 'request.path'],

@@ -236,6 +236,18 @@ test('pending deliveries of a disabled or paused destination, or older than an h
   assert.match(checkDestination({ ...destination, enabled: false, paused: true }, undefined, 1, 0, 1).message, /disabled/)
 })
 
+test('a destination that fails, or has old deliveries, is reported with the reason of its last attempt and where the others are', () => {
+  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false } as Parameters<typeof checkDestination>[0]
+  const failure = { reason: 'connection_refused', error: 'The receiver refused the connection.' }
+  const advice = 'To see the reason of the last attempt of each delivery, run: switchyard deliveries --destination dst_1 --state pending'
+  const open = checkDestination(destination, { breaker: 'open', failure }, 5, null, 1)
+  assert.deepEqual([open.state, open.advice], ['bad', advice])
+  assert.match(open.message, /; 5 pending\. The last attempt failed: connection_refused\.$/)
+  const old = checkDestination(destination, { breaker: 'closed', failure }, 5, 0, 7_200_000)
+  assert.deepEqual([old.state, old.advice], ['warning', advice])
+  assert.match(old.message, / The last attempt failed: connection_refused\.$/)
+})
+
 test('a token endpoint that refuses, and a client certificate that expires soon, are reported', () => {
   const destination = webhookOf({ name: 'd' })
   const failure = {
@@ -288,6 +300,11 @@ test('an integration is not connected to: its settings, its subscriptions and wh
   assert.deepEqual(await said(), ['good', 'Amplitude (actions-amplitude) can run: its settings are complete, and its code was loaded.'])
   previewed = [{ kind: 'failed', reason: 'not_run', error: 'The host ended.', logs: null }]
   assert.deepEqual(await said(), ['bad', 'Amplitude (actions-amplitude) cannot run: The host ended.'])
+  const { subscriptions } = store.configuration().destinations.get(id) as IntegrationDestination
+  const disabled = subscriptions.map((subscription) => ({ ...subscription, enabled: false }))
+  await store.settings.updateDestination(id, { subscriptions: disabled })
+  assert.deepEqual(await said(), ['warning', 'Amplitude (actions-amplitude) has no enabled subscription, so no message is sent to it.'])
+  await store.settings.updateDestination(id, { subscriptions })
   // Settings that were complete when they were saved may not be after an upgrade of the catalogue.
   const patched = await store.settings.updateDestination(id, { settings: { secretKey: 's' } })
   assert.ok(patched)

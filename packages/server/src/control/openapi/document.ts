@@ -46,6 +46,7 @@ const ERROR: JsonSchema = {
       description: 'The field or parameter that the error is about, such as `urls[0]`. Left out if the error is not about a field.',
     },
     fields: { type: 'array', items: { type: 'string' }, description: 'All fields that the error is about, only with `secrets_needed`.' },
+    destinationId: { type: 'string', description: 'The id of the existing destination, only with `destination_exists`.' },
   },
   required: ['success', 'error', 'code', 'message'],
 }

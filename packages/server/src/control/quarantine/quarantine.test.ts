@@ -18,16 +18,16 @@ async function setUp(t: TestContext) {
   }
   let sent = 0
   /** All messages are quarantined. Returns their ids. */
-  async function quarantine(count: number, event = 'Bought'): Promise<string[]> {
+  async function quarantine(count: number, event = 'Bought', sourceId: string = source.id): Promise<string[]> {
     const rule = `track ${event}`
     const items = Array.from({ length: count }, () => ({ type: 'track', event, userId: 'u', messageId: `m-${++sent}` }))
     const about = { ip: null, browser: false, sentAt: null, context: null, integrations: null, trace: null }
     const violations = Object.fromEntries(items.map((_, index) => [index, [violation(rule)]]))
     const { segment } = await store.ingest.accept({
-      content: { sourceId: source.id, receivedAtMs: Date.now(), ...about, items, violations },
+      content: { sourceId, receivedAtMs: Date.now(), ...about, items, violations },
       body: writeStoredBody({ batch: items }),
       messageIds: items.map(({ messageId }) => messageId),
-      plan: planRoutes(store.configuration(), source.id, { sourceId: source.id, receivedAtMs: Date.now(), ...about, items }),
+      plan: planRoutes(store.configuration(), sourceId, { sourceId, receivedAtMs: Date.now(), ...about, items }),
       quarantined: items.map((_, index) => ({ index, planId: 'pln_1', violations: [violation(rule)] })),
     })
     return items.map((_, index) => `${segment}-${index}`)
@@ -141,6 +141,13 @@ test('messages of a deleted source stay in quarantine, and the answer says why',
   const plan = { shipments: [{ destinationId, indexes: null }], skips: [] }
   assert.deepEqual(await store.quarantine.release(ids.map((id) => ({ id, plan }))), [])
   assert.equal((await totals()).quarantined, 2)
+  const { body: other } = await call('POST', '/api/sources', { name: 'shop' })
+  const others = await quarantine(1, 'Bought', other.id)
+  assert.deepEqual((await call('POST', '/api/quarantine/release', { ids: [...ids, ...others] })).body, {
+    released: 1,
+    kept: 2,
+    more: false,
+  })
   assert.deepEqual((await call('POST', '/api/quarantine/delete', { sourceId })).body, { deleted: 2, more: false })
 })
 

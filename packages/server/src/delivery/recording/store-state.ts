@@ -1,5 +1,5 @@
 // Whether outcomes can be recorded now. If the store reports an error, or a settlement has failed, lanes start nothing: whatever they sent would
-// be sent again if the process ended before the store is back. Lanes read a flag; whoever changes it tells them.
+// be sent again if the process ended before the store is back. Lanes read a flag, and are told when it changes.
 
 export class StoreState {
   readonly #onChange: (isFailing: boolean) => void

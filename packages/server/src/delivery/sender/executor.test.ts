@@ -2,13 +2,16 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { JsonObject } from '@switchyard/protocol'
+import { integrationOf } from '../../destinations/fixtures/integration.ts'
 import { webhookOf } from '../../destinations/fixtures/webhook.ts'
 import { writeStoredBody } from '../../store/port/stored-messages.ts'
 import type { Destination, WebhookDestination } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
-import type { Start, Unsent } from '../link/protocol.ts'
+import type { SenderReports, Start, Unsent } from '../link/protocol.ts'
 import { Executor } from './executor.ts'
 import type { HttpClient } from './http/attempt.ts'
+import type { IntegrationRuns } from './integration-runs.ts'
 import type { TransformInput, TransformResult } from './transforming/transformer.ts'
 
 const AT_MS = Date.UTC(2026, 10, 14, 9)
@@ -27,7 +30,7 @@ function destinationOf(given: Partial<WebhookDestination> = {}): Destination {
   return webhookOf({ transformation: { code: 'export default (message) => message', timeoutMs: 50, memoryMb: 8 }, ...given })
 }
 
-function setUp({ holdRequests = false } = {}) {
+function setUp({ holdRequests = false, runs = null as IntegrationRuns | null } = {}) {
   const bodies: string[] = []
   const reports: unknown[] = []
   /** Ends the requests in flight. */
@@ -50,19 +53,20 @@ function setUp({ holdRequests = false } = {}) {
     },
     close: () => Promise.resolve(),
   }
-  const executor = new Executor(http, transformer, {
+  const reported: SenderReports = {
     outcome: (unit, _url, { reason, logs }) => reports.push([unit, reason, logs ?? null]),
     unsent: (unit, unsent: readonly Unsent[], isOver) => reports.push([unit, unsent, isOver]),
     bug: (unit, message) => reports.push([unit, message]),
-  })
-  const load = (key: number, count: number, destination = 1): void => {
+  }
+  const executor = new Executor(http, transformer, reported, runs)
+  const load = (key: number, count: number, destination = 1, context: JsonObject = {}): void => {
     const batch = Array.from({ length: count }, (_, at) => ({ type: 'track', event: `e${at}`, userId: 'u', messageId: `m${at}` }))
     executor.load({
       key,
       destination,
       origin: 7,
       about: { sourceId: 's', receivedAtMs: AT_MS, ip: null, browser: false, trace: null },
-      body: writeStoredBody({ batch }),
+      body: writeStoredBody({ batch, context }),
       isText: false,
       parsed: null,
       absent: [],
@@ -272,6 +276,33 @@ test('bodies in flight are limited for each destination, and another one has its
   assert.equal(bodies.length, 101)
 })
 
+test('events that integrations run with are limited in the same way, as they are after merging', () => {
+  const ends: (() => void)[] = []
+  const runs: IntegrationRuns = {
+    run: (_destination, _work, done) => void ends.push(() => done(SENT)),
+    close: () => Promise.resolve(),
+  }
+  const { executor, load, start } = setUp({ runs })
+  executor.define(1, integrationOf())
+  load(5, 100, 1, { app: 'x'.repeat(500_000) })
+  for (let at = 0; at < 100; at++) start(10 + at, [5, at], { limit: 1_000 })
+  const started = ends.length
+  assert.ok(started >= 10 && started <= 20, `${started} in progress`)
+  ends.shift()?.()
+  assert.equal(ends.length, started)
+  for (let end = ends.shift(); end !== undefined; end = ends.shift()) end()
+})
+
+test('results of transformations are limited for all destinations together, and one that waits gets its turn', () => {
+  const { executor, load, calls } = setUp()
+  for (const number of [1, 2, 3]) executor.define(number, destinationOf())
+  for (const number of [1, 2, 3]) load(number, 600, number)
+  // Four pieces reach the limit of one destination, and eight the limit of all. Each destination may always have one.
+  assert.equal(calls.length, 4 + 4 + 1)
+  executor.drop(1, null)
+  assert.equal(calls.length, 4 + 4 + 4)
+})
+
 test('messages that share a large context are not all built at once, nor transformed at once', () => {
   const { executor, start, bodies, calls } = setUp()
   executor.define(1, destinationOf({ transformation: null }))
@@ -296,6 +327,7 @@ test('messages that share a large context are not all built at once, nor transfo
   assert.ok(process.memoryUsage().heapUsed - before < 200_000_000)
   const given = (): number => calls.flatMap(({ inputs }) => inputs).reduce((sum, { text }) => sum + text.length, 0)
   assert.ok(given() < 40_000_000, `${given()} bytes`)
+  for (const { inputs } of calls) assert.ok(inputs.length <= 3, `${inputs.length} messages of 400 KB in one call`)
   start(11, [1, 899])
   start(12, [6, 500])
   start(13, [6, 3])

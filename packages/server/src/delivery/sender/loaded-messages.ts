@@ -1,5 +1,5 @@
 // The messages of a load. A message is built when it is needed, because together with the context of its batch, or shaped, it can be many times as
-// large as it is stored. Until then it is kept as it is stored: as text, because the garbage collector would copy objects again and again.
+// large as it is stored. Until then it is kept as it is stored: as text, because the garbage collector would copy objects many times.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../../destinations/kinds.ts'

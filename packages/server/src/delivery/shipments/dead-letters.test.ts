@@ -181,6 +181,9 @@ test('letters of a batch share its context: it is stored once, and each letter i
   const claimed = claimedOf(1, [sent], { attempt: 1, firstAttemptAtMs: 1 })
   claimed.bodies = new Map([[100, bodyOf({ ...contentOf(sent), ...batch })]])
   const { letters = [] } = expiry(withLetters, [claimed], NOW_MS)
+  // Before compression, which would hide that the context is repeated.
+  assert.ok(JSON.stringify(letters).length < 700_000, `${JSON.stringify(letters).length} bytes`)
+  assert.equal(letters.length, 1)
   const stored = letters.map((some) => letterContent(some, [1, 2, 3, 4]))
   assert.ok(stored.reduce((sum, { body }) => sum + body.length, 0) < 700_000)
   const read = letters.flatMap(({ items: some, context: shared = null, integrations = null }) => {

@@ -267,6 +267,17 @@ test('a shipment with nothing left to send is over immediately', () => {
   assert.equal(endedIds(settle(task), 'cancelled').length, 4)
 })
 
+test('the context and integrations of a request count for each of its messages when batches are split', () => {
+  const whole = { ...contentOf(items(4)), context: { app: 'x'.repeat(1_000) }, integrations: { A: { key: 'y'.repeat(1_000) } } }
+  const claimed = claimedOf(1, [whole.items])
+  claimed.bodies = new Map([[100, bodyOf(whole)]])
+  const { units } = new Task([claimed], { batch: { size: 100, bytes: 5_000, lingerMs: 0 } })
+  assert.deepEqual(
+    units.map(({ members }) => members.length),
+    [2, 2],
+  )
+})
+
 test('batches are split by count and bytes, and a delete message is always sent alone', () => {
   const remove = { type: 'delete', userId: 'u', timestamp: '2026-11-14T09:00:00.000Z' }
   const task = new Task([claimedOf(1, [[...items(5), remove, ...items(2)]])], { batch: { size: 3, bytes: 500_000, lingerMs: 0 } })

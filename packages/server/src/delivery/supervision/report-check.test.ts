@@ -77,8 +77,17 @@ const FORGED: Record<string, () => void> = {
   'messages that are over, although some are left': () => checkUnsent([{ position: 0, why: 'deleted' }], true),
   'an unsent message that is not there': () => checkUnsent([{ position: 9, why: 'deleted' }]),
   'an unsent message twice': () => checkUnsent([0, 0].map((position) => ({ position, why: 'deleted' }))),
+  'all messages left out, although none was sent': () =>
+    checkUnsent(
+      [0, 1, 2].map((position) => ({ position, why: 'left_out' })),
+      true,
+    ),
   'an unknown reason not to send': () => checkUnsent([{ position: 0, why: { reason: 'x' } }]),
 }
+
+test('messages that did not fit into the request are left out', () => {
+  checkUnsent([1, 2].map((position) => ({ position, why: 'left_out' })))
+})
 
 for (const [what, report] of Object.entries(FORGED)) {
   test(`${what}: refused`, () => assert.throws(report, TypeError))

@@ -37,7 +37,7 @@ export const reportCheck: ReportCheck = {
       left,
     )
     for (const { why } of unsent) mustBe(why === 'deleted' || why === 'unreadable' || why === 'left_out')
-    // If all messages of a unit were left out, it would be started again and again.
+    // If all messages of a unit were left out, it would be started over and over.
     mustBe(unsent.filter(({ why }) => why === 'left_out').length < left)
   },
 }

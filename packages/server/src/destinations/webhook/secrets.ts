@@ -1,5 +1,5 @@
 // The settings of a webhook that may be a receiver's credentials: `secrets`, both kinds of signing secrets, header values (also those of `request`),
-// the mapping of `request`, `auth`, the private key of `tls`, and URLs as a whole, because a URL may have a credential in its query or its path. All
+// the mapping and the path of `request`, `auth`, the private key of `tls`, and URLs as a whole, because a URL may have a credential in its query or its path. All
 // of them are encrypted in the store, and each text is bound to its place.
 
 import { isDeepStrictEqual } from 'node:util'
@@ -21,6 +21,8 @@ export type StoredWebhook = Omit<WebhookDestination, 'urls' | 'headers' | 'secre
   sealedSecrets?: Readonly<Record<string, string>>
   /** `request.body` as JSON, because a mapping may contain a credential. `request` itself then has none. */
   sealedBody?: string
+  /** `request.path`, because it may contain a token, as the paths of some bots do. */
+  sealedPath?: string
   /** Nodes of earlier versions recognize a webhook by it. Missing in webhooks that were stored before there were integrations. */
   integration?: null
 }
@@ -30,34 +32,45 @@ const AUTH_SECRETS = { basic: ['username', 'password'], bearer: ['token'], oauth
 
 export function toStored(destination: WebhookDestination): StoredWebhook {
   const { urls, headers, secrets, ...rest } = destination
-  return withSealedBody({ ...rest, integration: null, sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets })
+  return withSealedRequest({ ...rest, integration: null, sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets })
 }
 
-/** The place that the encrypted mapping is bound to. */
-function bodyContext(destinationId: string): string {
-  return `${destinationId}.request.body`
+/** The places that the encrypted mapping and path are bound to. */
+function requestContext(destinationId: string, field: 'body' | 'path'): string {
+  return `${destinationId}.request.${field}`
 }
 
-/** Moves `request.body` to where it is encrypted. Earlier versions stored it in plain text. */
-function withSealedBody(stored: StoredWebhook): StoredWebhook {
+/** Moves `body` and `path` of `request` to where they are encrypted. Earlier versions stored them in plain text. */
+function withSealedRequest(stored: StoredWebhook): StoredWebhook {
   const { request } = stored
-  return request?.body == null ? stored : { ...stored, request: { ...request, body: null }, sealedBody: JSON.stringify(request.body) }
+  if (request == null) return stored
+  const { body, path } = request
+  return {
+    ...stored,
+    request: { ...request, body: null, path: '' },
+    ...(body == null ? {} : { sealedBody: JSON.stringify(body) }),
+    ...(path ? { sealedPath: path } : {}),
+  }
 }
 
 export function fromStored(stored: StoredWebhook): WebhookDestination {
-  const { sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets = {}, sealedBody, integration: _, ...rest } = stored
+  const { sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets = {}, sealedBody, sealedPath, integration: _, ...rest } = stored
   // Destinations that an earlier version stored lack newer settings.
   const newer: Partial<WebhookDestination> = { ...CLASSIC_WEBHOOK, filter: NO_FILTER, paused: false }
-  const shaped = rest.request && sealedBody !== undefined ? { request: withBody(rest.request, sealedBody) } : {}
+  const shaped = rest.request ? { request: openedRequest(rest.request, sealedBody, sealedPath) } : {}
   return { ...newer, ...rest, ...shaped, urls, headers, secrets }
 }
 
-function withBody(request: RequestSettings, text: string): RequestSettings {
-  return { ...request, body: JSON.parse(text) as RequestSettings['body'] }
+function openedRequest(request: RequestSettings, body: string | undefined, path: string | undefined): RequestSettings {
+  return {
+    ...request,
+    ...(body === undefined ? {} : { body: JSON.parse(body) as RequestSettings['body'] }),
+    ...(path === undefined ? {} : { path }),
+  }
 }
 
 export function withSecrets(stored: StoredWebhook, change: Sealing): StoredWebhook {
-  const { id, sharedSecret, signingSecrets, sealedUrls, sealedHeaders, sealedSecrets, sealedBody, request } = stored
+  const { id, sharedSecret, signingSecrets, sealedUrls, sealedHeaders, sealedSecrets, sealedBody, sealedPath, request } = stored
   // Earlier versions stored no such settings.
   const { auth, tls } = stored as Partial<StoredWebhook>
   return {
@@ -69,30 +82,35 @@ export function withSecrets(stored: StoredWebhook, change: Sealing): StoredWebho
     sealedUrls: sealedUrls.map((url, at) => change(url, `${id}.urls.${at}`)),
     sealedHeaders: mapValues(sealedHeaders, (value, name) => change(value, `${id}.headers.${name}`)),
     ...(sealedSecrets && { sealedSecrets: mapValues(sealedSecrets, (value, name) => change(value, `${id}.secrets.${name}`)) }),
-    ...(sealedBody === undefined ? {} : { sealedBody: change(sealedBody, bodyContext(id)) }),
+    ...(sealedBody === undefined ? {} : { sealedBody: change(sealedBody, requestContext(id, 'body')) }),
+    ...(sealedPath === undefined ? {} : { sealedPath: change(sealedPath, requestContext(id, 'path')) }),
     ...(request == null ? {} : { request: withHeaders(request, (value, name) => change(value, `${id}.request.headers.${name}`)) }),
   }
 }
 
-/** Earlier versions stored URLs and headers in plain text, and later ones the mapping of `request`. */
+/** Earlier versions stored URLs and headers in plain text, and later ones the mapping and the path of `request`. */
 export function upgraded(
   stored: StoredWebhook | (WebhookDestination & { sealedUrls?: never }),
   { encrypt, reencrypt }: Encryption,
 ): StoredWebhook {
-  if (stored.sealedUrls !== undefined) return withEncryptedBody(withSecrets(stored, reencrypt), encrypt)
+  if (stored.sealedUrls !== undefined) return withEncryptedRequest(withSecrets(stored, reencrypt), encrypt)
   // The secrets were encrypted already.
   const { urls, headers, secrets: _, ...rest } = stored
   const secrets = withSecrets({ ...rest, sealedUrls: [], sealedHeaders: {} }, reencrypt)
   const plain = { ...rest, sharedSecret: null, signingSecrets: [], sealedUrls: urls, sealedHeaders: headers }
   const { sealedUrls, sealedHeaders } = withSecrets(plain, encrypt)
-  return withEncryptedBody({ ...secrets, sealedUrls, sealedHeaders }, encrypt)
+  return withEncryptedRequest({ ...secrets, sealedUrls, sealedHeaders }, encrypt)
 }
 
-/** Encrypts the mapping of `request`, if it is still in plain text. */
-function withEncryptedBody(stored: StoredWebhook, encrypt: Sealing): StoredWebhook {
-  if (stored.request?.body == null) return stored
-  const { sealedBody = '', ...moved } = withSealedBody(stored)
-  return { ...moved, sealedBody: encrypt(sealedBody, bodyContext(stored.id)) }
+/** Encrypts the mapping and the path of `request`, if they are still in plain text. */
+function withEncryptedRequest(stored: StoredWebhook, encrypt: Sealing): StoredWebhook {
+  if (stored.request == null) return stored
+  const { body, path } = stored.request
+  return {
+    ...withSealedRequest(stored),
+    ...(body == null ? {} : { sealedBody: encrypt(JSON.stringify(body), requestContext(stored.id, 'body')) }),
+    ...(path ? { sealedPath: encrypt(path, requestContext(stored.id, 'path')) } : {}),
+  }
 }
 
 function withAuthSecrets(auth: Auth, change: (value: string, name: string) => string): Auth {
@@ -108,7 +126,7 @@ function withPrivateKey(tls: TlsSettings, change: (key: string) => string): TlsS
 export function withoutSecrets(stored: StoredWebhook): StoredWebhook {
   // Rows written by earlier versions have URLs and headers in plain text.
   const { urls: _, headers: __, auth: ___, tls: ____, secrets: _____, ...known } = stored as Partial<WebhookDestination> & StoredWebhook
-  const { sealedSecrets: ______, sealedBody: _______, ...rest } = known
+  const { sealedSecrets: ______, sealedBody: _______, sealedPath: ________, ...rest } = known
   return { ...(rest as StoredWebhook), sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [], request: null }
 }
 

@@ -15,6 +15,7 @@ import {
   HOURS_KEPT,
   MAX_EVENT_NAME,
   MAX_PROPERTIES_PER_EVENT,
+  MAX_PROPERTY_PATH,
   sum,
   sumUntil,
 } from './event-documents.ts'
@@ -155,6 +156,18 @@ test('names are limited in number and length: the rest is counted as other', () 
   const a = properties.get('track A') as EventProperties
   assert.deepEqual([a.properties.length, a.other], [MAX_PROPERTIES_PER_EVENT, 50])
   assert.equal(properties.get('track B')?.properties.length, 50)
+})
+
+test('paths that are too long are counted as other without looking them up, because a lookup reads the whole path', (t) => {
+  const long = 'x'.repeat(MAX_PROPERTY_PATH + 1)
+  const inside = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`p${at}`, at]))
+  const tallies = new EventTallies()
+  const get = t.mock.method(Map.prototype, 'get')
+  tallies.add(received(AT_MS, [track('A', { short: 1, [long]: inside })]))
+  const lookups = get.mock.calls.filter(({ arguments: [key] }) => typeof key === 'string' && key.length > MAX_PROPERTY_PATH)
+  get.mock.restore()
+  const [{ properties, otherProperties } = assert.fail()] = tallies.take()
+  assert.deepEqual([[...properties.keys()], otherProperties, lookups.length], [['short'], 101, 0])
 })
 
 test('a stored event has at most 200 properties, and properties that are no longer sent are dropped', () => {

@@ -114,7 +114,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
       secrets: { token: `CREDENTIAL-5-${name}` },
       request: {
         method: 'POST',
-        path: '',
+        path: `/CREDENTIAL-7-${name}/send`,
         headers: {},
         body: { routing_key: `CREDENTIAL-6-${name}` },
         format: 'json',
@@ -128,7 +128,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     // Attempts of retried and ended deliveries, and the URLs that a retry will still be sent to.
     const [url = ''] = asWebhook(kept).urls
     await settleAll(other.store, kept.id, 'retry', { urls: [url], request: { url } })
-    await settleAll(other.store, deleted.id, 'failed', { request: { url: asWebhook(deleted).urls[0] ?? '' } })
+    await settleAll(other.store, deleted.id, 'failed', { request: { url: asWebhook(deleted).urls[1] ?? '' } })
     await other.store.settings.deleteDestination(deleted.id)
     const isReadable = async (): Promise<boolean> => (await other.closeAndRead()).includes('CREDENTIAL-')
     assert.equal(await isReadable(), false)

@@ -87,6 +87,22 @@ export function erasing({ store }: StoreFixture): void {
     })
   }
 
+  for (const order of ['before', 'after']) {
+    test(`that a destination did not get a dead letter is kept when another user is deleted ${order} the settlement`, async () => {
+      const { claimed, sourceId, target } = await start()
+      const settlement = failed([claimed], null)
+      const deadLetter = { destinationId: target, prefix: 'dead-letter-', indexes: [], withheld: [1] }
+      for (const record of settlement.records) Object.assign(record, { deadLetter })
+      if (order === 'after') await store().delivery.settle(settlement)
+      const { id } = await erase(sourceId)
+      if (order === 'before') await store().delivery.settle(settlement)
+      await untilPurged(store(), id, 1)
+      const [gone, stays] = deliveriesOf(claimed.shipment) as [string, string]
+      assert.deepEqual(await texts(gone), [null, null, null])
+      assert.equal((await store().history.delivery(stays))?.withheldFrom, target)
+    })
+  }
+
   test('deletions and settlements that are written at the same time leave no dead letters of the user', async () => {
     for (let round = 0; round < 8; round++) {
       const { claimed, ...of } = await start()

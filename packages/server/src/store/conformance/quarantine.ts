@@ -186,6 +186,17 @@ export function quarantine({ store, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 1, pending: 1 }))
   })
 
+  test('messages of a deleted source are not released, because nobody would get them, and can be deleted', async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
+    const { segment } = await accept(store(), sourceId, tracks(2), [destinationId], quarantining([0, 1]))
+    const ids = [0, 1].map((index) => `${segment}-${index}`)
+    await store().settings.deleteSource(sourceId)
+    assert.deepEqual(await store().quarantine.release(ids.map((id) => ({ id, plan: planTo([destinationId]) }))), [])
+    assert.equal((await booksOf(store(), sourceId)).quarantined, 2)
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({}))
+    assert.deepEqual(new Set(await store().quarantine.delete(ids)), new Set(ids))
+  })
+
   test('releases and deletions of the same messages at the same time, while a destination is deleted, end each quarantine once', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: deleted } = await newDestination(store(), sourceId)

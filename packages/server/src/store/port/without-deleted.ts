@@ -53,7 +53,9 @@ function lettersWithout({ records, letters }: Settlement, isDeleted: IsDeleted) 
   const noteLetters = (record: AttemptRecord): AttemptRecord => {
     const { deadLetter } = record
     const indexes = deadLetter?.indexes.filter((index) => !dropped.has(`${deadLetter.prefix}${index}`)) ?? []
-    return { ...record, deadLetter: deadLetter === undefined || indexes.length === 0 ? undefined : { ...deadLetter, indexes } }
+    // The note about letters that are withheld from a destination stays, even if no other letter of the record is left.
+    const isNoted = deadLetter !== undefined && (indexes.length > 0 || deadLetter.withheld !== undefined)
+    return { ...record, deadLetter: isNoted ? { ...deadLetter, indexes } : undefined }
   }
   return { letters: dropped.size === 0 ? letters : left?.filter(({ items }) => items.length > 0), noteLetters }
 }

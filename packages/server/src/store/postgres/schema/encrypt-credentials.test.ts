@@ -16,7 +16,7 @@ const SETTINGS = {
   headers: { Authorization: 'Bearer CREDENTIAL-2' },
   sharedSecret: 'shared',
   signingSecrets: ['signing'],
-  request: { method: 'POST', path: '', headers: {}, body: { routing_key: 'CREDENTIAL-9' }, format: 'json' },
+  request: { method: 'POST', path: '/CREDENTIAL-8/send', headers: {}, body: { routing_key: 'CREDENTIAL-9' }, format: 'json' },
 } as const
 const ACTOR = { id: 'tok_1', name: 'somebody' }
 

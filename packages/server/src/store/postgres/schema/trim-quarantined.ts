@@ -46,7 +46,7 @@ export async function trimQuarantined(ask: Ask, cutoff: string, isClosed: () => 
 }
 
 /**
- * The lock on a segment orders this with whoever releases or replays one of its messages. A message that was replayed since the segments were
+ * The lock on a segment orders this with transactions that release or replay one of its messages. A message that was replayed since the segments were
  * pinned is pending, so its segment is left for the next time.
  */
 async function trim(ask: Ask, segments: readonly string[]): Promise<void> {
