@@ -37,7 +37,7 @@ export interface Schemas {
 export interface Operations {
   /** List sources, oldest first */
   'GET /api/sources': {
-    query: { limit?: number | undefined; cursor?: string | undefined }
+    query: { search?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['Source'][]; next: string | null }
   }

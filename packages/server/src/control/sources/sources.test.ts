@@ -189,3 +189,15 @@ test('the source system cannot be changed or deleted', async (t) => {
     assert.deepEqual([status, body.code], [409, 'built_in_source'], `${method} ${path}`)
   }
 })
+
+test('the list is searched by text, in upper or lower case', async (t) => {
+  const { call } = await startControl(t)
+  for (const name of ['Web Shop', 'Warehouse']) await call('POST', '/api/sources', { name })
+  const found = async (search: string): Promise<string[]> => {
+    const { body } = await call('GET', `/api/sources?search=${search}`)
+    return body.data.map(({ name }: { name: string }) => name)
+  }
+  assert.deepEqual(await found('SHOP'), ['Web Shop'])
+  assert.deepEqual(await found('w'), ['Web Shop', 'Warehouse'])
+  assert.deepEqual(await found('nothing'), [])
+})
