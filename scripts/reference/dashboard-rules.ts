@@ -6,20 +6,21 @@ import { STATUS_CODES } from 'node:http'
 import { MESSAGE_TYPES, REFUSALS } from '../../packages/protocol/src/index.ts'
 import { REASONS } from '../../packages/server/src/api/attempt-reasons.ts'
 import type { JsonSchema } from '../../packages/server/src/api/schema.ts'
-import { NEW_DESTINATION_FIELDS, RESERVED_NAMES } from '../../packages/server/src/control/destinations/destination-settings.ts'
+import { newDestinationFields, RESERVED_NAMES } from '../../packages/server/src/control/destinations/destination-settings.ts'
 import { WITHOUT_ATTEMPT } from '../../packages/server/src/control/history/reasons.ts'
 import { BATCH_ERRORS, REQUEST_ERRORS } from '../../packages/server/src/control/openapi/tracking-operations.ts'
+import { KINDS } from '../../packages/server/src/destinations/kinds.ts'
 import { HEADER_RULES } from '../../packages/server/src/destinations/webhook/headers.ts'
 import { SECRET_NAME } from '../../packages/server/src/destinations/webhook/secret-settings.ts'
 import { URL_FORM } from '../../packages/server/src/destinations/webhook/url-problem.ts'
 import { API_ERRORS } from '../../packages/server/src/errors.ts'
 import { HIDDEN } from '../../packages/server/src/secrets/hidden-url.ts'
+import type { DestinationType } from '../../packages/server/src/store/port/model.ts'
 
 export function dashboardRules(): string {
-  const fields = Object.values(NEW_DESTINATION_FIELDS).flatMap((settings) =>
-    Object.entries(settings).flatMap(([name, field]) => rulesOf(name, field.toJsonSchema())),
-  )
-  const timeouts = Object.entries(NEW_DESTINATION_FIELDS).map(([type, { timeoutMs }]) => [type, ruleOf(timeoutMs.toJsonSchema())])
+  const kinds = (Object.keys(KINDS) as DestinationType[]).map((type) => [type, newDestinationFields(type)] as const)
+  const fields = kinds.flatMap(([, settings]) => Object.entries(settings).flatMap(([name, field]) => rulesOf(name, field.toJsonSchema())))
+  const timeouts = kinds.map(([type, { timeoutMs }]) => [type, ruleOf(timeoutMs.toJsonSchema())])
   const { timeoutMs: _, ...shared } = Object.fromEntries(fields)
   const sentences = Object.entries(REASONS).map(([code, [, sentence]]) => [code, sentence])
   const rejections = [...REQUEST_ERRORS, ...BATCH_ERRORS].map((code) => [code, API_ERRORS[code][1]])

@@ -4,6 +4,13 @@ import { MESSAGE_TYPES } from '@switchyard/protocol'
 import { queryTime } from './query-values.ts'
 import { oneOf, optional, string } from './schema.ts'
 
+/** For resources that can be found by their texts. */
+export const SEARCH_FILTERS = {
+  search: optional(
+    string({ min: 1, description: 'Only entries with this text in their id, their name or another text, in upper or lower case.' }),
+  ),
+}
+
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as const
 
 export const DELIVERY_FILTERS = {

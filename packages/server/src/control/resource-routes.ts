@@ -2,6 +2,7 @@
 // checks of a change, and further routes. Reads come from the configuration in memory; changes are checked against the stored configuration.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { SEARCH_FILTERS } from '../api/list-filters.ts'
 import { queryBoolean } from '../api/query-values.ts'
 import { object, type Schema, withDefault } from '../api/schema.ts'
 import { ApiError, type ApiErrorCode } from '../errors.ts'
@@ -29,6 +30,8 @@ export interface ResourceKind<R extends Resource> {
   view: (resource: R) => JsonObject
   /** What a role gets to see, if it is not the same for all. */
   viewFor?: (role: Role) => (resource: R) => JsonObject
+  /** Whether a text of the resource contains another text. With it, the list can be searched. */
+  hasText?: (resource: R, text: string) => boolean
   /** Throws if the resource must not be changed. */
   checkChange?: (before: R) => void
 }
@@ -66,11 +69,15 @@ export function listRoute<R extends Resource>(kind: ResourceKind<R>): Route {
     method: 'GET',
     path: kind.path,
     summary: `List ${kind.plural}, oldest first`,
-    query: listQuery({}),
+    query: listQuery(kind.hasText === undefined ? {} : SEARCH_FILTERS),
     status: 200,
     answer: listAnswer(kind.answer),
     errors: ['invalid_cursor'],
-    handle: ({ query, role }) => pageAnswer(list, pageOf(kind.stored().values(), pageRequest(list, query)), viewFor(kind, role)),
+    handle({ query, role }) {
+      const { search } = query as { search?: string }
+      const wanted = [...kind.stored().values()].filter((resource) => search === undefined || kind.hasText?.(resource, search))
+      return pageAnswer(list, pageOf(wanted, pageRequest(list, query)), viewFor(kind, role))
+    },
   })
 }
 

@@ -18,9 +18,10 @@ import { type LaneState, Peers } from './lanes/peers.ts'
 import { Slots } from './lanes/slots.ts'
 import { rejectionOutcome } from './link/outcome.ts'
 import { previewRuns } from './previews/preview-runs.ts'
-import { isSendable, type Previewed, ShownRequests, shownHeaders, shownMessage } from './previews/shown-requests.ts'
+import { isSendable, type Previewed, ShownRequests, shownHeaders } from './previews/shown-requests.ts'
 import { chargeOf, Memory } from './recording/memory.ts'
 import { StoreState } from './recording/store-state.ts'
+import { builtMessage } from './sender/loaded-messages.ts'
 import { ThreadTransformer } from './sender/transforming/thread-transformer.ts'
 import { requestRecord, type UnitOutcome } from './shipments/part-record.ts'
 import { type SentOnce, sendOnce } from './supervision/send-once.ts'
@@ -250,7 +251,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         if (bytes > MAX_SHOWN_BYTES) return null
       }
       const messages = parts.flatMap(({ content, indexes }) =>
-        indexes.map((index) => ({ message: shownMessage(destination, content, index), receivedAtMs: content.receivedAtMs })),
+        indexes.map((index) => ({ message: builtMessage(destination, content, index), receivedAtMs: content.receivedAtMs })),
       )
       const items = (await shown.tryToPrepare(destination, messages)) ?? []
       const prepared = items.filter(isSendable)

@@ -68,11 +68,12 @@ export default function SourcePage() {
 
 function SourceDetails({ source }: { source: Source }) {
   const { isAdmin } = useSession()
-  const { id, name, enabled, writeKeys, requireOAuth, createdAt } = source
+  const { id, name, description, enabled, writeKeys, requireOAuth, createdAt } = source
   const newest = writeKeys.at(-1)
   return (
     <Page title={name} actions={isAdmin ? <Actions source={source} /> : <Note>Read-only: your token has the viewer role</Note>}>
       <Stack gap="xs">
+        {description !== null && <Text style={{ overflowWrap: 'anywhere' }}>{description}</Text>}
         <Group gap="sm">
           <SourceBadges source={source} size="lg" />
           <Copyable text={id} label="the id" />

@@ -62,7 +62,7 @@ export default function SourcesPage() {
           <Group gap="sm" align="flex-end" justify="space-between">
             {rows.length >= MIN_FOR_FILTER || text !== '' ? (
               <TextInput
-                label="Name or id"
+                label="Name, id or description"
                 placeholder="Any"
                 value={text}
                 onChange={(event) => change({ q: event.currentTarget.value }, { replace: true })}
@@ -81,7 +81,7 @@ export default function SourcesPage() {
           </Note>
           {found.length === 0 ? (
             <Empty title="No matching sources" action={<SecondaryButton onClick={() => change({ q: null })}>Show all</SecondaryButton>}>
-              No source has this text in its name or id.
+              No source has this text in its name, id or description.
             </Empty>
           ) : (
             <SourceRows sources={found.slice(0, shown)} />
@@ -101,9 +101,9 @@ export default function SourcesPage() {
   )
 }
 
-function matches({ name, id }: Source, text: string): boolean {
+function matches({ name, id, description }: Source, text: string): boolean {
   const wanted = text.trim().toLowerCase()
-  return wanted === '' || [name, id].some((each) => each.toLowerCase().includes(wanted))
+  return wanted === '' || [name, id, description ?? ''].some((each) => each.toLowerCase().includes(wanted))
 }
 
 function SourceRows({ sources }: { sources: readonly Source[] }) {
@@ -116,10 +116,17 @@ function SourceRows({ sources }: { sources: readonly Source[] }) {
   const columns: Column<Source>[] = [
     {
       label: 'Source',
-      cell: ({ id, name }) => (
-        <Anchor component={Link} href={`/sources/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {name}
-        </Anchor>
+      cell: ({ id, name, description }) => (
+        <>
+          <Anchor component={Link} href={`/sources/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
+            {name}
+          </Anchor>
+          {description !== null && (
+            <Text size="xs" c="dimmed" lineClamp={2}>
+              {description}
+            </Text>
+          )}
+        </>
       ),
     },
     { label: 'State', cell: (source) => <SourceBadges source={source} /> },

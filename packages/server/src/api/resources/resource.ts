@@ -69,6 +69,11 @@ export function resource<F extends ResourceFields>(fields: F, about: { title: st
     create: object(settable('create') as RequestFields<F, 'create'>),
     patch: object(patchOf(settable('patch')) as unknown as PatchFields<RequestFields<F, 'patch'>>),
     view: object(viewFields, about),
+    /** Whether one of its texts contains another text, in upper or lower case. */
+    hasText: (stored: StoredFields<F>, text: string): boolean => {
+      const values = stored as Readonly<Record<string, unknown>>
+      return Object.keys(fields).some((name) => typeof values[name] === 'string' && values[name].toLowerCase().includes(text.toLowerCase()))
+    },
     /** The resource as responses show it. A field that is not stored has its default. */
     viewOf: (stored: StoredFields<F>): ObjectOf<ViewFields<F>> => {
       const values = stored as Readonly<Record<string, unknown>>

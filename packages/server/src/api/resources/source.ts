@@ -46,6 +46,7 @@ export const SOURCE = resource(
   {
     id: readOnly(string()),
     name: displayName(),
+    description: addedLater(withDefault(nullable(string({ max: 500, description: 'What the source is for.' })), null)),
     enabled: withDefault(boolean({ description: 'Whether messages with a write key of the source are accepted.' }), true),
     requireOAuth: withDefault(boolean({ description: 'Whether requests need an access token in addition to the write key.' }), false),
     writeKeys: {

@@ -97,7 +97,7 @@ function flagOf(name: string, schema: JsonSchema): Flag {
     return schema['default'] === false ? { placeholder: null, description } : { placeholder: 'BOOLEAN', description, values: BOOLEANS }
   return {
     placeholder: flagName(name).replaceAll('-', '_').toUpperCase(),
-    description: isOfType(schema, 'null') ? `${description} An empty text removes it.` : description,
+    description: isOfType(schema, 'null') && !('default' in schema) ? `${description} An empty text removes it.` : description,
     ...(values === undefined ? {} : { values }),
   }
 }

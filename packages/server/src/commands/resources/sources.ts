@@ -1,10 +1,11 @@
 // `switchyard sources`: manages sources and their write keys.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { SEARCH_FILTERS } from '../../api/list-filters.ts'
 import { SOURCE } from '../../api/resources/source.ts'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type Flag } from '../line/command.ts'
 import { confirm, YES_FLAG } from '../line/confirm.ts'
-import { bodyFrom, changesFrom, flagsFor, type Shown, showResource } from '../line/fields.ts'
+import { bodyFrom, changesFrom, filterFlags, filtersFrom, flagsFor, type Shown, showResource } from '../line/fields.ts'
 import { type Column, showAll } from '../line/listing.ts'
 import { at, idOf } from '../line/references.ts'
 
@@ -35,9 +36,11 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   {
     name: 'sources list',
     summary: 'List sources and their write keys',
-    examples: ['switchyard sources'],
+    flags: filterFlags(SEARCH_FILTERS),
+    examples: ['switchyard sources', 'switchyard sources --search shop'],
     async run(call) {
-      await showAll(call, '/api/sources', {}, COLUMNS, 'There are no sources. Create one with `switchyard sources create NAME`.')
+      const none = call.has('search') ? 'No sources match.' : 'There are no sources. Create one with `switchyard sources create NAME`.'
+      await showAll(call, '/api/sources', await filtersFrom(call, SEARCH_FILTERS), COLUMNS, none)
       return EXIT.ok
     },
   },

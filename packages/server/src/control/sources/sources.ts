@@ -43,6 +43,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     stored: () => store.configuration().sources,
     view: sourceView,
     viewFor: (role) => (source) => sourceView(role === 'admin' ? source : { ...source, writeKeys: source.writeKeys.map(maskedWriteKey) }),
+    hasText: SOURCE.hasText,
     checkChange: rejectBuiltIn,
   }
   return [

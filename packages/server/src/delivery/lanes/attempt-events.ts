@@ -6,7 +6,7 @@ import type { DeliveryEvents } from '../events/events.ts'
 import { rejectionOutcome } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
 import type { Member } from '../shipments/member.ts'
-import { traceOf } from '../shipments/task.ts'
+import { traceOf } from '../shipments/unit.ts'
 import type { Flight } from './flights.ts'
 
 export function emitAttempts(events: DeliveryEvents, destination: Destination, { unit, deliveryId, results }: Flight): void {

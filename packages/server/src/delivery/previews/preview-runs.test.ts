@@ -6,7 +6,7 @@ import { unanswered } from '../link/outcome.ts'
 import type { Work } from '../link/work.ts'
 import type { SenderGroup } from '../supervision/sender-pool.ts'
 import { previewRuns } from './preview-runs.ts'
-import { TooManyPreviews } from './shown-requests.ts'
+import { TooManyPreviews } from './preview-turns.ts'
 
 const ABOUT = { sourceId: 's', receivedAtMs: 0, ip: null, browser: false, sentAt: null, context: null, integrations: null, trace: null }
 const message: SegmentContent = { ...ABOUT, items: [{ type: 'track', event: 'E', messageId: 'm' }] }

@@ -3,7 +3,8 @@ import test from 'node:test'
 import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { destinationOf } from '../../store/conformance/fixtures.ts'
 import { ThreadTransformer } from '../sender/transforming/thread-transformer.ts'
-import { ShownRequests, TooManyPreviews } from './shown-requests.ts'
+import { TooManyPreviews } from './preview-turns.ts'
+import { ShownRequests } from './shown-requests.ts'
 
 const transformation = (code: string) => ({ code: `export default (message) => ${code}`, timeoutMs: 50, memoryMb: 8 })
 const destination = (code: string) => ({ ...destinationOf(), id: 'dst_1', createdAtMs: 0, transformation: transformation(code) })

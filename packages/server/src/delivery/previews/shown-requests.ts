@@ -4,24 +4,16 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { Credentials, Prepared, RequestBuilder } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
-import { withViolations } from '../../outbound/outbound-message.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { Destination, SegmentContent, TraceContext } from '../../store/store.ts'
 import type { Rejected } from '../link/outcome.ts'
+import { builtMessage } from '../sender/loaded-messages.ts'
 import { type Item, prepareMessage, transformInput, transformMessages } from '../sender/transforming/prepare-messages.ts'
 import type { Transformer } from '../sender/transforming/transformer.ts'
+import { PREVIEW_LIMIT_MS, PreviewTurns, TooManyPreviews } from './preview-turns.ts'
 
-/** The most callers whose transformations run at the same time. */
-const MAX_AT_ONCE = 4
-/** How long the messages of one call may take. */
-const LIMIT_MS = 10_000
 /** How long the threads are kept after their last use. */
 const IDLE_MS = 30_000
-
-/** Too many previews run at the moment. */
-export class TooManyPreviews extends Error {
-  override name = 'TooManyPreviews'
-}
 
 /** What would happen to a message that is routed to a destination. The request is the one to the first URL. */
 export type Previewed =
@@ -47,8 +39,8 @@ export interface OutboundMessage {
 
 export class ShownRequests {
   readonly #open: () => Transformer
+  readonly #turns = new PreviewTurns()
   #transformer: Transformer | null = null
-  #users = 0
   #idle: NodeJS.Timeout | undefined
 
   constructor(open: () => Transformer) {
@@ -59,25 +51,19 @@ export class ShownRequests {
    * Prepares messages one after the other, as a sender would. The result is null for messages that were not ready before the limit. Rejects
    * with TooManyPreviews.
    */
-  async prepare(destination: Destination, messages: readonly OutboundMessage[], limitMs: number = LIMIT_MS): Promise<(Item | null)[]> {
+  async prepare(
+    destination: Destination,
+    messages: readonly OutboundMessage[],
+    limitMs: number = PREVIEW_LIMIT_MS,
+  ): Promise<(Item | null)[]> {
     if (kindOf(destination).transformation(destination) === null) return messages.map(({ message }) => prepareMessage(destination, message))
-    if (this.#users >= MAX_AT_ONCE) throw new TooManyPreviews()
-    this.#users++
     clearTimeout(this.#idle)
     this.#transformer ??= this.#open()
     const transformer = this.#transformer
-    const untilMs = performance.now() + limitMs
-    try {
-      const items: (Item | null)[] = []
-      for (const { message, receivedAtMs } of messages) {
-        const leftMs = untilMs - performance.now()
-        items.push(leftMs <= 0 ? null : await transformed(destination, message, receivedAtMs, transformer, leftMs))
-      }
-      return items
-    } finally {
-      this.#users--
-      if (this.#users === 0) this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref()
+    const closeLater = (): void => {
+      if (this.#turns.isIdle) this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref()
     }
+    return this.#turns.run(messages, limitMs, (message, leftMs) => transformed(destination, message, transformer, leftMs), closeLater)
   }
 
   /** Like prepare(), but resolves to null if too many previews are running. */
@@ -96,7 +82,7 @@ export class ShownRequests {
     atMs: number,
   ): Promise<Previewed[]> {
     const destination = requests.masked(given)
-    const outbound = messages.map((content) => ({ message: shownMessage(destination, content, 0), receivedAtMs: content.receivedAtMs }))
+    const outbound = messages.map((content) => ({ message: builtMessage(destination, content, 0), receivedAtMs: content.receivedAtMs }))
     const items = await this.prepare(destination, outbound)
     return items.map((item, at) => previewed(destination, requests, item, messages[at]?.trace ?? null, atMs))
   }
@@ -108,12 +94,6 @@ export class ShownRequests {
     this.#transformer = null
     await transformer?.close()
   }
-}
-
-/** The message as a sender builds it. */
-export function shownMessage(destination: Destination, content: SegmentContent, index: number): JsonObject {
-  const message = kindOf(destination).message(content, index)
-  return destination.includeViolations === true ? withViolations(message, content, index) : message
 }
 
 /** The URL of a request: its path goes between the path and the query of the target. */
@@ -141,8 +121,7 @@ function previewed(
   trace: TraceContext | null,
   atMs: number,
 ): Previewed {
-  const notRun = (error: string): Previewed => ({ kind: 'failed', reason: 'not_run', error, logs: null })
-  if (item === null) return notRun('The preview did not reach this message within its time limit.')
+  if (item === null) return NOT_REACHED
   if (item instanceof Error) return notRun(`The transformation could not be run: ${item.message}.`)
   if (!isSendable(item)) {
     const { reason, error, logs } = item
@@ -158,11 +137,17 @@ function previewed(
   }
 }
 
+/** The outcome for a message whose turn did not come, or did not end, before the limit. */
+export const NOT_REACHED: Previewed = notRun('The preview did not reach this message within its time limit.')
+
+export function notRun(error: string): Previewed {
+  return { kind: 'failed', reason: 'not_run', error, logs: null }
+}
+
 /** Resolves to null if it takes longer than `limitMs`. */
 function transformed(
   destination: Destination,
-  message: JsonObject,
-  receivedAtMs: number,
+  { message, receivedAtMs }: OutboundMessage,
   transformer: Transformer,
   limitMs: number,
 ): Promise<Item | null> {

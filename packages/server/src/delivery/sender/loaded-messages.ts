@@ -49,9 +49,7 @@ export class LoadedMessages {
       items[index] = JSON.parse(this.#texts.get(index) as string) as JsonObject
       content = { ...shared, items }
     }
-    const { includeViolations } = this.#destination
-    const message = kindOf(this.#destination).message(content, index)
-    return includeViolations === true ? withViolations(message, content, index) : message
+    return builtMessage(this.#destination, content, index)
   }
 
   /** Called when no more messages are built now. Only these are needed later. The bytes that they were read from may be reused after this. */
@@ -66,4 +64,10 @@ export class LoadedMessages {
   forget(index: number): void {
     this.#texts?.delete(index)
   }
+}
+
+/** A stored message in the form that the kind of the destination gets. */
+export function builtMessage(destination: Destination, content: SegmentContent, index: number): JsonObject {
+  const message = kindOf(destination).message(content, index)
+  return destination.includeViolations === true ? withViolations(message, content, index) : message
 }

@@ -18,7 +18,9 @@ import {
   results,
   SINGLE,
 } from '../fixtures/claimed-shipments.ts'
-import { expiry, Task, type Unit } from './task.ts'
+import { expiry } from './expiry.ts'
+import { Task } from './task.ts'
+import type { Unit } from './unit.ts'
 
 const withLetters = { ...destination, deadLetter: 'dst_dead' }
 

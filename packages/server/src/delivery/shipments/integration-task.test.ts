@@ -3,7 +3,8 @@ import test from 'node:test'
 import type { Settlement } from '../../store/store.ts'
 import { claimedOf, destination, items, NOW_MS, outcome, SINGLE } from '../fixtures/claimed-shipments.ts'
 import { failure, type Ran, type RanMessage, type RanRequest } from '../link/outcome.ts'
-import { Task, type Unit } from './task.ts'
+import { Task } from './task.ts'
+import type { Unit } from './unit.ts'
 
 const BATCH = { size: 10, bytes: 500_000, lingerMs: 0 }
 const ok: RanMessage = { verdict: 'success', reason: null, retryAfterMs: null, succeeded: [] }

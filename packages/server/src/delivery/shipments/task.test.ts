@@ -18,8 +18,10 @@ import {
   URLS,
 } from '../fixtures/claimed-shipments.ts'
 import type { Unsent } from '../link/protocol.ts'
+import { expiry } from './expiry.ts'
 import type { Member } from './member.ts'
-import { deliveryIdOf, expiry, Task, traceOf, type Unit } from './task.ts'
+import { Task } from './task.ts'
+import { deliveryIdOf, traceOf, type Unit } from './unit.ts'
 
 function jsonOf({ json }: Member): string {
   return json ?? assert.fail('it cannot be serialized')

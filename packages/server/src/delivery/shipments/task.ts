@@ -4,15 +4,11 @@
 // place of a settlement: ended, to be retried, or kept. Messages stay in their stored form; a sender parses them.
 
 import { kindOf } from '../../destinations/kinds.ts'
-import { sharedTrace } from '../../outbound/trace-context.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import { withoutDeleted } from '../../store/port/without-deleted.ts'
 import {
-  type AttemptRecord,
-  type BatchSettings,
   type ClaimedShipment,
   type Destination,
-  type FinalState,
   type Gathered,
   type IsDeleted,
   type KeptShipment,
@@ -23,7 +19,6 @@ import {
   type Shipment,
   type ShipmentDraft,
   SYSTEM_SOURCE,
-  type TraceContext,
 } from '../../store/store.ts'
 import { type Ran, type Rejected, rejectionOutcome } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
@@ -31,19 +26,10 @@ import { DeadLetterBuilder, type DeadLetterSettings } from './dead-letters.ts'
 import { Member, PartContent } from './member.ts'
 import { end, endOf, type PartRecord, requestRecord, takeRecords, type UnitOutcome } from './part-record.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
+import { byPart, byShipment, splitIntoBatches, type Unit, unitOf } from './unit.ts'
 
 /** What is kept of a claimed shipment in a task. */
 export type HeldShipment = Pick<ClaimedShipment, 'shipment' | 'bytes'>
-
-export interface Unit {
-  members: Member[]
-  /** Whether it is sent as an array, and retried as the same batch. */
-  isBatch: boolean
-  /** In schedule time. */
-  startedAtMs: number
-  /** How many of its requests are in the records already. */
-  recorded: number
-}
 
 /** What a settlement depends on. */
 export type SettledDestination = Pick<Destination, 'retryWindowMs' | 'retry'> & DeadLetterSettings
@@ -391,99 +377,4 @@ export class Task {
       return { origin, segment, indexes }
     })
   }
-}
-
-/** Returns the settlement that ends shipments whose retry window is over, without another attempt. */
-export function expiry(
-  destination: DeadLetterSettings,
-  shipments: readonly ClaimedShipment[],
-  wallMs: number,
-  isDeleted?: IsDeleted,
-): Settlement {
-  const letters = DeadLetterBuilder.of(destination)
-  const done = shipments.map(({ shipment }) => shipment)
-  const system = new Set<RowId>()
-  const records = shipments.flatMap(({ shipment: { parts, attempt, replay }, bodies }) =>
-    parts.map(({ origin, segment, indexes }): AttemptRecord => {
-      if (bodies.get(segment)?.about.sourceId === SYSTEM_SOURCE) system.add(origin)
-      const finals: FinalState[] = [{ state: 'expired', reason: 'retry_window_over', indexes }]
-      const record: AttemptRecord = { origin, segment, attempt, replay, atMs: wallMs, requests: [], finals }
-      return letters?.add(record, bodies.get(segment)) ?? record
-    }),
-  )
-  const settlement = {
-    destinationId: destination.id,
-    done,
-    kept: [],
-    remaining: [],
-    records,
-    letters: letters?.letters,
-    system: system.size > 0 ? system : undefined,
-    bodyOf: (segment: RowId) => shipments.find(({ bodies }) => bodies.has(segment))?.bodies.get(segment),
-  }
-  return isDeleted === undefined ? settlement : withoutDeleted(settlement, isDeleted)
-}
-
-function byPart(members: readonly Member[]): [part: number, indexes: number[]][] {
-  // Most units have a single message.
-  if (members.length === 1) {
-    const { part, index } = members[0] as Member
-    return [[part, [index]]]
-  }
-  const parts = new Map<number, number[]>()
-  for (const { part, index } of members) {
-    const indexes = parts.get(part)
-    if (indexes) indexes.push(index)
-    else parts.set(part, [index])
-  }
-  return [...parts]
-}
-
-function byShipment(members: readonly Member[]): Map<RowId, Member[]> {
-  const shipments = new Map<RowId, Member[]>()
-  for (const member of members) {
-    const own = shipments.get(member.shipment.id)
-    if (own) own.push(member)
-    else shipments.set(member.shipment.id, [member])
-  }
-  return shipments
-}
-
-function unitOf(members: Member[], isBatch: boolean): Unit {
-  return { members, isBatch, startedAtMs: 0, recorded: 0 }
-}
-
-export function traceOf({ members }: Unit): TraceContext | null {
-  // Most units have a single message.
-  return members.length === 1 ? (members[0] as Member).trace : sharedTrace(members.map(({ trace }) => trace))
-}
-
-/** The id of a batch is that of its first delivery. */
-export function deliveryIdOf({ members }: Unit): string {
-  const { content, index } = members[0] as Member
-  return `${String(content.origin)}-${index}`
-}
-
-/** Splits messages into batches within the destination's limits. A message that exceeds the byte limit is sent alone. */
-function splitIntoBatches(members: readonly Member[], { size, bytes }: BatchSettings): Unit[] {
-  const units: Unit[] = []
-  let current: Member[] = []
-  let currentBytes = 0
-  const close = (): void => {
-    if (current.length > 0) units.push(unitOf(current, true))
-    current = []
-    currentBytes = 0
-  }
-  for (const member of members) {
-    const { bytes: sentBytes } = member
-    // A delete message is never sent with others, nor is one that cannot be serialized.
-    const isAlone = sentBytes === null || member.type === 'delete'
-    const memberBytes = (sentBytes ?? 0) + 1
-    if (isAlone || current.length === size || currentBytes + memberBytes >= bytes) close()
-    current.push(member)
-    currentBytes += memberBytes
-    if (isAlone) close()
-  }
-  close()
-  return units
 }
