@@ -26,7 +26,6 @@ function setUp() {
   const destination = webhookOf({ deadLetter: 'dst_dead' })
   const held = new HeldShipments({
     store: store as unknown as DeliveryStore,
-    senders: { drop: () => {} },
     memory,
     clock: { wallMs: () => NOW_MS, scheduleMs: () => NOW_MS },
     setTimer: () => assert.fail('nothing is retried'),
