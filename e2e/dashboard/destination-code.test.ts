@@ -355,7 +355,7 @@ async function marked(tab: Tab, lines: string[]): Promise<void> {
         return numbers.find((each) => Math.abs(each.getBoundingClientRect().top - top) < 2)?.textContent
       })
     })()`)
-  await eventually(markedLines, (found) => String(found) === String(lines), { what: `errors at the lines ${lines}` })
+  await eventually(markedLines, (found) => String(found) === String(lines), { what: `errors at the lines ${String(lines)}` })
 }
 
 /** Presses Tab until the element with this name has the focus. */
