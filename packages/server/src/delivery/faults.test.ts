@@ -261,7 +261,7 @@ test('a reservation for messages that could not be stored is freed', async (t) =
     firstAttemptAtMs: null,
     dueAtMs: 0,
     unit: false,
-    urls: null,
+    progress: null,
     replay: false,
     parts: [],
   }

@@ -5,6 +5,7 @@
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
 import type { Fields } from '../api/schema.ts'
+import type { Progress } from '../store/port/delivery.ts'
 import type {
   CommonDestination,
   Destination,
@@ -104,6 +105,20 @@ export interface SettingsProblem {
 
 /** Returns the rule by which a message is filtered out, or null if it passes. */
 export type FilterJudge = (item: JsonObject, content: SegmentContent) => FilterRule | null
+
+/** What became of the messages of a unit. */
+export interface CarriedOut {
+  verdict: Verdict
+  /** A stable code; null on success. */
+  reason: string | null
+  /** A sentence for a person; null on success. */
+  error: string | null
+}
+
+export interface Carrier<D> {
+  /** `texts` are the messages as JSON. A rejected promise is a bug of the kind: the messages are retried. */
+  carryOut(destination: D, texts: readonly string[], about: RequestAbout): Promise<CarriedOut>
+}
 
 export interface RequestBuilder<D> {
   /** `messages` are JSON texts, or the results of the shaper. */
@@ -218,12 +233,22 @@ export interface DestinationKind<
   message(content: SegmentContent, index: number): JsonObject
   /** Returns the URLs that a message is sent to, with one request each. The delivery succeeds if one of them does. An integration has a single entry, which stands for all its requests. */
   targets(destination: D): readonly string[]
+  /** The targets that are still to be tried, as indexes. */
+  targetsLeft(destination: D, progress: Progress): readonly number[]
+  /** The steps that have succeeded and are not run again; null for none. */
+  stepsDone(progress: Progress): readonly string[] | null
+  /** The progress after an attempt that failed as a whole, for now, at these targets. */
+  progressAfter(before: Progress, retried: readonly string[]): Progress
+  /** Whether a batch that failed is retried as the same batch. Otherwise each of its messages has a progress of its own. */
+  readonly keepsBatches: boolean
   /** The code that changes or drops messages; null for none. */
   transformation(settings: Partial<D>): Transformation | null
-  /** The ids of the subscriptions to run for a message; null for a webhook. The delivery succeeds if all of them succeed. A retry runs only those that did not. */
+  /** What may run for a message; null if nothing but requests to the targets. The delivery succeeds if all that match succeed. A retry runs only those that did not. */
   steps(destination: D): readonly Subscription[] | null
   /** The function that shapes a message; null if messages are sent as they are. It throws MappingFailed. */
   shaper(destination: D): Shaper | null
+  /** Carries out its deliveries in a sender thread; null if they are requests to its targets, or run in a host process. */
+  readonly carrier: Carrier<D> | null
   /** How its requests are built; null if they are known only to the code that makes them. */
   readonly requests: RequestBuilder<D> | null
   /** Whether a test succeeded that made these attempts. */

@@ -5,7 +5,7 @@
 import { SECRET_PREFIX } from '../store/configuration/configuration-rows.ts'
 import { versionContext } from '../store/configuration/destination-versions.ts'
 import { encryptedDestinationDoc, redactAttempt, redactAudit } from '../store/configuration/unencrypted-credentials.ts'
-import { type AttemptDoc, writeOwedUrls } from '../store/encoding/attempt-doc.ts'
+import { type AttemptDoc, writeProgress } from '../store/encoding/attempt-doc.ts'
 import type { Seed } from '../store/encoding/fingerprint.ts'
 import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING } from '../store/encoding/schedule-mark.ts'
 import { isKey, KEY_WORDS } from '../store/encoding/segment-keys.ts'
@@ -97,7 +97,7 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
         bytes: Math.min(bytes, LARGEST_INTEGER),
         unit: row['unit'] === 1,
         replay: row['replay'] === 1,
-        urls: row['urls'] === null ? null : writeOwedUrls(JSON.parse(row['urls'] as string) as string[]),
+        urls: row['urls'] === null ? null : writeProgress(JSON.parse(row['urls'] as string) as string[]),
         parts: JSON.stringify(parts.map(part)),
       }
     },

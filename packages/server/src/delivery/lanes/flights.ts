@@ -3,7 +3,6 @@
 // each URL that has not answered.
 
 import { kindOf } from '../../destinations/kinds.ts'
-import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type { IngestPacing } from '../../timing/ingest-pacing.ts'
@@ -61,9 +60,9 @@ export class Flight implements Work {
     this.unit = unit
     this.startedAtMs = startedAtMs
     this.limit = limit
-    const hasSteps = kindOf(destination).steps(destination) !== null
-    this.steps = hasSteps ? this.#first.shipment.urls : null
-    this.urls = urlsFor(destination, unit)
+    const { progress } = this.#first.shipment
+    this.steps = kindOf(destination).stepsDone(progress)
+    this.urls = targetsLeft(destination, unit)
     this.left = this.urls.length
   }
 
@@ -146,7 +145,7 @@ export class Flights {
 
   /** Takes slots for the next unit of a task; false if there are too few. The user of the slots is then called when there are some. */
   takeSlots(user: SlotUser, destination: Destination, unit: Unit): boolean {
-    return this.#deps.slots.take(user, Math.max(1, urlsFor(destination, unit).length))
+    return this.#deps.slots.take(user, Math.max(1, targetsLeft(destination, unit).length))
   }
 
   /** `watched`: whether it may be the request by which a slowdown is measured. */
@@ -217,22 +216,6 @@ export class Flights {
   }
 }
 
-const allOf = new WeakMap<readonly string[], readonly number[]>()
-
-/**
- * The destination's current URLs that are still to be tried, as indexes; all of them if the URLs were replaced. Compares URLs without
- * query values, which the store does not keep.
- */
-function urlsFor(destination: Destination, unit: Unit): readonly number[] {
-  const { shipment } = unit.members[0] as Member
-  const targets = kindOf(destination).targets(destination)
-  let all = allOf.get(targets)
-  if (all === undefined) {
-    all = targets.map((_, at) => at)
-    allOf.set(targets, all)
-  }
-  if (shipment.urls === null) return all
-  const pending = new Set(shipment.urls.map(hiddenUrl))
-  const left = all.filter((at) => pending.has(hiddenUrl(targets[at] as string)))
-  return left.length > 0 ? left : all
+function targetsLeft(destination: Destination, unit: Unit): readonly number[] {
+  return kindOf(destination).targetsLeft(destination, (unit.members[0] as Member).shipment.progress)
 }

@@ -133,7 +133,7 @@ function claimOf(id: number): Claim {
     firstAttemptAtMs: null,
     dueAtMs: 0,
     unit: false,
-    urls: null,
+    progress: null,
     replay: false,
     parts: [part],
   }

@@ -88,8 +88,13 @@ export function rejectionOutcome({ reason, error, logs }: Rejected): Outcome {
 }
 
 export function unanswered(reason: ReasonCode, error: string): Outcome {
-  const verdict = REASONS[reason][0]
-  return { verdict, status: null, reason, error, address: null, timings: NO_TIMINGS, retryAfterMs: null, responseStart: null }
+  return withoutAnswer({ verdict: REASONS[reason][0], reason, error }, 0)
+}
+
+/** The outcome of something else than a request. */
+export function withoutAnswer({ verdict, reason, error }: Pick<Outcome, 'verdict' | 'reason' | 'error'>, totalMs: number): Outcome {
+  const timings = { ...NO_TIMINGS, totalMs }
+  return { verdict, status: null, reason, error, address: null, timings, retryAfterMs: null, responseStart: null }
 }
 
 export const RESPONSE_START_BYTES = 4_096

@@ -6,9 +6,9 @@ import { webhookOf } from '../../destinations/fixtures/webhook.ts'
 import type { ClaimedShipment, DeliveryStore, Settlement } from '../../store/store.ts'
 import { claimedOf, items, NOW_MS } from '../fixtures/claimed-shipments.ts'
 import { Backlog } from './backlog.ts'
+import { HeldShipments } from './held-shipments.ts'
 import { Memory } from './memory.ts'
 import { StoreState } from './store-state.ts'
-import { HeldShipments } from './held-shipments.ts'
 
 const MIB = 1024 * 1024
 

@@ -2,11 +2,11 @@
 // outcome of each. It runs in a sender thread or in the main thread. Its memory is limited (sender-memory.ts): messages are built ahead only while
 // there is room, and otherwise when their request is started.
 
-import type { Prepared } from '../../destinations/kind.ts'
+import type { Carrier, Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import type { Destination, IntegrationDestination, TraceContext } from '../../store/store.ts'
-import { failure, UNWRITABLE } from '../link/outcome.ts'
+import { failure, type Outcome, UNWRITABLE, withoutAnswer } from '../link/outcome.ts'
 import type { CommandTarget, Load, SenderReports, Start, Unsent } from '../link/protocol.ts'
 import { senderFor } from './authorizing/authorized-client.ts'
 import type { HttpClient } from './http/attempt.ts'
@@ -185,11 +185,7 @@ export class Executor implements CommandTarget {
       if (taken instanceof Error) throw taken
       const { prepared, unsent } = taken
       if (unsent.length > 0) this.#reports.unsent(start.unit, unsent, prepared.length === 0)
-      if (prepared.length > 0) {
-        const { destination } = target
-        if (destination.type !== 'integration') this.#send(target, start, taken, waitedMs)
-        else this.#run(destination, target, start, prepared as Prepared[], waitedMs)
-      }
+      if (prepared.length > 0) this.#carryOut(target, start, taken, waitedMs)
     } catch (error) {
       this.#fail(start, error as Error)
     }
@@ -200,13 +196,17 @@ export class Executor implements CommandTarget {
     for (const at of urls) this.#reports.outcome(unit, at, UNWRITABLE, 0)
   }
 
-  #send(
-    target: Target,
-    { unit, attempt, replay, atMs, isBatch, keepAnswer, urls }: Start,
-    { prepared, id, trace }: Taken,
-    waitedMs: number,
-  ): void {
+  #carryOut(target: Target, start: Start, taken: Taken, waitedMs: number): void {
+    const { carrier, place } = kindOf(target.destination)
+    if (place === 'host') this.#run(target, start, taken.prepared as Prepared[], waitedMs)
+    else if (carrier === null) this.#send(target, start, taken, waitedMs)
+    else this.#call(carrier, target, start, taken, waitedMs)
+  }
+
+  /** Sends a request to each target. */
+  #send(target: Target, start: Start, { prepared, id, trace }: Taken, waitedMs: number): void {
     const { destination } = target
+    const { attempt, replay, atMs, isBatch, keepAnswer, urls } = start
     const kind = kindOf(destination)
     const about = { id, attempt, replay, atMs: atMs + waitedMs, trace }
     if (kind.requests === null) throw new Error('the kind of the destination makes no requests')
@@ -215,53 +215,72 @@ export class Executor implements CommandTarget {
     const targets = kind.targets(destination)
     const verdictOf = kind.verdicts(destination)
     const logs = logsOf(prepared)
-    let left = urls.length
-    let hasSucceeded = false
-    let hasFailed = false
     // The text, and its bytes for each URL.
-    const sentBytes = REQUEST_BYTES + body.length * (1 + urls.length)
-    this.#memory.sent(target, sentBytes)
-    target.inFlight++
+    const ended = this.#started(target, start, body.length * (1 + urls.length), waitedMs)
     for (const at of urls) {
       const url = targets[at] as string
       target.http.send({ method, url, path, headers, body, timeoutMs, verdictOf, keepAnswer }, (outcome) => {
-        this.#reports.outcome(unit, at, logs === null ? outcome : { ...outcome, logs }, waitedMs)
-        left--
-        if (left === 0) this.#memory.ended(target, sentBytes)
-        // A unit that one URL has accepted is delivered: nothing waits for its other URLs.
-        if (!hasSucceeded) {
-          hasSucceeded = outcome.verdict === 'success'
-          hasFailed ||= outcome.verdict === 'temporary'
-          if (!hasSucceeded && left > 0) return
-          target.inFlight--
-          if (!hasSucceeded && hasFailed) target.isStopped = target.waiting.length > 0
-        }
-        this.#startWaiting(target)
+        ended(at, logs === null ? outcome : { ...outcome, logs })
       })
     }
   }
 
-  #run(
-    destination: IntegrationDestination,
-    target: Target,
-    { unit, urls, steps, keepAnswer, isPreview, limit }: Start,
-    prepared: readonly Prepared[],
-    waitedMs: number,
-  ): void {
+  /** Runs an integration. */
+  #run(target: Target, start: Start, prepared: readonly Prepared[], waitedMs: number): void {
     if (this.#runs === null) throw new Error('this sender runs no integrations')
+    const { urls, steps, keepAnswer, isPreview } = start
     const messages = prepared.map(({ text, steps: matching = [] }): RunMessage => ({ text, steps: matching }))
+    const bytes = EVENT_FACTOR * messages.reduce((sum, { text }) => sum + text.length, 0)
+    const ended = this.#started(target, start, bytes, waitedMs)
+    const work = { messages, succeeded: steps, keepsRequests: keepAnswer, isPreview }
+    this.#runs.run(target.destination as IntegrationDestination, work, (outcome) => ended(urls[0] as number, outcome))
+  }
+
+  /** Calls the function of a kind that carries out its deliveries itself. */
+  #call(carrier: Carrier<Destination>, target: Target, start: Start, { prepared, id, trace }: Taken, waitedMs: number): void {
+    const { unit, attempt, replay, atMs, urls } = start
+    const texts = prepared.map((item) => (typeof item === 'string' ? item : item.text))
+    const ended = this.#started(
+      target,
+      start,
+      texts.reduce((sum, { length }) => sum + length, 0),
+      waitedMs,
+    )
+    const startedMs = performance.now()
+    const at = urls[0] as number
+    carrier.carryOut(target.destination, texts, { id, attempt, replay, atMs: atMs + waitedMs, trace }).then(
+      (carriedOut) => ended(at, withoutAnswer(carriedOut, performance.now() - startedMs)),
+      (error: unknown) => {
+        this.#reports.bug(unit, (error as Error).message)
+        ended(at, UNWRITABLE)
+      },
+    )
+  }
+
+  /** Counts a unit that is carried out. Returns the function that reports the outcome of one of its targets. */
+  #started(target: Target, { unit, urls, limit }: Start, bytes: number, waitedMs: number): (at: number, outcome: Outcome) => void {
+    const sentBytes = REQUEST_BYTES + bytes
+    // A test goes out beside the others.
     const isCounted = limit !== Number.POSITIVE_INFINITY
-    const sentBytes = REQUEST_BYTES + EVENT_FACTOR * messages.reduce((sum, { text }) => sum + text.length, 0)
+    let left = urls.length
+    let hasSucceeded = false
+    let hasFailed = false
     this.#memory.sent(target, sentBytes)
     if (isCounted) target.inFlight++
-    this.#runs.run(destination, { messages, succeeded: steps, keepsRequests: keepAnswer, isPreview }, (outcome) => {
-      this.#reports.outcome(unit, urls[0] as number, outcome, waitedMs)
-      this.#memory.ended(target, sentBytes)
-      if (!isCounted) return
-      target.inFlight--
-      if (outcome.verdict === 'temporary') target.isStopped = target.waiting.length > 0
+    return (at, outcome) => {
+      this.#reports.outcome(unit, at, outcome, waitedMs)
+      left--
+      if (left === 0) this.#memory.ended(target, sentBytes)
+      // A unit that one target has accepted is delivered: nothing waits for its other targets.
+      if (isCounted && !hasSucceeded) {
+        hasSucceeded = outcome.verdict === 'success'
+        hasFailed ||= outcome.verdict === 'temporary'
+        if (!hasSucceeded && left > 0) return
+        target.inFlight--
+        if (!hasSucceeded && hasFailed) target.isStopped = target.waiting.length > 0
+      }
       this.#startWaiting(target)
-    })
+    }
   }
 
   async drain(): Promise<void> {

@@ -3,7 +3,8 @@
 // still in progress under its claim. Pure: no clock, no network, no store. Invariant: every delivery of its shipments is in exactly one
 // place of a settlement: ended, to be retried, or kept. Messages stay in their stored form; a sender parses them.
 
-import { kindOf } from '../../destinations/kinds.ts'
+import type { DestinationKind } from '../../destinations/kind.ts'
+import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import { withoutDeleted } from '../../store/port/without-deleted.ts'
 import {
@@ -13,6 +14,7 @@ import {
   type IsDeleted,
   type KeptShipment,
   type Part,
+  type Progress,
   type RequestRecord,
   type RowId,
   type Settlement,
@@ -39,7 +41,7 @@ interface PendingRetry {
   shipment: Shipment
   members: Member[]
   isBatch: boolean
-  urls: readonly string[] | null
+  progress: Progress
   reason: string
   startedAtMs: number
 }
@@ -72,11 +74,11 @@ export class Task {
   #isStopped = false
   /** The deletions since the task began. Messages in flight are not stopped, but they do not become dead letters, and the text of their attempts is not recorded. */
   readonly #deletions: IsDeleted[] = []
-  readonly #hasSteps: boolean
+  readonly #kind: DestinationKind
   #system: Set<RowId> | undefined
 
-  constructor(shipments: readonly ClaimedShipment[], { batch, type }: Pick<Destination, 'batch'> & Partial<Pick<Destination, 'type'>>) {
-    this.#hasSteps = type === 'integration'
+  constructor(shipments: readonly ClaimedShipment[], { batch, type }: Pick<Destination, 'batch' | 'type'>) {
+    this.#kind = KINDS[type]
     this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
     const isBatch = shipments.some(({ shipment }) => shipment.unit)
@@ -123,9 +125,8 @@ export class Task {
     if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
     const { shipment } = unit.members[0] as Member
     const { members, startedAtMs } = unit
-    // If the integration did not run, the list of subscriptions that succeeded is unchanged.
-    const rest = this.#hasSteps ? { isBatch: false, urls: shipment.urls } : { isBatch: unit.isBatch, urls: combined.urls }
-    this.#retries.push({ shipment, members, ...rest, reason, startedAtMs })
+    const progress = this.#kind.progressAfter(shipment.progress, combined.urls)
+    this.#retries.push({ shipment, members, isBatch: unit.isBatch && this.#kind.keepsBatches, progress, reason, startedAtMs })
   }
 
   /** Ends or retries the messages of an integration one by one. */
@@ -150,8 +151,8 @@ export class Task {
       else if (verdict === 'permanent') end(record, endOf(reason), reason ?? 'unknown', [member.index])
       else {
         if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
-        const urls = succeeded.length === 0 ? null : succeeded
-        this.#retries.push({ shipment, members: [member], isBatch: false, urls, reason: reason ?? 'unknown', startedAtMs })
+        const progress = succeeded.length === 0 ? null : succeeded
+        this.#retries.push({ shipment, members: [member], isBatch: false, progress, reason: reason ?? 'unknown', startedAtMs })
       }
     }
   }
@@ -251,7 +252,7 @@ export class Task {
   settlement(destination: SettledDestination, nowMs: number, wallMs: number, random: () => number): Settlement {
     const { retryWindowMs: windowMs, retry: policy } = destination
     const remaining: ShipmentDraft[] = []
-    for (const { shipment, members, isBatch, urls, reason, startedAtMs } of this.#combineRetries(windowMs)) {
+    for (const { shipment, members, isBatch, progress, reason, startedAtMs } of this.#combineRetries(windowMs)) {
       const attempt = shipment.attempt + 1
       const firstAttemptAtMs = shipment.firstAttemptAtMs ?? startedAtMs
       const next = nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, policy, retryAfterMs: this.#retryAfterMs, random })
@@ -261,7 +262,7 @@ export class Task {
       }
       const { replay, destinationId } = shipment
       const dueAtMs = next.atMs
-      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: isBatch, urls, replay, parts: this.#partsOf(members) })
+      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: isBatch, progress, replay, parts: this.#partsOf(members) })
     }
     const kept: KeptShipment[] = []
     const done: Shipment[] = []
@@ -275,8 +276,8 @@ export class Task {
         return [{ shipment: { ...shipment, parts }, bytes }]
       }
       done.push(shipment)
-      const { destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay } = shipment
-      if (parts.length > 0) remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay, parts })
+      const { destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, progress, replay } = shipment
+      if (parts.length > 0) remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, progress, replay, parts })
       return []
     })
     const letters = DeadLetterBuilder.of(destination)
@@ -312,7 +313,7 @@ export class Task {
   }
 
   /**
-   * Combines retries. A batch stays a unit of its own. Single messages with the same URLs to retry are combined if their windows began at
+   * Combines retries. A batch stays a unit of its own. Single messages with the same progress are combined if their windows began at
    * nearly the same time. The combined window begins with the latest of their attempts, so no message's window becomes shorter, and none
    * becomes longer by more than a hundredth.
    */
@@ -321,7 +322,7 @@ export class Task {
     const combinedRetries: PendingRetry[] = []
     const singles = new Map<string, { retry: PendingRetry; fromMs: number }>()
     for (const retry of this.#retries.sort((a, b) => a.startedAtMs - b.startedAtMs)) {
-      const key = `${retry.shipment.id} ${retry.urls?.join(' ') ?? ''}`
+      const key = `${retry.shipment.id} ${retry.progress?.join(' ') ?? ''}`
       const same = retry.isBatch ? undefined : singles.get(key)
       // If the shipment was attempted before, its window began then and is the same for all its messages.
       if (same && (retry.shipment.firstAttemptAtMs !== null || retry.startedAtMs - same.fromMs <= combineMs)) {

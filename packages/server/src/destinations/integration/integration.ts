@@ -23,6 +23,8 @@ import {
 } from './settings.ts'
 import { idProblem, presetSubscriptions, subscriptionsProblem, withIds } from './subscriptions.ts'
 
+const ONLY_TARGET = [0] as const
+
 const NO_BATCH: SegmentContent = {
   sourceId: '',
   receivedAtMs: 0,
@@ -111,6 +113,12 @@ export const INTEGRATION: DestinationKind<IntegrationDestination, GivenIntegrati
   message: segmentEvent,
   targets: ({ integration }) => [targetOf(integration.slug)],
   transformation: () => null,
+  targetsLeft: () => ONLY_TARGET,
+  stepsDone: (progress) => progress,
+  // If the integration did not run, the subscriptions that have succeeded are still the same.
+  progressAfter: (before) => before,
+  keepsBatches: false,
+  carrier: null,
   steps: ({ subscriptions }) => subscriptions,
   // The event contains the context of its batch.
   shaper({ subscriptions }) {

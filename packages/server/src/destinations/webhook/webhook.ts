@@ -2,6 +2,8 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
+import { hiddenUrl } from '../../secrets/hidden-url.ts'
+import type { Progress } from '../../store/port/delivery.ts'
 import type { WebhookDestination } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
@@ -95,7 +97,12 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
   message: outboundMessage,
   targets: ({ urls }) => urls,
   transformation: ({ transformation = null }) => transformation,
+  targetsLeft,
+  stepsDone: () => null,
+  progressAfter: (_before, retried) => retried,
+  keepsBatches: true,
   steps: () => null,
+  carrier: null,
   shaper: shaperOf,
   requests: {
     build: webhookRequest,
@@ -105,6 +112,24 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
   },
   hasPassed: (attempts) => attempts.some(({ reason }) => reason === null),
   verdicts: ({ retry }) => verdictsOf(retry),
+}
+
+const allOf = new WeakMap<readonly string[], readonly number[]>()
+
+/**
+ * The progress of a webhook is the URLs that are still to be tried. If they were all replaced, every URL is tried. URLs are compared without query
+ * values, which the store does not keep.
+ */
+function targetsLeft({ urls }: WebhookDestination, progress: Progress): readonly number[] {
+  let all = allOf.get(urls)
+  if (all === undefined) {
+    all = urls.map((_, at) => at)
+    allOf.set(urls, all)
+  }
+  if (progress === null) return all
+  const pending = new Set(progress.map(hiddenUrl))
+  const left = all.filter((at) => pending.has(hiddenUrl(urls[at] as string)))
+  return left.length > 0 ? left : all
 }
 
 function show(destination: WebhookDestination) {

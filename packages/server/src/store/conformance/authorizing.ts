@@ -127,7 +127,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     await accept(other.store, sourceId, tracks(2), [kept.id, deleted.id])
     // Attempts of retried and ended deliveries, and the URLs that a retry will still be sent to.
     const [url = ''] = asWebhook(kept).urls
-    await settleAll(other.store, kept.id, 'retry', { urls: [url], request: { url } })
+    await settleAll(other.store, kept.id, 'retry', { progress: [url], request: { url } })
     await settleAll(other.store, deleted.id, 'failed', { request: { url: asWebhook(deleted).urls[1] ?? '' } })
     await other.store.settings.deleteDestination(deleted.id)
     const isReadable = async (): Promise<boolean> => (await other.closeAndRead()).includes('CREDENTIAL-')
@@ -148,7 +148,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
       maxBytes: 1e9,
     })
     assert.deepEqual(
-      shipments.map(({ shipment }) => shipment.urls),
+      shipments.map(({ shipment }) => shipment.progress),
       [['https://example.com/hook?code=(hidden)&n=(hidden)']],
     )
 

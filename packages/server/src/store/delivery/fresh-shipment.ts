@@ -11,7 +11,7 @@ export function freshShipment(id: RowId, claim: number, destinationId: string, s
     firstAttemptAtMs: null,
     dueAtMs: 0,
     unit: false,
-    urls: null,
+    progress: null,
     replay: false,
     parts: [{ origin: id, segment, indexes }],
   }

@@ -437,7 +437,7 @@ function shipmentOf(
     firstAttemptAtMs: row.first_attempt,
     dueAtMs: row.due,
     unit: row.unit,
-    urls: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
+    progress: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
     replay: row.replay,
     parts: parts.map(([origin, segment, indexes]) => {
       const found = segments.get(segment)

@@ -106,7 +106,7 @@ test('a settlement whose answer was lost is recognized as committed, however lat
     onCommit: () => {},
     withoutUsers: async (_, settlements) => [...settlements],
   })
-  await settling.settle(settlementOf([{ ...shipment, unit: false, urls: null, replay: false, parts }], 'delivered'))
+  await settling.settle(settlementOf([{ ...shipment, unit: false, progress: null, replay: false, parts }], 'delivered'))
   assert.deepEqual(marks, [])
 })
 

@@ -4,7 +4,7 @@
 // a delivery, so it is checked here. A settlement records what has already happened, so it is retried until its outcome is known. Each group
 // inserts a marker, so that a group whose answer was lost is not applied twice.
 
-import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
+import { writeProgress } from '../../encoding/attempt-doc.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import { hasUserData } from '../../port/without-deleted.ts'
@@ -78,7 +78,7 @@ const REST = new Columns<RestRow>({
   bytes: ['integer', ({ bytes }) => bytes],
   unit: ['boolean', ({ draft }) => draft.unit],
   replay: ['boolean', ({ draft }) => draft.replay],
-  urls: ['text', ({ draft }) => writeOwedUrls(draft.urls)],
+  urls: ['text', ({ draft }) => writeProgress(draft.progress)],
   parts: ['text', ({ draft }) => storedParts(draft.parts)],
 })
 

@@ -38,7 +38,7 @@ async function makeOld(t: TestContext): Promise<Made> {
   const destination = await newDestination(store, sourceId, SETTINGS)
   const deleted = await newDestination(store, sourceId, SETTINGS)
   await accept(store, sourceId, tracks(2), [destination.id])
-  await settleAll(store, destination.id, 'retry', { urls: [URL], request: { url: URL } })
+  await settleAll(store, destination.id, 'retry', { progress: [URL], request: { url: URL } })
   await store.settings.deleteDestination(deleted.id)
   await store.secrets.getOrCreate('session_key', 'a session key')
   await store.history.noteAudit({ actor: ACTOR, action: 'destination.update', subject: destination.id, before: null, after: { name: 'x' } })
@@ -102,7 +102,7 @@ test('after the file was opened, it contains no credentials in plain text, and t
   const request = { destinationId: destination.id, nowMs: 2e12, maxFresh: 10, maxRetries: 10, maxBytes: 1e9 }
   const { shipments } = await store.delivery.claim(request)
   assert.deepEqual(
-    shipments.map(({ shipment }) => shipment.urls),
+    shipments.map(({ shipment }) => shipment.progress),
     [null],
     'the retry goes to all URLs',
   )

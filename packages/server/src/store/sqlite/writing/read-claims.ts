@@ -126,7 +126,7 @@ export class ClaimReader {
       firstAttemptAtMs: row.first_attempt,
       dueAtMs: row.due,
       unit: row.unit === 1,
-      urls: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
+      progress: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
       replay: row.replay === 1,
       parts,
     }

@@ -158,7 +158,7 @@ export function owe(
     firstAttemptAtMs: null,
     dueAtMs: 0,
     unit: false,
-    urls: null,
+    progress: null,
     replay: entries[0]?.replayOf !== null,
     parts: [{ origin, segment: seq, indexes: entries.map(({ index }) => index) }],
   })

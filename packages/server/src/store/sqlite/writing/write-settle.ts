@@ -4,7 +4,7 @@
 
 import type { StatementSync } from 'node:sqlite'
 import { type LetterContent, letterContent } from '../../delivery/dead-letters.ts'
-import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
+import { writeProgress } from '../../encoding/attempt-doc.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
@@ -146,7 +146,7 @@ export class SettleWriter {
       draft.firstAttemptAtMs === null ? null : Math.floor(draft.firstAttemptAtMs),
       draft.unit ? 1 : 0,
       draft.replay ? 1 : 0,
-      writeOwedUrls(draft.urls),
+      writeProgress(draft.progress),
       storedParts(draft.parts),
     )
     return count
