@@ -278,7 +278,7 @@ test('the context and integrations of a request count for each of its messages w
   const whole = { ...contentOf(items(4)), context: { app: 'x'.repeat(1_000) }, integrations: { A: { key: 'y'.repeat(1_000) } } }
   const claimed = claimedOf(1, [whole.items])
   claimed.bodies = new Map([[100, bodyOf(whole)]])
-  const { units } = new Task([claimed], { batch: { size: 100, bytes: 5_000, lingerMs: 0 } })
+  const { units } = new Task([claimed], { type: 'webhook', batch: { size: 100, bytes: 5_000, lingerMs: 0 } })
   assert.deepEqual(
     units.map(({ members }) => members.length),
     [2, 2],
