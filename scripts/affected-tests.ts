@@ -7,7 +7,8 @@ import { dirname, join, relative, resolve } from 'node:path'
 
 const CODE = ['packages/*/{src,test,bin}/**/*.{ts,tsx,mjs,css}', '{scripts,e2e,examples,bench}/**/*.{ts,mjs}']
 /** A change of one of these can affect every test. */
-const AFFECT_ALL = /^(package(-lock)?\.json|packages\/[^/]+\/package\.json|tsconfig\.json|scripts\/(tests|affected-tests|run|install)\.(ts|mjs))$/
+const AFFECT_ALL =
+  /^(package(-lock)?\.json|packages\/[^/]+\/package\.json|tsconfig\.json|scripts\/(tests|affected-tests|run|install)\.(ts|mjs))$/
 const QUOTED = /['"`]([^'"`\n]{2,200})['"`]/g
 const JOINED = /\bjoin\(\s*(?:import\.meta\.dirname|root|ROOT)\s*,((?:\s*'[^'\n]+'\s*,?)+)\)/g
 

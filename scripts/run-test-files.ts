@@ -164,7 +164,9 @@ function affected(all: readonly string[]): string[] {
   const changed = changedFiles(root, values.base)
   const { tests, untraced } = affectedTests(root, changed, all)
   const longer = tests.filter((file) => !isQuick(file)).length
-  console.log(`${changed.length} changed files affect ${tests.length} of ${all.length} test files, ${longer} of them outside the quick suite.`)
+  console.log(
+    `${changed.length} changed files affect ${tests.length} of ${all.length} test files, ${longer} of them outside the quick suite.`,
+  )
   if (untraced.length > 0) console.log(`No test was found for ${untraced.join(', ')}.`)
   return tests
 }
