@@ -8,7 +8,7 @@ import { useApi, useChange } from '../api/queries.ts'
 import { ConfirmDialog } from '../components/confirm-dialog.tsx'
 import { DeletionIcon, PauseIcon, PlayIcon, PowerIcon, StopIcon } from '../components/icons.tsx'
 import { SecondaryButton, Strong } from '../components/styled.tsx'
-import { exactCount } from '../text/format.ts'
+import { plural } from '../text/format.ts'
 import { holdOf } from './destination-status.ts'
 import type { Destination } from './kind.ts'
 import { BAD } from './status-view.tsx'
@@ -29,7 +29,7 @@ export function DestinationActions({ destination }: { destination: Destination }
   )
   const remove = useChange('DELETE /api/destinations/{id}', 'GET /api/destinations', 'GET /api/destinations/health', 'GET /api/ledger')
   const pending = ledger.data?.data.find(({ destinationId }) => destinationId === id)?.pending
-  const pendingText = pending === undefined ? null : pending === 1 ? '1 pending delivery' : `${exactCount(pending)} pending deliveries`
+  const pendingText = pending === undefined ? null : plural(pending, 'pending delivery')
 
   const release = (how: keyof typeof RELEASES): void => {
     change.mutate(

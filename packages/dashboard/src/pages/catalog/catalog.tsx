@@ -1,9 +1,9 @@
 // Add a destination: a webhook, or one of the integrations of the catalogue. The search and the filter are in the page's address.
 
 import { Group, Select, Stack, Text, TextInput } from '@mantine/core'
-import { useDeferredValue, useEffect, useMemo } from 'react'
+import { useDeferredValue, useMemo } from 'react'
 import { Link } from 'wouter'
-import { useList } from '../../api/queries.ts'
+import { useWholeList } from '../../api/queries.ts'
 import { SearchIcon } from '../../components/icons.tsx'
 import { IntegrationTile, Tile } from '../../components/integration-tile.tsx'
 import { Page } from '../../components/page.tsx'
@@ -21,12 +21,8 @@ import { InstallCatalog } from './install.tsx'
 
 export default function CatalogPage() {
   const { isAdmin } = useSession()
-  const list = useList('GET /api/catalog', { query: { limit: 1_000 } })
-  const { hasNextPage, isFetchingNextPage, fetchNextPage, rows: entries, problem } = list
-  // The search covers the whole catalogue.
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const list = useWholeList('GET /api/catalog', { query: { limit: 1_000 } })
+  const { rows: entries, problem } = list
   const back = <LinkButton to="/destinations">{isAdmin ? 'Cancel' : 'View destinations'}</LinkButton>
   return (
     <Page title="Add a destination" about="Send events to your own URL, or to one of your tools." actions={back}>

@@ -3,8 +3,8 @@
 import { Anchor, Paper, SimpleGrid, Stack, Text, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
 import { SmallNote } from '../../components/styled.tsx'
+import { deliveriesAddress } from '../../delivery/filters.ts'
 import { count, exactCount, share } from '../../text/format.ts'
-import { deliveriesPath } from './ledger.ts'
 import { change, failureRate, type Period, type Totals } from './periods.ts'
 
 interface Tile {
@@ -41,28 +41,28 @@ export function Tiles({
       label: 'Delivered',
       name: 'delivered',
       about: 'Deliveries that a receiver accepted.',
-      href: deliveriesPath({ state: 'delivered', from }),
+      href: deliveriesAddress({ state: 'delivered', from }),
       color: 'teal',
     },
     {
       label: 'Retried',
       name: 'retried',
       about: 'Delivery attempts that failed and were scheduled for a retry.',
-      href: deliveriesPath({ state: 'pending' }),
+      href: deliveriesAddress({ state: 'pending' }),
       color: 'yellow',
     },
     {
       label: 'Failed',
       name: 'failed',
       about: 'Deliveries that failed permanently. They are not retried automatically.',
-      href: deliveriesPath({ state: 'failed', from }),
+      href: deliveriesAddress({ state: 'failed', from }),
       color: 'red',
     },
     {
       label: 'Expired',
       name: 'expired',
       about: 'Deliveries whose retry window ended before they were delivered.',
-      href: deliveriesPath({ state: 'expired', from }),
+      href: deliveriesAddress({ state: 'expired', from }),
       color: 'orange',
     },
     {
