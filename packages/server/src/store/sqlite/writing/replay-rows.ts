@@ -16,6 +16,8 @@ import type { WriterContext } from './writer-context.ts'
 
 const SAME = 'FROM replays WHERE segment = ?1 AND idx = ?2 AND destination = ?3'
 
+const ENDED_DOCS = 'SELECT origin, doc FROM attempts WHERE origin = ? AND delivered + failed + expired + cancelled > 0 ORDER BY id'
+
 export function replayRows(context: WriterContext): ReplayRows<number> {
   const { rows, database, retention } = context
   /** The runner that leads each job, and until when. In memory, because there is no other process. */
@@ -31,9 +33,6 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
   )
   const saveJob = database.prepare(
     'UPDATE replay_jobs SET position = position + 1, replayed = ?, skipped = ?, total = ?, state = ?, finished_at = ? WHERE num = ?',
-  )
-  const docs = database.prepare(
-    'SELECT origin, doc FROM attempts WHERE origin = ? AND delivered + failed + expired + cancelled > 0 ORDER BY id',
   )
   const same = database.prepare(
     `SELECT EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND origin <> ?4 AND (state IS NOT 'delivered' OR origin > ?4)) AS hasPendingOrDelivered,
@@ -71,7 +70,7 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
     parseId: rowAndIndex,
     origins: (ids) => resolveOrigins(database, ids),
     *docs(origins) {
-      for (const origin of origins) yield* docs.all(origin) as { origin: number; doc: string }[]
+      for (const origin of origins) yield* rows.all<{ origin: number; doc: string }>(ENDED_DOCS, [origin])
     },
 
     sameMessages: (deliveries, { num, bound }) =>
