@@ -1,9 +1,7 @@
 // The rows of replay jobs, and the transactions that replay deliveries. The counts of a job include outcomes that settling has appended and
 // no step has added up yet, in one snapshot.
 
-import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import { writeAudit } from '../../history/audit-log.ts'
-import { resolveDeliveryIds } from '../../history/delivery-ids.ts'
 import type { ReplayJobRow } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows } from '../../replays/replay-rows.ts'
 import { makeStep, rejectionOf, replayOne } from '../../replays/replay-steps.ts'
