@@ -24,9 +24,9 @@ import {
 } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { type Configuration, SYSTEM_SOURCE } from '../../store/store.ts'
-import { recordAction } from '../access/audit.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlAlerts, type ControlParts, type Route, route } from '../route.ts'
+import { recordAction } from '../administration/audit.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlAlerts, type ControlParts, type Route, route } from '../routes/route.ts'
 
 const MINUTE_MS = 60_000
 const MAX_MUTE_MINUTES = 366 * 24 * 60

@@ -14,9 +14,9 @@ import type {
   NewDeletion,
   NewSuppressions,
 } from '../../store/store.ts'
-import { audited } from '../access/audit.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { audited } from '../administration/audit.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { checkSources } from '../sources/sources.ts'
 
 /** The maximum number of rows that one request may write. It writes them in one commit, and other writes wait for it. */

@@ -12,10 +12,10 @@ import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
 import type { IntegrationDestination } from '../../store/store.ts'
 import type { Catalog } from '../destinations/integration-definition.ts'
 import { accept, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
+import type { OperatorTools } from '../routes/operator-tools.ts'
 import { checkDestination, createUrlChecks, judgeDial } from './diagnose-destinations.ts'
 import { checkSecretKey, judgeDisk } from './diagnose-files.ts'
 import { checkInspection, checkRetention } from './diagnose-store.ts'
-import type { OperatorTools } from './operator-tools.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'switchyard-diagnostics-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

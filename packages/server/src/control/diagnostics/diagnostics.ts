@@ -7,7 +7,7 @@ import { array, integer, nullable, object, oneOf, string, time } from '../../api
 import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination, StoreInspection } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { checkDestination, createUrlChecks } from './diagnose-destinations.ts'
 import { checkDisk, checkSecretKey } from './diagnose-files.ts'
 import { createIntegrationChecks } from './diagnose-integrations.ts'

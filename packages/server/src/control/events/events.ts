@@ -24,8 +24,8 @@ import {
 import { eachProperty, VALUE_TYPES } from '../../observe/event-catalog/event-properties.ts'
 import { type Configuration, FILTER_RULES, type StoredDocument, type StoredMessage } from '../../store/store.ts'
 import { skipSentence } from '../history/timeline.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 /** A list reads at most this many events, those that were seen last. */
 const MAX_READ = 20_000

@@ -32,9 +32,9 @@ import {
   textFor,
   wasAnswered,
 } from '../destinations/redaction.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
-import { dueTime } from '../times.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
+import { dueTime } from '../routes/times.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
 import { reasonSentence, statusOfReason } from './reasons.ts'
 

@@ -5,8 +5,8 @@ import { isoTime, VIOLATION_CODES } from '@switchyard/protocol'
 import { array, boolean, type Infer, integer, invalidField, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Actor, QuarantineChange, QuarantinedMessage } from '../../store/store.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const MAX_IDS = 1_000
 const MESSAGES_PER_STEP = 500

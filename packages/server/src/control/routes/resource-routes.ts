@@ -2,12 +2,12 @@
 // checks of a change, and further routes. Reads come from the configuration in memory; changes are checked against the stored configuration.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { SEARCH_FILTERS } from '../api/list-filters.ts'
-import { queryBoolean } from '../api/query-values.ts'
-import { object, type Schema, withDefault } from '../api/schema.ts'
-import { ApiError, type ApiErrorCode } from '../errors.ts'
-import type { Actor, Audit, ChangeOf, Configuration, FromStored, Role } from '../store/store.ts'
-import { audited } from './access/audit.ts'
+import { SEARCH_FILTERS } from '../../api/list-filters.ts'
+import { queryBoolean } from '../../api/query-values.ts'
+import { object, type Schema, withDefault } from '../../api/schema.ts'
+import { ApiError, type ApiErrorCode } from '../../errors.ts'
+import type { Actor, Audit, ChangeOf, Configuration, FromStored, Role } from '../../store/store.ts'
+import { audited } from '../administration/audit.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
 import { checkIfMatch, type Route, route } from './route.ts'
 

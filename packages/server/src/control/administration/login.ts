@@ -4,7 +4,7 @@
 import { isoTime } from '@switchyard/protocol'
 import { nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { type Actor, type Role, StoreUnavailable } from '../../store/store.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { recordAction } from './audit.ts'
 
 const LOGIN = object({ token: string({ min: 1, max: 1_000, writeOnly: true, description: 'A control token.' }) })

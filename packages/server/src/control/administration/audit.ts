@@ -6,8 +6,8 @@ import { queryTime } from '../../api/query-values.ts'
 import { anyObject, nullable, object, optional, string, time } from '../../api/schema.ts'
 import { maskedWriteKey } from '../../api/write-key-mask.ts'
 import type { Actor, Audit, AuditEntry, HistoryStore, NewAuditEntry, Role } from '../../store/store.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 /** `action` is the kind of resource and the change, such as `source.update`. */
 export function audited<T extends { id: string }>(actor: Actor, action: string, view: (resource: T) => JsonObject): Audit<T> {
