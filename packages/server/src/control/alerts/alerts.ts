@@ -24,7 +24,7 @@ import {
 } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { type Configuration, SYSTEM_SOURCE } from '../../store/store.ts'
-import { recordAction } from '../administration/audit.ts'
+import { recordAction } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlAlerts, type ControlParts, type Route, route } from '../routes/route.ts'
 

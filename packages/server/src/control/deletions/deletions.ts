@@ -14,7 +14,7 @@ import type {
   NewDeletion,
   NewSuppressions,
 } from '../../store/store.ts'
-import { audited } from '../administration/audit.ts'
+import { audited } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { checkSources } from '../sources/sources.ts'

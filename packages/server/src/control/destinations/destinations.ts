@@ -32,9 +32,9 @@ import {
   type Role,
 } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import { audited, recordAction } from '../administration/audit.ts'
 import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
 import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
+import { audited, recordAction } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../routes/query.ts'
 import { checkName } from '../routes/resource-routes.ts'
 import { type ControlParts, checkIfMatch, type Route, route } from '../routes/route.ts'

@@ -20,7 +20,7 @@ import {
 } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { FinalStateName, ReplayCount, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason } from '../../store/store.ts'
-import { audited } from '../administration/audit.ts'
+import { audited } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 

@@ -7,7 +7,7 @@ import { queryBoolean } from '../../api/query-values.ts'
 import { object, type Schema, withDefault } from '../../api/schema.ts'
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import type { Actor, Audit, ChangeOf, Configuration, FromStored, Role } from '../../store/store.ts'
-import { audited } from '../administration/audit.ts'
+import { audited } from './audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
 import { checkIfMatch, type Route, route } from './route.ts'
 
