@@ -12,8 +12,8 @@ import {
   type Kind,
 } from '../../api/configuration-export.ts'
 import { suggestion } from '../../api/nearest.ts'
-import { CommandProblem, EXIT } from '../line/problem.ts'
 import type { Api } from '../service/api.ts'
+import { CommandProblem, EXIT } from '../service/problem.ts'
 
 export const PATHS: Record<Kind, string> = {
   sources: '/api/sources',

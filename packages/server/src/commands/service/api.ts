@@ -4,9 +4,9 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { Agent, request } from 'undici'
 import { entityTag } from '../../api/entity-tag.ts'
-import { CommandProblem, EXIT, type ExitCode } from '../line/problem.ts'
 import { connectionProblem, pathAdvice } from './connection-problem.ts'
 import { parseEvents } from './event-stream.ts'
+import { CommandProblem, EXIT, type ExitCode } from './problem.ts'
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 

@@ -21,6 +21,11 @@ import {
   type SegmentContent,
 } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
+import { dueTime } from '../routes/times.ts'
+import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
+import { reasonSentence, statusOfReason } from './reasons.ts'
 import {
   ADDED_WHEN_SENT,
   attemptUrlFor,
@@ -31,12 +36,7 @@ import {
   replaceSignatures,
   textFor,
   wasAnswered,
-} from '../destinations/redaction.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
-import { type ControlParts, type Route, route } from '../routes/route.ts'
-import { dueTime } from '../routes/times.ts'
-import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
-import { reasonSentence, statusOfReason } from './reasons.ts'
+} from './redaction.ts'
 
 /** The reasons of attempts for which no request was sent, because none could be built. */
 const NOT_SENT: ReadonlySet<string> = new Set(['mapping_failed', 'transformation_failed', 'dropped_by_transformation'])
