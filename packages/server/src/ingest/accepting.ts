@@ -2,7 +2,7 @@
 // Invariant: a request is acknowledged only after the store has committed.
 
 import { randomUUID } from 'node:crypto'
-import type { JsonObject, Verdict } from '@switchyard/protocol'
+import type { JsonObject, PlanVerdict } from '@switchyard/protocol'
 import { errorBody } from '../errors.ts'
 import type { Proxies } from '../http/proxies.ts'
 import { parseTraceContext } from '../outbound/trace-context.ts'
@@ -182,9 +182,9 @@ function answer({ response, route, pixel }: Exchange, { items, rejected, suppres
 }
 
 /** A message can be much smaller than the list of what is wrong with it, so after many violations in a request, only the first of each message is kept. */
-function violationsIn(verdicts: ReadonlyMap<number, Verdict>): NonNullable<SegmentContent['violations']> {
+function violationsIn(verdicts: ReadonlyMap<number, PlanVerdict>): NonNullable<SegmentContent['violations']> {
   let kept = 0
-  const bounded = ({ violations }: Verdict): Verdict['violations'] => {
+  const bounded = ({ violations }: PlanVerdict): PlanVerdict['violations'] => {
     kept += violations.length
     return kept > MAX_VIOLATIONS_PER_REQUEST ? violations.slice(0, 1) : violations
   }
