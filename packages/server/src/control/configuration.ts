@@ -26,7 +26,7 @@ import {
   string,
   withDefault,
 } from '../api/schema.ts'
-import { KINDS as DESTINATION_KINDS } from '../destinations/kinds.ts'
+import { KINDS as DESTINATION_KINDS, KIND_SETTINGS } from '../destinations/kinds.ts'
 import { ApiError } from '../errors.ts'
 import { checkRules } from '../plans/check-rules.ts'
 import type { Destination } from '../store/store.ts'
@@ -116,6 +116,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
     const fields = (kind: Kind): Record<string, FieldSchema> => lists[kind]?.items?.properties ?? {}
     return {
       schema: { sources: fields('sources'), destinations: fields('destinations'), oauthApps: fields('oauthApps'), plans: fields('plans') },
+      kinds: KIND_SETTINGS,
       entries: {
         sources: [...sources.values()].map(sourceView),
         destinations: [...destinations.values()].map(destinationView),

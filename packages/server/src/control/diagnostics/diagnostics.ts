@@ -122,7 +122,7 @@ export function diagnosticRoutes({ store, clock, delivery, catalog, operatorTool
           if (!enabled) return [health]
           const kind = kindOf(destination)
           if (kind.slug(destination) !== null) return [health, await timed('integration', () => integration(destination), id)]
-          if (kind.requests === null) return [health]
+          if (kind.requests === null || kind.carrier !== null) return [health]
           const { tls } = kind.requests.credentials(destination)
           const dialled = kind.targets(destination).map((url) => timed('url', () => dial(url, timeoutMs, tls), id, url))
           return [health, ...(await Promise.all(dialled))]
