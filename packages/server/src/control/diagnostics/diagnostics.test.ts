@@ -238,7 +238,7 @@ test('pending deliveries of a disabled or paused destination, or older than an h
 })
 
 test('a destination that fails, or has old deliveries, is reported with the reason of its last attempt and where the others are', () => {
-  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false } as Parameters<typeof checkDestination>[0]
+  const destination = webhookOf({ id: 'dst_1', name: 'd' })
   const failure = { reason: 'connection_refused', error: 'The receiver refused the connection.' }
   const advice = 'To see the reason of the last attempt of each delivery, run: switchyard deliveries --destination dst_1 --state pending'
   const open = checkDestination(destination, { breaker: 'open', failure }, 5, null, 1)
