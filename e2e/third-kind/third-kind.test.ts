@@ -122,7 +122,7 @@ function enter(): void {
   if (text.includes('sink: SINK')) return
   const entered = text
     .replace(/^import \{ WEBHOOK \}.*$/m, (line) => `import { SINK } from './sink/sink.ts'\n${line}`)
-    .replace('webhook: WEBHOOK,', 'webhook: WEBHOOK, sink: SINK,')
+    .replace('webhook: WEBHOOK,', 'webhook: WEBHOOK,\n  sink: SINK,')
   assert.match(entered, /sink: SINK/)
   writeFileSync(registry, entered)
 }

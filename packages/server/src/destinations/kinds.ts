@@ -6,7 +6,11 @@ import { INTEGRATION } from './integration/integration.ts'
 import type { DestinationKind } from './kind.ts'
 import { WEBHOOK } from './webhook/webhook.ts'
 
-export const KINDS: { readonly [Type in DestinationType]: DestinationKind } = { webhook: WEBHOOK, integration: INTEGRATION }
+/** A type of destination without an entry is a compiler error here, and only here. */
+export const KINDS: { readonly [Type in DestinationType]: DestinationKind & { readonly type: Type } } = {
+  webhook: WEBHOOK,
+  integration: INTEGRATION,
+}
 
 /** For an export of the configuration. */
 export const KIND_SETTINGS: DestinationKinds = Object.fromEntries(
