@@ -34,7 +34,7 @@ export default function CatalogPage() {
         <Stack>
           <ul className={classes.grid} aria-label="Destinations">
             {CARDS.map((card) => (
-              <KindCard key={card.type} {...card} />
+              <KindCard key={card.to} {...card} />
             ))}
           </ul>
           <InstallCatalog isAdmin={isAdmin} onInstalled={() => void list.refetch()} />
@@ -95,7 +95,7 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
       ) : (
         <ul className={classes.grid} aria-label="Destinations">
           {kinds.map((card) => (
-            <KindCard key={card.type} {...card} />
+            <KindCard key={card.to} {...card} />
           ))}
           {cards}
         </ul>
@@ -105,12 +105,12 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
 }
 
 /** The kinds that are added by a form of their own. */
-const CARDS = Object.entries(KINDS).flatMap(([type, { card }]) => (card === null ? [] : [{ type, ...card }]))
+const CARDS = Object.values(KINDS).flatMap(({ card }) => (card === null ? [] : [card]))
 
-function KindCard({ type, title, about, details, Icon }: AddCard & { type: string }) {
+function KindCard({ to, title, about, details, Icon }: AddCard) {
   return (
     <li>
-      <Link href={`/destinations/new${type === 'webhook' ? '' : `?type=${type}`}`} className={classes.card}>
+      <Link href={to} className={classes.card}>
         <Tile color="var(--mantine-color-blue-8)">
           <Icon size={22} />
         </Tile>
