@@ -27,10 +27,10 @@ test('no file imports itself through others', () => {
   assert.deepEqual(importCycles(sources), [])
 })
 
-test('folders of the store are layers: none imports itself through others', () => {
-  const store = new Map([...sources].filter(([file]) => file.startsWith('server/store/')))
-  assert.ok(store.size > 100, `only ${store.size} sources found`)
-  assert.deepEqual(folderCycles(store), [])
+test('folders of the store, the control API, the command line and observation are layers: none imports itself through others', () => {
+  const layered = new Map([...sources].filter(([file]) => /^server\/(store|control|commands|api|observe)\//.test(file)))
+  assert.ok(layered.size > 200, `only ${layered.size} sources found`)
+  assert.deepEqual(folderCycles(layered), [])
 })
 
 test('no source has more than 500 lines, and no test more than 600', () => {
@@ -105,7 +105,7 @@ test('the checker finds a forbidden import of each kind', () => {
     ['server/store/postgres/adapter.ts', 'pg'],
     ['server/cli.ts', './commands/main.ts'],
     ['server/commands/serve.ts', '../app.ts'],
-    ['server/commands/send.ts', '../config.ts'],
+    ['server/commands/sending/send.ts', '../../config.ts'],
     ['server/commands/import.ts', '@switchyard/node'],
   ]
   const forbidden: [file: string, specifier: string][] = [
@@ -150,24 +150,24 @@ test('a stage may import types, but no code, from the files that the table names
     ['dashboard/page.ts', '@switchyard/protocol'],
     ['server/control/destinations/destinations.ts', '../../delivery/delivery.ts'],
     ['server/control/diagnostics/operator-tools.ts', '../../delivery/sender/http/dial-check.ts'],
-    ['server/control/route.ts', '../observe/live.ts'],
+    ['server/control/routes/route.ts', '../../observe/live.ts'],
     ['server/observe/events.ts', '../delivery/events/events.ts'],
     ['server/observe/stats.ts', '../ingest/events.ts'],
   ]
   const typesForbidden: [file: string, specifier: string][] = [
-    ['server/control/route.ts', '../delivery/lanes/lane.ts'],
+    ['server/control/routes/route.ts', '../../delivery/lanes/lane.ts'],
     ['server/delivery/lanes/lane.ts', '../sender/target.ts'],
     ['server/delivery/sender/executor.ts', '../supervision/senders.ts'],
-    ['server/control/route.ts', '../delivery/events/events.ts'],
-    ['server/control/route.ts', '../ingest/events.ts'],
+    ['server/control/routes/route.ts', '../../delivery/events/events.ts'],
+    ['server/control/routes/route.ts', '../../ingest/events.ts'],
     ['server/control/diagnostics/operator-tools.ts', '../../store/sqlite/threads/backups.ts'],
     ['server/observe/metrics.ts', '../delivery/delivery.ts'],
-    ['server/observe/live.ts', '../control/route.ts'],
+    ['server/observe/live.ts', '../control/routes/route.ts'],
     ['server/ingest/receive.ts', '../delivery/events/events.ts'],
     ['server/delivery/delivery.ts', '../observe/events.ts'],
     ['server/store/store.ts', '../delivery/events/events.ts'],
     ['server/http/proxies.ts', '../delivery/events/events.ts'],
-    ['server/commands/send.ts', '../delivery/delivery.ts'],
+    ['server/commands/sending/send.ts', '../../delivery/delivery.ts'],
   ]
   const problems = ([file, specifier]: [string, string], statement: string): string[] =>
     forbiddenImports(new Map([[file, `${statement} from '${specifier}'\n`]]))

@@ -203,7 +203,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-takeover',
     breaks: 'The deliveries of a node that died are not released.',
-    file: 'store/postgres/cluster/membership.ts',
+    file: 'store/postgres/cluster/dead-nodes.ts',
     changes: [["await ask('UPDATE shipments SET holder = 0 WHERE holder = $1', [holder])", 'void [ask, holder]']],
     fault: 'node-killed',
     store: 'postgres',

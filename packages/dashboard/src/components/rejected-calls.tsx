@@ -2,7 +2,7 @@
 
 import { Group, Paper, Stack, Text } from '@mantine/core'
 import type { Answer } from '../api/client.ts'
-import { exactCount } from '../text/format.ts'
+import { plural } from '../text/format.ts'
 import { rejectionAdvice, rejectionSentence } from '../text/rejections.ts'
 import { CodeBlock } from './copyable.tsx'
 import { Note, SmallNote, Tag } from './styled.tsx'
@@ -30,7 +30,7 @@ export function RejectedCalls({
                 {row.code}
               </Tag>
               <Text size="sm" component="span">
-                {exactCount(row.count)} {row.count === 1 ? 'message' : 'messages'}
+                {plural(row.count, 'message')}
                 {sourceName !== undefined && ` ${sourceName(row)}`} · last <Time at={row.lastAt} relative />
               </Text>
             </Group>

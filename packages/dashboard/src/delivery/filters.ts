@@ -1,6 +1,7 @@
 // The filters of the list of deliveries: parsed from the URL, and turned into a query of the API and into a replay of all matches.
 
 import type { Operations } from '../api/types.ts'
+import { isoTime } from '../url/local-time.ts'
 
 export const STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as const
 export type State = (typeof STATES)[number]
@@ -101,21 +102,6 @@ export function deliveriesAddress({ destinationId, state, reason, userId, event,
   for (const [name, value] of Object.entries(values)) if (value !== undefined && value !== '') params.set(name, value)
   const text = params.toString()
   return text === '' ? '/deliveries' : `/deliveries?${text}`
-}
-
-/** The value of an input of type datetime-local, in the viewer's time zone. */
-export function localTime(iso: string | undefined): string {
-  if (iso === undefined) return ''
-  const at = new Date(iso)
-  const two = (value: number): string => String(value).padStart(2, '0')
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
-  return `${day}T${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
-}
-
-/** Parses `2026-11-15T09:30` in the viewer's time zone; undefined if it is not a time. */
-export function isoTime(text: string | undefined): string | undefined {
-  const ms = text === undefined || text === '' ? Number.NaN : Date.parse(text)
-  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString()
 }
 
 function oneOf<T extends string>(values: readonly T[], value: string | undefined): T | undefined {

@@ -17,6 +17,8 @@ export interface AttemptProps {
 
 /** A way to add a destination of this kind, offered in the catalogue. */
 export interface AddCard {
+  /** `/destinations/new?type=…` shows the page `New` of a kind; without a type, that of webhooks. */
+  to: string
   title: string
   about: string
   details: string

@@ -1,11 +1,21 @@
 // All kinds of destination, by type.
 
+import type { DestinationKinds } from '../api/configuration-export.ts'
 import type { DestinationContent, DestinationType } from '../store/port/model.ts'
 import { INTEGRATION } from './integration/integration.ts'
 import type { DestinationKind } from './kind.ts'
 import { WEBHOOK } from './webhook/webhook.ts'
 
-export const KINDS: { readonly [Type in DestinationType]: DestinationKind } = { webhook: WEBHOOK, integration: INTEGRATION }
+/** A type of destination without an entry is a compiler error here, and only here. */
+export const KINDS: { readonly [Type in DestinationType]: DestinationKind & { readonly type: Type } } = {
+  webhook: WEBHOOK,
+  integration: INTEGRATION,
+}
+
+/** For an export of the configuration. */
+export const KIND_SETTINGS: DestinationKinds = Object.fromEntries(
+  Object.values(KINDS).map(({ type, settings, maxTimeoutMs }) => [type, { settings: Object.keys(settings), timeoutMs: maxTimeoutMs }]),
+)
 
 /** The names of the settings of all kinds that get a new version when they change. */
 export const VERSIONED: readonly string[] = Object.values(KINDS).flatMap(({ content }) => Object.keys(content.first))

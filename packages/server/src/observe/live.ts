@@ -9,7 +9,7 @@ import type { AttemptEvent } from '../delivery/events/events.ts'
 import type { AcceptedEvent, RejectedEvent } from '../ingest/events.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import type { SegmentContent } from '../store/store.ts'
-import type { Watcher } from './events.ts'
+import type { Watcher } from './events/events.ts'
 import { redactUrl } from './redact-url.ts'
 
 export interface LiveFilter {

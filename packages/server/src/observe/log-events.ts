@@ -5,7 +5,7 @@
 import type { AttemptEvent } from '../delivery/events/events.ts'
 import type { RejectedEvent } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
-import type { Watcher } from './events.ts'
+import type { Watcher } from './events/events.ts'
 import { redactUrl } from './redact-url.ts'
 
 const REJECTED_EVERY_MS = 60_000

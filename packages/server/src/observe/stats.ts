@@ -14,7 +14,7 @@ import {
   warningName,
 } from '../store/port/stat-counts.ts'
 import type { StatKind, StatRow } from '../store/store.ts'
-import type { Watcher } from './events.ts'
+import type { Watcher } from './events/events.ts'
 
 export interface StatsOptions {
   add: (rows: readonly StatRow[]) => Promise<void>

@@ -29,7 +29,7 @@ export async function compareStores(source: MigrationSource, target: MigrationTa
   problems.push(...differences('the ledger', ledger, await target.ledger()))
   problems.push(...differences('the recount', source.recount(), await target.recount()))
   problems.push(...quarantineDifferences('the count', source.sourceCounts(), await target.sourceCounts()))
-  problems.push(...quarantineDifferences('the recount', source.recountQuarantined(), await target.recountQuarantined()))
+  problems.push(...quarantineDifferences('the recount', await source.recountQuarantined(), await target.recountQuarantined()))
   return { problems, counts, destinations: ledger.length }
 }
 

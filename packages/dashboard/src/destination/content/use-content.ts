@@ -5,10 +5,10 @@ import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { type Answer, type ApiProblem, call } from '../../api/client.ts'
-import { useChange } from '../../api/queries.ts'
 import type { Operations } from '../../api/types.ts'
 import { useUnsavedWarning } from '../form/use-unsaved-warning.ts'
 import type { Destination } from '../kind.ts'
+import { useChangeDestination } from '../use-change-destination.ts'
 import type { PreviewEntry } from './preview-rows.ts'
 
 export const PREVIEWED = 50
@@ -67,13 +67,7 @@ export function useContent<Of extends Destination, Edited>(
   const isOutdated = destination.version > base.version
   // Without unsaved changes, a version that somebody else saved is shown at once.
   if (isOutdated && !isChanged) setState(startOf(destination))
-  const change = useChange(
-    'PATCH /api/destinations/{id}',
-    'GET /api/destinations',
-    'GET /api/destinations/{id}',
-    'GET /api/destinations/{id}/versions',
-    'GET /api/destinations/{id}/health',
-  )
+  const change = useChangeDestination()
   useUnsavedWarning(isChanged)
   const problems = form.problemsOf(draft)
   return {

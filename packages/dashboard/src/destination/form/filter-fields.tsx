@@ -5,52 +5,37 @@ import { MESSAGE_TYPES } from '../../api/rules.ts'
 import type { Draft } from './draft.ts'
 import type { FieldsProps } from './field-state.ts'
 import { SubscribeField } from './subscribe-field.tsx'
+import type { MessageType } from './validation.ts'
 
 export function FilterFields({ draft, state }: FieldsProps) {
+  const list = (field: string) => ({ error: state.problem(field), readOnly: state.isReadOnly, openOnFocus: false })
+  const types = (key: 'typesAllow' | 'typesDeny', field: string) => ({
+    ...list(field),
+    data: [...MESSAGE_TYPES],
+    value: draft[key],
+    onChange: (values: MessageType[]) => state.set({ [key]: values }, field),
+  })
+  const events = (key: 'eventsAllow' | 'eventsDeny', field: string) => ({
+    ...list(field),
+    value: draft[key],
+    onChange: (values: string[]) => state.set({ [key]: values }, field),
+    splitChars: [],
+    acceptValueOnBlur: true,
+  })
   return (
     <>
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
-        <MultiSelect
-          openOnFocus={false}
-          label="Allowed types"
-          description="Leave empty to allow all."
-          data={[...MESSAGE_TYPES]}
-          value={draft.typesAllow}
-          onChange={(values) => state.set({ typesAllow: values }, 'filter.types.allow')}
-          error={state.problem('filter.types.allow')}
-          readOnly={state.isReadOnly}
-        />
-        <MultiSelect
-          openOnFocus={false}
-          label="Denied types"
-          description="Takes precedence over allowed types."
-          data={[...MESSAGE_TYPES]}
-          value={draft.typesDeny}
-          onChange={(values) => state.set({ typesDeny: values }, 'filter.types.deny')}
-          error={state.problem('filter.types.deny')}
-          readOnly={state.isReadOnly}
-        />
+        <MultiSelect label="Allowed types" description="Leave empty to allow all." {...types('typesAllow', 'filter.types.allow')} />
+        <MultiSelect label="Denied types" description="Takes precedence over allowed types." {...types('typesDeny', 'filter.types.deny')} />
         <TagsInput
-          openOnFocus={false}
           label="Allowed events"
           description="Exact names; press Enter after each. Leave empty to allow all."
-          value={draft.eventsAllow}
-          onChange={(eventsAllow) => state.set({ eventsAllow }, 'filter.events.allow')}
-          error={state.problem('filter.events.allow')}
-          readOnly={state.isReadOnly}
-          splitChars={[]}
-          acceptValueOnBlur
+          {...events('eventsAllow', 'filter.events.allow')}
         />
         <TagsInput
-          openOnFocus={false}
           label="Denied events"
           description="Takes precedence over allowed events."
-          value={draft.eventsDeny}
-          onChange={(eventsDeny) => state.set({ eventsDeny }, 'filter.events.deny')}
-          error={state.problem('filter.events.deny')}
-          readOnly={state.isReadOnly}
-          splitChars={[]}
-          acceptValueOnBlur
+          {...events('eventsDeny', 'filter.events.deny')}
         />
       </SimpleGrid>
       <SubscribeField draft={draft} state={state} />

@@ -4,9 +4,9 @@
 import { Alert, Group, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
-import { useChange } from '../../api/queries.ts'
 import { SmallButton } from '../../components/styled.tsx'
 import type { Destination } from '../kind.ts'
+import { useChangeDestination } from '../use-change-destination.ts'
 import { DestinationForm } from './destination-form.tsx'
 import type { Draft } from './draft.ts'
 import type { EditForm } from './field-state.ts'
@@ -25,13 +25,7 @@ export function SettingsTab<Saved extends Destination, Edited extends Draft>({
 }: SettingsTabProps<Saved, Edited>) {
   const [{ base, version }, setOpened] = useState({ base: destination, version: 0 })
   const reload = (next: Saved): void => setOpened({ base: next, version: version + 1 })
-  const save = useChange(
-    'PATCH /api/destinations/{id}',
-    'GET /api/destinations',
-    'GET /api/destinations/{id}',
-    'GET /api/destinations/{id}/health',
-    'GET /api/destinations/health',
-  )
+  const save = useChangeDestination()
   const form = formOf(base)
   const ignored = new Set<PropertyKey>(['enabled', 'paused', 'version', ...form.editedElsewhere])
   const settingsOf = (of: Saved): string => JSON.stringify(Object.entries(of).filter(([name]) => !ignored.has(name)))

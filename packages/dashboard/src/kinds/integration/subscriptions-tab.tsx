@@ -6,6 +6,7 @@ import { Note } from '../../components/styled.tsx'
 import { ContentTab } from '../../destination/content/content-tab.tsx'
 import type { ContentEditor } from '../../destination/content/use-content.ts'
 import { VersionPart, type VersionView } from '../../destination/content/versions.tsx'
+import { plural } from '../../text/format.ts'
 import type { Definition } from './definition.ts'
 import type { Integration } from './integration-draft.ts'
 import type { IntegrationContentDraft } from './subscription-draft.ts'
@@ -46,7 +47,7 @@ const VERSIONS: VersionView = {
   partsOf({ subscriptions }) {
     if (subscriptions === null || subscriptions.length === 0) return []
     const on = subscriptions.filter(({ enabled }) => enabled).length
-    const text = subscriptions.length === 1 ? '1 subscription' : `${subscriptions.length} subscriptions`
+    const text = plural(subscriptions.length, 'subscription')
     return [on === subscriptions.length ? text : `${text}, ${on} on`]
   },
   content: ({ subscriptions }) =>

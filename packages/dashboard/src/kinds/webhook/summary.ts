@@ -14,6 +14,7 @@ export const WEBHOOK_SUMMARY: KindSummary<DestinationOf<'webhook'>> = {
   ownsAttempt: ({ subscription }) => subscription === null,
   Attempt: WebhookAttempt,
   card: {
+    to: '/destinations/new',
     title: 'Webhook',
     about: 'Sends requests to your own URL, in any shape.',
     details: 'needs a URL · signed · batches',

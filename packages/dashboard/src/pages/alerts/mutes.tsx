@@ -4,7 +4,8 @@ import { Group, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
+import { Empty, ErrorAlert } from '../../components/query-states.tsx'
 import { ResponsiveTable } from '../../components/responsive-table.tsx'
 import { SecondaryButton, SmallButton } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
@@ -29,13 +30,11 @@ export function Mutes() {
         </Group>
       )}
       {end.error !== null && <ErrorAlert problem={end.error} />}
-      {list.problem !== null && list.rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading lines={3} />
-      ) : list.rows.length === 0 ? (
-        <Empty title="Nothing is muted">To mute the alerts about one source or destination, open an incident about it.</Empty>
-      ) : (
+      <LoadedList
+        list={list}
+        lines={3}
+        empty={<Empty title="Nothing is muted">To mute the alerts about one source or destination, open an incident about it.</Empty>}
+      >
         <ResponsiveTable<Mute>
           label="Mutes"
           rows={list.rows}
@@ -61,7 +60,7 @@ export function Mutes() {
             },
           ]}
         />
-      )}
+      </LoadedList>
       <MuteDialog opened={isOpen} onClose={() => setOpen(false)} />
     </Stack>
   )

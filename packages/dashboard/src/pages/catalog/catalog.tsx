@@ -1,9 +1,9 @@
 // Add a destination: a webhook, or one of the integrations of the catalogue. The search and the filter are in the page's address.
 
 import { Group, Select, Stack, Text, TextInput } from '@mantine/core'
-import { useDeferredValue, useEffect, useMemo } from 'react'
+import { useDeferredValue, useMemo } from 'react'
 import { Link } from 'wouter'
-import { useList } from '../../api/queries.ts'
+import { useWholeList } from '../../api/queries.ts'
 import { SearchIcon } from '../../components/icons.tsx'
 import { IntegrationTile, Tile } from '../../components/integration-tile.tsx'
 import { Page } from '../../components/page.tsx'
@@ -21,12 +21,8 @@ import { InstallCatalog } from './install.tsx'
 
 export default function CatalogPage() {
   const { isAdmin } = useSession()
-  const list = useList('GET /api/catalog', { query: { limit: 1_000 } })
-  const { hasNextPage, isFetchingNextPage, fetchNextPage, rows: entries, problem } = list
-  // The search covers the whole catalogue.
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const list = useWholeList('GET /api/catalog', { query: { limit: 1_000 } })
+  const { rows: entries, problem } = list
   const back = <LinkButton to="/destinations">{isAdmin ? 'Cancel' : 'View destinations'}</LinkButton>
   return (
     <Page title="Add a destination" about="Send events to your own URL, or to one of your tools." actions={back}>
@@ -38,7 +34,7 @@ export default function CatalogPage() {
         <Stack>
           <ul className={classes.grid} aria-label="Destinations">
             {CARDS.map((card) => (
-              <KindCard key={card.type} {...card} />
+              <KindCard key={card.to} {...card} />
             ))}
           </ul>
           <InstallCatalog isAdmin={isAdmin} onInstalled={() => void list.refetch()} />
@@ -99,7 +95,7 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
       ) : (
         <ul className={classes.grid} aria-label="Destinations">
           {kinds.map((card) => (
-            <KindCard key={card.type} {...card} />
+            <KindCard key={card.to} {...card} />
           ))}
           {cards}
         </ul>
@@ -109,12 +105,12 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
 }
 
 /** The kinds that are added by a form of their own. */
-const CARDS = Object.entries(KINDS).flatMap(([type, { card }]) => (card === null ? [] : [{ type, ...card }]))
+const CARDS = Object.values(KINDS).flatMap(({ card }) => (card === null ? [] : [card]))
 
-function KindCard({ type, title, about, details, Icon }: AddCard & { type: string }) {
+function KindCard({ to, title, about, details, Icon }: AddCard) {
   return (
     <li>
-      <Link href={`/destinations/new${type === 'webhook' ? '' : `?type=${type}`}`} className={classes.card}>
+      <Link href={to} className={classes.card}>
         <Tile color="var(--mantine-color-blue-8)">
           <Icon size={22} />
         </Tile>

@@ -5,7 +5,8 @@ import { type ReactNode, useState } from 'react'
 import { useApi } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { SecondaryButton } from '../../components/styled.tsx'
-import { parseUserIds, plural, usersProblem } from './users.ts'
+import { plural } from '../../text/format.ts'
+import { parseUserIds, usersProblem } from './users.ts'
 
 export interface UserRequest {
   userIds: string[]

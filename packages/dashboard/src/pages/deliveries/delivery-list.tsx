@@ -13,7 +13,7 @@ import { StateBadge } from '../../components/state-badge.tsx'
 import { Note, SmallButton, SmallNote } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import type { ListQuery } from '../../delivery/filters.ts'
-import { exactCount } from '../../text/format.ts'
+import { exactCount, plural } from '../../text/format.ts'
 import { reasonSentence } from '../../text/reasons.ts'
 import styles from './list.module.css'
 import { RowPages } from './row-pages.ts'
@@ -176,9 +176,7 @@ function Footer({ pages }: { pages: RowPages<Delivery> }) {
     )
   return (
     <Note role="status">
-      {pages.isEnd
-        ? `${exactCount(pages.count)} ${pages.count === 1 ? 'delivery' : 'deliveries'}`
-        : `${exactCount(pages.count)} deliveries loaded, scroll for more`}
+      {pages.isEnd ? plural(pages.count, 'delivery') : `${exactCount(pages.count)} deliveries loaded, scroll for more`}
     </Note>
   )
 }

@@ -2,9 +2,9 @@
 
 import { Suspense } from 'react'
 import { useApi } from '../../api/queries.ts'
+import { FoundPage } from '../../components/found-page.tsx'
 import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { LinkButton } from '../../components/styled.tsx'
+import { Loading } from '../../components/query-states.tsx'
 import type { DestinationType } from '../../destination/kind.ts'
 import { KINDS, kindOf } from '../../kinds/kinds.tsx'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
@@ -26,28 +26,20 @@ function IsLoading() {
 }
 
 function LoadedDestination({ id }: { id: string }) {
-  const { data: destination, error, refetch } = useApi('GET /api/destinations/{id}', { params: { id }, everyMs: 15_000 })
-  if (destination !== undefined) {
-    const Shown = kindOf(destination).Page
-    return <Shown destination={destination} />
-  }
-  if (error === null) return <IsLoading />
+  const query = useApi('GET /api/destinations/{id}', { params: { id }, everyMs: 15_000 })
   return (
-    <Page title="Destination">
-      {error.code === 'destination_not_found' ? (
-        <Empty
-          title="Destination not found"
-          action={
-            <LinkButton to="/destinations" variant="filled">
-              All destinations
-            </LinkButton>
-          }
-        >
-          The destination was deleted, or the URL is incomplete.
-        </Empty>
-      ) : (
-        <ErrorAlert problem={error} onRetry={() => void refetch()} />
-      )}
-    </Page>
+    <FoundPage
+      query={query}
+      id={id}
+      name="Destination"
+      notFound="destination_not_found"
+      reasons="The destination was deleted, or the URL is incomplete."
+      all={{ to: '/destinations', label: 'All destinations' }}
+    >
+      {(destination) => {
+        const Shown = kindOf(destination).Page
+        return <Shown destination={destination} />
+      }}
+    </FoundPage>
   )
 }

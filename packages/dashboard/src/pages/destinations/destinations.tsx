@@ -2,9 +2,9 @@
 
 import { Alert, Anchor, Group, Paper, Select, Stack, Table, Text, TextInput } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { Link } from 'wouter'
-import { useApi, useList } from '../../api/queries.ts'
+import { useApi, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
@@ -15,7 +15,7 @@ import { BacklogView, BreakerView, Latency, StatusBadge, Success } from '../../d
 import type { DestinationHealth } from '../../destination/use-backlog-forecast.ts'
 import { kindOf } from '../../kinds/kinds.tsx'
 import { useSession } from '../../session/session.tsx'
-import { exactCount } from '../../text/format.ts'
+import { exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 
 const SHOWN_AT_FIRST = 50
@@ -29,15 +29,11 @@ interface Row {
 
 export default function DestinationsPage() {
   const { isAdmin } = useSession()
-  const list = useList('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 15_000 })
+  const list = useWholeList('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 15_000 })
   const health = useApi('GET /api/destinations/health', { everyMs: 5_000 })
   const [params, change] = useSearchState()
   const [shown, setShown] = useState(SHOWN_AT_FIRST)
-  const { hasNextPage, isFetchingNextPage, fetchNextPage, rows: destinations } = list
-  // The filter searches all destinations, so all pages are loaded. There are only as many as a configuration holds.
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const { rows: destinations } = list
 
   const text = params.get('q') ?? ''
   const state = params.get('state') ?? ''
@@ -97,7 +93,7 @@ export default function DestinationsPage() {
           )}
           <Note role="status">
             {found.length === rows.length
-              ? `${exactCount(rows.length)} ${rows.length === 1 ? 'destination' : 'destinations'}`
+              ? plural(rows.length, 'destination')
               : `${exactCount(found.length)} of ${exactCount(rows.length)} destinations`}
           </Note>
           {found.length === 0 ? (

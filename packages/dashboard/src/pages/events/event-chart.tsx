@@ -6,7 +6,7 @@ import { SegmentedControl, Stack } from '@mantine/core'
 import type { Answer } from '../../api/client.ts'
 import { Section } from '../../components/section.tsx'
 import { Note } from '../../components/styled.tsx'
-import { count, exactCount } from '../../text/format.ts'
+import { count, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 
 type Points = Answer<'GET /api/events/{id}'>['hours']
@@ -17,7 +17,7 @@ export default function EventChart({ hours, days }: { hours: Points; days: Point
   const points = isPerDay ? days : hours
   const period = isPerDay ? 'the last 90 days' : 'the last 7 days'
   const total = points.reduce((sum, { count: each }) => sum + each, 0)
-  const words = `${exactCount(total)} ${total === 1 ? 'message' : 'messages'} in ${period}`
+  const words = `${plural(total, 'message')} in ${period}`
   return (
     <Section
       title="Messages over time"

@@ -4,16 +4,17 @@
 import { Card, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
 import type { Answer } from '../../api/client.ts'
-import { useApi, usePersistentProblem } from '../../api/queries.ts'
+import { useApi } from '../../api/queries.ts'
 import { Facts } from '../../components/facts.tsx'
+import { FoundPage } from '../../components/found-page.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { Loaded, Loading } from '../../components/query-states.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Section } from '../../components/section.tsx'
 import { LinkButton, Note, SecondaryButton, SmallTag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { count, exactCount } from '../../text/format.ts'
+import { count, exactCount, plural } from '../../text/format.ts'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
 import { keyOfRule, violationSentence } from '../plans/plan-text.ts'
 import { eventTitle, messagesAddress, receiverSummary, shareText, typesText } from './event-text.ts'
@@ -29,49 +30,34 @@ const VIOLATIONS_SHOWN = 10
 export default function EventPage() {
   const id = usePathPart(1)
   const query = useApi('GET /api/events/{id}', { params: { id }, everyMs: 15_000 })
-  const problem = usePersistentProblem(query, id)
-  if (problem?.code === 'event_not_found')
-    return (
-      <Page title="Event">
-        <Empty
-          title="Event not found"
-          action={
-            <LinkButton to="/events" variant="filled">
+  return (
+    <FoundPage
+      query={query}
+      id={id}
+      name="Event"
+      notFound="event_not_found"
+      reasons="It was not seen for 90 days, its source was deleted, or the URL is incomplete."
+      all={{ to: '/events', label: 'All events' }}
+      lines={8}
+    >
+      {(data) => (
+        <Page
+          title={eventTitle(data)}
+          about={
+            data.type === null
+              ? 'Messages whose event is beyond the limit of 10,000 events per source, or has a name of more than 200 characters.'
+              : undefined
+          }
+          actions={
+            <LinkButton to="/events" size="xs">
               All events
             </LinkButton>
           }
         >
-          It was not seen for 90 days, its source was deleted, or the URL is incomplete.
-        </Empty>
-      </Page>
-    )
-  const { data } = query
-  if (data === undefined)
-    return (
-      <Page title="Event">
-        {problem === null ? (
-          <Loading lines={8} label="Loading event" />
-        ) : (
-          <ErrorAlert problem={problem} onRetry={() => void query.refetch()} />
-        )}
-      </Page>
-    )
-  return (
-    <Page
-      title={eventTitle(data)}
-      about={
-        data.type === null
-          ? 'Messages whose event is beyond the limit of 10,000 events per source, or has a name of more than 200 characters.'
-          : undefined
-      }
-      actions={
-        <LinkButton to="/events" size="xs">
-          All events
-        </LinkButton>
-      }
-    >
-      <EventDetails key={id} event={data} />
-    </Page>
+          <EventDetails key={id} event={data} />
+        </Page>
+      )}
+    </FoundPage>
   )
 }
 
@@ -140,7 +126,7 @@ function Properties({ event: { type, properties, examined, otherProperties, rece
       about={
         examined === 0
           ? undefined
-          : `Types and presence are from a sample of ${exactCount(examined)} ${examined === 1 ? 'message' : 'messages'}. Sample values are from the ${recentMessages === 1 ? 'last message' : `last ${exactCount(recentMessages)} messages`} that ${recentMessages === 1 ? 'is' : 'are'} retained, after the privacy rules of the source.`
+          : `Types and presence are from a sample of ${plural(examined, 'message')}. Sample values are from the ${recentMessages === 1 ? 'last message' : `last ${exactCount(recentMessages)} messages`} that ${recentMessages === 1 ? 'is' : 'are'} retained, after the privacy rules of the source.`
       }
     >
       {properties.length === 0 ? (
@@ -238,7 +224,7 @@ function EventViolations({ planId, sourceId, rule }: { planId: string; sourceId:
               <Text key={`${violation?.code} ${violation?.path}`} component="li" size="sm" style={{ overflowWrap: 'anywhere' }}>
                 {violation !== null && violationSentence(violation)}{' '}
                 <Note span>
-                  {exactCount(total)} {total === 1 ? 'message' : 'messages'}, last <Time at={lastSeen} relative />
+                  {plural(total, 'message')}, last <Time at={lastSeen} relative />
                 </Note>
               </Text>
             ))}

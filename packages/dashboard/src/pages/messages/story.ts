@@ -2,6 +2,7 @@
 // summary of the state, and how soon to refresh. Pure.
 
 import type { Answer } from '../../api/client.ts'
+import { plural } from '../../text/format.ts'
 
 export type MessageStory = Answer<'GET /api/messages/{id}'>
 export type StoryEntry = MessageStory['story'][number]
@@ -116,10 +117,7 @@ export function summaryOf({ deliveries, skips, purged }: Pick<MessageStory, 'del
     const only = states.length === 1 && delivered === 0 ? SINGLE[states[0] as string] : undefined
     sentences.push(only ?? `${capital(parts.filter((text) => text !== '').join(', '))}.`)
     const skipped = skips.filter(({ destinationId }) => destinationId !== null).length
-    if (skipped > 0)
-      sentences.push(
-        `Not sent to ${skipped === 1 ? '1 other destination' : `${skipped} other destinations`}; the timeline below shows why.`,
-      )
+    if (skipped > 0) sentences.push(`Not sent to ${plural(skipped, 'other destination')}; the timeline below shows why.`)
   }
   if (purged) sentences.push('The content was deleted.')
   return sentences.join(' ')
@@ -163,7 +161,7 @@ export function routingSentence({
   const not = skips.filter(({ destinationId }) => destinationId !== null).length
   const valid = purged || type === null ? 'Validated and stored.' : `Validated as ${type} and stored.`
   if (to === 0 && not === 0) return `${valid} Routed to no destination.`
-  const routed = to === 0 ? 'no destination' : to === 1 ? '1 destination' : `${to} destinations`
+  const routed = to === 0 ? 'no destination' : plural(to, 'destination')
   return `${valid} Routed to ${routed}${not === 0 ? '' : `, skipped for ${not} ${not === 1 ? 'other' : 'others'}`}.`
 }
 

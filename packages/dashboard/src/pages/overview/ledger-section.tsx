@@ -7,11 +7,11 @@ import { Fragment } from 'react'
 import { Link } from 'wouter'
 import { Empty } from '../../components/query-states.tsx'
 import { LinkButton, Note, SectionTitle, SmallTag, Tag } from '../../components/styled.tsx'
+import { deliveriesAddress } from '../../delivery/filters.ts'
 import type { HoldSettings } from '../../destination/destination-status.ts'
 import { exactCount } from '../../text/format.ts'
 import { changeSearch } from '../../url/url-state.ts'
 import {
-  deliveriesPath,
   LEDGER_STATES,
   type LedgerEntry,
   type LedgerLine,
@@ -125,7 +125,7 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: LedgerSum; all: n
                 <Table.Td ta="right">
                   <Number
                     value={line.owed}
-                    href={deliveriesPath({ destination: line.destinationId })}
+                    href={deliveriesAddress({ destinationId: line.destinationId })}
                     label={`Owed to ${line.name ?? line.destinationId}`}
                   />
                 </Table.Td>
@@ -186,7 +186,7 @@ function Card({ line }: { line: LedgerLine }) {
       <Text size="sm" mt={6} style={{ fontVariantNumeric: 'tabular-nums' }}>
         <Number
           value={line.owed}
-          href={deliveriesPath({ destination: line.destinationId })}
+          href={deliveriesAddress({ destinationId: line.destinationId })}
           label={`Owed to ${line.name ?? line.destinationId}`}
           isInText
         />{' '}
@@ -231,7 +231,7 @@ function StateNumber({ line, state, isInText = false }: { line: LedgerLine; stat
   return (
     <Number
       value={line[state]}
-      href={deliveriesPath({ destination: line.destinationId, state })}
+      href={deliveriesAddress({ destinationId: line.destinationId, state })}
       label={`${state}, ${line.name ?? line.destinationId}`}
       isInText={isInText}
       {...(color === undefined ? {} : { color })}

@@ -61,14 +61,3 @@ export function ledgerSum(entries: readonly LedgerEntry[]): LedgerSum {
 export function quarantinePath(sourceId?: string): string {
   return `/plans?${new URLSearchParams({ tab: 'quarantine', ...(sourceId !== undefined && { source: sourceId }) }).toString()}`
 }
-
-export function deliveriesPath(filter: {
-  destination?: string | undefined
-  state?: LedgerState | undefined
-  from?: string | undefined
-}): string {
-  const params = new URLSearchParams()
-  for (const [name, value] of Object.entries(filter)) if (value !== undefined) params.set(name, value)
-  const text = params.toString()
-  return text === '' ? '/deliveries' : `/deliveries?${text}`
-}

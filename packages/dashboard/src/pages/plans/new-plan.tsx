@@ -12,7 +12,7 @@ import { Section } from '../../components/section.tsx'
 import { LinkButton, SmallButton } from '../../components/styled.tsx'
 import { useCommand } from '../../session/command-line.ts'
 import { useSession } from '../../session/session.tsx'
-import { exactCount } from '../../text/format.ts'
+import { exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import type { Rule } from './plan-text.ts'
 import type { PlanContent } from './plan-yaml.ts'
@@ -146,7 +146,7 @@ function Found({ learned: { plan, messages, complete, leftOut }, children }: { l
   return (
     <>
       <Section
-        title={`Found ${exactCount(rules.length)} ${rules.length === 1 ? 'event' : 'events'} in ${exactCount(messages)} ${messages === 1 ? 'message' : 'messages'}`}
+        title={`Found ${plural(rules.length, 'event')} in ${plural(messages, 'message')}`}
         about="All rules only observe at first. Open a rule to see what was found."
       >
         {!complete && (

@@ -7,8 +7,9 @@ import type { Answer } from '../../api/client.ts'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ViewLink } from '../../components/link.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
+import { Empty } from '../../components/query-states.tsx'
+import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Note, SecondaryButton, SmallNote, SmallTag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session/session.tsx'
@@ -144,27 +145,27 @@ export function Quarantine({ planId }: { planId?: string }) {
           )}
         </Group>
       )}
-      {list.problem !== null && rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading lines={5} label="Loading quarantine" />
-      ) : rows.length === 0 ? (
-        <Empty
-          title={isFiltered ? 'No messages match the filters' : 'Nothing is in quarantine'}
-          {...(isFiltered
-            ? {
-                action: <SecondaryButton onClick={() => change({ source: null, rule: null })}>Show all</SecondaryButton>,
-              }
-            : {})}
-        >
-          {isFiltered ? undefined : 'Messages come here if they violate a rule in mode quarantine. Choose the mode on the page of a plan.'}
-        </Empty>
-      ) : (
-        <>
-          <ResponsiveTable rows={rows} columns={columns} keyOf={({ id }) => id} label="Messages in quarantine, newest first" />
-          <LoadMore list={list} />
-        </>
-      )}
+      <LoadedList
+        list={list}
+        lines={5}
+        label="Loading quarantine"
+        empty={
+          <Empty
+            title={isFiltered ? 'No messages match the filters' : 'Nothing is in quarantine'}
+            {...(isFiltered
+              ? {
+                  action: <SecondaryButton onClick={() => change({ source: null, rule: null })}>Show all</SecondaryButton>,
+                }
+              : {})}
+          >
+            {isFiltered
+              ? undefined
+              : 'Messages come here if they violate a rule in mode quarantine. Choose the mode on the page of a plan.'}
+          </Empty>
+        }
+      >
+        <ResponsiveTable rows={rows} columns={columns} keyOf={({ id }) => id} label="Messages in quarantine, newest first" />
+      </LoadedList>
     </Stack>
   )
 }

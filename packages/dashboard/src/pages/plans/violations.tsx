@@ -6,8 +6,9 @@ import type { Schemas } from '../../api/client.ts'
 import { useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ViewLink } from '../../components/link.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
+import { Empty } from '../../components/query-states.tsx'
+import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
 import { Note, SmallTag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
@@ -68,20 +69,18 @@ export function Violations({ planId }: { planId?: string }) {
         />
       )}
       <Faults faults={list.data?.pages[0] as { faults?: Fault[] } | undefined} />
-      {list.problem !== null && rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading lines={5} label="Loading violations" />
-      ) : rows.length === 0 ? (
-        <Empty title="No violations">
-          All messages since the plan was applied matched it, or no message has arrived yet. New messages are checked when they arrive.
-        </Empty>
-      ) : (
-        <>
-          <ResponsiveTable rows={rows} columns={columns} keyOf={keyOf} label="Violations, newest first" />
-          <LoadMore list={list} />
-        </>
-      )}
+      <LoadedList
+        list={list}
+        lines={5}
+        label="Loading violations"
+        empty={
+          <Empty title="No violations">
+            All messages since the plan was applied matched it, or no message has arrived yet. New messages are checked when they arrive.
+          </Empty>
+        }
+      >
+        <ResponsiveTable rows={rows} columns={columns} keyOf={keyOf} label="Violations, newest first" />
+      </LoadedList>
     </Stack>
   )
 }

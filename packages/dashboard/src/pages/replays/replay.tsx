@@ -15,7 +15,7 @@ import { Time } from '../../components/time.tsx'
 import { useDestinationNames } from '../../delivery/destination-names.ts'
 import { deliveriesAddress } from '../../delivery/filters.ts'
 import { useSession } from '../../session/session.tsx'
-import { duration, exactCount } from '../../text/format.ts'
+import { duration, exactCount, plural } from '../../text/format.ts'
 import { usePathPart } from '../../url/url-state.ts'
 import { JobBar } from './job-bar.tsx'
 import { canStillChange, donePercent, hasEnded, JOB_STATE_COLORS, rateText, remainingMs, SKIP_REASONS } from './progress.ts'
@@ -86,9 +86,8 @@ function Actions({ job }: { job: Job }) {
         onConfirm={() => change.mutateAsync({ params, body: { state: 'cancelled' } })}
       >
         <Text size="sm">
-          {left === 1 ? '1 remaining delivery' : `${exactCount(left)} remaining deliveries`} will not be replayed. The{' '}
-          {exactCount(job.replayed)} already queued are still sent. A cancelled job cannot be resumed, but you can create another job for
-          the rest.
+          {plural(left, 'remaining delivery')} will not be replayed. The {exactCount(job.replayed)} already queued are still sent. A
+          cancelled job cannot be resumed, but you can create another job for the rest.
         </Text>
       </ConfirmDialog>
       {change.error && (

@@ -8,7 +8,7 @@ import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LinkButton, Note, SecondaryButton, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { useDestinationNames } from '../../delivery/destination-names.ts'
-import { exactCount } from '../../text/format.ts'
+import { exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { JobBar } from './job-bar.tsx'
 import { donePercent, JOB_STATE_COLORS, type Job, rateText, selectionText } from './progress.ts'
@@ -76,7 +76,7 @@ function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) 
           <Group gap="xs" miw={0}>
             <Tag color={JOB_STATE_COLORS[job.state]}>{job.state}</Tag>
             <ViewLink to={`/replays/${encodeURIComponent(job.id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
-              {exactCount(job.total)} {job.total === 1 ? 'delivery' : 'deliveries'}
+              {plural(job.total, 'delivery')}
               {job.destinationId !== null && ` to ${nameOf(job.destinationId)}`}
             </ViewLink>
           </Group>

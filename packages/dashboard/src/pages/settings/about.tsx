@@ -13,9 +13,8 @@ import { Note, SecondaryButton, SectionTitle, SmallNote, Tag } from '../../compo
 import { Time } from '../../components/time.tsx'
 import { useCommand, useRunnable } from '../../session/command-line.ts'
 import { useSession } from '../../session/session.tsx'
-import { bytes, duration } from '../../text/format.ts'
+import { bytes, duration, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
-import { plural } from '../deletions/users.ts'
 import { byUrgency, type CheckState, checkName, summaryOf } from './diagnostics.ts'
 import { ADMIN_ONLY } from './needs-admin.tsx'
 

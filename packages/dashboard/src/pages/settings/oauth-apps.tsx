@@ -8,15 +8,15 @@ import { useNames } from '../../api/use-names.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { CodeBlock, Copyable } from '../../components/copyable.tsx'
 import { Facts } from '../../components/facts.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Note, RowButton, SectionTitle } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { useSession } from '../../session/session.tsx'
+import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
-import { plural } from '../deletions/users.ts'
-import { FormModal } from './form-modal.tsx'
 import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
 import { checkPublicKey } from './public-key.ts'
 import { type KeyDraft, KeyFields, keyOf, NO_KEY } from './public-key-fields.tsx'
@@ -226,7 +226,8 @@ function AddKey({ app, onClose }: { app: App; onClose: () => void }) {
   const add = useChange('POST /api/oauth-apps/{id}/keys', ...LISTS)
   const key = keyOf(draft)
   return (
-    <FormModal
+    <FormDialog
+      size="lg"
       title={`Add a key to ${app.name}`}
       verb="Add"
       isReady={key !== null}
@@ -239,7 +240,7 @@ function AddKey({ app, onClose }: { app: App; onClose: () => void }) {
         Existing keys keep working. To rotate a key without downtime, add the new one, switch the clients to it, then remove the old one.
       </Text>
       <KeyFields draft={draft} onChange={setDraft} isRequired />
-    </FormModal>
+    </FormDialog>
   )
 }
 
@@ -255,7 +256,8 @@ function AppForm({ app, onClose }: { app: App | null; onClose: () => void }) {
   const key = keyOf(draft)
   const removedSourceIds = (app?.sourceIds ?? []).filter((id) => !sourceIds.includes(id))
   return (
-    <FormModal
+    <FormDialog
+      size="lg"
       title={app === null ? 'Add an application' : `Edit ${app.name}`}
       verb={app === null ? 'Add' : 'Save'}
       isReady={name.trim() !== '' && (!isKeyGiven || key !== null)}
@@ -290,6 +292,6 @@ function AppForm({ app, onClose }: { app: App | null; onClose: () => void }) {
         </Text>
       )}
       {app === null && <KeyFields draft={draft} onChange={setDraft} isRequired={false} />}
-    </FormModal>
+    </FormDialog>
   )
 }

@@ -8,9 +8,10 @@ import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
+import { FoundPage } from '../../components/found-page.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { Section } from '../../components/section.tsx'
 import { Snippets } from '../../components/snippets.tsx'
@@ -19,7 +20,7 @@ import { LinkButton, Note, SecondaryButton, SmallNote, SmallTag, Strong } from '
 import { Time } from '../../components/time.tsx'
 import { holdOf } from '../../destination/destination-status.ts'
 import { useSession } from '../../session/session.tsx'
-import { count, exactCount } from '../../text/format.ts'
+import { count, exactCount, plural } from '../../text/format.ts'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { PeriodChoice, usePeriod } from './period-choice.tsx'
@@ -38,32 +39,18 @@ const STALE = ['GET /api/sources', 'GET /api/sources/{id}'] as const
 export default function SourcePage() {
   const id = usePathPart(1)
   const source = useApi('GET /api/sources/{id}', { params: { id }, everyMs: 15_000 })
-  if (source.error !== null && (source.data === undefined || source.error.code === 'source_not_found'))
-    return (
-      <Page title="Source">
-        {source.error.code === 'source_not_found' ? (
-          <Empty
-            title="Source not found"
-            action={
-              <LinkButton to="/sources" variant="filled">
-                All sources
-              </LinkButton>
-            }
-          >
-            The source was deleted, or the URL is incomplete.
-          </Empty>
-        ) : (
-          <ErrorAlert problem={source.error} onRetry={() => void source.refetch()} />
-        )}
-      </Page>
-    )
-  if (source.data === undefined)
-    return (
-      <Page title="Source">
-        <Loading lines={6} label="Loading source" />
-      </Page>
-    )
-  return <SourceDetails key={id} source={source.data} />
+  return (
+    <FoundPage
+      query={source}
+      id={id}
+      name="Source"
+      notFound="source_not_found"
+      reasons="The source was deleted, or the URL is incomplete."
+      all={{ to: '/sources', label: 'All sources' }}
+    >
+      {(data) => <SourceDetails key={id} source={data} />}
+    </FoundPage>
+  )
 }
 
 function SourceDetails({ source }: { source: Source }) {
@@ -363,7 +350,7 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
             <Text size="sm">
               {connected.length === 0
                 ? 'No destination receives its messages.'
-                : `${connected.length === 1 ? '1 destination' : `${exactCount(connected.length)} destinations`} will no longer receive messages from it: ${connected
+                : `${plural(connected.length, 'destination')} will no longer receive messages from it: ${connected
                     .slice(0, 5)
                     .map((each) => each.name)
                     .join(', ')}${connected.length > 5 ? ' and others' : ''}.`}

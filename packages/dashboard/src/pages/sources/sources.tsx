@@ -1,19 +1,20 @@
 // The list of sources with their message counts over a period. Below it, the rejected calls without a known write key.
 
 import { Anchor, Button, Group, Skeleton, Stack, Text, TextInput } from '@mantine/core'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { Schemas } from '../../api/client.ts'
-import { useApi, useChange, useList } from '../../api/queries.ts'
+import { useApi, useChange, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
 import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { Empty, Loaded } from '../../components/query-states.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
 import { Note, SecondaryButton, SectionTitle } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
-import { count, exactCount } from '../../text/format.ts'
+import { count, exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { PeriodChoice, usePeriod } from './period-choice.tsx'
@@ -29,15 +30,11 @@ const MIN_FOR_FILTER = 8
 
 export default function SourcesPage() {
   const { isAdmin } = useSession()
-  const list = useList('GET /api/sources', { query: { limit: 1_000 }, everyMs: 15_000 })
+  const list = useWholeList('GET /api/sources', { query: { limit: 1_000 }, everyMs: 15_000 })
   const [params, change] = useSearchState()
   const [shown, setShown] = useState(SHOWN_AT_FIRST)
   const isCreating = params.get('create') === 'yes'
-  const { hasNextPage, isFetchingNextPage, fetchNextPage, rows } = list
-  // The filter searches all sources, so all pages are loaded. There are only as many as a configuration holds.
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const { rows } = list
 
   const text = params.get('q') ?? ''
   const found = rows.filter((source) => matches(source, text))
@@ -49,15 +46,16 @@ export default function SourcesPage() {
 
   return (
     <Page title="Sources" about="Where messages come from: an app, a website, a server. Each source has its own write keys." actions={add}>
-      {list.problem !== null && rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading lines={6} label="Loading sources" />
-      ) : rows.length === 0 ? (
-        <Empty title="No sources yet" action={add ?? <Text size="sm">An admin can add one.</Text>}>
-          Without a source there is no write key, and every call is rejected. Add a source for each application that sends messages.
-        </Empty>
-      ) : (
+      <LoadedList
+        list={list}
+        lines={6}
+        label="Loading sources"
+        empty={
+          <Empty title="No sources yet" action={add ?? <Text size="sm">An admin can add one.</Text>}>
+            Without a source there is no write key, and every call is rejected. Add a source for each application that sends messages.
+          </Empty>
+        }
+      >
         <Stack>
           <Group gap="sm" align="flex-end" justify="space-between">
             {rows.length >= MIN_FOR_FILTER || text !== '' ? (
@@ -76,7 +74,7 @@ export default function SourcesPage() {
           </Group>
           <Note role="status">
             {found.length === rows.length
-              ? `${exactCount(rows.length)} ${rows.length === 1 ? 'source' : 'sources'}`
+              ? plural(rows.length, 'source')
               : `${exactCount(found.length)} of ${exactCount(rows.length)} sources`}
           </Note>
           {found.length === 0 ? (
@@ -94,7 +92,7 @@ export default function SourcesPage() {
             </Group>
           )}
         </Stack>
-      )}
+      </LoadedList>
       <RejectedWithoutSource />
       <CreateDialog opened={isCreating && isAdmin} onClose={() => change({ create: null }, { replace: true })} />
     </Page>

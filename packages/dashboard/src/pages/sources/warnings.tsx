@@ -2,7 +2,7 @@
 
 import { Group, Stack, Text } from '@mantine/core'
 import { Note, Strong, Tag } from '../../components/styled.tsx'
-import { exactCount } from '../../text/format.ts'
+import { plural } from '../../text/format.ts'
 import { warningAdvice, warningSentence } from '../../text/warnings.ts'
 
 export function Warnings({ counts }: { counts: Readonly<Record<string, number>> }) {
@@ -19,7 +19,7 @@ export function Warnings({ counts }: { counts: Readonly<Record<string, number>> 
                 {code}
               </Tag>
               <Text size="sm" component="span">
-                {exactCount(count)} {count === 1 ? 'message' : 'messages'}
+                {plural(count, 'message')}
               </Text>
             </Group>
             <Text size="sm" mt={4}>

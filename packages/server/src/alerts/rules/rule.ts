@@ -19,7 +19,7 @@ export interface Subject {
 
 export type Details = Readonly<Record<string, number | string | null>>
 
-export interface Verdict {
+export interface RuleVerdict {
   /** `keep`: an open incident stays open, and a closed one stays closed, for example because there is too little to judge by. */
   verdict: 'open' | 'close' | 'keep'
   /** When the problem began. */
@@ -49,7 +49,7 @@ export interface Rule<Observed, S extends Settings = Settings> {
   /** For the reference: what the rule notices. */
   description: string
   settings: S
-  judge(observed: Observed, values: Values<S>): Verdict
+  judge(observed: Observed, values: Values<S>): RuleVerdict
   /** Sentences for people. The name is that of the subject. */
   opened(name: string, details: Details): string
   closed(name: string, details: Details): string
@@ -57,7 +57,7 @@ export interface Rule<Observed, S extends Settings = Settings> {
   link(subjectId: string, details: Details): string
 }
 
-export const KEEP: Verdict = { verdict: 'keep', sinceMs: 0, details: {} }
+export const KEEP: RuleVerdict = { verdict: 'keep', sinceMs: 0, details: {} }
 
 /** Infers the names of the settings. */
 export function rule<Observed, S extends Settings>(made: Rule<Observed, S>): Rule<Observed> {

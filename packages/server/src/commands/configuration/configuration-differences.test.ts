@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ConfigurationFile, configurationOf, type Installed } from '../../api/configuration-export.ts'
+import { KIND_SETTINGS } from '../../destinations/kinds.ts'
 import { addChangedSecrets, differencesOf } from './configuration-differences.ts'
 import { parseConfigurationFile } from './configuration-file.ts'
 
@@ -45,6 +46,7 @@ const APP = { id: 'app_1', name: 'app', sourceIds: ['src_1'], keys: [{ id: 'k', 
 function installed(change: Partial<Installed['entries']> = {}): Installed {
   return {
     schema,
+    kinds: KIND_SETTINGS,
     entries: { sources: [SOURCE], destinations: [DESTINATION], oauthApps: [APP], plans: [], ...change },
   }
 }
@@ -297,6 +299,7 @@ test('the retry window of a file may have its older name, and an export has the 
   const policy = { default: { windowMs: 14_400_000, factor: 2 }, properties: { windowMs: { default: 14_400_000 }, factor: { default: 2 } } }
   const now: Installed = {
     schema: { ...schema, destinations: { ...schema.destinations, retry: policy, retryWindowMs: {} } },
+    kinds: KIND_SETTINGS,
     entries: { ...installed().entries, destinations: [stored] },
   }
   const { file } = configurationOf(now, { withKeys: true })
@@ -358,6 +361,7 @@ function withSettings(...destinations: Record<string, unknown>[]): Installed {
   const entries = destinations.map((settings, index) => Object.assign({}, DESTINATION, { id: `dst_${index + 1}`, headers: {} }, settings))
   return {
     schema: { ...schema, destinations: { ...schema.destinations, ...AUTH_SCHEMA } },
+    kinds: KIND_SETTINGS,
     entries: { sources: [SOURCE], destinations: entries, oauthApps: [], plans: [] },
   }
 }

@@ -150,7 +150,7 @@ function compareField(comparison: Comparison, field: string, schema: FieldSchema
   // Without writeKeys in the file, the installed keys stay, and a new source generates its own.
   if (field === 'writeKeys' && given === undefined) return
   // Without settings or secrets in the file, the stored ones stay.
-  if (given === undefined && (field === 'settings' || field === 'secrets' || isOfOtherKind(field, entry))) return
+  if (given === undefined && (field === 'settings' || field === 'secrets' || isOfOtherKind(field, entry, comparison.installed))) return
   if (field === 'settings' && isObject(given)) return compareSettings(comparison, given)
   if (field === 'secrets' && isObject(given)) return compareSecrets(comparison, given)
   compareValue(comparison, field, given, schema)
@@ -191,7 +191,7 @@ function compareSecrets(comparison: Comparison, given: Record<string, unknown>):
 
 function compareValue(comparison: Comparison, field: string, given: unknown, schema: FieldSchema): void {
   const { entry, stored, names, known, env, wanted, settings, fields, isMoved, problem } = comparison
-  const fallback = defaultOf(field, schema, entry)
+  const fallback = defaultOf(field, schema, entry, comparison.installed)
   // Values that are only known to the service, or were given for another server, are not sent to a new one.
   const kept = isMoved && field !== 'urls' ? undefined : stored
   const text = resolved(field, withDefaults(given, { ...schema, default: fallback }), kept, env, problem)

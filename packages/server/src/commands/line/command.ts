@@ -3,10 +3,10 @@
 // help and completion, so heavy modules (the service, YAML, the client) are imported inside `run`.
 
 import type { Api } from '../service/api.ts'
+import type { ExitCode } from '../service/problem.ts'
 import type { Output } from './output.ts'
-import type { ExitCode } from './problem.ts'
 
-export { CommandProblem, EXIT, type ExitCode } from './problem.ts'
+export { CommandProblem, EXIT, type ExitCode } from '../service/problem.ts'
 
 export interface Argument {
   /** The name shown in help, such as MESSAGE_ID. */

@@ -71,13 +71,13 @@ function isReference(name: string): name is keyof typeof REFERENCES {
 /** How a field is shown: another label, another value, or not at all. */
 export type Shown = Readonly<Record<string, null | { label?: string; value?: (value: unknown) => unknown }>>
 
-/** Shows a resource with a line for each field. */
+/** Shows a resource with a line for each field that has a value. */
 export function showResource({ json, out }: Call, fields: Fields, resource: JsonObject, shown: Shown): void {
   if (json) return out.json(resource)
   const facts = Object.entries(fields).flatMap(([name, schema]): [string, unknown][] => {
     const how = shown[name]
     if (how === null) return []
-    const value = resource[name]
+    const value = resource[name] ?? undefined
     const isTime = schema.toJsonSchema()['format'] === 'date-time'
     return [[how?.label ?? words(name), how?.value?.(value) ?? (isTime ? time(value) : value)]]
   })

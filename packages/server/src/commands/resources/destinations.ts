@@ -317,15 +317,8 @@ function retryFacts({ retry, deadLetter }: JsonObject): [string, unknown][] {
   ]
 }
 
-function integrationFacts({
-  type,
-  integration,
-  integrationName,
-  settings,
-  secretSettings,
-  subscriptions,
-}: JsonObject): [string, unknown][] {
-  if (type !== 'integration') return []
+function integrationFacts({ integration, integrationName, settings, secretSettings, subscriptions }: JsonObject): [string, unknown][] {
+  if (integration === undefined) return []
   const shown = Object.entries(settings as JsonObject).map(
     ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   )

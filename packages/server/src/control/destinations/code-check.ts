@@ -1,12 +1,10 @@
 // The check of a transformation's code when it is saved: it must load in the sandbox, and export a function.
 
 import { invalidField } from '../../api/schema.ts'
-import type { CodeProblem } from '../../delivery/sender/transforming/transformer.ts'
 import { KINDS } from '../../destinations/kinds.ts'
 import type { ApiError } from '../../errors.ts'
 import type { Destination, DestinationType } from '../../store/store.ts'
-
-export type CheckCode = (code: string) => Promise<CodeProblem | null>
+import type { CheckCode } from '../routes/route.ts'
 
 /** Returns why the code is rejected, or null. The code of a transformation that is not changed is not checked again. */
 export async function codeProblem(

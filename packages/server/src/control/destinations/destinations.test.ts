@@ -4,7 +4,7 @@ import { generateSecret } from '@switchyard/webhook'
 import type { DestinationHealth, TestAttempt } from '../../delivery/delivery.ts'
 import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { accept, STILL, startControl } from '../fixtures/start-control.ts'
-import type { ControlDelivery } from '../route.ts'
+import type { ControlDelivery } from '../routes/route.ts'
 
 const HOOK = { name: 'Hook', urls: ['https://example.com/hook'] }
 

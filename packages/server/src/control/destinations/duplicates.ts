@@ -6,7 +6,7 @@ import { object, withDefault } from '../../api/schema.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
 import type { Configuration, NewDestination } from '../../store/store.ts'
-import { CREATION_QUERY } from '../resource-routes.ts'
+import { CREATION_QUERY } from '../routes/resource-routes.ts'
 
 export const DESTINATION_QUERY = object({
   ...CREATION_QUERY.fields,

@@ -1,20 +1,13 @@
 // The definition of an integration, which its settings are checked against. It comes from the integrations package, which may not be installed.
 
-import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
+import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import { listed } from '../../api/listed.ts'
 import { suggestion } from '../../api/nearest.ts'
 import { invalidField } from '../../api/schema.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import type { Destination } from '../../store/store.ts'
+import type { Catalog, OpenCatalog } from '../routes/route.ts'
 import type { NewDestinationInput } from './destination-settings.ts'
-
-export interface Catalog {
-  readCatalog(): Promise<readonly CatalogEntry[]>
-  readIntegration(slug: string): Promise<CatalogIntegration | null>
-}
-
-/** Called each time, because the package can be installed while the service runs. */
-export type OpenCatalog = () => Promise<Catalog | null>
 
 export const INSTALL_HINT = 'run `switchyard catalog install`'
 

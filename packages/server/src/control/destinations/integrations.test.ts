@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { asIntegration } from '../../destinations/fixtures/integration.ts'
 import { openCatalog } from '../../installation/integrations-catalog.ts'
 import { type Answer, type Fixture, STILL, startControl } from '../fixtures/start-control.ts'
-import type { ControlDelivery } from '../route.ts'
+import type { ControlDelivery } from '../routes/route.ts'
 
 const SLACK_URL = 'https://hooks.slack.com/services/T0/B0/very-secret-path'
 const AMPLITUDE = {

@@ -11,8 +11,8 @@ import {
   type DestinationVersion,
   type Role,
 } from '../../store/store.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 /** No destination gets that many versions. */
 const MAX_VERSION = 1_000_000_000

@@ -5,8 +5,9 @@
 import type { Previewed } from '../../delivery/delivery.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination, SegmentContent } from '../../store/store.ts'
-import { INSTALL_HINT, installedDefinition, type OpenCatalog } from '../destinations/integration-definition.ts'
+import { INSTALL_HINT, installedDefinition } from '../destinations/integration-definition.ts'
 import { sampleContent } from '../destinations/sample-message.ts'
+import type { OpenCatalog } from '../routes/route.ts'
 import type { Finding } from './finding.ts'
 
 type Preview = (destination: Destination, messages: readonly SegmentContent[]) => Promise<Previewed[]>

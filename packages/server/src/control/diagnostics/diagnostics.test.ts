@@ -10,12 +10,12 @@ import { webhookOf } from '../../destinations/fixtures/webhook.ts'
 import { openCatalog } from '../../installation/integrations-catalog.ts'
 import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
 import type { IntegrationDestination } from '../../store/store.ts'
-import type { Catalog } from '../destinations/integration-definition.ts'
 import { accept, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
+import type { OperatorTools } from '../routes/operator-tools.ts'
+import type { Catalog } from '../routes/route.ts'
 import { checkDestination, createUrlChecks, judgeDial } from './diagnose-destinations.ts'
 import { checkSecretKey, judgeDisk } from './diagnose-files.ts'
 import { checkInspection, checkRetention } from './diagnose-store.ts'
-import type { OperatorTools } from './operator-tools.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'switchyard-diagnostics-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -238,7 +238,7 @@ test('pending deliveries of a disabled or paused destination, or older than an h
 })
 
 test('a destination that fails, or has old deliveries, is reported with the reason of its last attempt and where the others are', () => {
-  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false } as Parameters<typeof checkDestination>[0]
+  const destination = webhookOf({ id: 'dst_1', name: 'd' })
   const failure = { reason: 'connection_refused', error: 'The receiver refused the connection.' }
   const advice = 'To see the reason of the last attempt of each delivery, run: switchyard deliveries --destination dst_1 --state pending'
   const open = checkDestination(destination, { breaker: 'open', failure }, 5, null, 1)

@@ -5,7 +5,7 @@ import type { PastAttempt } from '../../delivery/delivery.ts'
 import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { until } from '../../store/conformance/fixtures.ts'
 import { accept, type Fixture, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
-import type { ControlDelivery } from '../route.ts'
+import type { ControlDelivery } from '../routes/route.ts'
 
 const FAILED = {
   url: 'https://example.com/hook',

@@ -4,7 +4,7 @@ import { isoTime } from '@switchyard/protocol'
 import { queryBoolean } from '../../api/query-values.ts'
 import { array, boolean, integer, nullable, object, string, time, withDefault } from '../../api/schema.ts'
 import type { LedgerRow, SourceCounts } from '../../store/store.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 export const LEDGER_FIELDS = {
   owed: integer({ description: 'All deliveries so far, in any state.' }),

@@ -7,7 +7,7 @@ import { anyObject, boolean, integer, object, optional, string } from '../../api
 import { ApiError } from '../../errors.ts'
 import { PlanLearner } from '../../plans/learn-plan.ts'
 import { planText } from '../../plans/plan-file.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const MAX_MESSAGES = 20_000
 const MAX_MS = 10_000

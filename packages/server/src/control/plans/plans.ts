@@ -15,8 +15,8 @@ import {
   type ResourceKind,
   readRoute,
   updateRoute,
-} from '../resource-routes.ts'
-import type { ControlParts, Route } from '../route.ts'
+} from '../routes/resource-routes.ts'
+import type { ControlParts, Route } from '../routes/route.ts'
 import { checkSources } from '../sources/sources.ts'
 
 const { description, ...REQUIRED } = PLAN_FIELDS

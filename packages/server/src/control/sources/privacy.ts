@@ -8,7 +8,7 @@ import { anyObject, array, integer, invalidField, nullable, object, oneOf, optio
 import { ApiError } from '../../errors.ts'
 import { MAX_HASHED_VALUES, TooManyHashedValues } from '../../ingest/privacy/privacy.ts'
 import type { StoredMessage } from '../../store/store.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const MAX_MESSAGES = 50
 

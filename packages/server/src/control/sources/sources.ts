@@ -16,8 +16,8 @@ import {
   type ResourceKind,
   readRoute,
   updateRoute,
-} from '../resource-routes.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+} from '../routes/resource-routes.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 export const sourceView = SOURCE.viewOf
 

@@ -92,12 +92,15 @@ export class Flight implements Work {
   }
 
   answered(url: number, outcome: Outcome, waitedMs: number): void {
-    this.results.push({ url: this.urlAt(url), startedAtMs: this.startedAtMs + waitedMs, outcome, version: this.destination.version })
+    const target = this.urlAt(url)
+    this.#flights.add(target, -1)
+    this.results.push({ url: target, startedAtMs: this.startedAtMs + waitedMs, outcome, version: this.destination.version })
     this.senderMs = waitedMs + outcome.timings.totalMs
     this.#flights.report(this, 1, null)
   }
 
   unsent(unsent: readonly Unsent[], isOver: boolean): void {
+    if (isOver) for (const url of this.urls) this.#flights.add(this.urlAt(url), -1)
     this.#flights.report(this, isOver ? this.left : 0, unsent)
   }
 
@@ -121,7 +124,7 @@ export class Flights {
   retries = 0
   readonly #deps: FlightsDeps
   readonly #slowdown: Slowdown
-  readonly #all = new Set<Flight>()
+  readonly #byUrl = new Map<string, number>()
   #trailing = 0
 
   constructor(deps: FlightsDeps) {
@@ -135,12 +138,17 @@ export class Flights {
 
   /** The number of requests to a URL that are in flight. */
   at(url: string): number {
-    let count = 0
-    for (const { destination, urls, results } of this.#all) {
-      const targets = kindOf(destination).targets(destination)
-      if (urls.some((at) => targets[at] === url) && !results.some((result) => result.url === url)) count++
-    }
-    return count
+    return this.#byUrl.get(url) ?? 0
+  }
+
+  /**
+   * Counts requests, and keeps no list of the flights: that would be one more old object that refers to every new one, which the garbage
+   * collector has to follow.
+   */
+  add(url: string, change: 1 | -1): void {
+    const count = this.at(url) + change
+    if (count > 0) this.#byUrl.set(url, count)
+    else this.#byUrl.delete(url)
   }
 
   /** Takes slots for the next unit of a task; false if there are too few. The user of the slots is then called when there are some. */
@@ -152,7 +160,7 @@ export class Flights {
   start(destination: Destination, task: Task, unit: Unit, limit: number, watched: boolean): void {
     const { senders, clock, onError } = this.#deps
     const flight = new Flight(this, destination, task, unit, clock.wallMs(), limit)
-    this.#all.add(flight)
+    for (const url of flight.urls) this.add(flight.urlAt(url), 1)
     this.count++
     if (task.retry) this.retries++
     if (watched) this.#slowdown.started(unit)
@@ -176,10 +184,7 @@ export class Flights {
     flight.left -= ended
     if (ended > 0) this.#slowdown.answered(flight.unit, flight.senderMs)
     if (trailing) this.#trailing -= ended
-    if (flight.isOver) {
-      this.#all.delete(flight)
-      if (!trailing) this.#leave(flight)
-    }
+    else if (flight.isOver) this.#leave(flight)
     try {
       onReport(flight, unsent)
     } catch (error) {
@@ -207,6 +212,7 @@ export class Flights {
 
   /** Ends a flight that could not be started, which is a bug. */
   #fail(flight: Flight): void {
+    for (const url of flight.urls) this.add(flight.urlAt(url), -1)
     const urls = flight.urls.length > 0 ? flight.urls.map((url) => flight.urlAt(url)) : ['']
     flight.results.push(
       ...urls.map((url) => ({ url, startedAtMs: flight.startedAtMs, outcome: UNWRITABLE, version: flight.destination.version })),

@@ -238,7 +238,8 @@ export class Executor implements CommandTarget {
 
   /** Calls the function of a kind that carries out its deliveries itself. */
   #call(carrier: Carrier<Destination>, target: Target, start: Start, { prepared, id, trace }: Taken, waitedMs: number): void {
-    const { unit, attempt, replay, atMs, urls } = start
+    const { unit, attempt, replay, atMs, urls, isPreview } = start
+    if (isPreview) throw new Error('a preview carries nothing out')
     const texts = prepared.map((item) => (typeof item === 'string' ? item : item.text))
     const ended = this.#started(
       target,

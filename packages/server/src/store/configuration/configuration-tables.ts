@@ -77,7 +77,7 @@ export function configurationTables(sql: Sql) {
     },
     /** In a transaction. Returns whether this is the first use; the primary key decides. */
     async useAssertion({ appId, jti, keepUntilMs }: UsedAssertion, nowMs: number): Promise<boolean> {
-      const expired = `SELECT app, jti FROM oauth_assertions WHERE expires_at < ? ORDER BY expires_at LIMIT ${EXPIRED_PER_USE} ${sql.skipLocked}`
+      const expired = `SELECT app, jti FROM oauth_assertions WHERE expires_at < ? ORDER BY expires_at LIMIT ${EXPIRED_PER_USE} ${sql.lock('FOR UPDATE SKIP LOCKED')}`
       await sql.run(`DELETE FROM oauth_assertions WHERE (app, jti) IN (${expired})`, [Math.floor(nowMs)])
       const insert = 'INSERT INTO oauth_assertions (app, jti, expires_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
       return (await sql.run(insert, [sql.text(appId), sql.text(jti), Math.floor(keepUntilMs)])) === 1

@@ -68,7 +68,7 @@ export function versioning({ store, reopen, open }: StoreFixture): void {
       ],
     )
     assert.ok(data.every(({ atMs }, at) => at === 0 || atMs <= (data[at - 1]?.atMs ?? 0)))
-    assert.equal((await store().settings.destinationVersion(id, 3))?.content['request'], { ...REQUEST, path: '/b' })
+    assert.deepEqual((await store().settings.destinationVersion(id, 3))?.content['request'], { ...REQUEST, path: '/b' })
     assert.equal(await store().settings.destinationVersion(id, 5), undefined)
     assert.equal(await store().settings.destinationVersion(id, 0), undefined)
     assert.deepEqual(await store().settings.destinationVersions('dst_none', ALL), { data: [], next: null })

@@ -20,8 +20,8 @@ export interface Sql<Id extends RowId = RowId> {
   read<Row extends object>(row: Row, ...columns: (keyof Row)[]): Row
   /** A truth value in the form in which columns hold it. For the other direction see isTrue. */
   flag(value: boolean): SqlValue
-  /** At the end of a query for rows that are then deleted: leaves out those that another node is changing. */
-  readonly skipLocked: string
+  /** The clause with which a query locks the rows that it returns. Empty in SQLite, where nobody else writes during a transaction. */
+  lock(clause: `FOR ${string}`): string
 }
 
 /** A truth value in a result: SQLite has 0 and 1. */

@@ -93,7 +93,7 @@ export function writeAudit<Id extends RowId>(
 
 /** Drops some of the entries from before `beforeMs`, and returns how many. */
 export function dropAudit(sql: Sql, beforeMs: number): Awaitable<number> {
-  const old = `SELECT id FROM audit WHERE id < ? ORDER BY id LIMIT ${DROPPED_PER_STEP} ${sql.skipLocked}`
+  const old = `SELECT id FROM audit WHERE id < ? ORDER BY id LIMIT ${DROPPED_PER_STEP} ${sql.lock('FOR UPDATE SKIP LOCKED')}`
   return sql.run(`DELETE FROM audit WHERE id IN (${old})`, [sql.order.at(beforeMs)])
 }
 

@@ -29,7 +29,7 @@ export function documentRows(sql: Sql) {
       sql.run(`DELETE FROM documents WHERE kind = ? AND ${sql.among('key', 'text')}`, [kind, sql.list(keys)]),
     /** Drops some of the documents, and returns how many. */
     drop: async (kind: string, prefix: string, beforeMs: number): Promise<number> => {
-      const some = `SELECT kind, key FROM documents WHERE kind = ? AND key >= ? AND key < ? AND at < ? LIMIT ${DROPPED_PER_STEP} ${sql.skipLocked}`
+      const some = `SELECT kind, key FROM documents WHERE kind = ? AND key >= ? AND key < ? AND at < ? LIMIT ${DROPPED_PER_STEP} ${sql.lock('FOR UPDATE SKIP LOCKED')}`
       return sql.run(`DELETE FROM documents WHERE (kind, key) IN (${some})`, [kind, prefix, endOfPrefix(prefix), beforeMs])
     },
   }

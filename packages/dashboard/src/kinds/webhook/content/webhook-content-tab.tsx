@@ -8,6 +8,7 @@ import { Empty } from '../../../components/query-states.tsx'
 import { ContentTab } from '../../../destination/content/content-tab.tsx'
 import type { ContentEditor } from '../../../destination/content/use-content.ts'
 import { VersionPart, type VersionView } from '../../../destination/content/versions.tsx'
+import { plural } from '../../../text/format.ts'
 import type { Webhook } from '../form/webhook-draft.ts'
 import { RequestFields } from './request-fields.tsx'
 import { TransformationFields } from './transformation-fields.tsx'
@@ -95,5 +96,5 @@ const VERSIONS: VersionView = {
 
 function linesText(code: string): string {
   const lines = code.trimEnd().split('\n').length
-  return lines === 1 ? '1 line' : `${lines} lines`
+  return plural(lines, 'line')
 }

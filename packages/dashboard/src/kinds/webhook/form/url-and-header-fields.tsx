@@ -1,11 +1,13 @@
 // The lists of URLs and headers in the form. Each entry shows its own error.
 
-import { ActionIcon, Alert, Group, Input, Stack, TextInput, Tooltip } from '@mantine/core'
+import { Alert, Group, Input, Stack, TextInput } from '@mantine/core'
 import { FIELDS } from '../../../api/rules.ts'
-import { DeletionIcon, PlusIcon } from '../../../components/icons.tsx'
+import { PlusIcon } from '../../../components/icons.tsx'
 import { Note, SmallButton, SmallNote } from '../../../components/styled.tsx'
 import { replaceAt } from '../../../destination/form/draft.ts'
-import type { FieldsProps } from '../../../destination/form/field-state.ts'
+import type { FieldState, FieldsProps } from '../../../destination/form/field-state.ts'
+import { NamedRows } from './named-rows.tsx'
+import { RemoveButton } from './remove-button.tsx'
 import { type HeaderDraft, urlAdvice } from './validation.ts'
 import { isMoved, type WebhookDraft } from './webhook-draft.ts'
 
@@ -69,68 +71,25 @@ export function HeaderFields({ draft: { headers }, state }: FieldsProps<WebhookD
   )
 }
 
-/** `problem` gets `headers`, `headers[0].name` and so on. */
-export function HeaderRows({
-  headers,
-  onChange,
-  problem,
-  isReadOnly,
-  examples = ['Authorization', ''],
-}: {
+interface HeaderRowsProps extends Pick<FieldState, 'problem' | 'isReadOnly'> {
   headers: readonly HeaderDraft[]
   onChange: (headers: HeaderDraft[], ...fields: string[]) => void
-  problem: (field: string) => string | null
-  isReadOnly: boolean
   examples?: readonly [name: string, value: string]
-}) {
-  return (
-    <>
-      {headers.map(({ name, value }, at) => (
-        <Group key={at} gap="xs" align="flex-start">
-          <TextInput
-            label={`Header ${at + 1} name`}
-            placeholder={examples[0]}
-            value={name}
-            onChange={(event) => onChange(replaceAt(headers, at, { name: event.currentTarget.value.trim(), value }), `headers[${at}].name`)}
-            error={problem(`headers[${at}].name`)}
-            readOnly={isReadOnly}
-            autoComplete="off"
-            style={{ flex: '1 1 150px' }}
-          />
-          <TextInput
-            label={`Header ${at + 1} value`}
-            placeholder={examples[1]}
-            value={value}
-            onChange={(event) => onChange(replaceAt(headers, at, { name, value: event.currentTarget.value }), `headers[${at}].value`)}
-            error={problem(`headers[${at}].value`)}
-            readOnly={isReadOnly}
-            autoComplete="off"
-            style={{ flex: '2 1 180px' }}
-          />
-          {!isReadOnly && (
-            <RemoveButton label={`Remove header ${at + 1}`} onClick={() => onChange(headers.filter((_, other) => other !== at))} />
-          )}
-        </Group>
-      ))}
-      {problem('headers') !== null && <Input.Error>{problem('headers')}</Input.Error>}
-      {!isReadOnly && headers.length < FIELDS.headers.max && (
-        <Group>
-          <SmallButton leftSection={<PlusIcon size={14} />} onClick={() => onChange([...headers, { name: '', value: '' }])}>
-            Add a header
-          </SmallButton>
-        </Group>
-      )}
-    </>
-  )
 }
 
-/** Aligned with a field's input box, below the label. */
-export function RemoveButton({ label, onClick }: { label: string; onClick: () => void }) {
+/** `problem` gets `headers`, `headers[0].name` and so on. */
+export function HeaderRows({ headers, onChange, problem, isReadOnly, examples = ['Authorization', ''] }: HeaderRowsProps) {
   return (
-    <Tooltip label={label}>
-      <ActionIcon variant="subtle" color="gray" size={36} mt={25} onClick={onClick} aria-label={label}>
-        <DeletionIcon size={16} />
-      </ActionIcon>
-    </Tooltip>
+    <NamedRows
+      entries={headers}
+      noun="header"
+      onChange={onChange}
+      problem={problem}
+      isReadOnly={isReadOnly}
+      max={FIELDS.headers.max}
+      added={{ name: '', value: '' }}
+      nameExample={examples[0]}
+      valueExample={() => examples[1]}
+    />
   )
 }

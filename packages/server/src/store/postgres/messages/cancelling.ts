@@ -72,7 +72,7 @@ export class Cancelling {
     return this.#resuming
   }
 
-  /** Called with every heartbeat; checks every few seconds. */
+  /** Called at every heartbeat. Looks for deleted destinations with pending deliveries, at most once in CHECK_EVERY_MS. */
   check(): void {
     const now = performance.now()
     if (now < this.#nextCheckAt || this.#context.isClosed()) return

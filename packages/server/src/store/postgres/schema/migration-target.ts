@@ -4,6 +4,7 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { writeAudit } from '../../history/audit-log.ts'
+import { recountQuarantined } from '../../history/book-rows.ts'
 import type { LedgerRow, QuarantinedCount, SourceCounts } from '../../store.ts'
 import { describeAddress, parsePostgresAddress } from '../session/address.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
@@ -11,7 +12,7 @@ import type { Connection } from '../session/connection.ts'
 import { type Ask, Database } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { RowIds } from '../tables/ids.ts'
-import { readLedger, readSourceCounts, recount, recountQuarantined } from '../tables/recount.ts'
+import { readLedger, readSourceCounts, recount } from '../tables/recount.ts'
 import { sqlOf } from '../tables/sql.ts'
 import { migrate } from './migrate.ts'
 import { deleteMigrationState, type MigrationState, readMigrationState, writeMigrationState } from './migration-state.ts'
@@ -165,8 +166,8 @@ export class MigrationTarget {
     return readSourceCounts(this.#database.ask)
   }
 
-  recountQuarantined(): Promise<QuarantinedCount[]> {
-    return recountQuarantined(this.#database.ask)
+  async recountQuarantined(): Promise<QuarantinedCount[]> {
+    return recountQuarantined(sqlOf(this.#database.ask))
   }
 
   /** Marks the migration as complete. From now on nodes may start, with the key of this id. */

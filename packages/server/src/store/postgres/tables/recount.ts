@@ -2,7 +2,7 @@
 // deliveries, and the counts of rows that retention has dropped. Each is one statement, so one snapshot; in the same transaction both
 // must agree. Destinations whose counts are all zero are left out of both.
 
-import type { LedgerRow, QuarantinedCount, SourceCounts } from '../../store.ts'
+import type { LedgerRow, SourceCounts } from '../../store.ts'
 import type { Rows } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import { COUNT_NAMES, countsOfDeltas, LEDGER } from './ledger-deltas.ts'
@@ -62,14 +62,6 @@ export async function readSourceCounts(ask: Ask): Promise<SourceCounts[]> {
        SELECT source, ${COUNT_NAMES.join(', ')} FROM source_counts
        UNION ALL ${countsOfDeltas('deltas')}
      ) c JOIN sources s ON s.num = c.source GROUP BY s.num, s.id ORDER BY s.num`,
-  )
-  return rows
-}
-
-/** Counts the messages in quarantine. */
-export async function recountQuarantined(ask: Ask): Promise<QuarantinedCount[]> {
-  const { rows } = await ask<QuarantinedCount>(
-    `SELECT s.id AS "sourceId", count(*) AS quarantined FROM quarantine q JOIN sources s ON s.num = q.source GROUP BY s.num, s.id ORDER BY s.num`,
   )
   return rows
 }

@@ -32,6 +32,6 @@ export function sqlOf(ask: Ask): Sql<string> {
       return row
     },
     flag: (value) => value as never,
-    skipLocked: 'FOR UPDATE SKIP LOCKED',
+    lock: (clause) => clause,
   }
 }

@@ -2,8 +2,9 @@
 // it, and nothing in it changes except the migration mark. Rows are returned as stored; store-migration translates them.
 
 import type { SQLInputValue } from 'node:sqlite'
+import { recountQuarantined } from '../../history/book-rows.ts'
 import type { LedgerRow, QuarantinedCount, SourceCounts } from '../../store.ts'
-import { readLedger, readSourceCounts, recount, recountQuarantined } from '../rows/book-rows.ts'
+import { readLedger, readSourceCounts, recount } from '../rows/book-rows.ts'
 import { lockStore, openProblem, openWriter } from '../schema/database.ts'
 import { type MigrationMark, readMigrationMark, writeMigrationMark } from '../schema/migration-mark.ts'
 import { msOfRowId, rowIdAt } from '../schema/row-ids.ts'
@@ -147,7 +148,7 @@ export class MigrationSource {
     return readSourceCounts(this.#rows)
   }
 
-  recountQuarantined(): QuarantinedCount[] {
+  async recountQuarantined(): Promise<QuarantinedCount[]> {
     return recountQuarantined(this.#rows)
   }
 

@@ -1,15 +1,8 @@
 // The row port of deletion requests and suppressions, for SQLite.
 
-import type { DeletionRow, DeletionRows, SuppressionRow, TargetRow } from '../../deletions/deletion-rows.ts'
+import { type DeletionRows, type SuppressionRow, deletionRows as sharedRows, type TargetRow } from '../../deletions/deletion-rows.ts'
 import { overwriting } from '../schema/database.ts'
-import { SQLITE_ROW_ORDER } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
-
-type StoredDeletion = Omit<DeletionRow<number>, 'suppress' | 'isPurged'> & { suppress: number; isPurged: number }
-
-const REQUESTS = `
-  SELECT num, id, created_at AS createdAtMs, suppress, user_ids AS userIds, sources, purged, purge_cursor >= purge_end AS isPurged, ended
-  FROM deletions`
 
 const TARGETS = `
   SELECT t.source, t.destination, t.origin, t.final, ifnull(max(a.attempt), 0) AS attempts,
@@ -18,12 +11,7 @@ const TARGETS = `
 
 export function deletionRows(rows: Rows): DeletionRows<number> {
   const { sources, destinations } = rows
-  const requests = (where: string, ...values: (number | string)[]) =>
-    rows.all<StoredDeletion>(`${REQUESTS} ${where}`, values).map(deletionRow)
-  return {
-    order: SQLITE_ROW_ORDER,
-    newest: (last, limit) => requests('WHERE num <= ? ORDER BY num DESC LIMIT ?', last, limit),
-    byId: (id) => requests('WHERE id = ?', id)[0],
+  return sharedRows(rows, {
     sourceIds: (nums) => nums.map((num) => sources.id(num)),
     progress: (deletion) =>
       rows.all(
@@ -59,10 +47,6 @@ export function deletionRows(rows: Rows): DeletionRows<number> {
       )
       return found.map((row) => Object.assign(row, { sourceId: sources.id(row.source) }))
     },
-    hasUserIds: () => rows.all('SELECT 1 FROM deletions WHERE pseudonyms = 0 LIMIT 1').length > 0,
-    nextWithUserIds: (after, beforeMs) =>
-      requests('WHERE pseudonyms = 0 AND num > ? AND (ended IS NULL OR created_at < ?) ORDER BY num LIMIT 1', after, beforeMs)[0],
-    end: (deletion, ended) => void rows.run('UPDATE deletions SET ended = ? WHERE num = ?', [ended, deletion]),
     replaceUserIds: (deletion, userIds, pseudonyms) =>
       overwriting(rows.database, () => {
         rows.run('UPDATE deletions SET user_ids = ?, pseudonyms = 1 WHERE num = ?', [JSON.stringify(pseudonyms), deletion])
@@ -73,9 +57,5 @@ export function deletionRows(rows: Rows): DeletionRows<number> {
             userId,
           ])
       }),
-  }
-}
-
-function deletionRow(row: StoredDeletion): DeletionRow<number> {
-  return { ...row, suppress: row.suppress === 1, isPurged: row.isPurged === 1 }
+  })
 }

@@ -8,7 +8,6 @@ import { RowNumbers } from './row-numbers.ts'
 
 export class Rows implements Sql<number> {
   readonly order = SQLITE_ROW_ORDER
-  readonly skipLocked = ''
   readonly database: DatabaseSync
   readonly sources: RowNumbers
   readonly destinations: RowNumbers
@@ -44,6 +43,10 @@ export class Rows implements Sql<number> {
 
   read<Row extends object>(row: Row): Row {
     return row
+  }
+
+  lock(): string {
+    return ''
   }
 
   flag(value: boolean): number {

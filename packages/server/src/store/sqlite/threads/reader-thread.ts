@@ -9,6 +9,7 @@ import { documentRows } from '../../history/documents.ts'
 import { type HistoryReads, historyReads } from '../../history/history.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
 import { quarantineReads } from '../../quarantine/list-quarantine.ts'
+import { quarantineReadRows } from '../../quarantine/quarantine-rows.ts'
 import { InvalidCursor, type MessageFilter, type PageRequest } from '../../store.ts'
 import { bookRows } from '../rows/book-rows.ts'
 import { deletionRows } from '../rows/deletion-rows.ts'
@@ -16,9 +17,9 @@ import { deliveryRows } from '../rows/delivery-rows.ts'
 import { messageRows } from '../rows/message-rows.ts'
 import { configurationReads } from '../rows/read-configuration.ts'
 import { replayReads } from '../rows/read-replays.ts'
+import { segmentLookups } from '../rows/segment-lookups.ts'
 import { openReader } from '../schema/database.ts'
 import { Rows } from '../schema/rows.ts'
-import { quarantineReadRows } from '../writing/quarantine-rows.ts'
 import { pinnedSegments } from '../writing/retention.ts'
 
 type Keys = readonly FoundKey<number>[]
@@ -41,7 +42,9 @@ function createReads(rows: Rows) {
     retention: { pinned: (cutoff: number) => pinnedSegments(rows, cutoff) },
     replays: replayReads(rows),
     documents: documentRows(rows),
-    quarantine: quarantineReads<number>((work) => work(quarantineReadRows(rows))),
+    quarantine: quarantineReads<number>((work) =>
+      work(quarantineReadRows(rows, { ...segmentLookups(rows), source: (id) => rows.sources.num(id) })),
+    ),
   }
 }
 

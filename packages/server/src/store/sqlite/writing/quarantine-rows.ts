@@ -1,73 +1,20 @@
-// The row port of the quarantine, for SQLite. Nobody else writes during the writing thread's transaction, so no locks are needed.
+// The quarantine inside the writing thread's transaction. Nobody else writes meanwhile, so no locks are needed.
 
-import { segmentRows } from '../../history/segment-rows.ts'
-import type {
-  HeldQuery,
-  LockedSegment,
-  Place,
-  QuarantineChanges,
-  QuarantineReadRows,
-  QuarantineRow,
-} from '../../quarantine/quarantine-rows.ts'
+import { type Place, type QuarantineChanges, quarantineChanges as sharedChanges } from '../../quarantine/quarantine-rows.ts'
 import type { NewQuarantined } from '../../store.ts'
-import { segmentLookups } from '../rows/segment-lookups.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
 import { owe } from './replay-rows.ts'
 import type { WriterContext } from './writer-context.ts'
 
-const COLUMNS = 'segment, idx AS "index", plan AS planId, rule'
-
-export function quarantineReadRows(rows: Rows): QuarantineReadRows<number> {
-  return {
-    ...segmentRows(rows, segmentLookups(rows)),
-    source: (id) => rows.sources.num(id),
-    held({ source, planId, rule, from, oldestFirst, limit }: HeldQuery<number>) {
-      const values: (number | string)[] = [from.segment, from.index]
-      const conditions = [`(segment, idx) ${oldestFirst ? '>=' : '<='} (?, ?)`]
-      for (const [column, value] of Object.entries({ source, plan: planId, rule })) {
-        if (value === undefined) continue
-        conditions.push(`${column} = ?`)
-        values.push(value)
-      }
-      const direction = oldestFirst ? 'ASC' : 'DESC'
-      return rows.all<QuarantineRow<number>>(
-        `SELECT ${COLUMNS} FROM quarantine WHERE ${conditions.join(' AND ')} ORDER BY segment ${direction}, idx ${direction} LIMIT ?`,
-        [...values, limit],
-      )
-    },
-    heldAt: (places) =>
-      places.flatMap(({ segment, index }) =>
-        rows.all<QuarantineRow<number>>(`SELECT ${COLUMNS} FROM quarantine WHERE segment = ? AND idx = ?`, [segment, index]),
-      ),
-  }
-}
-
 export function quarantineChanges(context: WriterContext): QuarantineChanges<number> {
-  const { rows, destinations } = context
-  return {
+  const { rows } = context
+  return sharedChanges(rows, {
     parseId: rowAndIndex,
-    lock: (segments) =>
-      segments.flatMap((seq) =>
-        rows
-          .all<Omit<LockedSegment<number>, 'sourceDeleted'> & { deleted: number }>(
-            'SELECT seq, source, deleted, routes, octet_length(body) AS bytes FROM segments JOIN sources ON num = source WHERE seq = ?',
-            [seq],
-          )
-          .map((row) => Object.assign(row, { sourceDeleted: row.deleted === 1 })),
-      ),
     take: (places) => places.filter((place) => deleteRow(rows, place)),
-    destinations: (ids) =>
-      ids.flatMap((id) => {
-        const num = destinations.num(id)
-        if (num === undefined) return []
-        const isLive = rows.all('SELECT 1 FROM destinations WHERE num = ? AND deleted = 0', [num]).length > 0
-        return [{ num, id, deleted: !isLive }]
-      }),
     owe: (shipments, atMs) => shipments.map((shipment) => owe(context, shipment, null, atMs)),
-    saveRoutes: (segment, routes) => void rows.run('UPDATE segments SET routes = ? WHERE seq = ?', [routes, segment]),
     count: (source, outcome, count) => countEnded(context, source, outcome, count),
-  }
+  })
 }
 
 /** Inside the transaction that accepts the messages. */

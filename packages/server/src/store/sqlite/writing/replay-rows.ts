@@ -1,17 +1,22 @@
 // The row port of replays, in the writing thread. Nobody else writes during its transaction, so no locks are needed.
 
-import { absentIndexes } from '../../encoding/stored-parts.ts'
 import { PENDING_OR_DELIVERED, RELEASED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
-import type { OwedAgain, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
+import {
+  type OwedAgain,
+  type PartRow,
+  type ReplayRows,
+  type SameMessage,
+  replayRows as sharedReplayRows,
+} from '../../replays/replay-rows.ts'
 import { LEAD_MS } from '../../replays/replay-states.ts'
 import { resolveOrigins } from '../rows/origins.ts'
-import { rowAndIndex, SQLITE_ROW_ORDER } from '../schema/row-ids.ts'
+import { rowAndIndex } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
 import type { WriterContext } from './writer-context.ts'
 
-type Answer<Name extends keyof ReplayRows<number>> = ReplayRows<number>[Name] extends (...args: never) => infer A ? Awaited<A> : never
-
 const SAME = 'FROM replays WHERE segment = ?1 AND idx = ?2 AND destination = ?3'
+
+const ENDED_DOCS = 'SELECT origin, doc FROM attempts WHERE origin = ? AND delivered + failed + expired + cancelled > 0 ORDER BY id'
 
 export function replayRows(context: WriterContext): ReplayRows<number> {
   const { rows, database, retention } = context
@@ -29,19 +34,6 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
   const saveJob = database.prepare(
     'UPDATE replay_jobs SET position = position + 1, replayed = ?, skipped = ?, total = ?, state = ?, finished_at = ? WHERE num = ?',
   )
-  const failures = database.prepare(
-    `SELECT id, origin, idx AS "index", segment, reason FROM failures
-     WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id LIMIT ?`,
-  )
-  const attempts = database.prepare(
-    `SELECT id, origin, segment, CASE WHEN delivered > 0 THEN octet_length(doc) ELSE 0 END AS bytes FROM attempts
-     WHERE destination = ? AND id >= ? AND id <= ? ORDER BY id LIMIT ?`,
-  )
-  const attemptDocs = database.prepare('SELECT id, doc FROM attempts WHERE id IN (SELECT value FROM json_each(?))')
-  const docs = database.prepare(
-    'SELECT origin, doc FROM attempts WHERE origin = ? AND delivered + failed + expired + cancelled > 0 ORDER BY id',
-  )
-  const destination = database.prepare('SELECT num, id, deleted FROM destinations WHERE num = ?')
   const same = database.prepare(
     `SELECT EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND origin <> ?4 AND (state IS NOT 'delivered' OR origin > ?4)) AS hasPendingOrDelivered,
        EXISTS (SELECT 1 ${SAME} AND ${PENDING_OR_DELIVERED} AND origin <> ?4 AND state IS NOT 'delivered') AS hasPending,
@@ -49,11 +41,7 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
             (SELECT origin ${SAME} ORDER BY origin DESC LIMIT 1) AS newest,
             (SELECT replay_of FROM replays WHERE origin = ?4 AND idx = ?2) AS parent`,
   )
-  const segment = database.prepare('SELECT seq, octet_length(body) AS bytes FROM segments WHERE seq = ?')
-  const body = database.prepare('SELECT absent, body FROM segments WHERE seq = ?')
-  return {
-    order: SQLITE_ROW_ORDER,
-
+  const shared = sharedReplayRows(rows, {
     job({ id, runner }) {
       const row = jobById.get(id) as ReplayJobRow<number> | undefined
       if (row?.state !== 'running') leaders.delete(id)
@@ -79,21 +67,11 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
       return jobById.get(id) as unknown as ReplayJobRow<number>
     },
 
-    failures: ({ destination: to, state, first, last, limit }) =>
-      failures.all(to, state, first, last, limit) as unknown as Answer<'failures'>,
-    attempts: ({ destination: to, first, last, limit }) => attempts.all(to, first, last, limit) as unknown as Answer<'attempts'>,
-    attemptDocs: (ids) => attemptDocs.all(JSON.stringify(ids)) as unknown as Answer<'attemptDocs'>,
     parseId: rowAndIndex,
     origins: (ids) => resolveOrigins(database, ids),
     *docs(origins) {
-      for (const origin of origins) yield* docs.all(origin) as { origin: number; doc: string }[]
+      for (const origin of origins) yield* rows.all<{ origin: number; doc: string }>(ENDED_DOCS, [origin])
     },
-
-    destinations: (nums) =>
-      nums.flatMap((num) => {
-        const row = destination.get(num) as { num: number; id: string; deleted: number } | undefined
-        return row === undefined ? [] : Object.assign(row, { deleted: row.deleted === 1 })
-      }),
 
     sameMessages: (deliveries, { num, bound }) =>
       deliveries.map((delivery): SameMessage<number> => {
@@ -114,20 +92,10 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
         }
       }),
 
-    segments: (seqs) =>
-      // A segment that retention is about to drop counts as no longer stored, so that it is not replayed while it is being dropped.
-      seqs.filter((seq) => !retention.isDropping(seq)).flatMap((seq) => segment.all(seq) as unknown as Answer<'segments'>),
-
-    bodies: (seqs) =>
-      seqs.flatMap((seq) => {
-        const row = body.get(seq) as { absent: string | null; body: Uint8Array } | undefined
-        return row === undefined ? [] : { seq, absent: absentIndexes(row.absent), body: row.body }
-      }),
-
-    hasDeletions: () => rows.all('SELECT 1 FROM deletions LIMIT 1').length > 0,
-
     owe: (shipments, job, atMs) => shipments.map((shipment) => owe(context, shipment, job, atMs)),
-  }
+  })
+  // A segment that retention is about to drop counts as no longer stored, so that it is not replayed while it is being dropped.
+  return { ...shared, segments: (seqs) => shared.segments(seqs.filter((seq) => !retention.isDropping(seq))) }
 }
 
 /** Stores a shipment that is created after its messages were accepted, and returns its row id. */

@@ -145,7 +145,7 @@ export class Retention {
         .run(left.violations, left.routes, left.keys, left.body, segment),
     )
     // Afterwards no deletion would find it: the hashes of the users are gone.
-    await purgeAttempts(attemptTextRows({ rows: this.#rows, database }), [{ segment, routes: row.routes, indexes: left.indexes }])
+    await purgeAttempts(attemptTextRows(this.#rows), [{ segment, routes: row.routes, indexes: left.indexes }])
     return row.body.length
   }
 

@@ -94,7 +94,7 @@ export class Purges {
       const possible = users ? candidates(keys, users.hashes) : []
       if (users && possible.length > 0) purged.push(...this.#purgeSegment(seq, keys, possible, users.ids))
     }
-    await purgeAttempts(attemptTextRows(this.#context), purged)
+    await purgeAttempts(attemptTextRows(this.#context.rows), purged)
     const count = purged.reduce((sum, { indexes }) => sum + indexes.length, 0)
     const over = segments.length < SEGMENTS_PER_STEP
     const cursor = over ? purge.end : (segments.at(-1)?.seq ?? purge.end)

@@ -4,8 +4,8 @@
 import { isoTime } from '@switchyard/protocol'
 import { nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { type Actor, type Role, StoreUnavailable } from '../../store/store.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
-import { recordAction } from './audit.ts'
+import { recordAction } from '../routes/audit-entries.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const LOGIN = object({ token: string({ min: 1, max: 1_000, writeOnly: true, description: 'A control token.' }) })
 const SESSION = object(

@@ -2,12 +2,12 @@
 // checks of a change, and further routes. Reads come from the configuration in memory; changes are checked against the stored configuration.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { SEARCH_FILTERS } from '../api/list-filters.ts'
-import { queryBoolean } from '../api/query-values.ts'
-import { object, type Schema, withDefault } from '../api/schema.ts'
-import { ApiError, type ApiErrorCode } from '../errors.ts'
-import type { Actor, Audit, ChangeOf, Configuration, FromStored, Role } from '../store/store.ts'
-import { audited } from './access/audit.ts'
+import { SEARCH_FILTERS } from '../../api/list-filters.ts'
+import { queryBoolean } from '../../api/query-values.ts'
+import { object, type Schema, withDefault } from '../../api/schema.ts'
+import { ApiError, type ApiErrorCode } from '../../errors.ts'
+import type { Actor, Audit, ChangeOf, Configuration, FromStored, Role } from '../../store/store.ts'
+import { audited } from './audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
 import { checkIfMatch, type Route, route } from './route.ts'
 
@@ -32,6 +32,8 @@ export interface ResourceKind<R extends Resource> {
   viewFor?: (role: Role) => (resource: R) => JsonObject
   /** Whether a text of the resource contains another text. With it, the list can be searched. */
   hasText?: (resource: R, text: string) => boolean
+  /** How a change is recorded, if not as `view` shows it. */
+  audit?: (actor: Actor, action: string) => Audit<R>
   /** Throws if the resource must not be changed. */
   checkChange?: (before: R) => void
 }
@@ -198,8 +200,9 @@ export function deleteRoute<R extends Resource>(
   })
 }
 
-export function auditOf<R extends Resource>({ action, view }: ResourceKind<R>, actor: Actor, what: string): Audit<R> {
-  return audited(actor, `${action}.${what}`, view)
+export function auditOf<R extends Resource>(kind: ResourceKind<R>, actor: Actor, what: string): Audit<R> {
+  const action = `${kind.action}.${what}`
+  return kind.audit?.(actor, action) ?? audited(actor, action, kind.view)
 }
 
 function viewFor<R extends Resource>(kind: ResourceKind<R>, role: Role): (resource: R) => JsonObject {

@@ -2,21 +2,32 @@
 // nothing has to be kept in step by hand.
 
 import type { IncomingMessage } from 'node:http'
+import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { PlanFault } from '@switchyard/protocol'
-import type { Alerts } from '../alerts/alerts.ts'
-import { entityTag, isNamedIn } from '../api/entity-tag.ts'
-import type { Schema } from '../api/schema.ts'
-import type { Delivery } from '../delivery/delivery.ts'
-import { ApiError, type ApiErrorCode } from '../errors.ts'
-import type { Privacy } from '../ingest/privacy/privacy.ts'
-import type { LiveFeed } from '../observe/live.ts'
-import type { Actor, Configuration, Plan, Role, SegmentContent, Store } from '../store/store.ts'
-import type { Clock } from '../timing/clock.ts'
-import type { Access, Caller } from './access/authorize.ts'
-import type { CatalogInstaller } from './catalog/installer.ts'
-import type { CheckCode } from './destinations/code-check.ts'
-import type { OpenCatalog } from './destinations/integration-definition.ts'
-import type { OperatorTools } from './diagnostics/operator-tools.ts'
+import type { Alerts } from '../../alerts/alerts.ts'
+import { entityTag, isNamedIn } from '../../api/entity-tag.ts'
+import type { Schema } from '../../api/schema.ts'
+import type { Delivery } from '../../delivery/delivery.ts'
+import type { CodeProblem } from '../../delivery/sender/transforming/transformer.ts'
+import { ApiError, type ApiErrorCode } from '../../errors.ts'
+import type { Privacy } from '../../ingest/privacy/privacy.ts'
+import type { LiveFeed } from '../../observe/live.ts'
+import type { Actor, Configuration, Plan, Role, SegmentContent, Store } from '../../store/store.ts'
+import type { Clock } from '../../timing/clock.ts'
+import type { Access, Caller } from '../access/authorize.ts'
+import type { CatalogInstaller } from './catalog-installer.ts'
+import type { OperatorTools } from './operator-tools.ts'
+
+/** Loads the code of a transformation in the sandbox, and returns what is wrong with it. */
+export type CheckCode = (code: string) => Promise<CodeProblem | null>
+
+export interface Catalog {
+  readCatalog(): Promise<readonly CatalogEntry[]>
+  readIntegration(slug: string): Promise<CatalogIntegration | null>
+}
+
+/** Called each time, because the package can be installed while the service runs. */
+export type OpenCatalog = () => Promise<Catalog | null>
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -96,7 +107,6 @@ export interface ControlParts {
   privacy: Privacy
   /** Returns why no attempt would be allowed to connect to a URL, as the end of a sentence that starts with the field; null if it is allowed. */
   checkUrl?: ((url: string) => string | null) | undefined
-  /** Loads the code of a transformation in the sandbox, and returns what is wrong with it. */
   checkCode?: CheckCode | undefined
   /** Routing: to which destinations the messages of a batch are sent, and why not to the others. */
   plan?: ((configuration: Configuration, sourceId: string, content: SegmentContent) => Plan) | undefined

@@ -1,27 +1,12 @@
-// The audit log. An entry has the actor, and the resource before and after the change as responses show it, so without secrets. It is stored in
-// the same transaction as the change. The route that lists the entries is here too.
+// The route that lists the audit log. Its entries are made in routes/audit-entries.ts.
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { queryTime } from '../../api/query-values.ts'
 import { anyObject, nullable, object, optional, string, time } from '../../api/schema.ts'
 import { maskedWriteKey } from '../../api/write-key-mask.ts'
-import type { Actor, Audit, AuditEntry, HistoryStore, NewAuditEntry, Role } from '../../store/store.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
-
-/** `action` is the kind of resource and the change, such as `source.update`. */
-export function audited<T extends { id: string }>(actor: Actor, action: string, view: (resource: T) => JsonObject): Audit<T> {
-  const shown = (resource: T | null): JsonObject | null => (resource === null ? null : view(resource))
-  return (after, before) => ({ actor, action, subject: (after ?? before)?.id ?? null, before: shown(before), after: shown(after) })
-}
-
-/** Records an action that changes nothing in the store, such as a test. */
-export function recordAction(
-  store: Pick<HistoryStore, 'noteAudit'>,
-  { actor, action, subject, after }: Omit<NewAuditEntry, 'before'>,
-): Promise<void> {
-  return store.noteAudit({ actor, action, subject, before: null, after })
-}
+import type { AuditEntry, Role } from '../../store/store.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const ENTRY = object(
   {

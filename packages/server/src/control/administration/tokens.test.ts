@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { hashToken } from '../access/admin-token.ts'
 import { controlRoutes } from '../control.ts'
 import { accept, type Fixture, STILL, settleAll, startControl, TOKEN } from '../fixtures/start-control.ts'
-import { hashToken } from './admin-token.ts'
 
 async function newToken({ call }: Fixture, role: 'admin' | 'viewer', name: string = role): Promise<{ id: string; token: string }> {
   const { status, body } = await call('POST', '/api/tokens', { name, role })

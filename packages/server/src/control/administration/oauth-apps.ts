@@ -20,8 +20,8 @@ import {
   type ResourceKind,
   readRoute,
   updateRoute,
-} from '../resource-routes.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+} from '../routes/resource-routes.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { checkSources } from '../sources/sources.ts'
 
 const MAX_KEYS = 20

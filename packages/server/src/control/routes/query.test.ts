@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { queryBoolean, queryInteger, queryTime } from '../api/query-values.ts'
-import { ApiError } from '../errors.ts'
+import { queryBoolean, queryInteger, queryTime } from '../../api/query-values.ts'
+import { ApiError } from '../../errors.ts'
 import { listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
 
 function codeOf(run: () => unknown): string {

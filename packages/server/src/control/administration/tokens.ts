@@ -7,10 +7,10 @@ import { readOnly, resource } from '../../api/resources/resource.ts'
 import { nullable, object, oneOf, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { ControlToken, Role } from '../../store/store.ts'
-import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
-import { FIRST_TOKEN, generateToken, hashToken } from './admin-token.ts'
-import { audited } from './audit.ts'
+import { FIRST_TOKEN, generateToken, hashToken } from '../access/admin-token.ts'
+import { audited } from '../routes/audit-entries.ts'
+import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const MAX_TOKENS = 100
 const ROLES = ['admin', 'viewer'] as const satisfies readonly Role[]

@@ -5,8 +5,8 @@ import test, { type TestContext } from 'node:test'
 import { writeStoredBody } from '../../store/port/stored-messages.ts'
 import type { Backup } from '../../store/store.ts'
 import { controlRoutes } from '../control.ts'
-import type { OperatorTools } from '../diagnostics/operator-tools.ts'
 import { type Answer, accept, type Fixture, settleAll, startControl, TOKEN } from '../fixtures/start-control.ts'
+import type { OperatorTools } from '../routes/operator-tools.ts'
 
 const SIGNING = `whsec_${Buffer.from('SECRET-signing-secret-of-a-test').toString('base64')}`
 const DESTINATION = {

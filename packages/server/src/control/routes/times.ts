@@ -1,7 +1,7 @@
 // Converts schedule time, which is monotonic, to wall time for display.
 
 import { isoTime } from '@switchyard/protocol'
-import type { Clock } from '../timing/clock.ts'
+import type { Clock } from '../../timing/clock.ts'
 
 /** Converts a schedule time to wall time: it is as far from the present on both clocks. */
 export function dueTime(clock: Clock, scheduleMs: number): string {

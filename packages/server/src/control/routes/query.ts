@@ -2,10 +2,10 @@
 // over itself and the name of its list. So a truncated cursor, or one of another list that the store might misinterpret, is rejected here.
 
 import { createHash } from 'node:crypto'
-import { queryInteger } from '../api/query-values.ts'
-import { array, type Fields, nullable, object, optional, type Schema, string, withDefault } from '../api/schema.ts'
-import { ApiError } from '../errors.ts'
-import type { Page, PageRequest } from '../store/store.ts'
+import { queryInteger } from '../../api/query-values.ts'
+import { array, type Fields, nullable, object, optional, type Schema, string, withDefault } from '../../api/schema.ts'
+import { ApiError } from '../../errors.ts'
+import type { Page, PageRequest } from '../../store/store.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 1_000

@@ -2,16 +2,16 @@
 
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
-import { counted } from '../api/counted.ts'
-import { isMaskedWriteKey } from '../api/write-key-mask.ts'
-import { createTimelineFeed, showMessageFacts, showOthers } from './history/message-timeline.ts'
-import { type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from './line/command.ts'
-import { readJsonObject } from './line/input.ts'
-import { cell } from './line/listing.ts'
-import { at, idOf } from './line/references.ts'
-import { parseDuration, parseTimeFlag } from './line/times.ts'
-import { parseAnswer, pause } from './service/api.ts'
-import { connectionProblem, pathAdvice } from './service/connection-problem.ts'
+import { counted } from '../../api/counted.ts'
+import { isMaskedWriteKey } from '../../api/write-key-mask.ts'
+import { createTimelineFeed, showMessageFacts, showOthers } from '../history/message-timeline.ts'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from '../line/command.ts'
+import { readJsonObject } from '../line/input.ts'
+import { cell } from '../line/listing.ts'
+import { at, idOf } from '../line/references.ts'
+import { parseDuration, parseTimeFlag } from '../line/times.ts'
+import { parseAnswer, pause } from '../service/api.ts'
+import { connectionProblem, pathAdvice } from '../service/connection-problem.ts'
 
 const TYPES = ['track', 'identify', 'page', 'screen', 'group', 'alias'] as const
 /** The field that holds the custom data of a message, by type. */

@@ -5,9 +5,9 @@ import test, { type TestContext } from 'node:test'
 import { LiveFeed } from '../../observe/live.ts'
 import { StoreUnavailable } from '../../store/store.ts'
 import { createClock } from '../../timing/clock.ts'
+import { hashToken } from '../access/admin-token.ts'
+import { type AccessOptions, createAccess, type TrustedProxies } from '../access/authorize.ts'
 import { type Answer, type Fixture, startControl, TOKEN } from '../fixtures/start-control.ts'
-import { hashToken } from './admin-token.ts'
-import { type AccessOptions, createAccess, type TrustedProxies } from './authorize.ts'
 
 const HOUR_MS = 3_600_000
 
