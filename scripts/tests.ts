@@ -43,7 +43,7 @@ if (interruptedBy !== undefined) await stopGroup()
 // A test that has passed may have left something running, too.
 signalGroup('SIGKILL')
 const code = await ended
-for (const folder of [onDisk, inMemory]) if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+for (const folder of [onDisk, inMemory]) if (folder !== undefined) remove(folder)
 process.exit(interruptedBy === undefined ? code : 128 + constants.signals[interruptedBy])
 
 async function stopGroup(): Promise<void> {
@@ -59,6 +59,15 @@ function signalGroup(signal: NodeJS.Signals | 0): boolean {
     return process.platform === 'win32' ? child.kill(signal) : process.kill(-(child.pid as number), signal)
   } catch {
     return false
+  }
+}
+
+/** A folder that cannot be removed says nothing about the tests. */
+function remove(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  } catch (error) {
+    console.error(`The folder ${folder} could not be removed: ${String(error)}`)
   }
 }
 
