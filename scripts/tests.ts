@@ -73,7 +73,7 @@ function remove(folder: string): void {
 
 /** Under root, PostgreSQL runs as another user, which must be able to enter the folder. */
 function createFolder(parent: string): string {
-  const folder = mkdtempSync(join(parent, 'switchyard-tests-'))
+  const folder = mkdtempSync(join(parent, 'switchyard-run-'))
   chmodSync(folder, 0o755)
   return folder
 }
