@@ -43,7 +43,7 @@ if (interruptedBy !== undefined) await stopGroup()
 // A test that has passed may have left something running, too.
 signalGroup('SIGKILL')
 const code = await ended
-for (const folder of [onDisk, inMemory]) if (folder !== undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+for (const folder of [onDisk, inMemory]) if (folder !== undefined) remove(folder)
 process.exit(interruptedBy === undefined ? code : 128 + constants.signals[interruptedBy])
 
 async function stopGroup(): Promise<void> {
@@ -62,9 +62,18 @@ function signalGroup(signal: NodeJS.Signals | 0): boolean {
   }
 }
 
+/** A folder that cannot be removed says nothing about the tests. */
+function remove(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  } catch (error) {
+    console.error(`The folder ${folder} could not be removed: ${String(error)}`)
+  }
+}
+
 /** Under root, PostgreSQL runs as another user, which must be able to enter the folder. */
 function createFolder(parent: string): string {
-  const folder = mkdtempSync(join(parent, 'switchyard-tests-'))
+  const folder = mkdtempSync(join(parent, 'switchyard-run-'))
   chmodSync(folder, 0o755)
   return folder
 }

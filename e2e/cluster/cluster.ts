@@ -14,6 +14,7 @@
 import { LEASE_MS } from '../../packages/server/src/store/postgres/cluster/membership.ts'
 import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { childrenOf, killProcess } from '../child-processes.ts'
+import { IS_LONG } from '../long-tests.ts'
 import { callControl, type Ended, type LedgerRow, type Service, type ServiceOptions, startService, TOKEN } from '../service.ts'
 import { eventually, type Waiting } from '../signals.ts'
 import { DatabaseProxy } from './proxy.ts'
@@ -21,6 +22,8 @@ import { DatabaseProxy } from './proxy.ts'
 export { LEASE_MS }
 /** Another node takes over the work of a dead node within this time. */
 export const RESUME_MS = LEASE_MS + 5_000
+/** How long a test waits for that. On a loaded machine the nodes may need longer, and a test prints how long they took. */
+export const RESUME_DEADLINE_MS = IS_LONG ? RESUME_MS : 4 * RESUME_MS
 /**
  * The same if only its process was killed, which usually takes about a second. The limit allows for a loaded machine, but is far below the
  * lease, so that a test fails if the takeover waited for the lease.

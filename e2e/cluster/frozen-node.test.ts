@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { IS_LONG } from '../long-tests.ts'
 import { eventually } from '../signals.ts'
-import { LEASE_MS, RESUME_MS, startCluster } from './cluster.ts'
+import { LEASE_MS, RESUME_DEADLINE_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
 import { enough, holdMessage, startLoad } from './traffic.ts'
 
@@ -23,7 +23,7 @@ test('SIGSTOP of a node for longer than its lease, then SIGCONT: it cannot settl
   const frozen = sleep(FROZEN_MS)
   node.freeze()
   held.acceptRequests()
-  const resumedMs = await held.deliveredAgain(fromMs, RESUME_MS)
+  const resumedMs = await held.deliveredAgain(fromMs, RESUME_DEADLINE_MS)
   t.diagnostic(`another node delivered what the frozen node held after ${(resumedMs / 1_000).toFixed(1)} s`)
   const settled = await eventually(
     async () => await outcomesOf(held.destinationId),

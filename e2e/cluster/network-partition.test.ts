@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IS_LONG } from '../long-tests.ts'
 import { track } from '../service.ts'
-import { LEASE_MS, type Node, RESUME_KILLED_MS, RESUME_MS, startCluster } from './cluster.ts'
+import { LEASE_MS, type Node, RESUME_DEADLINE_MS, RESUME_KILLED_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
 import { enough, holdMessage, startLoad } from './traffic.ts'
 
@@ -48,7 +48,7 @@ test('a node that is disconnected from the database answers 503 in time, others 
   assert.ok(ready.ms < READY_MS, `/readyz was answered after ${ready.ms} ms`)
   t.diagnostic(`503 after ${Math.round(first.ms)} ms, then after ${Math.round(again.ms)} ms; /readyz after ${Math.round(ready.ms)} ms`)
 
-  const resumedMs = await held.deliveredAgain(fromMs, RESUME_MS)
+  const resumedMs = await held.deliveredAgain(fromMs, RESUME_DEADLINE_MS)
   t.diagnostic(`another node delivered what it held after ${(resumedMs / 1_000).toFixed(1)} s`)
   assert.ok(resumedMs > RESUME_KILLED_MS, 'the server still has its sessions, so the other nodes wait until its lease has expired')
   await load.traffic.until(() => performance.now() - fromMs > CUT_MS)
@@ -101,7 +101,7 @@ test('a node that gets SIGTERM while the database does not answer exits within 1
   assert.equal(code, 6)
   assert.ok(ms < 10_000, `it took ${ms} ms`)
   held.acceptRequests()
-  await held.deliveredAgain(performance.now(), RESUME_MS)
+  await held.deliveredAgain(performance.now(), RESUME_DEADLINE_MS)
 })
 
 test('the responses of the database are lost: what it committed anyway is neither lost, nor done twice, nor left pending', async (t) => {

@@ -50,6 +50,7 @@ test('messages that were replayed before are sent again only on demand, and so i
   await dialog.getByText('Create a second destination?').waitFor()
   await dialog.getByText(/^The destination dst_\w+ already has this name and the same URL, .* would be sent twice\.$/).waitFor()
   await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await dialog.waitFor({ state: 'hidden' })
   assert.equal(await countOf(), 1)
   await create.click()
   await dialog.getByRole('button', { name: 'Create anyway' }).click()
