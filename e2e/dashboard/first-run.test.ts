@@ -97,7 +97,7 @@ suite('first run', { concurrency: 1 }, () => {
     await page.getByRole('link', { name: 'Show the message' }).waitFor()
     await page.getByRole('button', { name: 'Mute' }).click()
     await page.getByRole('dialog').getByRole('textbox', { name: 'Note' }).fill('known')
-    await page.getByRole('dialog').getByRole('button', { name: 'Mute' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Mute' }).press('Enter')
     await page.getByText('open, muted').waitFor()
     await tab.visit('/alerts?tab=mutes')
     await page.getByRole('row').filter({ hasText: 'Messages Rejected, source default' }).getByText('known').waitFor()
@@ -143,7 +143,7 @@ suite('first run', { concurrency: 1 }, () => {
     await page.getByLabel('Type <i>shop</i> to confirm').fill('<i>shop</i>')
     // Requests for the source during its deletion are answered with 404.
     tab.expected.push(/status of 404/)
-    await page.getByRole('button', { name: 'Delete source' }).click()
+    await page.getByRole('button', { name: 'Delete source' }).press('Enter')
     await page.getByRole('heading', { level: 1, name: 'Sources' }).waitFor()
     assert.equal(await page.getByText('<i>shop</i>', { exact: true }).count(), 0)
     tab.check()

@@ -14,7 +14,10 @@ export const queryClient = new QueryClient({
       // An error response would be the same again. Retry only if the service could not be reached or is unavailable.
       retry: (failures, error) => failures < 2 && error instanceof ApiProblem && (error.status === 0 || error.status === 503),
       refetchOnWindowFocus: true,
+      networkMode: 'always',
     },
+    // The service may run on this computer, so calls do not wait until the browser thinks that it is online.
+    mutations: { networkMode: 'always' },
   },
 })
 
