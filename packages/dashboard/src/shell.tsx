@@ -25,10 +25,9 @@ import { ErrorBoundary } from './components/error-boundary.tsx'
 import { DocsIcon, LogoutIcon, MoonIcon, SearchIcon, SunIcon } from './components/icons.tsx'
 import { Page } from './components/page.tsx'
 import { Empty, Loading } from './components/query-states.tsx'
-import { LinkButton, SmallButton } from './components/styled.tsx'
 import { NAVIGATION, VIEWS } from './routes.tsx'
 import { openSearch, Search } from './search.tsx'
-import { useSession } from './session/session.tsx'
+import { useSession } from './session.tsx'
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false)
@@ -53,14 +52,16 @@ export function Shell() {
             </Link>
           </Group>
           <Group gap={6} wrap="nowrap">
-            <SmallButton
+            <Button
+              variant="default"
+              size="xs"
               leftSection={<SearchIcon size={15} />}
               onClick={openSearch}
               visibleFrom="xs"
               rightSection={<Kbd size="xs">⌘K</Kbd>}
             >
               Search
-            </SmallButton>
+            </Button>
             <ActionIcon variant="default" size="md" onClick={openSearch} hiddenFrom="xs" aria-label="Search">
               <SearchIcon size={15} />
             </ActionIcon>
@@ -115,9 +116,9 @@ export function Shell() {
                   <Empty
                     title="Page not found"
                     action={
-                      <LinkButton to="/" variant="filled">
+                      <Button component={Link} href="/">
                         Go to the overview
-                      </LinkButton>
+                      </Button>
                     }
                   >
                     Check the URL. The page may belong to another version of Switchyard.

@@ -3,7 +3,6 @@
 import { Alert, Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../api/client.ts'
-import { SecondaryButton } from './styled.tsx'
 
 export interface ConfirmDialogProps {
   opened: boolean
@@ -59,7 +58,9 @@ export function ConfirmDialog({ opened, onClose, title, children, verb, typed, o
           </Alert>
         )}
         <Group justify="flex-end">
-          <SecondaryButton onClick={close}>Cancel</SecondaryButton>
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
           <Button color={color} loading={isBusy} disabled={typed !== undefined && text !== typed} onClick={() => void confirm()}>
             {verb}
           </Button>

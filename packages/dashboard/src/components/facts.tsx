@@ -2,7 +2,6 @@
 
 import { Box, SimpleGrid, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
-import { SmallNote } from './styled.tsx'
 
 export type Fact = readonly [name: string, value: ReactNode]
 
@@ -14,7 +13,9 @@ export function Facts({ facts, cols = 3 }: { facts: readonly Fact[]; cols?: numb
         .filter(([, value]) => value !== null && value !== undefined)
         .map(([name, value]) => (
           <Box key={name} miw={0}>
-            <SmallNote component="dt">{name}</SmallNote>
+            <Text component="dt" size="xs" c="dimmed">
+              {name}
+            </Text>
             <Text component="dd" size="sm" m={0} style={{ overflowWrap: 'anywhere' }}>
               {value}
             </Text>

@@ -1,11 +1,10 @@
 // JSON with syntax colours and a button that copies it. Large JSON is shown as plain text, so that a message of 500 KB does not block the page.
 
-import { Box, Code, CopyButton, Group, Stack } from '@mantine/core'
+import { Box, Button, Code, CopyButton, Group, Stack, Text } from '@mantine/core'
 import { useMemo } from 'react'
 import { bytes } from '../text/format.ts'
 import { jsonTokens } from '../text/json-tokens.ts'
 import classes from './json.module.css'
-import { RowButton, SmallNote } from './styled.tsx'
 
 /** Above this many characters, thousands of coloured elements would slow the page down. */
 const MAX_COLOURED = 40_000
@@ -29,15 +28,15 @@ export function Json({
   return (
     <Stack gap={6}>
       <Group justify="space-between" gap="xs">
-        <SmallNote>
+        <Text size="xs" c="dimmed">
           {bytes(size)}
           {!isColoured && ', shown as plain text because of its size'}
-        </SmallNote>
+        </Text>
         <CopyButton value={text}>
           {({ copied, copy }) => (
-            <RowButton onClick={copy} aria-label={`Copy ${label}`}>
+            <Button size="compact-sm" variant="default" onClick={copy} aria-label={`Copy ${label}`}>
               {copied ? 'Copied' : 'Copy'}
-            </RowButton>
+            </Button>
           )}
         </CopyButton>
       </Group>

@@ -1,11 +1,10 @@
 // Rejected calls by code: what the code means, what to do about it, and the start of the last rejected body as text.
 
-import { Group, Paper, Stack, Text } from '@mantine/core'
+import { Badge, Group, Paper, Stack, Text } from '@mantine/core'
 import type { Answer } from '../api/client.ts'
-import { plural } from '../text/format.ts'
+import { exactCount } from '../text/format.ts'
 import { rejectionAdvice, rejectionSentence } from '../text/rejections.ts'
 import { CodeBlock } from './copyable.tsx'
-import { Note, SmallNote, Tag } from './styled.tsx'
 import { Time } from './time.tsx'
 
 export type RejectionRow = Answer<'GET /api/rejections'>['data'][number]
@@ -26,24 +25,29 @@ export function RejectedCalls({
         <Paper key={`${row.sourceId}:${row.code}`} component="li" withBorder p="sm">
           <Stack gap={6}>
             <Group gap="xs" style={{ rowGap: 4 }}>
-              <Tag color="red" style={{ flexShrink: 0 }}>
+              <Badge color="red" variant="light" tt="none" style={{ flexShrink: 0 }}>
                 {row.code}
-              </Tag>
+              </Badge>
               <Text size="sm" component="span">
-                {plural(row.count, 'message')}
+                {exactCount(row.count)} {row.count === 1 ? 'message' : 'messages'}
                 {sourceName !== undefined && ` ${sourceName(row)}`} · last <Time at={row.lastAt} relative />
               </Text>
             </Group>
             <Text size="sm">
-              {rejectionSentence(row.code)} <Note span>{rejectionAdvice(row.code)}</Note>
+              {rejectionSentence(row.code)}{' '}
+              <Text span size="sm" c="dimmed">
+                {rejectionAdvice(row.code)}
+              </Text>
             </Text>
             {row.lastSample === '' ? (
-              <SmallNote>
+              <Text size="xs" c="dimmed">
                 No sample: the last rejected call had no body or one that could not be read, or privacy rules forbid keeping it.
-              </SmallNote>
+              </Text>
             ) : (
               <Stack gap={2}>
-                <SmallNote>Start of the last rejected body</SmallNote>
+                <Text size="xs" c="dimmed">
+                  Start of the last rejected body
+                </Text>
                 <CodeBlock text={row.lastSample} label={`sample of ${row.code}`} maxHeight={140} />
               </Stack>
             )}

@@ -1,12 +1,12 @@
 // The state of a delivery as a coloured badge with its name.
 
-import { Tag } from './styled.tsx'
-import { type DeliveryState, STATE_COLORS } from './theme.ts'
+import { Badge } from '@mantine/core'
+import { type DeliveryState, STATE_COLORS } from '../theme.ts'
 
 export function StateBadge({ state, size = 'sm' }: { state: DeliveryState; size?: string }) {
   return (
-    <Tag color={STATE_COLORS[state]} size={size} style={{ flexShrink: 0 }}>
+    <Badge color={STATE_COLORS[state]} variant="light" size={size} tt="none" style={{ flexShrink: 0 }}>
       {state}
-    </Tag>
+    </Badge>
   )
 }

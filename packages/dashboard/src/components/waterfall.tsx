@@ -3,7 +3,6 @@
 import { Box, Group, Text } from '@mantine/core'
 import { isReused, PHASE_LABELS, type PhaseName, phasesOf, type Timings } from '../text/attempt-phases.ts'
 import { duration } from '../text/format.ts'
-import { SmallNote } from './styled.tsx'
 
 const COLORS: Readonly<Record<PhaseName, string>> = {
   dns: 'grape',
@@ -45,15 +44,19 @@ export function Waterfall({ timings, scaleMs }: { timings: Timings; scaleMs?: nu
         {phases.map(({ name, ms }) => (
           <Group key={name} gap={4} wrap="nowrap">
             <Box w={8} h={8} bg={colorOf(name)} style={{ borderRadius: 2, flexShrink: 0 }} aria-hidden="true" />
-            <SmallNote>
+            <Text size="xs" c="dimmed">
               {PHASE_LABELS[name]} {duration(ms)}
-            </SmallNote>
+            </Text>
           </Group>
         ))}
         <Text size="xs" fw={600}>
           total {duration(timings.totalMs)}
         </Text>
-        {isReused(timings) && <SmallNote>reused connection</SmallNote>}
+        {isReused(timings) && (
+          <Text size="xs" c="dimmed">
+            reused connection
+          </Text>
+        )}
       </Group>
     </Box>
   )

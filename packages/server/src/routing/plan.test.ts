@@ -6,26 +6,24 @@ import type { JsonObject } from '@switchyard/protocol'
 import fc from 'fast-check'
 import { integrationOf, subscriptionOf } from '../destinations/fixtures/integration.ts'
 import {
-  CLASSIC_WEBHOOK,
+  CLASSIC,
   type Configuration,
   type Destination,
   type FilterRule,
-  type IntegrationDestination,
   type NameFilter,
   NO_FILTER,
   type SegmentContent,
   type SkipReason,
-  type WebhookDestination,
 } from '../store/store.ts'
 import { planRoutes } from './plan.ts'
 
 const NOW = Date.parse('2026-11-14T09:00:00.000Z')
 const HOUR_MS = 3_600_000
 
-function destination(id: string, about: Partial<WebhookDestination> = {}): WebhookDestination {
+function destination(id: string, about: Partial<Destination> = {}): Destination {
   return {
     id,
-    ...CLASSIC_WEBHOOK,
+    ...CLASSIC,
     type: 'webhook',
     name: id,
     enabled: true,
@@ -260,7 +258,7 @@ test('a request to delete a user passes every filter', () => {
   assert.deepEqual(plan, { shipments: [{ destinationId: 'd', indexes: null }], skips: [] })
 })
 
-function integration(id: string, about: Partial<IntegrationDestination> = {}): Destination {
+function integration(id: string, about: Partial<Destination> = {}): Destination {
   return integrationOf({ id, name: id, sourceIds: ['s'], ...about })
 }
 

@@ -1,15 +1,14 @@
 // Where alerts go: the destinations that are attached to the source `system`, and ways to attach another.
 
-import { Alert, Code, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Button, Code, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import { type Schemas, useApi, useChange } from '../../api/queries.ts'
+import { useCommand } from '../../command-line.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
-import { Note, SecondaryButton } from '../../components/styled.tsx'
-import { urlProblem } from '../../kinds/webhook/form/validation.ts'
-import { useCommand } from '../../session/command-line.ts'
-import { useSession } from '../../session/session.tsx'
+import { useSession } from '../../session.tsx'
+import { urlProblem } from '../destinations/validation.ts'
 
 const SYSTEM = 'system'
 
@@ -30,7 +29,12 @@ export function AlertReceivers() {
                 {attached.map((each) => (
                   <li key={each.id}>
                     <ViewLink to={`/destinations/${encodeURIComponent(each.id)}`}>{each.name}</ViewLink>
-                    {!each.enabled && <Note span> (disabled)</Note>}
+                    {!each.enabled && (
+                      <Text span size="sm" c="dimmed">
+                        {' '}
+                        (disabled)
+                      </Text>
+                    )}
                   </li>
                 ))}
               </Stack>
@@ -40,15 +44,17 @@ export function AlertReceivers() {
               <>
                 <Attach destinations={data.filter(({ sourceIds }) => !sourceIds.includes(SYSTEM))} />
                 <AddWebhook />
-                <Note>
+                <Text size="sm" c="dimmed">
                   For Slack, PagerDuty, email and others, <ViewLink to="/catalog">add an integration</ViewLink> or{' '}
                   <ViewLink to="/destinations/new">a destination with its own request</ViewLink> and choose the source <Code>system</Code>.
                   To see alerts in a terminal, run:
-                </Note>
+                </Text>
                 <CodeBlock text={`${command} listen --connect --source system`} label="command that shows alerts" />
               </>
             ) : (
-              <Note>Your token has read-only access. Ask someone with an admin token to choose a destination.</Note>
+              <Text size="sm" c="dimmed">
+                Your token has read-only access. Ask someone with an admin token to choose a destination.
+              </Text>
             )}
           </Stack>
         )
@@ -78,9 +84,9 @@ function Attach({ destinations }: { destinations: readonly Schemas['Destination'
           style={{ flex: '1 1 200px' }}
           maw={360}
         />
-        <SecondaryButton type="submit" disabled={chosen === undefined} loading={attach.isPending}>
+        <Button type="submit" variant="default" disabled={chosen === undefined} loading={attach.isPending}>
           Send alerts there
-        </SecondaryButton>
+        </Button>
       </Group>
       {attach.error !== null && <ErrorAlert problem={attach.error} />}
     </form>
@@ -122,9 +128,9 @@ function AddWebhook() {
           style={{ flex: '1 1 200px' }}
           maw={360}
         />
-        <SecondaryButton type="submit" loading={create.isPending}>
+        <Button type="submit" variant="default" loading={create.isPending}>
           Add webhook
-        </SecondaryButton>
+        </Button>
       </Group>
     </form>
   )
@@ -136,14 +142,15 @@ export function TestAlert() {
   const test = useChange('POST /api/alerts/test', 'GET /api/alerts')
   return (
     <Stack gap="xs" align="flex-start" aria-live="polite">
-      <SecondaryButton
+      <Button
+        variant="default"
         disabled={!isAdmin}
         title={isAdmin ? undefined : 'Requires an admin token.'}
         loading={test.isPending}
         onClick={() => test.mutate({})}
       >
         Send a test
-      </SecondaryButton>
+      </Button>
       {test.error !== null && <ErrorAlert problem={test.error} />}
       {test.data !== undefined && (
         <Alert color="teal" variant="light" title="Test alert sent" role="status">

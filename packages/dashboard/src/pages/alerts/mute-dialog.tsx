@@ -4,7 +4,6 @@ import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@man
 import { useState } from 'react'
 import { useChange } from '../../api/queries.ts'
 import { ErrorAlert } from '../../components/query-states.tsx'
-import { SecondaryButton } from '../../components/styled.tsx'
 import type { Incident } from './incident-text.ts'
 import { MUTE_MINUTES } from './incident-text.ts'
 
@@ -55,7 +54,9 @@ export function MuteDialog({ opened, onClose, incident }: { opened: boolean; onC
         />
         {create.error !== null && <ErrorAlert problem={create.error} />}
         <Group justify="flex-end">
-          <SecondaryButton onClick={close}>Cancel</SecondaryButton>
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
           <Button loading={create.isPending} onClick={mute}>
             Mute
           </Button>

@@ -1,11 +1,10 @@
 // The rules for alerts: what is noticed, whether it is, and after how long.
 
-import { Alert, Button, Group, NumberInput, Paper, Stack, Switch, Text, Title } from '@mantine/core'
+import { Alert, Badge, Button, Group, NumberInput, Paper, Stack, Switch, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
 import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
-import { Note, SmallButton, Tag } from '../../components/styled.tsx'
-import { useSession } from '../../session/session.tsx'
+import { useSession } from '../../session.tsx'
 import { type AlertRule, settingLabel } from './incident-text.ts'
 
 export function Rules() {
@@ -48,7 +47,9 @@ function RuleForm({ rule }: { rule: AlertRule }) {
             onChange={({ currentTarget }) => change({ enabled: currentTarget.checked })}
           />
         </Group>
-        <Note>{rule.description}</Note>
+        <Text size="sm" c="dimmed">
+          {rule.description}
+        </Text>
         <Group align="flex-start" gap="md">
           {Object.entries(rule.options).map(([name, option]) => (
             <NumberInput
@@ -70,7 +71,9 @@ function RuleForm({ rule }: { rule: AlertRule }) {
           <Stack gap={4}>
             {rule.exceptions.map(({ subjectId, subjectName, enabled, settings }) => (
               <Group key={subjectId} gap="xs">
-                <Tag color="gray">{subjectName ?? subjectId}</Tag>
+                <Badge variant="light" color="gray" tt="none">
+                  {subjectName ?? subjectId}
+                </Badge>
                 <Text size="sm">
                   {enabled
                     ? Object.entries(settings)
@@ -91,9 +94,9 @@ function RuleForm({ rule }: { rule: AlertRule }) {
               </Button>
             )}
             {!isDefault && (
-              <SmallButton disabled={save.isPending} onClick={() => change(null)}>
+              <Button size="xs" variant="default" disabled={save.isPending} onClick={() => change(null)}>
                 Use the defaults
-              </SmallButton>
+              </Button>
             )}
           </Group>
         )}

@@ -1,22 +1,22 @@
 // The list of destinations with their health, the most urgent first. The filters by name, URL and status are in the page's address.
 
-import { Alert, Anchor, Group, Paper, Select, Stack, Table, Text, TextInput } from '@mantine/core'
+import { Alert, Anchor, Button, Group, Paper, Select, Stack, Table, Text, TextInput } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
-import { useApi, useWholeList } from '../../api/queries.ts'
+import { useApi, useList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
+import { IntegrationTile } from '../../components/integration-tile.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { LinkButton, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
-import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from '../../destination/destination-status.ts'
-import type { Destination } from '../../destination/kind.ts'
-import { BacklogView, BreakerView, Latency, StatusBadge, Success } from '../../destination/status-view.tsx'
-import type { DestinationHealth } from '../../destination/use-backlog-forecast.ts'
-import { kindOf } from '../../kinds/kinds.tsx'
-import { useSession } from '../../session/session.tsx'
-import { exactCount, plural } from '../../text/format.ts'
-import { useSearchState } from '../../url/url-state.ts'
+import { useSession } from '../../session.tsx'
+import { exactCount } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
+import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from './destination-status.ts'
+import type { Destination } from './draft.ts'
+import { BacklogView, BreakerView, Latency, StatusBadge, Success } from './status-view.tsx'
+import { targetText } from './target-text.ts'
+import type { DestinationHealth } from './use-backlog-forecast.ts'
 
 const SHOWN_AT_FIRST = 50
 
@@ -29,18 +29,22 @@ interface Row {
 
 export default function DestinationsPage() {
   const { isAdmin } = useSession()
-  const list = useWholeList('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 15_000 })
+  const list = useList('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 15_000 })
   const health = useApi('GET /api/destinations/health', { everyMs: 5_000 })
   const [params, change] = useSearchState()
   const [shown, setShown] = useState(SHOWN_AT_FIRST)
-  const { rows: destinations } = list
+  const { hasNextPage, isFetchingNextPage, fetchNextPage, rows: destinations } = list
+  // The filter searches all destinations, so all pages are loaded. There are only as many as a configuration holds.
+  useEffect(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
 
   const text = params.get('q') ?? ''
   const state = params.get('state') ?? ''
   const add = isAdmin && (
-    <LinkButton to="/catalog" variant="filled" leftSection={<PlusIcon size={16} />}>
+    <Button component={Link} href="/catalog" leftSection={<PlusIcon size={16} />}>
       Add a destination
-    </LinkButton>
+    </Button>
   )
 
   const problem = list.problem ?? (health.data === undefined ? health.error : null)
@@ -91,15 +95,19 @@ export default function DestinationsPage() {
           {health.error !== null && (
             <Alert color="orange">Could not refresh the health of destinations; showing older data. {health.error.message}</Alert>
           )}
-          <Note role="status">
+          <Text size="sm" c="dimmed" role="status">
             {found.length === rows.length
-              ? plural(rows.length, 'destination')
+              ? `${exactCount(rows.length)} ${rows.length === 1 ? 'destination' : 'destinations'}`
               : `${exactCount(found.length)} of ${exactCount(rows.length)} destinations`}
-          </Note>
+          </Text>
           {found.length === 0 ? (
             <Empty
               title="No matching destinations"
-              action={<SecondaryButton onClick={() => change({ q: null, state: null })}>Show all</SecondaryButton>}
+              action={
+                <Button variant="default" onClick={() => change({ q: null, state: null })}>
+                  Show all
+                </Button>
+              }
             >
               No destination has this name or URL and this status.
             </Empty>
@@ -110,7 +118,9 @@ export default function DestinationsPage() {
           )}
           {found.length > shown && (
             <Group justify="center">
-              <SecondaryButton onClick={() => setShown(shown + 200)}>Show more ({exactCount(found.length)} in total)</SecondaryButton>
+              <Button variant="default" onClick={() => setShown(shown + 200)}>
+                Show more ({exactCount(found.length)} in total)
+              </Button>
             </Group>
           )}
         </Stack>
@@ -134,27 +144,26 @@ const NO_HEALTH_YET: DestinationHealth = {
 function matches(destination: Destination, text: string): boolean {
   const wanted = text.trim().toLowerCase()
   const { name, id } = destination
-  const texts = [name, id, ...kindOf(destination).targets(destination)]
-  return wanted === '' || texts.some((each) => each.toLowerCase().includes(wanted))
+  const targets = destination.type === 'webhook' ? destination.urls : [destination.integrationName]
+  return wanted === '' || [name, id, ...targets].some((each) => each.toLowerCase().includes(wanted))
 }
 
 function NameLink({ destination }: { destination: Destination }) {
   const { id, name } = destination
-  const { Icon, target, targets } = kindOf(destination)
   const text = (
     <Stack gap={0} miw={0}>
       <Anchor component={Link} href={`/destinations/${id}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
         {name}
       </Anchor>
-      <SmallNote truncate title={targets(destination).join('\n')}>
-        {target(destination)}
-      </SmallNote>
+      <Text size="xs" c="dimmed" truncate title={destination.type === 'webhook' ? destination.urls.join('\n') : undefined}>
+        {targetText(destination)}
+      </Text>
     </Stack>
   )
-  if (Icon === null) return text
+  if (destination.type === 'webhook') return text
   return (
     <Group gap="sm" wrap="nowrap" miw={0}>
-      <Icon destination={destination} size={32} />
+      <IntegrationTile slug={destination.integration} name={destination.integrationName} size={32} />
       {text}
     </Group>
   )
@@ -217,7 +226,10 @@ function Cards({ rows }: { rows: readonly Row[] }) {
             {status.name !== 'healthy' && <Text size="sm">{status.summary}</Text>}
             <Group gap="lg" style={{ rowGap: 4 }}>
               <Text size="sm" component="div">
-                <SmallNote span>success rate</SmallNote> <Success success={health.success} />
+                <Text span size="xs" c="dimmed">
+                  success rate
+                </Text>{' '}
+                <Success success={health.success} />
               </Text>
               {health.latencyMs !== null && <Latency latencyMs={health.latencyMs} />}
             </Group>

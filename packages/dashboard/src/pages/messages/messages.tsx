@@ -1,6 +1,6 @@
 // The list of accepted messages, newest first, with filters. Each row links to the timeline of the message.
 
-import { Box, Card, Group } from '@mantine/core'
+import { Badge, Box, Button, Card, Group, Text } from '@mantine/core'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
@@ -9,9 +9,8 @@ import { useList, usePersistentProblem } from '../../api/queries.ts'
 import { type Names, useNames } from '../../api/use-names.ts'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { LinkButton, Note, RowButton, SecondaryButton, SmallTag } from '../../components/styled.tsx'
 import { exactCount, preciseTime } from '../../text/format.ts'
-import { useSearchState } from '../../url/url-state.ts'
+import { useSearchState } from '../../url-state.ts'
 import { FILTERS, Filters, TYPES } from './filters.tsx'
 import classes from './messages.module.css'
 import { periodOf } from './period.ts'
@@ -65,24 +64,24 @@ function Results({ params, names }: { params: URLSearchParams; names: Names }) {
     <Box>
       {problem !== null && <ErrorAlert problem={problem} onRetry={() => void refetch()} />}
       <Group justify="space-between" mb="xs" gap="xs">
-        <Note role="status">
+        <Text size="sm" c="dimmed" role="status">
           {hasNextPage
             ? `Newest ${exactCount(rows.length)} messages`
             : rows.length === 1
               ? '1 message'
               : `${exactCount(rows.length)} messages`}
           {isFirstPage ? ' · updated every 5 s' : ' · not updated automatically'}
-        </Note>
-        <RowButton onClick={() => void refetch()} loading={query.isRefetching && !isFirstPage}>
+        </Text>
+        <Button size="compact-sm" variant="default" onClick={() => void refetch()} loading={query.isRefetching && !isFirstPage}>
           Refresh
-        </RowButton>
+        </Button>
       </Group>
       <Rows rows={rows} names={names} onEnd={hasNextPage && !isFetchingNextPage ? more : undefined} />
       {hasNextPage && (
         <Group justify="center" mt="md">
-          <SecondaryButton onClick={more} loading={isFetchingNextPage}>
+          <Button variant="default" onClick={more} loading={isFetchingNextPage}>
             Load older messages
-          </SecondaryButton>
+          </Button>
         </Group>
       )}
     </Box>
@@ -149,7 +148,9 @@ function MessageRow({ row, names }: { row: Row; names: Names }) {
         {preciseTime(receivedAt)}
       </time>
       <span className={classes['type']}>
-        <SmallTag color="gray">{type ?? 'deleted'}</SmallTag>
+        <Badge variant="light" color="gray" size="sm" tt="none">
+          {type ?? 'deleted'}
+        </Badge>
       </span>
       <span className={classes['title']} title={name}>
         {name}
@@ -183,9 +184,9 @@ function NoMessages({ params }: { params: URLSearchParams }) {
       <Empty
         title="No message with this messageId"
         action={
-          <LinkButton to={`/messages/${encodeURIComponent(messageId)}`} variant="filled">
+          <Button component={Link} href={`/messages/${encodeURIComponent(messageId)}`}>
             Show possible reasons
-          </LinkButton>
+          </Button>
         }
       >
         It was never received, was rejected or dropped, is older than the retention period, or does not match another filter.
@@ -204,9 +205,9 @@ function NoMessages({ params }: { params: URLSearchParams }) {
     <Empty
       title="No messages yet"
       action={
-        <LinkButton to="/start" variant="filled">
+        <Button component={Link} href="/start">
           Send a message
-        </LinkButton>
+        </Button>
       }
     >
       Messages appear here as soon as they are accepted. If you have sent one already, check the rejected calls on the page of the source.

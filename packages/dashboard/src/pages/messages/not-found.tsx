@@ -1,10 +1,10 @@
 // Shown for a message that is not stored: the possible reasons, and where to check each of them. The page keeps looking for it.
 
-import { Alert, Group, List, Stack, Text } from '@mantine/core'
+import { Alert, Button, Group, List, Stack, Text } from '@mantine/core'
+import { Link } from 'wouter'
 import type { ApiProblem } from '../../api/client.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
-import { LinkButton, Note, SmallButton } from '../../components/styled.tsx'
 
 /** The API's message about a rejection that is stored. */
 const REJECTED_OF = /^A message with this messageId, from the source (\S+), was rejected/
@@ -23,11 +23,13 @@ export function MessageNotFound({ id, problem, onRetry }: { id: string; problem:
           )}
           <Group gap="xs">
             {sourceId !== undefined && (
-              <LinkButton to={`/sources/${encodeURIComponent(sourceId)}`} variant="filled" size="xs">
+              <Button component={Link} href={`/sources/${encodeURIComponent(sourceId)}`} size="xs">
                 View rejected calls
-              </LinkButton>
+              </Button>
             )}
-            <SmallButton onClick={onRetry}>Check again</SmallButton>
+            <Button size="xs" variant="default" onClick={onRetry}>
+              Check again
+            </Button>
           </Group>
         </Stack>
       </Alert>
@@ -55,7 +57,9 @@ export function MessageNotFound({ id, problem, onRetry }: { id: string; problem:
           <ViewLink to="/messages">search by user, type or time</ViewLink>.
         </List.Item>
       </List>
-      <Note>This page checks again every 5 seconds.</Note>
+      <Text size="sm" c="dimmed">
+        This page checks again every 5 seconds.
+      </Text>
     </Stack>
   )
 }

@@ -2,11 +2,10 @@
 
 import '@mantine/charts/styles.css'
 import { BarChart, ChartTooltip } from '@mantine/charts'
-import { Group, Paper, ScrollArea, SegmentedControl, SimpleGrid, Stack, Table } from '@mantine/core'
+import { Group, Paper, ScrollArea, SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { Note, SectionTitle, SmallNote, Strong } from '../../components/styled.tsx'
 import { count, exactCount } from '../../text/format.ts'
-import { changeSearch } from '../../url/url-state.ts'
+import { changeSearch } from '../../url-state.ts'
 import { type Bar, barsOf, type Period, type Point, STEP_MS, type Step, type Totals, totalsOf } from './periods.ts'
 
 interface Series {
@@ -55,7 +54,9 @@ export default function Charts({
   return (
     <Stack component="section" gap="xs" aria-labelledby="over-time" aria-busy={isOld} style={{ opacity: isOld ? 0.5 : 1 }}>
       <Group justify="space-between">
-        <SectionTitle id="over-time">Traffic</SectionTitle>
+        <Title order={2} size="h4" id="over-time">
+          Traffic
+        </Title>
         <SegmentedControl
           size="xs"
           aria-label="Show as"
@@ -132,17 +133,17 @@ function Chart({
       miw={0}
       aria-label={`${title}, ${unit} in the last ${period.words}: ${sums}. Choose Table above for the same numbers as a table.`}
     >
-      <Strong component="figcaption" mb="xs">
+      <Text component="figcaption" size="sm" fw={600} mb="xs">
         {title}{' '}
-        <SmallNote span>
+        <Text span size="xs" c="dimmed">
           {unit} per {BAR_WORDS[period.id]}
-        </SmallNote>
-      </Strong>
+        </Text>
+      </Text>
       {isQuiet ? (
         <Stack h={240} align="center" justify="center">
-          <Note>
+          <Text c="dimmed" size="sm">
             No {unit} in the last {period.words}
-          </Note>
+          </Text>
         </Stack>
       ) : !isDrawn ? (
         <Stack h={240} aria-busy="true" />

@@ -1,10 +1,9 @@
 // The rules of a plan: each with its mode, and on demand its properties as a table and its schema.
 
-import { Code, Group, NativeSelect, Paper, Stack, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { Badge, Button, Code, Group, NativeSelect, Paper, Stack, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useId, useState } from 'react'
 import { Json } from '../../components/json.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Note, SecondaryButton, SmallButton, SmallTag, Tag } from '../../components/styled.tsx'
 import { exactCount } from '../../text/format.ts'
 import { keyOfRule, MODES, type Mode, matchesRule, type Rule, ruleTitle } from './plan-text.ts'
 import { type SchemaRow, schemaNotes, schemaRows } from './schema-rows.ts'
@@ -29,9 +28,9 @@ export function Rules({ rules, onMode }: { rules: readonly Rule[]; onMode?: ((ru
         />
       )}
       {text.trim() !== '' && (
-        <Note role="status">
+        <Text size="sm" c="dimmed" role="status">
           {exactCount(found.length)} of {exactCount(rules.length)} rules
-        </Note>
+        </Text>
       )}
       <Stack gap="xs" component="ul" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Rules">
         {found.slice(0, shown).map((rule) => (
@@ -40,9 +39,9 @@ export function Rules({ rules, onMode }: { rules: readonly Rule[]; onMode?: ((ru
       </Stack>
       {found.length > shown && (
         <Group justify="center">
-          <SecondaryButton onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
+          <Button variant="default" onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
             Show more ({exactCount(found.length)} in total)
-          </SecondaryButton>
+          </Button>
         </Group>
       )}
     </Stack>
@@ -64,22 +63,26 @@ function RuleCard({ rule, onMode }: { rule: Rule; onMode: ((rule: Rule, mode: Mo
           style={{ flex: '1 1 240px', minWidth: 0 }}
         >
           <Group gap="xs">
-            <Note span aria-hidden="true">
+            <Text span c="dimmed" size="sm" aria-hidden="true">
               {isOpen ? '▾' : '▸'}
-            </Note>
+            </Text>
             <Text span fw={600} style={{ overflowWrap: 'anywhere' }}>
               {title}
             </Text>
-            <SmallTag color="gray">{type}</SmallTag>
+            <Badge variant="light" color="gray" size="sm" tt="none">
+              {type}
+            </Badge>
             {owner !== undefined && (
-              <Note span style={{ overflowWrap: 'anywhere' }}>
+              <Text span size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
                 {owner}
-              </Note>
+              </Text>
             )}
           </Group>
         </UnstyledButton>
         {onMode === undefined ? (
-          <Tag color={MODES[mode].color}>{MODES[mode].label}</Tag>
+          <Badge variant="light" color={MODES[mode].color} tt="none">
+            {MODES[mode].label}
+          </Badge>
         ) : (
           <NativeSelect
             size="xs"
@@ -91,9 +94,9 @@ function RuleCard({ rule, onMode }: { rule: Rule; onMode: ((rule: Rule, mode: Mo
         )}
       </Group>
       {description !== undefined && (
-        <Note mt={4} style={{ overflowWrap: 'anywhere' }}>
+        <Text size="sm" c="dimmed" mt={4} style={{ overflowWrap: 'anywhere' }}>
           {description}
-        </Note>
+        </Text>
       )}
       <div id={id}>{isOpen && <RuleDetails type={type} mode={mode} schema={schema} />}</div>
     </Paper>
@@ -117,15 +120,17 @@ function RuleDetails({ type, mode, schema }: { type: string; mode: Mode; schema:
     <Stack gap="xs" mt="sm">
       <Text size="sm">{MODES[mode].about}</Text>
       {rows.length > 0 && <ResponsiveTable rows={rows} columns={columns} keyOf={({ path }) => path} label={`${field} of the rule`} />}
-      <Note>
+      <Text size="sm" c="dimmed">
         {rows.length === 0 && `The rule names no ${field.toLowerCase()}. `}
         {schemaNotes(schema).join(' ')}
-      </Note>
+      </Text>
       {isJson ? (
         <Json value={schema} label="the JSON Schema" maxHeight={320} />
       ) : (
         <Group>
-          <SmallButton onClick={() => setJson(true)}>Show JSON Schema</SmallButton>
+          <Button variant="default" size="xs" onClick={() => setJson(true)}>
+            Show JSON Schema
+          </Button>
         </Group>
       )}
     </Stack>

@@ -7,9 +7,8 @@ import { useLocation } from 'wouter'
 import { type ApiProblem, call } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { Note, SecondaryButton } from '../../components/styled.tsx'
-import type { ReplayBody } from '../../delivery/filters.ts'
 import { duration, exactCount } from '../../text/format.ts'
+import type { ReplayBody } from '../deliveries/filters.ts'
 import { rateText } from './progress.ts'
 
 interface Count {
@@ -125,7 +124,9 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
               `Enter a whole number from 1 to ${exactCount(MAX_RATE)}.`
             )}
           </Text>
-          <Note>Each replay is a new delivery with the same messageId and the header X-Replay. The original deliveries are kept.</Note>
+          <Text size="sm" c="dimmed">
+            Each replay is a new delivery with the same messageId and the header X-Replay. The original deliveries are kept.
+          </Text>
         </>
       )}
       {start.error && (
@@ -134,7 +135,9 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
         </Alert>
       )}
       <Group justify="flex-end">
-        <SecondaryButton onClick={onClose}>{toSend > 0 ? 'Cancel' : 'Close'}</SecondaryButton>
+        <Button variant="default" onClick={onClose}>
+          {toSend > 0 ? 'Cancel' : 'Close'}
+        </Button>
         {toSend > 0 && (
           <Button onClick={submit} loading={start.isPending} disabled={!isRateValid} data-autofocus>
             {includeReplayed ? `Replay up to ${exactCount(toSend)}` : `Replay ${exactCount(toSend)}`}

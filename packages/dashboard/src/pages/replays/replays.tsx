@@ -1,15 +1,15 @@
 // The list of replay jobs with their progress, newest first.
 
-import { Card, Group, SegmentedControl, Stack } from '@mantine/core'
+import { Badge, Button, Card, Group, SegmentedControl, Stack, Text } from '@mantine/core'
+import { Link } from 'wouter'
 import { useList } from '../../api/queries.ts'
 import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { LinkButton, Note, SecondaryButton, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useDestinationNames } from '../../delivery/destination-names.ts'
-import { exactCount, plural } from '../../text/format.ts'
-import { useSearchState } from '../../url/url-state.ts'
+import { exactCount } from '../../text/format.ts'
+import { useSearchState } from '../../url-state.ts'
+import { useDestinationNames } from '../deliveries/destination-names.ts'
 import { JobBar } from './job-bar.tsx'
 import { donePercent, JOB_STATE_COLORS, type Job, rateText, selectionText } from './progress.ts'
 
@@ -25,9 +25,9 @@ export default function ReplaysPage() {
       title="Replays"
       about="Jobs that send past deliveries again. They continue after a restart."
       actions={
-        <LinkButton to="/deliveries?state=failed" variant="light">
+        <Button component={Link} href="/deliveries?state=failed" variant="light">
           View failed deliveries
-        </LinkButton>
+        </Button>
       }
     >
       <SegmentedControl
@@ -44,9 +44,9 @@ export default function ReplaysPage() {
         <Empty
           title={state === undefined ? 'No replays yet' : `No ${state} replays`}
           action={
-            <LinkButton to="/deliveries?state=failed" variant="light" mt="xs">
+            <Button component={Link} href="/deliveries?state=failed" variant="light" mt="xs">
               View failed deliveries
-            </LinkButton>
+            </Button>
           }
         >
           Once a receiver works again, replay the deliveries that failed in the meantime: one, a selection, or all with the same cause.
@@ -60,9 +60,14 @@ export default function ReplaysPage() {
         ))}
       </Stack>
       {list.hasNextPage && (
-        <SecondaryButton onClick={() => void list.fetchNextPage()} loading={list.isFetchingNextPage} style={{ alignSelf: 'center' }}>
+        <Button
+          variant="default"
+          onClick={() => void list.fetchNextPage()}
+          loading={list.isFetchingNextPage}
+          style={{ alignSelf: 'center' }}
+        >
           Show older jobs
-        </SecondaryButton>
+        </Button>
       )}
     </Page>
   )
@@ -74,23 +79,25 @@ function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) 
       <Stack gap={8}>
         <Group justify="space-between" gap="xs">
           <Group gap="xs" miw={0}>
-            <Tag color={JOB_STATE_COLORS[job.state]}>{job.state}</Tag>
+            <Badge color={JOB_STATE_COLORS[job.state]} variant="light" tt="none">
+              {job.state}
+            </Badge>
             <ViewLink to={`/replays/${encodeURIComponent(job.id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
-              {plural(job.total, 'delivery')}
+              {exactCount(job.total)} {job.total === 1 ? 'delivery' : 'deliveries'}
               {job.destinationId !== null && ` to ${nameOf(job.destinationId)}`}
             </ViewLink>
           </Group>
           <Time at={job.createdAt} relative />
         </Group>
         <JobBar job={job} />
-        <Note style={{ overflowWrap: 'anywhere' }}>
+        <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
           {donePercent(job)}% done · {exactCount(job.outcomes.delivered)} delivered
           {job.outcomes.pending > 0 && `, ${exactCount(job.outcomes.pending)} pending`}
           {job.outcomes.failed + job.outcomes.expired > 0 &&
             `, ${exactCount(job.outcomes.failed + job.outcomes.expired)} failed or expired`}{' '}
           · {selectionText(job)} · {rateText(job.ratePerSecond)}
           {job.createdBy !== null && ` · by ${job.createdBy.name}`}
-        </Note>
+        </Text>
       </Stack>
     </Card>
   )

@@ -1,17 +1,15 @@
 // The audit log: who did what and when, with the changed fields. The filters are in the page's address.
 
-import { Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { Badge, Button, Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { type Schemas, useApi, useList } from '../../api/queries.ts'
-import { ClearFilters, clearFilters } from '../../components/filters.tsx'
 import { ViewLink } from '../../components/link.tsx'
-import { LoadedList } from '../../components/loaded-list.tsx'
-import { Empty } from '../../components/query-states.tsx'
-import { Note, SmallNote, Tag } from '../../components/styled.tsx'
+import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LoadMore } from '../../components/responsive-table.tsx'
 import { Time } from '../../components/time.tsx'
-import { isoTime, localTime } from '../../url/local-time.ts'
-import { useSearchState } from '../../url/url-state.ts'
+import { useSearchState } from '../../url-state.ts'
 import { ACTIONS, actionText, subjectPath } from './audit-actions.ts'
+import { fromDateTimeField, isoTimeOrUndefined, toDateTimeField } from './datetime-field.ts'
 import { differences } from './difference.ts'
 
 type Entry = Schemas['AuditEntry']
@@ -28,8 +26,8 @@ export default function Audit() {
     action: params.get('action') || undefined,
     subject: subject || undefined,
     userId: userId || undefined,
-    from: isoTime(params.get('from')),
-    to: isoTime(params.get('to')),
+    from: isoTimeOrUndefined(params.get('from')),
+    to: isoTimeOrUndefined(params.get('to')),
   }
   const list = useList('GET /api/audit', { query, everyMs: 15_000 })
   const tokens = useApi('GET /api/tokens', { query: { limit: 200 } })
@@ -82,29 +80,32 @@ export default function Audit() {
         <TextInput
           label="From"
           type="datetime-local"
-          value={localTime(params.get('from')).slice(0, 16)}
-          onChange={(event) => change({ from: isoTime(event.currentTarget.value) }, { replace: true })}
+          value={toDateTimeField(params.get('from'))}
+          onChange={(event) => change({ from: fromDateTimeField(event.currentTarget.value) }, { replace: true })}
         />
         <TextInput
           label="To"
           type="datetime-local"
-          value={localTime(params.get('to')).slice(0, 16)}
-          onChange={(event) => change({ to: isoTime(event.currentTarget.value) }, { replace: true })}
+          value={toDateTimeField(params.get('to'))}
+          onChange={(event) => change({ to: fromDateTimeField(event.currentTarget.value) }, { replace: true })}
         />
       </SimpleGrid>
       {isFiltered && (
         <Group>
-          <ClearFilters onClick={() => clearFilters(FILTERS)} />
+          <Button size="compact-sm" variant="subtle" onClick={() => change(Object.fromEntries(FILTERS.map((name) => [name, null])))}>
+            Clear filters
+          </Button>
         </Group>
       )}
-      <LoadedList
-        list={list}
-        empty={
-          <Empty title={isFiltered ? 'No matching entries' : 'No entries yet'}>
-            {isFiltered ? undefined : 'Every change made in the dashboard, with the command line or with the API is recorded here.'}
-          </Empty>
-        }
-      >
+      {list.problem !== null && list.rows.length === 0 ? (
+        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
+      ) : list.isPending ? (
+        <Loading />
+      ) : list.rows.length === 0 ? (
+        <Empty title={isFiltered ? 'No matching entries' : 'No entries yet'}>
+          {isFiltered ? undefined : 'Every change made in the dashboard, with the command line or with the API is recorded here.'}
+        </Empty>
+      ) : (
         <Stack gap="xs" role="list" aria-label="Audit log">
           {list.rows.map((entry) => (
             <EntryRow
@@ -115,7 +116,8 @@ export default function Audit() {
             />
           ))}
         </Stack>
-      </LoadedList>
+      )}
+      <LoadMore list={list} />
     </Stack>
   )
 }
@@ -139,11 +141,11 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
                 </>
               )}
             </Text>
-            <SmallNote lineClamp={1} style={{ overflowWrap: 'anywhere' }}>
+            <Text size="xs" c="dimmed" lineClamp={1} style={{ overflowWrap: 'anywhere' }}>
               {before !== null && after !== null
                 ? `Changed: ${changed.length === 0 ? 'no visible field' : changed.map(({ field }) => field).join(', ')}`
                 : action}
-            </SmallNote>
+            </Text>
           </Stack>
           <Time at={at} />
         </Group>
@@ -152,24 +154,30 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
         <Stack gap="sm" mt="sm" id={`entry-${id}`}>
           <Group gap="md">
             <Text size="sm">
-              <Note span>Action </Note>
+              <Text span size="sm" c="dimmed">
+                Action{' '}
+              </Text>
               <Code>{action}</Code>
             </Text>
             {subject !== null && (
               <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-                <Note span>Subject </Note>
+                <Text span size="sm" c="dimmed">
+                  Subject{' '}
+                </Text>
                 {path === null ? <Code>{subject}</Code> : <ViewLink to={path}>{subject}</ViewLink>}
               </Text>
             )}
             <Text size="sm">
-              <Note span>Token </Note>
+              <Text span size="sm" c="dimmed">
+                Token{' '}
+              </Text>
               <Code>{actor.id}</Code>
             </Text>
           </Group>
           {changed.length === 0 ? (
-            <Note>
+            <Text size="sm" c="dimmed">
               {before === null && after === null ? 'No details were recorded.' : 'No visible field differs. The changed value is hidden.'}
-            </Note>
+            </Text>
           ) : (
             <Table.ScrollContainer
               minWidth={before !== null && after !== null ? 420 : 0}
@@ -193,9 +201,9 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
                         <Group gap={6}>
                           <Code>{each.field}</Code>
                           {before !== null && after !== null && each.kind !== 'changed' && (
-                            <Tag size="xs" color={each.kind === 'added' ? 'teal' : 'red'}>
+                            <Badge size="xs" variant="light" color={each.kind === 'added' ? 'teal' : 'red'} tt="none">
                               {each.kind}
-                            </Tag>
+                            </Badge>
                           )}
                         </Group>
                       </Table.Td>
@@ -217,7 +225,9 @@ function Value({ text }: { text: string | null }) {
   return (
     <Table.Td style={{ verticalAlign: 'top' }}>
       {text === null ? (
-        <Note span>–</Note>
+        <Text span size="sm" c="dimmed">
+          –
+        </Text>
       ) : (
         <Text span size="xs" ff="monospace" style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
           {text}

@@ -1,7 +1,7 @@
 // Explains that an action needs an admin token.
 
-import { Note } from '../../components/styled.tsx'
-import { useSession } from '../../session/session.tsx'
+import { Text } from '@mantine/core'
+import { useSession } from '../../session.tsx'
 
 export const ADMIN_ONLY = 'Requires an admin token. Yours has the viewer role.'
 
@@ -9,5 +9,9 @@ export const ADMIN_ONLY = 'Requires an admin token. Yours has the viewer role.'
 export function NeedsAdmin() {
   const { isAdmin } = useSession()
   if (isAdmin) return null
-  return <Note>Read-only. Changes require an admin token.</Note>
+  return (
+    <Text size="sm" c="dimmed">
+      Read-only. Changes require an admin token.
+    </Text>
+  )
 }

@@ -21,7 +21,6 @@ import { useEffect, useState } from 'react'
 import { Copyable } from '../../components/copyable.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty } from '../../components/query-states.tsx'
-import { SmallButton, SmallNote, Strong } from '../../components/styled.tsx'
 import { bytes as byteCount } from '../../text/format.ts'
 import { exampleRequest } from './example.ts'
 import { type Checked, type CheckResult, check } from './find-mistakes.ts'
@@ -89,12 +88,12 @@ export default function SignaturePage() {
       about="Find out why a receiver rejects a signature. Runs entirely in this browser: nothing is sent or stored."
       actions={
         <>
-          <SmallButton onClick={() => void fill()} disabled={!isSupported}>
+          <Button variant="default" size="xs" onClick={() => void fill()} disabled={!isSupported}>
             Load example
-          </SmallButton>
-          <SmallButton onClick={clear} disabled={text === '' && headers === '' && secret === '' && file === null}>
+          </Button>
+          <Button variant="default" size="xs" onClick={clear} disabled={text === '' && headers === '' && secret === '' && file === null}>
             Clear
-          </SmallButton>
+          </Button>
         </>
       }
     >
@@ -131,7 +130,9 @@ export default function SignaturePage() {
                     {file.name}, {byteCount(file.bytes.length)}
                   </Text>
                 </Stack>
-                <SmallButton onClick={() => setFile(null)}>Paste instead</SmallButton>
+                <Button variant="default" size="xs" onClick={() => setFile(null)}>
+                  Paste instead
+                </Button>
               </Group>
             </Paper>
           )}
@@ -143,7 +144,9 @@ export default function SignaturePage() {
                 </Button>
               )}
             </FileButton>
-            <SmallNote>Preserves every byte. Pasting changes CR LF to LF.</SmallNote>
+            <Text size="xs" c="dimmed">
+              Preserves every byte. Pasting changes CR LF to LF.
+            </Text>
           </Group>
           {fileProblem !== null && (
             <Text size="sm" c="red" role="alert">
@@ -211,7 +214,11 @@ function Result({ result: { headers, schemes }, body }: { result: CheckResult; b
         .map((checked) => (
           <SchemeResult key={checked.scheme} checked={checked} body={body} />
         ))}
-      {headers.guessed !== null && <SmallNote>The value has no header name; it was treated as {headers.guessed}.</SmallNote>}
+      {headers.guessed !== null && (
+        <Text size="xs" c="dimmed">
+          The value has no header name; it was treated as {headers.guessed}.
+        </Text>
+      )}
     </>
   )
 }
@@ -243,12 +250,16 @@ function SchemeResult({ checked: { scheme, verdict, mistakes, needsOtherSecret }
         )}
         {!isValid && mistakes.length > 0 && (
           <>
-            <Strong>{isProved ? (verdict.matches ? 'Problem:' : 'Cause:') : 'No common mistake matches. Possible causes:'}</Strong>
+            <Text size="sm" fw={600}>
+              {isProved ? (verdict.matches ? 'Problem:' : 'Cause:') : 'No common mistake matches. Possible causes:'}
+            </Text>
             <List size="sm" spacing="xs" type="ordered">
               {mistakes.map(({ title, advice, isProved: isCertain }) => (
                 <List.Item key={title}>
                   <Group gap={6}>
-                    <Strong span>{title}</Strong>
+                    <Text span size="sm" fw={600}>
+                      {title}
+                    </Text>
                     {isCertain && (
                       <Badge size="xs" variant="outline" color="gray" tt="none">
                         certain
@@ -263,10 +274,10 @@ function SchemeResult({ checked: { scheme, verdict, mistakes, needsOtherSecret }
         )}
         {!verdict.matches && <Digests received={verdict.received} computed={verdict.computed} />}
         {!isValid && (
-          <SmallNote>
+          <Text size="xs" c="dimmed">
             packages/webhook rejects this request with <Code>{verdict.code}</Code>
             {verdict.header !== undefined && <> for {verdict.header}</>}.
-          </SmallNote>
+          </Text>
         )}
       </Stack>
     </Alert>

@@ -8,7 +8,6 @@ import type { Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { DeletionIcon, PlusIcon } from '../../components/icons.tsx'
 import { ErrorAlert } from '../../components/query-states.tsx'
-import { Note, SecondaryButton } from '../../components/styled.tsx'
 import { ACTION_TEXTS, ACTIONS, filledRules, MAX_RULES, type Rule, rowProblem, sameRules } from './privacy-draft.ts'
 import { PrivacyPreview, usePreview } from './privacy-preview.tsx'
 
@@ -26,7 +25,9 @@ function RuleList({ rules }: { rules: readonly Rule[] }) {
           <Text span ff="monospace" size="sm">
             {path}
           </Text>{' '}
-          <Note span>{ACTION_TEXTS[action]}</Note>
+          <Text span c="dimmed" size="sm">
+            {ACTION_TEXTS[action]}
+          </Text>
         </Text>
       ))}
     </Stack>
@@ -111,9 +112,9 @@ function RuleEditor({ id, saved }: { id: string; saved: readonly Rule[] }) {
           {change.error !== null && problem === null && <ErrorAlert problem={change.error} />}
           <Group gap="sm">
             {draft.length < MAX_RULES && (
-              <SecondaryButton leftSection={<PlusIcon size={14} />} onClick={() => edit([...draft, { path: '', action: 'hash' }])}>
+              <Button variant="default" leftSection={<PlusIcon size={14} />} onClick={() => edit([...draft, { path: '', action: 'hash' }])}>
                 Add a rule
-              </SecondaryButton>
+              </Button>
             )}
             {isChanged && (
               <>
@@ -123,7 +124,9 @@ function RuleEditor({ id, saved }: { id: string; saved: readonly Rule[] }) {
                 <Button variant="subtle" onClick={() => edit(saved)}>
                   Discard changes
                 </Button>
-                <Note role="status">Saved rules apply to new messages only.</Note>
+                <Text size="sm" c="dimmed" role="status">
+                  Saved rules apply to new messages only.
+                </Text>
               </>
             )}
           </Group>

@@ -1,8 +1,7 @@
 // Accepted messages of a source with a value that was ignored or is probably wrong, by code.
 
-import { Group, Stack, Text } from '@mantine/core'
-import { Note, Strong, Tag } from '../../components/styled.tsx'
-import { plural } from '../../text/format.ts'
+import { Badge, Group, Stack, Text } from '@mantine/core'
+import { exactCount } from '../../text/format.ts'
 import { warningAdvice, warningSentence } from '../../text/warnings.ts'
 
 export function Warnings({ counts }: { counts: Readonly<Record<string, number>> }) {
@@ -10,20 +9,25 @@ export function Warnings({ counts }: { counts: Readonly<Record<string, number>> 
   if (rows.length === 0) return null
   return (
     <Stack gap="xs">
-      <Strong id="warnings">Accepted with a warning</Strong>
+      <Text size="sm" fw={600} id="warnings">
+        Accepted with a warning
+      </Text>
       <Stack component="ul" gap="xs" p={0} m={0} style={{ listStyle: 'none' }} aria-labelledby="warnings">
         {rows.map(([code, count]) => (
           <li key={code}>
             <Group gap="xs" style={{ rowGap: 4 }}>
-              <Tag color="orange" style={{ flexShrink: 0 }}>
+              <Badge color="orange" variant="light" tt="none" style={{ flexShrink: 0 }}>
                 {code}
-              </Tag>
+              </Badge>
               <Text size="sm" component="span">
-                {plural(count, 'message')}
+                {exactCount(count)} {count === 1 ? 'message' : 'messages'}
               </Text>
             </Group>
             <Text size="sm" mt={4}>
-              {warningSentence(code)} <Note span>{warningAdvice(code)}</Note>
+              {warningSentence(code)}{' '}
+              <Text span size="sm" c="dimmed">
+                {warningAdvice(code)}
+              </Text>
             </Text>
           </li>
         ))}

@@ -1,8 +1,9 @@
 // The last step: a real message, followed from the tracking API to the response of the destination.
 
-import { Alert, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
+import { Link } from 'wouter'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useLive } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
@@ -11,11 +12,10 @@ import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { Snippets } from '../../components/snippets.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
-import { LinkButton, Note, SmallButton, Strong } from '../../components/styled.tsx'
-import { useSession } from '../../session/session.tsx'
+import { useSession } from '../../session.tsx'
 import { duration } from '../../text/format.ts'
 import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
-import { useSearchState } from '../../url/url-state.ts'
+import { useSearchState } from '../../url-state.ts'
 import { SendFromHere } from './send-from-here.tsx'
 
 type Source = Schemas['Source']
@@ -79,7 +79,9 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
           <Snippets writeKey={source.writeKeys.at(-1) ?? ''} requireOAuth={source.requireOAuth} />
           <Group gap="sm" role="status">
             <Loader size="sm" aria-hidden="true" />
-            <Note>Waiting for the next message from the source {source.name} …</Note>
+            <Text size="sm" c="dimmed">
+              Waiting for the next message from the source {source.name} …
+            </Text>
           </Group>
         </>
       ) : (
@@ -90,7 +92,9 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
             <Stack gap="sm">
               <ErrorAlert problem={story.error} onRetry={() => void story.refetch()} />
               <Group>
-                <SmallButton onClick={() => change({ message: null })}>Follow another message</SmallButton>
+                <Button variant="default" size="xs" onClick={() => change({ message: null })}>
+                  Follow another message
+                </Button>
               </Group>
             </Stack>
           ) : (
@@ -126,10 +130,10 @@ function Followed({ story, names }: { story: Story; names: ReadonlyMap<string, s
           </li>
         ))}
         {skips.map(({ destinationId, reason, message }) => (
-          <Note key={`${destinationId}:${reason}`} component="li" style={{ overflowWrap: 'anywhere' }}>
+          <Text key={`${destinationId}:${reason}`} component="li" size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
             {destinationId !== null && `${nameOf(destinationId)}: `}
             {message}
-          </Note>
+          </Text>
         ))}
       </Stack>
       {isDelivered && (
@@ -139,11 +143,13 @@ function Followed({ story, names }: { story: Story; names: ReadonlyMap<string, s
       )}
       <Group>
         {isDelivered && (
-          <LinkButton to="/" variant="filled">
+          <Button component={Link} href="/">
             Go to the overview
-          </LinkButton>
+          </Button>
         )}
-        <LinkButton to={`/messages/${encodeURIComponent(id)}`}>View timeline</LinkButton>
+        <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
+          View timeline
+        </Button>
       </Group>
     </Stack>
   )
@@ -157,7 +163,9 @@ function DeliveryLine({ delivery, name }: { delivery: Delivery; name: string }) 
     <Stack gap={4}>
       <Group gap="xs">
         <StateBadge state={state} />
-        <Strong style={{ overflowWrap: 'anywhere' }}>{name}</Strong>
+        <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+          {name}
+        </Text>
         {last !== undefined && last.reason === null && (
           <Text size="sm" component="span">
             HTTP {last.status} in {duration(last.timings.totalMs)}
@@ -167,14 +175,17 @@ function DeliveryLine({ delivery, name }: { delivery: Delivery; name: string }) 
       </Group>
       {state !== 'delivered' && why !== null && (
         <Text size="sm">
-          {last?.error ?? reasonSentence(why)} <Note span>{reasonAdvice(why)}</Note>
+          {last?.error ?? reasonSentence(why)}{' '}
+          <Text span size="sm" c="dimmed">
+            {reasonAdvice(why)}
+          </Text>
         </Text>
       )}
       {state === 'pending' && (
-        <Note component="div">
+        <Text size="sm" c="dimmed" component="div">
           {last === undefined ? 'First attempt ' : 'Next retry '}
           <Countdown at={nextAttemptAt} />
-        </Note>
+        </Text>
       )}
     </Stack>
   )

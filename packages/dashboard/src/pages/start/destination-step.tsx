@@ -5,17 +5,16 @@ import { Alert, Badge, Button, Group, Paper, Radio, SegmentedControl, Stack, Tex
 import { type FormEvent, useState } from 'react'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
+import { useCommand } from '../../command-line.ts'
+import { AttemptView } from '../../components/attempt.tsx'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert } from '../../components/query-states.tsx'
-import { Note, SmallButton } from '../../components/styled.tsx'
-import { nameProblem } from '../../destination/form/validation.ts'
-import { AttemptView, targetText } from '../../kinds/kinds.tsx'
-import { urlAdvice, urlProblem } from '../../kinds/webhook/form/validation.ts'
-import { useCommand } from '../../session/command-line.ts'
-import { useSession } from '../../session/session.tsx'
+import { useSession } from '../../session.tsx'
 import { isLoopback } from '../../text/snippets.ts'
-import { useSearchState } from '../../url/url-state.ts'
+import { useSearchState } from '../../url-state.ts'
+import { targetText } from '../destinations/target-text.ts'
+import { nameProblem, urlAdvice, urlProblem } from '../destinations/validation.ts'
 import { listenCommand } from './progress.ts'
 
 type Destination = Schemas['Destination']
@@ -72,13 +71,17 @@ export function DestinationStep({ source, destinations, chosen, onChoose, onNext
                 <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
                   {chosen.name}
                 </Text>
-                <Note style={{ overflowWrap: 'anywhere' }}>{targetText(chosen)}</Note>
+                <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+                  {targetText(chosen)}
+                </Text>
               </div>
             )
           )}
           {isAdmin && (
             <Group>
-              <SmallButton onClick={() => change({ add: 'yes' })}>Add a destination</SmallButton>
+              <Button variant="default" size="xs" onClick={() => change({ add: 'yes' })}>
+                Add a destination
+              </Button>
               {chosen !== undefined && (
                 <ViewLink to={`/destinations/${chosen.id}?tab=settings`}>Set up signing, headers and filters</ViewLink>
               )}
@@ -150,7 +153,11 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
           data-1p-ignore
           required
         />
-        {urlAdvice(url) !== null && <Note>{urlAdvice(url)}</Note>}
+        {urlAdvice(url) !== null && (
+          <Text size="sm" c="dimmed">
+            {urlAdvice(url)}
+          </Text>
+        )}
         <TextInput
           label="Name"
           description="Shown in this dashboard."
@@ -166,7 +173,9 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
           <Button type="submit" loading={create.isPending}>
             Add webhook
           </Button>
-          <Note>It receives new messages from the source {source.name}.</Note>
+          <Text size="sm" c="dimmed">
+            It receives new messages from the source {source.name}.
+          </Text>
         </Group>
       </Stack>
     </form>
@@ -182,11 +191,11 @@ function Listen({ source }: { source: Source }) {
         in with:
       </Text>
       <CodeBlock text={`export SWITCHYARD_TOKEN=…\n${listenCommand(command, source)}`} label="command of the receiver" />
-      <Note>
+      <Text size="sm" c="dimmed">
         It adds itself as a destination, which is shown here within a few seconds, and removes the destination when you stop it with Ctrl-C.
         {!isLoopback(window.location.hostname) &&
           ' Run it on the machine that the service runs on, because it listens on 127.0.0.1. If other machines can reach the service, the service sends to private addresses only if SWITCHYARD_ALLOW_ADDRESSES allows them.'}
-      </Note>
+      </Text>
     </Stack>
   )
 }
@@ -203,24 +212,30 @@ function Test({ destination, onNext }: { destination: Destination; onNext: () =>
         <Title order={3} size="h5" id="test-title">
           Test the destination
         </Title>
-        <Note>Sends a sample message and shows the response. The message is not stored and not counted.</Note>
+        <Text size="sm" c="dimmed">
+          Sends a sample message and shows the response. The message is not stored and not counted.
+        </Text>
         <Group>
           <Button onClick={send} loading={test.isPending} disabled={!isAdmin} variant={test.data?.success ? 'default' : 'filled'}>
             {test.data === undefined ? 'Send test' : 'Send again'}
           </Button>
-          {!isAdmin && <Note>Your token has read-only access.</Note>}
+          {!isAdmin && (
+            <Text size="sm" c="dimmed">
+              Your token has read-only access.
+            </Text>
+          )}
           <Button variant={test.data?.success ? 'filled' : 'default'} onClick={onNext}>
             Next: see a message arrive
           </Button>
         </Group>
         {test.error !== null && <ErrorAlert problem={test.error} onRetry={send} />}
-        <div aria-live="polite">{test.data !== undefined && <TestAnswer answer={test.data} destination={destination} />}</div>
+        <div aria-live="polite">{test.data !== undefined && <TestAnswer answer={test.data} />}</div>
       </Stack>
     </Paper>
   )
 }
 
-function TestAnswer({ answer: { success, attempts }, destination }: { answer: Tested; destination: Destination }) {
+function TestAnswer({ answer: { success, attempts } }: { answer: Tested }) {
   return (
     <Stack gap="sm">
       <Group gap="xs">
@@ -229,7 +244,7 @@ function TestAnswer({ answer: { success, attempts }, destination }: { answer: Te
         </Badge>
       </Group>
       {attempts.map((attempt, at) => (
-        <AttemptView key={at} attempt={attempt} destination={destination} />
+        <AttemptView key={at} attempt={attempt} />
       ))}
     </Stack>
   )

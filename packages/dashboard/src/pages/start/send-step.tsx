@@ -4,6 +4,7 @@
 import { Alert, Button, Group, List, Loader, NativeSelect, Paper, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { Link } from 'wouter'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { type LiveRejected, type LiveState, useLive } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
@@ -13,10 +14,9 @@ import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert } from '../../components/query-states.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { Snippets } from '../../components/snippets.tsx'
-import { LinkButton, Note } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { WriteKey } from '../../components/write-key.tsx'
-import { useSession } from '../../session/session.tsx'
+import { useSession } from '../../session.tsx'
 import { isLoopback } from '../../text/snippets.ts'
 import { recentRejections } from './progress.ts'
 import { SendFromHere } from './send-from-here.tsx'
@@ -94,7 +94,9 @@ export function SendStep({
             Your write key
           </Text>
           {newest !== undefined && <WriteKey writeKey={newest} />}
-          <Note>Identifies messages from the source {source.name}. The snippets below contain it.</Note>
+          <Text size="sm" c="dimmed">
+            Identifies messages from the source {source.name}. The snippets below contain it.
+          </Text>
         </div>
         {newest !== undefined && <Snippets writeKey={newest} requireOAuth={source.requireOAuth} />}
         {isAdmin && <SendFromHere source={source} onSent={refresh} label="Send from this page instead" />}
@@ -151,11 +153,11 @@ function Waiting({ live, beganMs }: { live: LiveState; beganMs: number }) {
           <Title order={3} size="h5">
             Waiting for the first message
           </Title>
-          <Note>
+          <Text size="sm" c="dimmed">
             {live.is === 'waiting'
               ? `The live stream is not available (${live.problem.message}) Checking every few seconds instead.`
               : 'It is shown here as soon as it is stored.'}
-          </Note>
+          </Text>
         </div>
       </Group>
       {nowMs - beganMs > HINTS_AFTER_MS && (
@@ -196,7 +198,9 @@ function Arrived({ message, sourceName, isNew, onNext }: { message: Message; sou
       {message.message !== null && <Json value={message.message} label="the message" maxHeight={260} />}
       <Group>
         <Button onClick={onNext}>Next: add a destination</Button>
-        <LinkButton to={`/messages/${encodeURIComponent(id)}`}>View timeline</LinkButton>
+        <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
+          View timeline
+        </Button>
       </Group>
     </Stack>
   )

@@ -1,15 +1,15 @@
 // The first run: send a message, add a destination, see a message arrive, and choose where alerts go. Which steps are done follows from the data of the installation, so
 // it can be left and continued at any time. Each step has its own URL.
 
-import { Alert, Button, Group, SimpleGrid, Stack, Text, ThemeIcon, Title, UnstyledButton } from '@mantine/core'
+import { Alert, Badge, Button, Group, SimpleGrid, Stack, Text, ThemeIcon, Title, UnstyledButton } from '@mantine/core'
 import { useEffect } from 'react'
+import { Link } from 'wouter'
 import { useApi, useChange } from '../../api/queries.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { LinkButton, Note, SmallTag } from '../../components/styled.tsx'
-import { useSession } from '../../session/session.tsx'
-import { useSearchState } from '../../url/url-state.ts'
+import { useSession } from '../../session.tsx'
+import { useSearchState } from '../../url-state.ts'
 import { AlertReceivers } from '../alerts/alert-receivers.tsx'
 import { ArriveStep } from './arrive-step.tsx'
 import { DestinationStep } from './destination-step.tsx'
@@ -83,9 +83,9 @@ export default function StartPage() {
         <Alert color="teal" variant="light" title="Your first message was delivered">
           <Group gap="sm">
             <Text size="sm">This installation accepts and delivers messages.</Text>
-            <LinkButton to="/" size="xs">
+            <Button component={Link} href="/" size="xs" variant="default">
               Go to the overview
-            </LinkButton>
+            </Button>
           </Group>
         </Alert>
       )}
@@ -95,7 +95,9 @@ export default function StartPage() {
           <Title order={2} size="h3" id="step-title">
             {ABOUT[step].title}
           </Title>
-          <Note>{ABOUT[step].about}</Note>
+          <Text c="dimmed" size="sm">
+            {ABOUT[step].about}
+          </Text>
         </div>
         {step === 'alerts' ? (
           <AlertReceivers />
@@ -151,7 +153,9 @@ function StepList({ step, done, onStep }: { step: Step; done: Readonly<Record<St
                 <Text size="sm" fw={each === step ? 650 : 500} style={{ flex: 1 }}>
                   {ABOUT[each].title}
                 </Text>
-                <SmallTag color={done[each] ? 'teal' : 'gray'}>{done[each] ? 'done' : 'to do'}</SmallTag>
+                <Badge variant="light" color={done[each] ? 'teal' : 'gray'} tt="none" size="sm">
+                  {done[each] ? 'done' : 'to do'}
+                </Badge>
               </Group>
             </UnstyledButton>
           </li>

@@ -15,28 +15,27 @@ export const sourceVolumeUnusual = rule({
   event: 'Source Volume Unusual',
   closedEvent: 'Source Volume Unusual',
   subject: 'source',
-  description:
-    'A source sends many more or far fewer messages than at the same hours of the past four weeks. It needs two weeks of history.',
+  sentence: 'A source sends many more or far fewer messages than at the same hours of the past four weeks. It needs two weeks of history.',
   settings: {
     openAfterMinutes: {
-      fallback: 30,
+      usual: 30,
       min: 0,
       max: 120,
-      description: 'Open an incident when the volume of the last hour has been unusual for this many minutes.',
+      sentence: 'Open an incident when the volume of the last hour has been unusual for this many minutes.',
     },
-    closeAfterMinutes: { fallback: 15, min: 0, max: 120, description: 'Close it when the volume has been usual for this many minutes.' },
+    closeAfterMinutes: { usual: 15, min: 0, max: 120, sentence: 'Close it when the volume has been usual for this many minutes.' },
     factor: {
-      fallback: 3,
+      usual: 3,
       min: 2,
       max: 1_000,
-      description:
+      sentence:
         'The volume is unusual if it is more than this many times the highest volume of past weeks, or less than the lowest divided by this number.',
     },
     leastMessages: {
-      fallback: 100,
+      usual: 100,
       min: 1,
       max: 1_000_000_000,
-      description: 'Ignore hours that had fewer messages than this in past weeks.',
+      sentence: 'Ignore hours that had fewer messages than this in past weeks.',
     },
   },
   judge({ nowMs, minutes, usual, upSinceMs }: SourceTraffic, { openAfterMinutes, closeAfterMinutes, factor, leastMessages }) {

@@ -5,7 +5,7 @@
 // receiver has recovered, the breaker closes.
 // Pure except for its own state.
 
-import type { BreakerState } from '../events/events.ts'
+export type BreakerState = 'closed' | 'open' | 'probing'
 
 /** `failedOften`: a failure in a run that has reached FAILURES_TO_OPEN. */
 export type BreakerEvent = 'started' | 'succeeded' | 'failed' | 'failedOften' | 'withdrawn' | 'reset' | 'peerFailing' | 'peerRecovered'

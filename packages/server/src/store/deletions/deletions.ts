@@ -2,7 +2,6 @@
 // end. The adapter runs the purge and decides when the delete messages may be claimed. Rows that are kept for a long time contain only
 // pseudonyms of users.
 
-import { kindOf } from '../../destinations/kinds.ts'
 import type { ConfigurationChange } from '../configuration/configuration-rows.ts'
 import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
@@ -59,7 +58,7 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
       const atMs = Math.floor(this.#deps.nowMs())
       // Only some integrations can delete a user. For the others, the delivery would only be cancelled.
       const enabled = [...change.configuration.destinations.values()].filter(
-        (destination) => destination.enabled && kindOf(destination).deletesUsers(destination),
+        ({ enabled, type, integration }) => enabled && (type === 'webhook' || integration?.deletes === true),
       )
       const targets = sourceIds.map((sourceId) => ({
         sourceId,

@@ -1,0 +1,87 @@
+// The audit log. An entry has the actor, and the resource before and after the change as responses show it, so without secrets. It is stored in
+// the same transaction as the change. The route that lists the entries is here too.
+
+import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { anyObject, nullable, object, optional, string, time } from '../../api/schema.ts'
+import { maskedWriteKey } from '../../api/write-key-mask.ts'
+import type { Actor, Audit, AuditEntry, HistoryStore, NewAuditEntry, Role } from '../../store/store.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
+import { type ControlParts, type Route, route } from '../route.ts'
+
+/** `action` is the kind of resource and the change, such as `source.update`. */
+export function audited<T extends { id: string }>(actor: Actor, action: string, view: (resource: T) => JsonObject): Audit<T> {
+  const shown = (resource: T | null): JsonObject | null => (resource === null ? null : view(resource))
+  return (after, before) => ({ actor, action, subject: (after ?? before)?.id ?? null, before: shown(before), after: shown(after) })
+}
+
+/** Records an action that changes nothing in the store, such as a test. */
+export function recordAction(
+  store: Pick<HistoryStore, 'noteAudit'>,
+  { actor, action, subject, after }: Omit<NewAuditEntry, 'before'>,
+): Promise<void> {
+  return store.noteAudit({ actor, action, subject, before: null, after })
+}
+
+const ENTRY = object(
+  {
+    id: string(),
+    at: time(),
+    actor: object({
+      id: string({ description: 'The id of the token; `service` if the service made the change itself.' }),
+      name: string({ description: 'The name of the token at that time.' }),
+    }),
+    action: string({ description: 'The kind of resource and the change, such as `source.update`.' }),
+    subject: nullable(string({ description: 'The id of the resource; for a suppression, the pseudonym of the user.' })),
+    before: nullable(anyObject({ description: 'The resource before the change; null if it was created.' })),
+    after: nullable(anyObject({ description: 'The resource after the change; null if it was deleted.' })),
+  },
+  { title: 'AuditEntry', description: 'An entry of the audit log. It contains no secrets.' },
+)
+
+const FILTERS = {
+  actor: optional(string({ min: 1, description: 'Only changes made by this actor. The value is the id of a control token.' })),
+  action: optional(string({ min: 1, description: 'Only entries with this action, such as `source.update`.' })),
+  subject: optional(string({ min: 1, description: 'Only entries about the resource with this id.' })),
+  userId: optional(string({ min: 1, description: 'Only entries about the suppressions of this user.' })),
+  from: optional(queryTime({ description: 'Only entries at this time or later.' })),
+  to: optional(queryTime({ description: 'Only entries at this time or earlier.' })),
+}
+
+export function auditRoutes({ store }: ControlParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/audit',
+      summary: 'List audit log entries, newest first',
+      query: listQuery(FILTERS),
+      status: 200,
+      answer: listAnswer(ENTRY),
+      errors: ['invalid_cursor'],
+      async handle({ query, role }) {
+        const { actor: actorId, action, from: fromMs, to } = query
+        const subject = query.userId === undefined ? query.subject : await store.deletions.pseudonym(query.userId)
+        const filter = { actorId, action, subject, fromMs, toMs: to === undefined ? undefined : to - 1 }
+        return pageAnswer('audit', await store.history.audit(filter, pageRequest('audit', query)), (entry) => entryView(entry, role))
+      },
+    }),
+  ]
+}
+
+function entryView({ id, atMs, actor, action, subject, before, after }: AuditEntry, role: Role) {
+  const shown = role === 'admin' ? (state: JsonObject | null) => state : withoutWriteKeys
+  return {
+    id,
+    at: isoTime(atMs),
+    actor: { id: actor.id, name: actor.name },
+    action,
+    subject,
+    before: shown(before),
+    after: shown(after),
+  }
+}
+
+/** The state of a source as viewers see it. No other resource has a field of this name. */
+function withoutWriteKeys(state: JsonObject | null): JsonObject | null {
+  const keys = state?.['writeKeys']
+  return Array.isArray(keys) ? { ...state, writeKeys: keys.map((key) => maskedWriteKey(String(key))) } : state
+}
