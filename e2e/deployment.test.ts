@@ -84,7 +84,7 @@ const container = (): Container => deployment().template.spec.containers[0] as C
 
 /** The nodes refuse what `serve` would refuse, before anything is opened. */
 function assertTaken(env: Record<string, string>): void {
-  const read = readConfig({ SWITCHYARD_STORE: 'postgres://u:p@h/d', ...env }, [])
+  const read = readConfig({ SWITCHYARD_STORE: 'postgres://u:p@h/d', ...env })
   assert.equal(read.kind, 'config', JSON.stringify(read))
   if (read.kind !== 'config') return
   assert.deepEqual(read.warnings, [])

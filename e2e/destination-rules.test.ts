@@ -3,10 +3,15 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createBodyOf, type Draft, newDraft, problemsOf } from '../packages/dashboard/src/pages/destinations/draft.ts'
+import {
+  createBodyOf,
+  type WebhookDraft as Draft,
+  newWebhook,
+  webhookProblems as problemsOf,
+} from '../packages/dashboard/src/kinds/webhook/form/webhook-draft.ts'
 import { NEW_DESTINATION } from '../packages/server/src/control/destinations/destination-settings.ts'
 
-const GOOD: Draft = { ...newDraft(), name: 'Hook', urls: ['https://example.com/hook'] }
+const GOOD: Draft = { ...newWebhook(), name: 'Hook', urls: ['https://example.com/hook'] }
 const set = (...values: string[]) => ({ kind: 'set', values }) as const
 const header = (name: string, value = 'x'): Partial<Draft> => ({ headers: [{ name, value }] })
 

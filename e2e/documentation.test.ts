@@ -6,12 +6,13 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
+import type { Fields } from '../packages/server/src/api/schema.ts'
 import { SETTINGS } from '../packages/server/src/config.ts'
-import { NEW_DESTINATION, NEW_DESTINATION_FIELDS } from '../packages/server/src/control/destinations/destination-settings.ts'
+import { NEW_DESTINATION, newDestinationFields } from '../packages/server/src/control/destinations/destination-settings.ts'
 import { retryOf } from '../packages/server/src/control/destinations/retry-settings.ts'
 import { FAILURES_TO_OPEN, FIRST_PROBE_MS, MAX_PROBE_MS, RAMP_START } from '../packages/server/src/delivery/lanes/breaker.ts'
-import { MAX_RESPONSE_BYTES } from '../packages/server/src/delivery/sending/attempt.ts'
-import { RESPONSE_START_BYTES } from '../packages/server/src/delivery/sending/outcome.ts'
+import { RESPONSE_START_BYTES } from '../packages/server/src/delivery/link/outcome.ts'
+import { MAX_RESPONSE_BYTES } from '../packages/server/src/delivery/sender/http/attempt.ts'
 import { ATTEMPT_TIMEOUT_MS } from '../packages/server/src/delivery/shipments/retry-policy.ts'
 import { verdictOfStatus } from '../packages/server/src/destinations/webhook/verdict.ts'
 import { SQLITE_ONLY } from '../packages/server/src/store/fixtures/test-store.ts'
@@ -80,8 +81,8 @@ interface Bounds {
 test('docs/guide/delivery.md has the numbers of the code, and no others', () => {
   const page = textOf('docs/guide/delivery.md')
   const given = NEW_DESTINATION.parse({ name: 'x', urls: ['http://example.com/'] }, '')
-  const { webhook } = NEW_DESTINATION_FIELDS
-  const bounds = (field: keyof typeof webhook): Bounds => webhook[field].toJsonSchema()
+  const webhook = newDestinationFields('webhook')
+  const bounds = (field: string): Bounds => (webhook as Fields)[field]?.toJsonSchema() ?? {}
   const { properties } = webhook.batch.toJsonSchema() as { properties: Record<string, Bounds> }
   const retry = retryOf(given)
   const { properties: retryBounds } = webhook.retry.toJsonSchema() as { properties: Record<string, Required<Bounds>> }
@@ -167,10 +168,10 @@ test('docs/operations/sizing.md has the numbers that BENCHMARKS.md has, and limi
 
 test('docs/operations/deployment.md has the limits of hosts that the code has', () => {
   const page = textOf('docs/operations/deployment.md')
-  const file = 'delivery/hosts/host-link.ts'
+  const file = 'delivery/link/host-channel.ts'
   assert.ok(page.includes(`memory exceeds ${constantIn(file, 'MAX_RSS_BYTES') / 1_024 / 1_024} MB`))
   assert.ok(page.includes(`JavaScript heap exceeds ${constantIn(file, 'MAX_HEAP_MB')} MB`))
-  const silentMs = constantIn('delivery/hosts/hosts.ts', 'SILENT_CHECKS') * constantIn('delivery/senders/senders.ts', 'CHECK_MS')
+  const silentMs = constantIn('delivery/supervision/hosts.ts', 'SILENT_CHECKS') * constantIn('delivery/supervision/senders.ts', 'CHECK_MS')
   assert.ok(page.includes(`does not answer for ${silentMs / 1_000} s`))
 })
 

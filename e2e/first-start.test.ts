@@ -115,9 +115,9 @@ suite('a start', { concurrency: 2 }, () => {
     assert.deepEqual([help.code, help.stderr], [0, ''])
     // Commands are shown with the path of the program.
     const told = help.stdout.replaceAll(/\s+/g, ' ').replaceAll(/[^\s`]+\/switchyard /g, 'switchyard ')
-    for (const { variable, sentence } of Object.values(SETTINGS)) {
+    for (const { variable, description } of Object.values(SETTINGS)) {
       const flag = `--${variable.slice('SWITCHYARD_'.length).toLowerCase().replaceAll('_', '-')}`
-      for (const text of [variable, flag, sentence]) assert.ok(told.includes(text), text)
+      for (const text of [variable, flag, description]) assert.ok(told.includes(text), text)
     }
     assert.deepEqual([version.code, version.stderr], [0, ''])
     assert.match(version.stdout, /^\d+\.\d+\.\d+\n$/)

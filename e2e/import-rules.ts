@@ -1,4 +1,4 @@
-// Who may import whom, as one table, and the two checks of it: direction and cycles. Works on texts, so that a test can
+// Who may import whom, as one table, and the checks of it: direction, and cycles between files and between folders. Works on texts, so that a test can
 // give it made-up files. A file is named by its package and its path in src: `server/store/store.ts`.
 
 import { posix } from 'node:path'
@@ -22,6 +22,7 @@ const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'alerts
 /** Folders that every stage may import from. */
 const SHARED_FOLDERS = [
   'api',
+  'api/resources',
   'destinations',
   'destinations/integration',
   'destinations/subscribe',
@@ -34,6 +35,22 @@ const SHARED_FOLDERS = [
   'secrets',
   'timing',
 ]
+/**
+ * The folders of delivery/, with the others that each may import from. What decides, in the main thread, and what carries out, in a sender thread
+ * (`sender`) or in a host process (`host`), know each other only by what they say to each other (`link`). Previews carry out in the main thread.
+ * Only the files in delivery/ itself connect them.
+ */
+const DELIVERY: Record<string, string[]> = {
+  link: [],
+  events: ['link'],
+  shipments: ['link'],
+  supervision: ['link'],
+  recording: ['events', 'link', 'shipments'],
+  lanes: ['events', 'link', 'recording', 'shipments', 'supervision'],
+  sender: ['link'],
+  host: ['link', 'sender'],
+  previews: ['link', 'sender', 'supervision'],
+}
 const ADAPTERS = ['sqlite', 'postgres']
 /** Folders of the store that both adapters may import from: the port, the logic of each topic, how values are written in columns. */
 const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'quarantine', 'replays']
@@ -76,12 +93,12 @@ const STAGE_TYPES: Record<string, RegExp[]> = {
   delivery: [/^@switchyard\/integrations\/runner$/],
   control: [
     catalog,
-    /^server\/delivery\/(delivery|sending\/dial-check|transforming\/transformer)\.ts$/,
+    /^server\/delivery\/(delivery|sender\/http\/dial-check|sender\/transforming\/transformer)\.ts$/,
     /^server\/observe\/live\.ts$/,
     /^server\/alerts\/(alerts|incidents|rules\/rule)\.ts$/,
   ],
   alerts: [/^server\/ingest\/events\.ts$/],
-  observe: [/^server\/(delivery|ingest)\/events\.ts$/],
+  observe: [/^server\/(delivery\/events|ingest)\/events\.ts$/],
 }
 
 /** The first row that fits a file counts. A dependency from npm is allowed by naming it in a row. */
@@ -109,6 +126,16 @@ const RULES: Rule[] = [
   },
   // Moves one store into the other, so it may import both adapters. Only installation/ may import it.
   { files: /^server\/store-migration\//, may: [...server, /^server\/store-migration\//, /^server\/store\//] },
+  ...Object.entries(DELIVERY).map(([folder, others]) => ({
+    files: new RegExp(`^server/delivery/${folder}/`),
+    may: [
+      ...server,
+      storePort,
+      new RegExp(`^server/delivery/(${[folder, ...others].join('|')})/`),
+      ...(folder === 'sender' ? (STAGE_PACKAGES['delivery'] ?? []) : []),
+    ],
+    mayTypes: folder === 'host' ? (STAGE_TYPES['delivery'] ?? []) : [],
+  })),
   ...STAGES.map((stage) => ({
     files: new RegExp(`^server/${stage}/`),
     may: [...server, storePort, new RegExp(`^server/${stage}/`), ...(STAGE_PACKAGES[stage] ?? [])],
@@ -164,6 +191,23 @@ export function forbiddenImports(sources: Sources): string[] {
 
 /** The shortest way round from each file that imports itself through others, types included: `a → b → a`. */
 export function importCycles(sources: Sources): string[] {
+  return cycles(importTargets(sources))
+}
+
+/** The same between folders: two folders whose files import each other, directly or through other folders, are not layers. A subfolder is a folder of its own. */
+export function folderCycles(sources: Sources): string[] {
+  const targets = new Map<string, Set<string>>()
+  for (const [file, imported] of importTargets(sources)) {
+    const folder = posix.dirname(file)
+    const others = targets.get(folder) ?? new Set()
+    for (const target of imported) if (sources.has(target) && posix.dirname(target) !== folder) others.add(posix.dirname(target))
+    targets.set(folder, others)
+  }
+  return cycles(targets)
+}
+
+/** The files that each file imports. */
+function importTargets(sources: Sources): Map<string, string[]> {
   const targets = new Map<string, string[]>()
   for (const [file, text] of sources) {
     const found = importsOf(text).flatMap(({ specifier }) => {
@@ -172,18 +216,22 @@ export function importCycles(sources: Sources): string[] {
     })
     targets.set(file, found)
   }
+  return targets
+}
+
+function cycles(targets: ReadonlyMap<string, Iterable<string>>): string[] {
   return [...targets.keys()].flatMap((start) => {
     const cameFrom = new Map<string, string>()
     const queue = [start]
-    for (const file of queue) {
-      for (const next of targets.get(file) ?? []) {
+    for (const each of queue) {
+      for (const next of targets.get(each) ?? []) {
         if (next === start) {
           const way = [start]
-          for (let at: string | undefined = file; at !== undefined; at = cameFrom.get(at)) way.unshift(at)
+          for (let at: string | undefined = each; at !== undefined; at = cameFrom.get(at)) way.unshift(at)
           return [way.join(' → ')]
         }
         if (cameFrom.has(next)) continue
-        cameFrom.set(next, file)
+        cameFrom.set(next, each)
         queue.push(next)
       }
     }

@@ -48,16 +48,13 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   }
 
   const start = (): Promise<App> => {
-    const read = readConfig(
-      {
-        SWITCHYARD_HOST: host,
-        SWITCHYARD_PORT: '0',
-        ...place.env,
-        SWITCHYARD_ADMIN_TOKEN: TOKEN,
-        ...(allowAddresses === undefined ? {} : { SWITCHYARD_ALLOW_ADDRESSES: allowAddresses }),
-      },
-      [],
-    )
+    const read = readConfig({
+      SWITCHYARD_HOST: host,
+      SWITCHYARD_PORT: '0',
+      ...place.env,
+      SWITCHYARD_ADMIN_TOKEN: TOKEN,
+      ...(allowAddresses === undefined ? {} : { SWITCHYARD_ALLOW_ADDRESSES: allowAddresses }),
+    })
     if (read.kind !== 'config') throw new Error(JSON.stringify(read))
     const stream = { isTTY: true, write: onLog } as unknown as NodeJS.WriteStream
     return createApp(read.config, onLog ? createLog('debug', { stream }) : createLog('silent'), {

@@ -53,16 +53,13 @@ export async function startCluster({ nodes = 2, env = {} }: { nodes?: number; en
 }
 
 export async function startNode(url: string, env: Record<string, string> = {}, log: Log = createLog('silent')): Promise<Node> {
-  const read = readConfig(
-    {
-      SWITCHYARD_PORT: '0',
-      SWITCHYARD_STORE: url,
-      SWITCHYARD_SECRET_KEY: SECRET_KEY,
-      SWITCHYARD_ADMIN_TOKEN: TOKEN,
-      ...env,
-    },
-    [],
-  )
+  const read = readConfig({
+    SWITCHYARD_PORT: '0',
+    SWITCHYARD_STORE: url,
+    SWITCHYARD_SECRET_KEY: SECRET_KEY,
+    SWITCHYARD_ADMIN_TOKEN: TOKEN,
+    ...env,
+  })
   if (read.kind !== 'config') throw new Error(JSON.stringify(read))
   const app = await createApp(read.config, log)
   return { url: app.url, app, api: (path, init) => callControl(app.url, TOKEN, path, init), close: async () => void (await app.close()) }

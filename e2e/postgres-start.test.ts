@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { StartProblem } from '../packages/server/src/app.ts'
 import { readConfig } from '../packages/server/src/config.ts'
+import { asWebhook } from '../packages/server/src/destinations/fixtures/webhook.ts'
 import { MaintenanceProblem, rotateSecretKey } from '../packages/server/src/installation/maintenance.ts'
 import { createLog } from '../packages/server/src/logging/log.ts'
 import {
@@ -154,7 +155,7 @@ test('the secret key is changed while no node runs, and the old one is refused a
     method: 'POST',
     body: { name: 'one', sourceIds: [node.app.firstSource?.id], urls: ['http://127.0.0.1:9/'], sharedSecret: 'SECRET-shared' },
   })
-  const read = readConfig({ SWITCHYARD_STORE: cluster.database.url }, [])
+  const read = readConfig({ SWITCHYARD_STORE: cluster.database.url })
   assert.ok(read.kind === 'config')
   const rotate = () => rotateSecretKey({ store: read.config.store, oldKey: SECRET_KEY, newKey: 'the next key of these tests' })
   await assert.rejects(
@@ -168,5 +169,5 @@ test('the secret key is changed while no node runs, and the old one is refused a
   await assert.rejects(cluster.start(), StartProblem)
   const next = await cluster.start({ SWITCHYARD_SECRET_KEY: 'the next key of these tests' })
   const [destination] = [...next.app.store.configuration().destinations.values()]
-  assert.equal(destination?.sharedSecret, 'SECRET-shared')
+  assert.equal(asWebhook(destination).sharedSecret, 'SECRET-shared')
 })

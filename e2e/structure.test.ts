@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { forbiddenImports, importCycles, importsOf, type Sources } from './import-rules.ts'
+import { folderCycles, forbiddenImports, importCycles, importsOf, type Sources } from './import-rules.ts'
 
 const packages = join(import.meta.dirname, '..', 'packages')
 
@@ -25,6 +25,12 @@ test('packages and stages import only what they may', () => {
 
 test('no file imports itself through others', () => {
   assert.deepEqual(importCycles(sources), [])
+})
+
+test('folders of the store, the control API, the command line and observation are layers: none imports itself through others', () => {
+  const layered = new Map([...sources].filter(([file]) => /^server\/(store|control|commands|api|observe)\//.test(file)))
+  assert.ok(layered.size > 200, `only ${layered.size} sources found`)
+  assert.deepEqual(folderCycles(layered), [])
 })
 
 test('no source has more than 500 lines, and no test more than 600', () => {
@@ -92,11 +98,14 @@ test('the checker finds a forbidden import of each kind', () => {
     ['server/ingest/batch.ts', '../store/store.ts'],
     ['server/ingest/batch.ts', '../errors.ts'],
     ['server/app.ts', './store/sqlite/adapter.ts'],
+    ['server/delivery/lanes/lane.ts', '../link/outcome.ts'],
+    ['server/delivery/host/host-process.ts', '../sender/executor.ts'],
+    ['server/delivery/open-senders.ts', './sender/executor.ts'],
     ['server/store/sqlite/adapter.ts', '../store.ts'],
     ['server/store/postgres/adapter.ts', 'pg'],
     ['server/cli.ts', './commands/main.ts'],
     ['server/commands/serve.ts', '../app.ts'],
-    ['server/commands/send.ts', '../config.ts'],
+    ['server/commands/sending/send.ts', '../../config.ts'],
     ['server/commands/import.ts', '@switchyard/node'],
   ]
   const forbidden: [file: string, specifier: string][] = [
@@ -111,6 +120,14 @@ test('the checker finds a forbidden import of each kind', () => {
     ['server/delivery/lane.ts', '../store/sqlite/adapter.ts'],
     ['server/delivery/lane.ts', '../store/postgres.ts'],
     ['server/delivery/lane.ts', '../app.ts'],
+    ['server/delivery/lanes/lane.ts', '../sender/executor.ts'],
+    ['server/delivery/lanes/lane.ts', 'undici'],
+    ['server/delivery/supervision/hosts.ts', '../host/host-process.ts'],
+    ['server/delivery/shipments/task.ts', '../lanes/lane.ts'],
+    ['server/delivery/link/wire.ts', '../supervision/senders.ts'],
+    ['server/delivery/sender/executor.ts', '../lanes/lane.ts'],
+    ['server/delivery/sender/executor.ts', '../host/preload.ts'],
+    ['server/delivery/host/preload.ts', '../recording/memory.ts'],
     ['server/store/sqlite/adapter.ts', '../postgres/adapter.ts'],
     ['server/store/sqlite/adapter.ts', '../../delivery/lane.ts'],
     ['server/store/store.ts', './sqlite/adapter.ts'],
@@ -132,23 +149,25 @@ test('a stage may import types, but no code, from the files that the table names
   const typesAllowed: [file: string, specifier: string][] = [
     ['dashboard/page.ts', '@switchyard/protocol'],
     ['server/control/destinations/destinations.ts', '../../delivery/delivery.ts'],
-    ['server/control/diagnostics/operator-tools.ts', '../../delivery/sending/dial-check.ts'],
-    ['server/control/route.ts', '../observe/live.ts'],
-    ['server/observe/events.ts', '../delivery/events.ts'],
+    ['server/control/diagnostics/operator-tools.ts', '../../delivery/sender/http/dial-check.ts'],
+    ['server/control/routes/route.ts', '../../observe/live.ts'],
+    ['server/observe/events.ts', '../delivery/events/events.ts'],
     ['server/observe/stats.ts', '../ingest/events.ts'],
   ]
   const typesForbidden: [file: string, specifier: string][] = [
-    ['server/control/route.ts', '../delivery/lanes/lane.ts'],
-    ['server/control/route.ts', '../delivery/events.ts'],
-    ['server/control/route.ts', '../ingest/events.ts'],
+    ['server/control/routes/route.ts', '../../delivery/lanes/lane.ts'],
+    ['server/delivery/lanes/lane.ts', '../sender/target.ts'],
+    ['server/delivery/sender/executor.ts', '../supervision/senders.ts'],
+    ['server/control/routes/route.ts', '../../delivery/events/events.ts'],
+    ['server/control/routes/route.ts', '../../ingest/events.ts'],
     ['server/control/diagnostics/operator-tools.ts', '../../store/sqlite/threads/backups.ts'],
     ['server/observe/metrics.ts', '../delivery/delivery.ts'],
-    ['server/observe/live.ts', '../control/route.ts'],
-    ['server/ingest/receive.ts', '../delivery/events.ts'],
+    ['server/observe/live.ts', '../control/routes/route.ts'],
+    ['server/ingest/receive.ts', '../delivery/events/events.ts'],
     ['server/delivery/delivery.ts', '../observe/events.ts'],
-    ['server/store/store.ts', '../delivery/events.ts'],
-    ['server/http/proxies.ts', '../delivery/events.ts'],
-    ['server/commands/send.ts', '../delivery/delivery.ts'],
+    ['server/store/store.ts', '../delivery/events/events.ts'],
+    ['server/http/proxies.ts', '../delivery/events/events.ts'],
+    ['server/commands/sending/send.ts', '../../delivery/delivery.ts'],
   ]
   const problems = ([file, specifier]: [string, string], statement: string): string[] =>
     forbiddenImports(new Map([[file, `${statement} from '${specifier}'\n`]]))
@@ -173,4 +192,25 @@ test('the checker finds a cycle through types and through #platform', () => {
   assert.equal(cycles.length, 5)
   assert.ok(cycles.includes('node/a.ts → node/queue/b.ts → node/c.ts → node/a.ts'))
   assert.ok(cycles.includes('node/d.ts → node/platform/web.ts → node/d.ts'))
+})
+
+test('the checker finds a cycle between folders whose files have none', () => {
+  const layered: Sources = new Map([
+    ['server/store/store.ts', `import { a } from './rows/a.ts'\nimport { b } from './keys/b.ts'\n`],
+    ['server/store/rows/a.ts', `import { b } from '../keys/b.ts'\nimport { c } from './c.ts'\n`],
+    ['server/store/rows/c.ts', `import { outside } from '../../errors.ts'\n`],
+    ['server/store/keys/b.ts', `import { x } from 'node:fs'\n`],
+  ])
+  assert.deepEqual(folderCycles(layered), [])
+  const cyclic: Sources = new Map([
+    ...layered,
+    ['server/store/keys/d.ts', `import type { E } from './deep/e.ts'\n`],
+    ['server/store/keys/deep/e.ts', `import { c } from '../../rows/c.ts'\n`],
+  ])
+  assert.deepEqual(importCycles(cyclic), [])
+  assert.deepEqual(folderCycles(cyclic), [
+    'server/store/rows → server/store/keys → server/store/keys/deep → server/store/rows',
+    'server/store/keys → server/store/keys/deep → server/store/rows → server/store/keys',
+    'server/store/keys/deep → server/store/rows → server/store/keys → server/store/keys/deep',
+  ])
 })

@@ -6,6 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path'
 import { commandLinePages } from './reference/cli.ts'
 import { configPage } from './reference/config.ts'
+import { dashboardRules } from './reference/dashboard-rules.ts'
 import { dashboardTypes } from './reference/dashboard-types.ts'
 import { errorsPage } from './reference/errors.ts'
 import { httpPages } from './reference/http.ts'
@@ -25,6 +26,7 @@ export const REFERENCE_PAGES: readonly ReferencePage[] = [
   ...commandLinePages(),
   { path: 'docs/reference/metrics.md', render: metricsPage },
   { path: 'packages/dashboard/src/api/types.ts', render: dashboardTypes },
+  { path: 'packages/dashboard/src/api/rules.ts', render: dashboardRules },
 ]
 
 const root = join(import.meta.dirname, '..')

@@ -1,7 +1,9 @@
-// Runs all tests, one process per file; scripts/tests.ts starts it. The longest files start first, and files that mostly wait alternate with files that use the processor,
-// so that all cores are busy until the end. All files share one PostgreSQL server, except those that kill theirs. If a file fails, the run fails:
-// nothing is retried, because that would hide races. `node scripts/tests.ts e2e/cluster` runs the tests in that folder, `--slowest` lists the
-// files that use the most CPU time, and `node scripts/tests.ts FILE --repeat 50 --busy` looks for a race: it runs the file 50 times beside busy loops.
+// Runs tests, one process per file; scripts/tests.ts starts it. Without arguments the quick suite, with `--all` every file, with `--rest` those that are not
+// in the quick suite, with `--changed` those that the changes since `--base` (default: main) can affect, and with parts of paths the files that have them. The
+// longest files start first, and files that mostly wait alternate with files that use the processor, so that all cores are busy until the end. All files
+// share one PostgreSQL server, except those that kill theirs. If a file fails, the run fails: nothing is retried, because that would hide races.
+// `--slowest` lists the files that use the most CPU time, and `node scripts/tests.ts FILE --repeat 50 --busy` looks for a race: it runs the file 50 times
+// beside busy loops.
 
 import { existsSync, globSync, mkdtempSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -13,6 +15,8 @@ import { parseArgs, styleText } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { programs } from '../packages/server/src/store/postgres/fixtures/postgres-programs.ts'
 import { createInitialData, createTemplate, PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { affectedTests, changedFiles } from './affected-tests.ts'
+import { isQuick } from './quick-suite.ts'
 
 const root = join(import.meta.dirname, '..')
 /** After this time a hanging test fails. The longest file takes a fraction of it. */
@@ -31,7 +35,7 @@ const FIRST = [
   'e2e/dashboard/destination-code.test.ts',
   'e2e/cluster/killed-server.test.ts',
   'e2e/dashboard/views.test.ts',
-  'packages/server/src/delivery/hosts/hosts.test.ts',
+  'packages/server/src/delivery/supervision/hosts.test.ts',
   'e2e/dashboard/loading.test.ts',
   'e2e/cluster/frozen-node.test.ts',
   'e2e/docs.test.ts',
@@ -52,7 +56,7 @@ const FIRST = [
   'packages/server/src/store-migration/migrate-store.test.ts',
   'e2e/migrate-store.test.ts',
   'e2e/first-start.test.ts',
-  'packages/server/src/delivery/senders/senders.test.ts',
+  'packages/server/src/delivery/supervision/senders.test.ts',
   'packages/server/src/installation/maintenance.test.ts',
   'packages/server/src/store/postgres/session/closing.test.ts',
   'packages/node/test/retry.test.ts',
@@ -60,6 +64,10 @@ const FIRST = [
 
 const { values, positionals } = parseArgs({
   options: {
+    all: { type: 'boolean', default: false },
+    rest: { type: 'boolean', default: false },
+    changed: { type: 'boolean', default: false },
+    base: { type: 'string', default: 'main' },
     slowest: { type: 'boolean', default: false },
     repeat: { type: 'string', default: '1' },
     busy: { type: 'boolean', default: false },
@@ -69,6 +77,10 @@ const { values, positionals } = parseArgs({
 })
 const rank = (file: string): number => (FIRST.includes(file) ? FIRST.indexOf(file) : FIRST.length)
 const files = asked(positionals).sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
+if (files.length === 0 && values.changed) {
+  console.log('No test is affected.')
+  process.exit(0)
+}
 if (files.length === 0) {
   console.error(`No test file has ${positionals.join(' or ')} in its path. Give a part of the path, for example: e2e/cluster`)
   process.exit(2)
@@ -132,10 +144,11 @@ await Promise.all(loops.map((loop) => loop.terminate()))
 await server?.dispose()
 process.exitCode = failed.length === 0 ? 0 : 1
 
-/** Test files whose path contains one of the given texts, or all test files if none is given. The path of a file selects only that file. */
+/** Test files whose path contains one of the given texts, or a suite if none is given. The path of a file selects only that file. */
 function asked(parts: readonly string[]): string[] {
   const all = globSync(TEST_FILES, { cwd: root })
-  if (parts.length === 0) return all
+  if (values.changed) return affected(all)
+  if (parts.length === 0) return values.all ? all : all.filter((file) => isQuick(file) !== values.rest)
   return [
     ...new Set(
       parts.flatMap((part) => {
@@ -144,6 +157,18 @@ function asked(parts: readonly string[]): string[] {
       }),
     ),
   ]
+}
+
+/** The tests that the changes since `--base` can affect. */
+function affected(all: readonly string[]): string[] {
+  const changed = changedFiles(root, values.base)
+  const { tests, untraced } = affectedTests(root, changed, all)
+  const longer = tests.filter((file) => !isQuick(file)).length
+  console.log(
+    `${changed.length} changed files affect ${tests.length} of ${all.length} test files, ${longer} of them outside the quick suite.`,
+  )
+  if (untraced.length > 0) console.log(`No test was found for ${untraced.join(', ')}.`)
+  return tests
 }
 
 /** Prints a line for each run, and the output of those that failed. */

@@ -1,5 +1,5 @@
-// Runs every check that a change must pass, fastest first. `npm test` and `npm run verify` run
-// all steps; `npm run verify -- tests` (or another step's name) runs one step; `--fix` fixes format and lint errors instead.
+// Runs the checks that a change must pass, fastest first. `npm test` runs the quick ones, and `npm run test:all` all of them; with `--rest` only those that
+// `npm test` leaves out. `npm run verify -- tests` (or another step's name) runs one step; `--fix` fixes format and lint errors instead.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
@@ -10,15 +10,19 @@ const root = join(import.meta.dirname, '..')
 const bin = (name: string): string => join(root, 'node_modules', '.bin', name)
 type Step = [name: string, command: string, args: string[]]
 
-const checks: Step[] = [
+const quick: Step[] = [
   ['format', bin('biome'), ['check', '--error-on-warnings']],
   ['types', bin('tsc'), []],
   ['types of the dashboard', bin('tsc'), ['-p', 'packages/dashboard']],
   ['lint', bin('oxlint'), ['--type-aware', '--deny-warnings']],
-  ['build', process.execPath, ['scripts/build.ts']],
-  ['build of the documentation', process.execPath, ['scripts/build-docs.ts']],
   ['build of the dashboard', process.execPath, ['scripts/build-dashboard.ts']],
   ['tests', process.execPath, ['scripts/tests.ts']],
+]
+/** What the quick checks leave out. */
+const rest: Step[] = [
+  ['build', process.execPath, ['scripts/build.ts']],
+  ['build of the documentation', process.execPath, ['scripts/build-docs.ts']],
+  ['rest of the tests', process.execPath, ['scripts/tests.ts', '--rest']],
 ]
 const fixes: Step[] = [
   ['lint', bin('oxlint'), ['--type-aware', '--fix']],
@@ -26,8 +30,9 @@ const fixes: Step[] = [
 ]
 
 const wanted = process.argv.slice(2)
-const plan = wanted.includes('--fix') ? fixes : checks
-const names = wanted.filter((word) => word !== '--fix')
+const names = wanted.filter((word) => !word.startsWith('--'))
+const isNamed = names.length > 0
+const plan = wanted.includes('--fix') ? fixes : wanted.includes('--rest') ? rest : wanted.includes('--all') || isNamed ? [...quick, ...rest] : quick
 const unknown = names.filter((name) => !plan.some(([step]) => step === name))
 if (unknown.length > 0) {
   console.error(`Unknown step: ${unknown.join(', ')}. The steps are ${plan.map(([name]) => name).join(', ')}.`)
@@ -44,16 +49,20 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
-const asked = plan.filter(([name]) => names.length === 0 || names.includes(name))
+const asked = plan.filter(([name]) => !isNamed || names.includes(name))
 // The tests run alone, with the whole machine. The steps before them run two at a time; their output is printed when they end.
 for (let at = 0; at < asked.length; ) {
-  const isAlone = plan === fixes || asked[at]?.[0] === 'tests'
-  const together = isAlone ? asked.slice(at, at + 1) : asked.slice(at, at + 2).filter(([name]) => name !== 'tests')
+  const isAlone = plan === fixes || isTests(asked[at])
+  const together = isAlone ? asked.slice(at, at + 1) : asked.slice(at, at + 2).filter((step) => !isTests(step))
   const codes = await Promise.all(together.map((step) => run(step, isAlone)))
   if (interruptedBy !== undefined) process.exit(128 + constants.signals[interruptedBy])
   const failed = codes.find((code) => code !== 0)
   if (failed !== undefined) process.exit(failed)
   at += together.length
+}
+
+function isTests(step: Step | undefined): boolean {
+  return step?.[2][0] === 'scripts/tests.ts'
 }
 
 /** Returns the exit code. */

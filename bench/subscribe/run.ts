@@ -3,14 +3,21 @@
 // Run: npm run bench:subscribe
 
 import { planRoutes } from '../../packages/server/src/routing/plan.ts'
-import { CLASSIC, type Configuration, type Destination, NO_FILTER, type SegmentContent } from '../../packages/server/src/store/store.ts'
+import {
+  CLASSIC_WEBHOOK,
+  type Configuration,
+  type Destination,
+  NO_FILTER,
+  type SegmentContent,
+  type WebhookDestination,
+} from '../../packages/server/src/store/store.ts'
 
 const BATCH = 50
 const ROUNDS = 15
 const BATCHES_PER_ROUND = 2_000
 const LIMIT_US = 2
 
-const CASES: [title: string, about: Partial<Destination>][] = [
+const CASES: [title: string, about: Partial<WebhookDestination>][] = [
   ['no filter and no expression', {}],
   ['filter: deny a type', { filter: { ...NO_FILTER, types: { allow: [], deny: ['page'] } } }],
   ['type = "identify"', { subscribe: 'type = "identify"' }],
@@ -56,10 +63,10 @@ const content: SegmentContent = {
   items: Array.from({ length: BATCH }, () => JSON.parse(JSON.stringify(item)) as typeof item),
 }
 
-function configured(about: Partial<Destination>): Configuration {
+function configured(about: Partial<WebhookDestination>): Configuration {
   const destination: Destination = {
     id: 'd',
-    ...CLASSIC,
+    ...CLASSIC_WEBHOOK,
     type: 'webhook',
     name: 'd',
     enabled: true,

@@ -2,8 +2,8 @@
 // but transform, so its CPU time is that of the threads and of handing messages to them. `npm run bench:transform` prints it.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ThreadTransformer } from '../../packages/server/src/delivery/transforming/thread-transformer.ts'
-import type { TransformInput, TransformResult } from '../../packages/server/src/delivery/transforming/transformer.ts'
+import { ThreadTransformer } from '../../packages/server/src/delivery/sender/transforming/thread-transformer.ts'
+import type { TransformInput, TransformResult } from '../../packages/server/src/delivery/sender/transforming/transformer.ts'
 import { machineText } from '../client/report.ts'
 import { spreadOf, spreadText, tableText } from '../client/table.ts'
 

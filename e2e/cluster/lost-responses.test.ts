@@ -137,14 +137,11 @@ test('a node whose first statements lose their responses repeats them, and print
   const fresh = parts.adopt(await createDatabase({ isEmpty: true }), (each) => each.drop())
   const { port, host } = new URL(fresh.url)
   const losing = parts.use(await DatabaseProxy.start(Number(port)))
-  const read = readConfig(
-    {
-      SWITCHYARD_PORT: '0',
-      SWITCHYARD_STORE: fresh.url.replace(host, `127.0.0.1:${losing.port}`),
-      SWITCHYARD_SECRET_KEY: 'a key for these tests',
-    },
-    [],
-  )
+  const read = readConfig({
+    SWITCHYARD_PORT: '0',
+    SWITCHYARD_STORE: fresh.url.replace(host, `127.0.0.1:${losing.port}`),
+    SWITCHYARD_SECRET_KEY: 'a key for these tests',
+  })
   assert.equal(read.kind, 'config')
   // The token is stored, but the node that created it does not know that.
   losing.loseAnswers([

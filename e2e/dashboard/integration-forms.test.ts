@@ -4,13 +4,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type CatalogIntegration, readCatalog, readIntegration } from '@switchyard/integrations/catalog'
-import { mappingDraftOf, mappingOf } from '../../packages/dashboard/src/pages/destinations/integration/mapping-draft.ts'
+import { mappingDraftOf, mappingOf } from '../../packages/dashboard/src/kinds/integration/mapping-draft.ts'
 import {
   settingFields,
   settingsDraftOf,
   settingsOf,
   settingsProblems,
-} from '../../packages/dashboard/src/pages/destinations/integration/settings-draft.ts'
+} from '../../packages/dashboard/src/kinds/integration/settings-draft.ts'
 import { subscribeSentence } from '../../packages/dashboard/src/text/subscribe-sentence.ts'
 import { sampleSettings } from '../../packages/integrations/src/fixtures/sample-settings.ts'
 

@@ -6,7 +6,7 @@ import type { CatalogAction, FieldSchema, ObjectSchema } from '@switchyard/integ
 
 type Json = Record<string, unknown>
 type Schema = Partial<FieldSchema> | undefined
-/** Of the tree that the library's parser makes of an expression. */
+/** A node of the syntax tree that the library's parser returns for an expression. */
 interface Node {
   type?: string
   operator: string

@@ -70,7 +70,7 @@ function groupOf({ name }: Command): string {
 
 function commandText(command: Command): string[] {
   const { name, summary, details, arguments: positional = [], flags = {}, examples = [] } = command
-  const rows = positional.map(({ name, sentence }) => [code(name), sentence])
+  const rows = positional.map(({ name, description }) => [code(name), description])
   return [
     `## ${name}`,
     '',

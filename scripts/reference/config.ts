@@ -6,7 +6,12 @@ import { code, heading, table } from './markdown.ts'
 export function configPage(): string {
   const rows = Object.values(SETTINGS).map((setting: Setting<unknown>) => {
     const flag = setting.placeholder === null ? flagOf(setting) : `${flagOf(setting)} ${setting.placeholder}`
-    return [code(setting.variable), code(flag), setting.usual, `${setting.sentence}${setting.secret ? ' This setting is a secret.' : ''}`]
+    return [
+      code(setting.variable),
+      code(flag),
+      setting.defaultText,
+      `${setting.description}${setting.secret ? ' This setting is a secret.' : ''}`,
+    ]
   })
   return [
     heading('Settings', 'packages/server/src/config.ts'),

@@ -2,7 +2,7 @@
 
 import { REFUSALS } from '@switchyard/protocol'
 import { ERROR_ADVICE } from '../../packages/server/src/api/error-advice.ts'
-import { REASONS } from '../../packages/server/src/delivery/sending/outcome.ts'
+import { REASONS } from '../../packages/server/src/delivery/link/outcome.ts'
 import { API_ERRORS, type ApiErrorCode } from '../../packages/server/src/errors.ts'
 import { code, heading, table } from './markdown.ts'
 

@@ -73,9 +73,9 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'delivery/lanes/lane.ts',
     changes: [
       [
-        'this.#flights.start(this.destination, task, unit, limit)',
-        'if (this.destination.transformation === null) this.#held.change(task, () => task.deliver(unit, []))\n' +
-          'this.#flights.start(this.destination, task, unit, limit)',
+        'this.#flights.start(this.destination, task, unit, allowed,',
+        'if (this.destination.transformation === null) {\ntask.deliver(unit, [])\nheld.changed(task)\n}\n' +
+          'this.#flights.start(this.destination, task, unit, allowed,',
       ],
     ],
     fault: 'node-killed',
@@ -103,7 +103,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'untransformed-is-dropped',
     breaks: 'If the transformation thread ends, its messages are recorded as dropped by the transformation.',
-    file: 'delivery/transforming/thread-transformer.ts',
+    file: 'delivery/sender/transforming/thread-transformer.ts',
     changes: [
       [
         "if ('lostAt' in end) this.#lost(job, isSlow, end)",
@@ -127,7 +127,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-dead-letters',
     breaks: 'Dead letters are not stored.',
-    file: 'store/sqlite/messages/write-settle.ts',
+    file: 'store/sqlite/writing/write-settle.ts',
     changes: [['for (const some of letters) this.#letters.insert(some)', '']],
     fault: 'node-killed',
     store: 'sqlite',
@@ -136,7 +136,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'recorded-late',
     breaks: 'Outcomes are recorded 15 s after the response, so that a crash repeats many deliveries.',
-    file: 'delivery/shipments/settlement-recorder.ts',
+    file: 'delivery/recording/settlement-recorder.ts',
     // Those with retries are recorded at once, because the lane looks for them.
     changes: [
       [
@@ -163,7 +163,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'pending-is-old',
     breaks: 'Retention drops messages that are not delivered yet.',
-    file: 'store/sqlite/rows/retention.ts',
+    file: 'store/sqlite/writing/retention.ts',
     changes: [['this.#pinned = new Set([...pending, ...held])', 'this.#pinned = new Set(held)']],
     fault: 'clock-jump',
     store: 'sqlite',
@@ -175,7 +175,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'cancelled-not-counted',
     breaks: 'The ledger does not count cancelled deliveries.',
-    file: 'store/sqlite/messages/ledger.ts',
+    file: 'store/sqlite/writing/ledger.ts',
     changes: [['this.add(destination, state, count)', "if (state !== 'cancelled') this.add(destination, state, count)"]],
     fault: 'node-killed',
     store: 'sqlite',
@@ -203,7 +203,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-takeover',
     breaks: 'The deliveries of a node that died are not released.',
-    file: 'store/postgres/cluster/membership.ts',
+    file: 'store/postgres/cluster/dead-nodes.ts',
     changes: [["await ask('UPDATE shipments SET holder = 0 WHERE holder = $1', [holder])", 'void [ask, holder]']],
     fault: 'node-killed',
     store: 'postgres',

@@ -6,7 +6,7 @@ import { seededRandom } from '../random.ts'
 import type { Mutant } from './mutants.ts'
 
 /** What a round said about a mutant. */
-export interface Verdict {
+export interface MutantVerdict {
   mutant: Mutant
   isCaught: boolean
   /** The expected problem or, if the mutant was not caught, the first one. Undefined if the round passed. */
@@ -22,7 +22,7 @@ const PATIENCE_MS = 30_000
 /** No further fault is caused after this time. */
 const MOST_MS = 90_000
 
-export async function runMutant(mutant: Mutant): Promise<Verdict> {
+export async function runMutant(mutant: Mutant): Promise<MutantVerdict> {
   const { name, store, expected, faults = FAULTS_IN_ROUND, seed = SEED } = mutant
   const sinceMs = performance.now()
   const result = await faultOf(mutant)
@@ -49,7 +49,7 @@ export function faultOf({ name, fault: key }: Mutant): Fault {
 }
 
 /** One line for the terminal. */
-export function describeVerdict({ mutant, isCaught, problem, result, ms }: Verdict): string {
+export function describeVerdict({ mutant, isCaught, problem, result, ms }: MutantVerdict): string {
   const { name, fault, store } = mutant
   const what = isCaught ? 'caught' : problem === undefined ? 'NOT CAUGHT' : 'NOT CAUGHT, but another problem was found'
   const round = `${fault} on ${store}, ${result.faults} faults, ${result.lost} lost, ${(ms / 1_000).toFixed(0)} s`

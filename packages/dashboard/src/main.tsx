@@ -8,11 +8,11 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { queryClient } from './api/queries.ts'
+import { nonce, theme } from './components/theme.ts'
 import { Notices } from './notices.tsx'
 import { viewAt } from './routes.tsx'
-import { Session } from './session.tsx'
+import { Session } from './session/session.tsx'
 import { Shell } from './shell.tsx'
-import { nonce, theme } from './theme.ts'
 
 // react-remove-scroll, which keeps the page from scrolling behind Mantine's dialogs, creates a style element and reads its nonce from here.
 Object.assign(globalThis, { __webpack_nonce__: nonce() })

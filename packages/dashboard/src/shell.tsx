@@ -25,9 +25,10 @@ import { ErrorBoundary } from './components/error-boundary.tsx'
 import { DocsIcon, LogoutIcon, MoonIcon, SearchIcon, SunIcon } from './components/icons.tsx'
 import { Page } from './components/page.tsx'
 import { Empty, Loading } from './components/query-states.tsx'
+import { LinkButton, SmallButton } from './components/styled.tsx'
 import { NAVIGATION, VIEWS } from './routes.tsx'
 import { openSearch, Search } from './search.tsx'
-import { useSession } from './session.tsx'
+import { useSession } from './session/session.tsx'
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false)
@@ -52,16 +53,14 @@ export function Shell() {
             </Link>
           </Group>
           <Group gap={6} wrap="nowrap">
-            <Button
-              variant="default"
-              size="xs"
+            <SmallButton
               leftSection={<SearchIcon size={15} />}
               onClick={openSearch}
               visibleFrom="xs"
               rightSection={<Kbd size="xs">⌘K</Kbd>}
             >
               Search
-            </Button>
+            </SmallButton>
             <ActionIcon variant="default" size="md" onClick={openSearch} hiddenFrom="xs" aria-label="Search">
               <SearchIcon size={15} />
             </ActionIcon>
@@ -116,9 +115,9 @@ export function Shell() {
                   <Empty
                     title="Page not found"
                     action={
-                      <Button component={Link} href="/">
+                      <LinkButton to="/" variant="filled">
                         Go to the overview
-                      </Button>
+                      </LinkButton>
                     }
                   >
                     Check the URL. The page may belong to another version of Switchyard.

@@ -28,7 +28,7 @@ export interface RunOptions {
 export interface RunResult {
   /** One for each message, in order. */
   results: readonly StepResult[]
-  /** Every HTTP request that was made, with secrets removed; the first 50, if there were more, and then the logs say so. */
+  /** The HTTP requests that were made, with secrets removed. Only the first 50 are kept; if there were more, `logs` says so. */
   requests: readonly RecordedRequest[]
   /** What the integration logged, with secrets removed; null if nothing. */
   logs: string | null

@@ -56,8 +56,8 @@ export function library(): Library {
 }
 
 /**
- * The library reads a copy of each answer. If the connection fails while it does, or the deadline is over, node-fetch reports that to the original,
- * where nobody listens: the process would end, and the copy would never end.
+ * The library reads a clone of each response. If the connection fails or the deadline passes while it reads, node-fetch emits the error on the body of
+ * the original response. Nothing listens there, so the process would crash, and the body of the clone would never end.
  */
 function repairClone(response: object): void {
   replaceMethod(

@@ -18,7 +18,7 @@ export type {
 } from './messages.ts'
 export { isMessageType, MESSAGE_TYPES } from './messages.ts'
 export { type ParseResult, parseMessage } from './parse-message.ts'
-export { createPlanJudge, type PlanFault, type PlanJudge, type Verdict } from './plan-judge.ts'
+export { createPlanJudge, type PlanFault, type PlanJudge, type PlanVerdict } from './plan-judge.ts'
 export {
   type CompileSchema,
   type CreateSchemaCompiler,

@@ -10,7 +10,7 @@ import { shortened, violationsOf, withoutProperties } from './plan-violations.ts
 import { isPlannedType, type PlanMode, type PlanRule, plannedField, ruleKey, type TrackingPlan, type Violation } from './tracking-plan.ts'
 
 /** What is wrong with a message. A message that is as planned has none. */
-export interface Verdict {
+export interface PlanVerdict {
   /** See `ruleKey`. Of a message that no rule is about: the key that its rule would have. */
   rule: string
   mode: PlanMode
@@ -30,7 +30,7 @@ export interface PlanJudge {
    * Returns null if the message is as planned. The message must be valid: see `parseMessage`. `budget` is what the messages of one request have
    * together: see `requestBudget`.
    */
-  judge: (message: JsonObject, budget?: StepBudget) => Verdict | null
+  judge: (message: JsonObject, budget?: StepBudget) => PlanVerdict | null
   /** Compiles the next rule with a large schema, and returns false if there is none. So they can be compiled before their messages arrive. */
   compileNext: () => boolean
   /** The rules that could not be applied so far. */
@@ -98,7 +98,7 @@ export function createPlanJudge(
     onFault?.(fault)
   }
 
-  function unplanned(type: unknown, event: unknown): Verdict | null {
+  function unplanned(type: unknown, event: unknown): PlanVerdict | null {
     if (plan.unplanned === 'allow' || !isPlannedType(type)) return null
     const isTrack = type === 'track'
     const rule = ruleKey(type, isTrack ? shortened(String(event), MAX_NAME_LENGTH) : undefined)
@@ -150,7 +150,7 @@ export function createPlanJudge(
 }
 
 /** The verdict on a message that would take too long to examine. In quarantine, it is neither lost nor sent. */
-function unexamined({ key, mode, field }: CompiledRule): Verdict {
+function unexamined({ key, mode, field }: CompiledRule): PlanVerdict {
   const violation: Violation = {
     rule: key,
     code: 'other',

@@ -36,8 +36,8 @@ export interface Setting<T> {
   parse(text: string): Parsed<T>
   fallback: T
   /** The default, as it is shown in the help and the reference. */
-  usual: string
-  sentence: string
+  defaultText: string
+  description: string
   secret?: true
 }
 
@@ -47,24 +47,24 @@ export const SETTINGS = {
     placeholder: 'HOST',
     parse: parseHost,
     fallback: '127.0.0.1',
-    usual: '127.0.0.1',
-    sentence: 'The address that the service listens on.',
+    defaultText: '127.0.0.1',
+    description: 'The address that the service listens on.',
   }),
   port: setting({
     variable: 'SWITCHYARD_PORT',
     placeholder: 'PORT',
     parse: (text) => parseInteger(text, 0, 65_535),
     fallback: 8080,
-    usual: '8080',
-    sentence: 'The port that the service listens on; 0 picks a free port, which is printed at startup.',
+    defaultText: '8080',
+    description: 'The port that the service listens on; 0 picks a free port, which is printed at startup.',
   }),
   store: setting({
     variable: 'SWITCHYARD_STORE',
     placeholder: 'ADDRESS',
     parse: parseStore,
     fallback: { kind: 'sqlite', path: './data/switchyard.db' },
-    usual: 'sqlite:./data/switchyard.db',
-    sentence:
+    defaultText: 'sqlite:./data/switchyard.db',
+    description:
       'Where messages are stored: sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several hosts separated by commas.',
     // A database URL may contain a password.
     secret: true,
@@ -74,16 +74,16 @@ export const SETTINGS = {
     placeholder: 'NUMBER',
     parse: (text) => parseAutoOr(text, 1, MAX_PROCESSES),
     fallback: 1,
-    usual: '1',
-    sentence: 'The number of processes that share the port and the work, or auto for one per core. More than 1 requires PostgreSQL.',
+    defaultText: '1',
+    description: 'The number of processes that share the port and the work, or auto for one per core. More than 1 requires PostgreSQL.',
   }),
   adminToken: setting<string | null>({
     variable: 'SWITCHYARD_ADMIN_TOKEN',
     placeholder: 'TOKEN',
     parse: parseToken,
     fallback: null,
-    usual: 'generated at the first start, printed once, stored as a hash',
-    sentence: 'The bearer token for the control API and for the first login to the dashboard.',
+    defaultText: 'generated at the first start, printed once, stored as a hash',
+    description: 'The bearer token for the control API and for the first login to the dashboard.',
     secret: true,
   }),
   allowAddresses: setting<readonly string[]>({
@@ -91,16 +91,16 @@ export const SETTINGS = {
     placeholder: 'RANGES',
     parse: parseRanges,
     fallback: [],
-    usual: 'empty',
-    sentence: 'Address ranges (CIDR, separated by commas) that webhooks may reach even though they are not public.',
+    defaultText: 'empty',
+    description: 'Address ranges (CIDR, separated by commas) that webhooks may reach even though they are not public.',
   }),
   privateAddresses: setting<'auto' | 'allow' | 'refuse'>({
     variable: 'SWITCHYARD_PRIVATE_ADDRESSES',
     placeholder: 'POLICY',
     parse: (text) => parseChoice(text, ['auto', 'allow', 'refuse']),
     fallback: 'auto',
-    usual: 'auto',
-    sentence:
+    defaultText: 'auto',
+    description:
       'Whether webhooks may reach private and loopback addresses: allow or refuse; auto allows them while the service listens on loopback.',
   }),
   secretKey: setting<string | null>({
@@ -108,8 +108,8 @@ export const SETTINGS = {
     placeholder: 'KEY',
     parse: (text) => ({ value: text }),
     fallback: null,
-    usual: 'generated beside the SQLite file; required with Postgres',
-    sentence: 'The key that encrypts stored secrets: at least 16 characters, the same on every node.',
+    defaultText: 'generated beside the SQLite file; required with Postgres',
+    description: 'The key that encrypts stored secrets: at least 16 characters, the same on every node.',
     secret: true,
   }),
   retentionDays: setting({
@@ -117,48 +117,48 @@ export const SETTINGS = {
     placeholder: 'DAYS',
     parse: (text) => parseInteger(text, 1, 3_650),
     fallback: 7,
-    usual: '7',
-    sentence: 'The number of days that messages and attempts are kept.',
+    defaultText: '7',
+    description: 'The number of days that messages and attempts are kept.',
   }),
   quarantineDays: setting({
     variable: 'SWITCHYARD_QUARANTINE_DAYS',
     placeholder: 'DAYS',
     parse: (text) => parseInteger(text, 0, 3_650),
     fallback: 30,
-    usual: '30',
-    sentence: 'The number of days after which messages in quarantine are deleted. 0 keeps them until somebody releases or deletes them.',
+    defaultText: '30',
+    description: 'The number of days after which messages in quarantine are deleted. 0 keeps them until somebody releases or deletes them.',
   }),
   log: setting<LogLevel>({
     variable: 'SWITCHYARD_LOG',
     placeholder: 'LEVEL',
     parse: parseLogLevel,
     fallback: 'info',
-    usual: 'info',
-    sentence: `The lowest level that is logged: ${LOG_LEVELS.join(', ')}.`,
+    defaultText: 'info',
+    description: `The lowest level that is logged: ${LOG_LEVELS.join(', ')}.`,
   }),
   lenientKeys: setting({
     variable: 'SWITCHYARD_LENIENT_KEYS',
     placeholder: null,
     parse: parseSwitch,
     fallback: false,
-    usual: 'off',
-    sentence: 'Answers requests with a missing or unknown write key with 200 instead of 401, and drops their messages.',
+    defaultText: 'off',
+    description: 'Answers requests with a missing or unknown write key with 200 instead of 401, and drops their messages.',
   }),
   trustedProxies: setting<readonly string[]>({
     variable: 'SWITCHYARD_TRUSTED_PROXIES',
     placeholder: 'RANGES',
     parse: parseRanges,
     fallback: [],
-    usual: 'empty',
-    sentence: 'Address ranges (CIDR, separated by commas) of the proxies whose X-Forwarded-For, -Proto and -Host headers are trusted.',
+    defaultText: 'empty',
+    description: 'Address ranges (CIDR, separated by commas) of the proxies whose X-Forwarded-For, -Proto and -Host headers are trusted.',
   }),
   publicUrl: setting<string | null>({
     variable: 'SWITCHYARD_PUBLIC_URL',
     placeholder: 'URL',
     parse: parsePublicUrl,
     fallback: null,
-    usual: "each request's own Host header",
-    sentence:
+    defaultText: "each request's own Host header",
+    description:
       'The address that applications and browsers use, such as https://events.example.com. Set it if there is a proxy in front, especially one that terminates TLS.',
   }),
   metrics: setting<'auto' | 'open' | 'token' | 'off'>({
@@ -166,8 +166,8 @@ export const SETTINGS = {
     placeholder: 'ACCESS',
     parse: (text) => parseChoice(text, ['auto', 'open', 'token', 'off']),
     fallback: 'auto',
-    usual: 'auto',
-    sentence:
+    defaultText: 'auto',
+    description:
       'Who may read GET /metrics: open (everyone), token (anyone with a control token) or off (no one). auto means open to requests from this machine if the service listens on loopback, otherwise token.',
   }),
   eventCatalog: setting<'on' | 'off'>({
@@ -175,8 +175,8 @@ export const SETTINGS = {
     placeholder: 'STATE',
     parse: (text) => parseChoice(text, ['on', 'off']),
     fallback: 'on',
-    usual: 'on',
-    sentence:
+    defaultText: 'on',
+    description:
       'Whether the service keeps the event catalogue: which events each source sends, how often, and with which properties. With off, nothing new is counted.',
   }),
   rateLimit: setting<number | null>({
@@ -184,16 +184,17 @@ export const SETTINGS = {
     placeholder: 'NUMBER',
     parse: (text) => parseLimit(text, 'a whole number of messages per second, or off'),
     fallback: null,
-    usual: 'off',
-    sentence: 'The number of messages per second that each source may send to all nodes together; requests above it are rejected with 429.',
+    defaultText: 'off',
+    description:
+      'The number of messages per second that each source may send to all nodes together; requests above it are rejected with 429.',
   }),
   maxBacklog: setting<number | null>({
     variable: 'SWITCHYARD_MAX_BACKLOG',
     placeholder: 'NUMBER',
     parse: (text) => parseLimit(text, 'a whole number of deliveries, or off'),
     fallback: null,
-    usual: 'off',
-    sentence:
+    defaultText: 'off',
+    description:
       'If a destination has at least this many pending deliveries, requests with messages for it are rejected with 503. Applies only while the load on the service delays the deliveries, not while the receiver is slow or failing.',
   }),
   senders: setting<'auto' | number>({
@@ -201,8 +202,8 @@ export const SETTINGS = {
     placeholder: 'NUMBER',
     parse: (text) => parseAutoOr(text, 0, 64),
     fallback: 'auto',
-    usual: 'auto',
-    sentence:
+    defaultText: 'auto',
+    description:
       'The number of sender threads, which sign and send requests to destinations, from 0 to 64. With 0, the main thread does this. auto means one for each core beyond the first two, and at least one; with a single core, 0. With SWITCHYARD_PROCESSES above 1, each process has this many, and auto divides the cores among the processes.',
   }),
   integrationHosts: setting<'auto' | number>({
@@ -210,8 +211,8 @@ export const SETTINGS = {
     placeholder: 'NUMBER',
     parse: (text) => parseAutoOr(text, 1, 64),
     fallback: 'auto',
-    usual: 'auto',
-    sentence:
+    defaultText: 'auto',
+    description:
       'The number of processes that run integrations, from 1 to 64. They are started when integrations have work. auto means one for each core, and at most 4. With SWITCHYARD_PROCESSES above 1, each process has this many, and auto divides the cores among the processes.',
   }),
   integrationsGateway: setting<{ host: string; port: number } | null>({
@@ -219,8 +220,8 @@ export const SETTINGS = {
     placeholder: 'HOST:PORT',
     parse: parseGateway,
     fallback: null,
-    usual: 'off',
-    sentence:
+    defaultText: 'off',
+    description:
       'The address of an egress gateway. Integrations make all their connections to it. The TLS server name and the Host header contain the original host.',
   }),
   integrationsCa: setting<string | null>({
@@ -228,16 +229,16 @@ export const SETTINGS = {
     placeholder: 'PATH',
     parse: parsePath,
     fallback: null,
-    usual: 'off',
-    sentence: 'A PEM file with certificate authorities that integrations trust in addition to the default ones.',
+    defaultText: 'off',
+    description: 'A PEM file with certificate authorities that integrations trust in addition to the default ones.',
   }),
   integrationsFolder: setting<string | null>({
     variable: 'SWITCHYARD_INTEGRATIONS_FOLDER',
     placeholder: 'PATH',
     parse: parsePath,
     fallback: null,
-    usual: 'integrations beside the SQLite file; with PostgreSQL ./data/integrations',
-    sentence: 'The folder in which `switchyard catalog install` installs the integrations package. Not used in a clone.',
+    defaultText: 'integrations beside the SQLite file; with PostgreSQL ./data/integrations',
+    description: 'The folder in which `switchyard catalog install` installs the integrations package. Not used in a clone.',
   }),
 }
 
@@ -249,11 +250,7 @@ export interface ConfigProblem {
   message: string
 }
 
-export type ConfigResult =
-  | { kind: 'config'; config: Config; warnings: string[] }
-  | { kind: 'help' }
-  | { kind: 'version' }
-  | { kind: 'problems'; problems: ConfigProblem[] }
+export type ConfigResult = { kind: 'config'; config: Config; warnings: string[] } | { kind: 'problems'; problems: ConfigProblem[] }
 
 type Name = keyof Config
 const NAMES = Object.keys(SETTINGS) as Name[]
@@ -263,16 +260,15 @@ export function flagOf({ variable }: Pick<Setting<unknown>, 'variable'>): string
   return `--${variable.slice('SWITCHYARD_'.length).toLowerCase().replaceAll('_', '-')}`
 }
 
-/** A flag overrides the environment, and the environment overrides the default. `argv` holds only the arguments, without the program. */
-export function readConfig(env: Readonly<Record<string, string | undefined>>, argv: readonly string[]): ConfigResult {
-  if (argv.includes('--help') || argv.includes('-h')) return { kind: 'help' }
-  if (argv.includes('--version')) return { kind: 'version' }
-  const { given, problems } = readFlags(argv)
+/** A flag overrides the environment, and the environment overrides the default. `flags` has the given ones by name, without dashes. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>, flags: Readonly<Record<string, string>> = {}): ConfigResult {
   const values: Partial<Record<Name, unknown>> = {}
+  const problems: ConfigProblem[] = []
   for (const name of NAMES) {
     const setting: Setting<unknown> = SETTINGS[name]
-    const flag = given.get(name)
+    const flag = flags[flagOf(setting).slice(2)]
     const text = flag ?? env[setting.variable]
+    if (flag === '') problems.push(missingValue(setting))
     // Shells and compose files set a variable to the empty string to mean "not set".
     if (text === undefined || text === '') {
       values[name] = setting.fallback
@@ -283,15 +279,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ar
       values[name] = parsed.value
       continue
     }
-    const at = flag === undefined ? setting.variable : flagOf(setting)
+    const at = placeOf(setting, flags)
     if ('problem' in parsed) problems.push({ setting: at, message: `${at}: ${parsed.problem}` })
     else problems.push(badValue(at, parsed.expected, setting.secret ? undefined : text))
   }
   if (problems.length > 0) return { kind: 'problems', problems }
   const config = values as Config
-  const weak = weakToken(config, given.has('adminToken') ? flagOf(SETTINGS.adminToken) : SETTINGS.adminToken.variable)
+  const weak = weakToken(config, placeOf(SETTINGS.adminToken, flags))
   if (weak !== null) return { kind: 'problems', problems: [weak] }
-  const several = severalProcessesOnSqlite(config, given.has('processes') ? flagOf(SETTINGS.processes) : SETTINGS.processes.variable)
+  const several = severalProcessesOnSqlite(config, placeOf(SETTINGS.processes, flags))
   if (several !== null) return { kind: 'problems', problems: [several] }
   return { kind: 'config', config, warnings: [...unknownVariables(env), ...exposedDefaults(config)] }
 }
@@ -337,45 +333,21 @@ function exposedDefaults({ host, trustedProxies, publicUrl, privateAddresses, me
   return warnings
 }
 
-function readFlags(argv: readonly string[]): { given: Map<Name, string>; problems: ConfigProblem[] } {
-  const given = new Map<Name, string>()
-  const problems: ConfigProblem[] = []
-  const flags = new Map(NAMES.map((name) => [flagOf(SETTINGS[name]), name]))
-  for (let position = 0; position < argv.length; position += 1) {
-    const argument = argv[position] as string
-    const equals = argument.indexOf('=')
-    const flag = argument.startsWith('-') && equals !== -1 ? argument.slice(0, equals) : argument
-    const name = flags.get(flag)
-    if (name === undefined) {
-      problems.push(unknownArgument(flag, [...flags.keys(), '--help', '--version']))
-      // Skip its value, if it has one, so that it is not reported as a second problem.
-      if (equals === -1 && flag.startsWith('-') && argv[position + 1]?.startsWith('-') === false) position += 1
-      continue
-    }
-    const { placeholder } = SETTINGS[name]
-    const example = placeholder === null ? `${flag}=true` : `${flag} ${placeholder}`
-    let value = equals === -1 ? undefined : argument.slice(equals + 1)
-    if (value === undefined && placeholder === null) value = 'true'
-    if (value === undefined && argv[position + 1]?.startsWith('--') === false) {
-      position += 1
-      value = argv[position]
-    }
-    if (value === undefined || value === '') problems.push({ setting: flag, message: `${flag} needs a value: ${example}.` })
-    else if (given.has(name)) problems.push({ setting: flag, message: `${flag} is given more than once. Remove all but one.` })
-    else given.set(name, value)
-  }
-  return { given, problems }
+/** Where a setting was given, for messages about it. */
+function placeOf(setting: Pick<Setting<unknown>, 'variable'>, flags: Readonly<Record<string, string>>): string {
+  const flag = flagOf(setting)
+  return flags[flag.slice(2)] === undefined ? setting.variable : flag
+}
+
+function missingValue(setting: Setting<unknown>): ConfigProblem {
+  const flag = flagOf(setting)
+  const example = setting.placeholder === null ? `${flag}=true` : `${flag} ${setting.placeholder}`
+  return { setting: flag, message: `${flag} needs a value: ${example}.` }
 }
 
 function badValue(setting: string, expected: string, text: string | undefined): ConfigProblem {
   const shown = text === undefined ? '' : `, but is ${JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)}`
   return { setting, message: `${setting} must be ${expected}${shown}.` }
-}
-
-function unknownArgument(argument: string, flags: readonly string[]): ConfigProblem {
-  const near = nearest(argument, flags)
-  const hint = near === undefined ? 'Run switchyard serve --help for a list of all flags.' : `Did you mean ${near}?`
-  return { setting: argument, message: `${argument} is not a flag. ${hint}` }
 }
 
 /** Variables that commands other than `serve` read. Each is so similar to a setting that it would be reported as a typo. */

@@ -1,6 +1,6 @@
 // The errors of the tracking API and the control API: one table of stable codes with HTTP status and default message, and the single
 // JSON shape of every error response. Problems of a single message are in the table of the protocol package (REFUSALS). The result of a
-// delivery attempt is an outcome (delivery/sending/outcome.ts) and never one of these errors.
+// delivery attempt is an outcome (delivery/link/outcome.ts) and never one of these errors.
 
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, REFUSALS } from '@switchyard/protocol'
 

@@ -1,7 +1,7 @@
 // Calls to the control API, typed by its own description (types.ts). The browser's session cookie authenticates them. Errors are thrown as
 // an ApiProblem with the API's stable code and message. No caching here: pages use queries.ts.
 
-import { commandFor, namesCommand, withCommand } from '../text/commands.ts'
+import { commandFor, namesCommand, withCommand } from './commands.ts'
 import type { Operations, Schemas } from './types.ts'
 
 export type Operation = keyof Operations

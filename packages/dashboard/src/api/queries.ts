@@ -1,7 +1,7 @@
 // The hooks with which pages call the API: a cached query per operation and parameters, refreshed while it is shown. Lists are loaded page by page.
 
 import { keepPreviousData, QueryClient, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useRef } from 'react'
+import { useEffect, useRef } from 'react'
 import { type Answer, ApiProblem, type CallOptions, call, type Operation, type Query } from './client.ts'
 
 export type { Answer, Schemas } from './client.ts'
@@ -72,6 +72,16 @@ export function useList<Op extends Getting>(
   })
   const rows = result.data?.pages.flatMap(({ data }) => data) ?? []
   return { ...result, rows, problem: result.error as ApiProblem | null }
+}
+
+/** All pages, loaded one after the other: for lists that a page searches. There are only as many rows as a configuration holds. */
+export function useWholeList<Op extends Getting>(operation: Op, options: Parameters<typeof useList<Op>>[1]) {
+  const list = useList(operation, options)
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list
+  useEffect(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  return list
 }
 
 /**

@@ -26,25 +26,25 @@ export interface Schemas {
   PreviewCounts: { messages: number; sent: number; skipped: number; dropped: number; failed: number; notRun: number }
   PrivacyRule: { path: string; action: 'drop' | 'hash' | 'mask' }
   Session: { actor: { id: string; name: string }; role: 'admin' | 'viewer'; expiresAt: string | null }
-  Source: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string }
+  Source: { id: string; name: string; description: string | null; enabled: boolean; requireOAuth: boolean; writeKeys: string[]; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string }
   Subscription: { id: string; name: string; action: string; subscribe: string; enabled: boolean; mapping: Record<string, unknown> }
   Suppression: { userId: string; sourceId: string; since: string }
   Token: { id: string; name: string; role: 'admin' | 'viewer'; createdAt: string | null; lastUsedAt: string | null }
-  TrackingPlan: { id: string; name: string; unplanned?: 'allow' | 'observe' | 'quarantine' | undefined; rules: Schemas['PlanRule'][]; description: string | null; sourceIds: string[]; version: number; createdAt: string }
+  TrackingPlan: { id: string; name: string; unplanned: 'allow' | 'observe' | 'quarantine'; rules: Schemas['PlanRule'][]; description: string | null; sourceIds: string[]; version: number; createdAt: string }
 }
 
 /** Requests and responses, by method and path. */
 export interface Operations {
   /** List sources, oldest first */
   'GET /api/sources': {
-    query: { limit?: number | undefined; cursor?: string | undefined }
+    query: { search?: string | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
     answer: { data: Schemas['Source'][]; next: string | null }
   }
   /** Create a source */
   'POST /api/sources': {
     query: { uniqueName?: boolean | undefined }
-    body: { name: string; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined; privacy?: Schemas['PrivacyRule'][] | undefined }
+    body: { name: string; description?: string | null | undefined; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined; privacy?: Schemas['PrivacyRule'][] | undefined }
     answer: Schemas['Source']
   }
   /** Retrieve a source */
@@ -56,7 +56,7 @@ export interface Operations {
   /** Update a source */
   'PATCH /api/sources/{id}': {
     query: Record<string, never>
-    body: { name?: string | undefined; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined; privacy?: Schemas['PrivacyRule'][] | null | undefined }
+    body: { name?: string | undefined; description?: string | null | undefined; enabled?: boolean | undefined; requireOAuth?: boolean | undefined; writeKeys?: string[] | undefined; privacy?: Schemas['PrivacyRule'][] | null | undefined }
     answer: Schemas['Source']
   }
   /** Delete a source */
@@ -69,7 +69,7 @@ export interface Operations {
   'POST /api/sources/{id}/write-keys': {
     query: Record<string, never>
     body: { key?: string | undefined }
-    answer: { id: string; name: string; enabled: boolean; writeKeys: string[]; requireOAuth: boolean; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string; key: string }
+    answer: { id: string; name: string; description: string | null; enabled: boolean; requireOAuth: boolean; writeKeys: string[]; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string; key: string }
   }
   /** Remove a write key from a source */
   'DELETE /api/sources/{id}/write-keys/{key}': {

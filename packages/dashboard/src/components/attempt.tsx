@@ -1,31 +1,39 @@
-// One attempt of a delivery or of a test: the URL, the status or the error, how long each phase took, the start of the response body, and what
-// the transformation printed. An integration has an attempt for each request, and for each subscription that ended without one.
+// One attempt of a delivery or of a test: the URL, the status or the error, how long it took, the start of the response body, and what was printed.
+// The kinds of destinations say what differs between them (kinds/*/attempt.tsx).
 
-import { Badge, Code, Group, Stack, Text } from '@mantine/core'
+import { Code, Group, Stack, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
 import type { Schemas } from '../api/client.ts'
-import { duration, preciseTime } from '../text/format.ts'
-import { reasonAdvice, reasonSentence } from '../text/reasons.ts'
+import { preciseTime } from '../text/format.ts'
+import { reasonSentence } from '../text/reasons.ts'
 import { CodeBlock } from './copyable.tsx'
-import { Waterfall } from './waterfall.tsx'
+import { Note, SmallNote, SmallTag } from './styled.tsx'
 
-/** The attempt ended before a request was built. */
-const NEVER_SENT = new Set(['mapping_failed', 'transformation_failed', 'dropped_by_transformation'])
+export interface AttemptFrameProps {
+  attempt: Schemas['Attempt']
+  /** Whether a request was made. */
+  isSent: boolean
+  /** What the attempt was for, beside the URL. */
+  subject?: string | null
+  /** What to do about a failure; empty for nothing. */
+  advice: string
+  /** How long it took, if a request was made; or else why none was. */
+  children: ReactNode
+  /** Who printed the log. */
+  printedBy: string
+}
 
-export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['Attempt']; withAdvice?: boolean }) {
-  const { url, address, startedAt, status, reason, error, timings, responseStart, version, logs, subscription, method, request } = attempt
-  const isSent = subscription === null ? reason === null || !NEVER_SENT.has(reason) : method !== null
-  // The phases of an integration's requests are not measured.
-  const isStep = subscription !== null
-  const advice = reason === null ? '' : reasonAdvice(reason, subscription !== null)
+export function AttemptFrame({ attempt, isSent, subject = null, advice, children, printedBy }: AttemptFrameProps) {
+  const { url, address, startedAt, status, reason, error, responseStart, version, logs, method, request } = attempt
   return (
     <Stack gap={6}>
       <Group gap="xs" style={{ rowGap: 4 }}>
-        <Badge color={reason === null ? 'teal' : 'red'} variant="light" tt="none" size="sm" style={{ flexShrink: 0 }}>
+        <SmallTag color={reason === null ? 'teal' : 'red'} style={{ flexShrink: 0 }}>
           {reason === null ? (status === null ? 'success' : `HTTP ${status}`) : reason}
-        </Badge>
-        {subscription !== null && (
+        </SmallTag>
+        {subject !== null && (
           <Text size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-            {subscription}
+            {subject}
           </Text>
         )}
         {isSent && (
@@ -34,72 +42,39 @@ export function AttemptView({ attempt, withAdvice = true }: { attempt: Schemas['
             {url}
           </Code>
         )}
-        {(version > 1 || !isSent) && (
-          <Text size="xs" c="dimmed">
-            version {version}
-          </Text>
-        )}
-        {address !== null && (
-          <Text size="xs" c="dimmed">
-            at {address}
-          </Text>
-        )}
+        {(version > 1 || !isSent) && <SmallNote>version {version}</SmallNote>}
+        {address !== null && <SmallNote>at {address}</SmallNote>}
       </Group>
       {reason !== null && (
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           {error ?? reasonSentence(reason)}
-          {withAdvice && advice !== '' && (
-            <Text span c="dimmed" size="sm">
-              {' '}
-              {advice}
-            </Text>
-          )}
+          {advice !== '' && <Note span> {advice}</Note>}
         </Text>
       )}
-      {subscription !== null && !isSent && reason === null && (
-        <Text size="sm" c="dimmed">
-          The subscription made no HTTP request.
-        </Text>
-      )}
-      {isSent && !isStep && <Waterfall timings={timings} />}
-      {isSent && isStep && (
-        <Text size="xs" fw={600}>
-          total {duration(timings.totalMs)}
-        </Text>
-      )}
+      {children}
       {request !== undefined && (
-        <Stack gap={2}>
-          <Text size="xs" c="dimmed">
-            Body of the request
-          </Text>
-          <CodeBlock text={request.body} label={`body of the request to ${url}`} maxHeight={240} />
-        </Stack>
+        <Recorded title="Body of the request" text={request.body} label={`body of the request to ${url}`} maxHeight={240} />
       )}
-      {responseStart !== null &&
-        (responseStart === '' ? (
-          <Text size="xs" c="dimmed">
-            The response had no body.
-          </Text>
-        ) : (
-          <Stack gap={2}>
-            <Text size="xs" c="dimmed">
-              Start of the response
-            </Text>
-            <CodeBlock
-              text={responseStart}
-              label={`start of the response to the attempt at ${preciseTime(startedAt)} to ${url}`}
-              maxHeight={160}
-            />
-          </Stack>
-        ))}
+      {responseStart === '' && <SmallNote>The response had no body.</SmallNote>}
+      {responseStart !== null && responseStart !== '' && (
+        <Recorded
+          title="Start of the response"
+          text={responseStart}
+          label={`start of the response to the attempt at ${preciseTime(startedAt)} to ${url}`}
+        />
+      )}
       {logs !== null && (
-        <Stack gap={2}>
-          <Text size="xs" c="dimmed">
-            Log of the {subscription === null ? 'transformation' : 'integration'}
-          </Text>
-          <CodeBlock text={logs} label={`log of the attempt at ${preciseTime(startedAt)}`} maxHeight={160} />
-        </Stack>
+        <Recorded title={`Log of the ${printedBy}`} text={logs} label={`log of the attempt at ${preciseTime(startedAt)}`} />
       )}
+    </Stack>
+  )
+}
+
+function Recorded({ title, text, label, maxHeight = 160 }: { title: string; text: string; label: string; maxHeight?: number }) {
+  return (
+    <Stack gap={2}>
+      <SmallNote>{title}</SmallNote>
+      <CodeBlock text={text} label={label} maxHeight={maxHeight} />
     </Stack>
   )
 }

@@ -1,9 +1,10 @@
 // A code editor: highlighting, line numbers, and errors at their line. CodeMirror is large, so it is loaded when an editor is first shown.
 
-import { Input, Kbd, Text } from '@mantine/core'
+import { Input, Kbd } from '@mantine/core'
 import { lazy, Suspense, useId } from 'react'
 import type { CodeProblem } from '../text/code-problems.ts'
 import { Loading } from './query-states.tsx'
+import { SmallNote } from './styled.tsx'
 
 const CodeMirror = lazy(() => import('./code-mirror.tsx'))
 
@@ -29,7 +30,7 @@ export function CodeEditor({ label, description, ...editor }: CodeEditorProps) {
       <Suspense fallback={<Loading lines={6} label={`Loading the editor: ${label}`} />}>
         <CodeMirror label={label} hintId={id} {...editor} />
       </Suspense>
-      <Text size="xs" c="dimmed" mt={4} id={id}>
+      <SmallNote mt={4} id={id}>
         {editor.isReadOnly === true ? (
           'Read-only.'
         ) : (
@@ -38,7 +39,7 @@ export function CodeEditor({ label, description, ...editor }: CodeEditorProps) {
             .
           </>
         )}
-      </Text>
+      </SmallNote>
     </Input.Wrapper>
   )
 }

@@ -20,7 +20,7 @@ import {
 import { tags } from '@lezer/highlight'
 import { useEffect, useRef } from 'react'
 import type { CodeProblem } from '../text/code-problems.ts'
-import { nonce } from '../theme.ts'
+import { nonce } from './theme.ts'
 
 const color = (name: string, light: number, dark: number): string =>
   `light-dark(var(--mantine-color-${name}-${light}), var(--mantine-color-${name}-${dark}))`

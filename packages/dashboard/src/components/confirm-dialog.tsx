@@ -3,6 +3,7 @@
 import { Alert, Button, Group, Modal, Stack, TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../api/client.ts'
+import { SecondaryButton } from './styled.tsx'
 
 export interface ConfirmDialogProps {
   opened: boolean
@@ -58,9 +59,7 @@ export function ConfirmDialog({ opened, onClose, title, children, verb, typed, o
           </Alert>
         )}
         <Group justify="flex-end">
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
+          <SecondaryButton onClick={close}>Cancel</SecondaryButton>
           <Button color={color} loading={isBusy} disabled={typed !== undefined && text !== typed} onClick={() => void confirm()}>
             {verb}
           </Button>

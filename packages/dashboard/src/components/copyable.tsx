@@ -1,7 +1,8 @@
 // Text with a button that copies it.
 
-import { ActionIcon, Box, Button, Code, CopyButton, Group, Tooltip } from '@mantine/core'
+import { ActionIcon, Box, Code, CopyButton, Group, Tooltip } from '@mantine/core'
 import { CheckIcon, CopyIcon } from './icons.tsx'
+import { SecondaryButton } from './styled.tsx'
 
 export function Copyable({ text, label }: { text: string; label: string }) {
   return (
@@ -36,9 +37,9 @@ export function CodeBlock({ text, label, maxHeight = 360 }: { text: string; labe
       <Box pos="absolute" top={6} right={6}>
         <CopyButton value={text}>
           {({ copied, copy }) => (
-            <Button size="compact-xs" variant="default" onClick={copy} aria-label={`Copy ${label}`}>
+            <SecondaryButton size="compact-xs" onClick={copy} aria-label={`Copy ${label}`}>
               {copied ? 'Copied' : 'Copy'}
-            </Button>
+            </SecondaryButton>
           )}
         </CopyButton>
       </Box>

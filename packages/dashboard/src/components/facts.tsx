@@ -2,6 +2,7 @@
 
 import { Box, SimpleGrid, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { SmallNote } from './styled.tsx'
 
 export type Fact = readonly [name: string, value: ReactNode]
 
@@ -13,9 +14,7 @@ export function Facts({ facts, cols = 3 }: { facts: readonly Fact[]; cols?: numb
         .filter(([, value]) => value !== null && value !== undefined)
         .map(([name, value]) => (
           <Box key={name} miw={0}>
-            <Text component="dt" size="xs" c="dimmed">
-              {name}
-            </Text>
+            <SmallNote component="dt">{name}</SmallNote>
             <Text component="dd" size="sm" m={0} style={{ overflowWrap: 'anywhere' }}>
               {value}
             </Text>

@@ -1,10 +1,11 @@
 // JSON with syntax colours and a button that copies it. Large JSON is shown as plain text, so that a message of 500 KB does not block the page.
 
-import { Box, Button, Code, CopyButton, Group, Stack, Text } from '@mantine/core'
+import { Box, Code, CopyButton, Group, Stack } from '@mantine/core'
 import { useMemo } from 'react'
 import { bytes } from '../text/format.ts'
 import { jsonTokens } from '../text/json-tokens.ts'
 import classes from './json.module.css'
+import { RowButton, SmallNote } from './styled.tsx'
 
 /** Above this many characters, thousands of coloured elements would slow the page down. */
 const MAX_COLOURED = 40_000
@@ -28,15 +29,15 @@ export function Json({
   return (
     <Stack gap={6}>
       <Group justify="space-between" gap="xs">
-        <Text size="xs" c="dimmed">
+        <SmallNote>
           {bytes(size)}
           {!isColoured && ', shown as plain text because of its size'}
-        </Text>
+        </SmallNote>
         <CopyButton value={text}>
           {({ copied, copy }) => (
-            <Button size="compact-sm" variant="default" onClick={copy} aria-label={`Copy ${label}`}>
+            <RowButton onClick={copy} aria-label={`Copy ${label}`}>
               {copied ? 'Copied' : 'Copy'}
-            </Button>
+            </RowButton>
           )}
         </CopyButton>
       </Group>

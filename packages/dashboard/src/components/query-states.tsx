@@ -1,10 +1,11 @@
 // What a list or a page shows instead of data: that it is loading, that there is nothing, or an error with a way to retry. Every page uses
 // these components, so that they look alike.
 
-import { Alert, Button, Group, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, Skeleton, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { ApiProblem } from '../api/client.ts'
 import { usePersistentProblem } from '../api/queries.ts'
+import { SectionTitle } from './styled.tsx'
 
 export function Loading({ lines = 4, label = 'Loading' }: { lines?: number; label?: string }) {
   return (
@@ -19,9 +20,7 @@ export function Loading({ lines = 4, label = 'Loading' }: { lines?: number; labe
 export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
   return (
     <Stack align="center" gap="xs" py="xl" ta="center">
-      <Title order={2} size="h4">
-        {title}
-      </Title>
+      <SectionTitle>{title}</SectionTitle>
       {children !== undefined && (
         <Text c="dimmed" maw={480}>
           {children}

@@ -1,10 +1,11 @@
 // Rejected calls by code: what the code means, what to do about it, and the start of the last rejected body as text.
 
-import { Badge, Group, Paper, Stack, Text } from '@mantine/core'
+import { Group, Paper, Stack, Text } from '@mantine/core'
 import type { Answer } from '../api/client.ts'
-import { exactCount } from '../text/format.ts'
+import { plural } from '../text/format.ts'
 import { rejectionAdvice, rejectionSentence } from '../text/rejections.ts'
 import { CodeBlock } from './copyable.tsx'
+import { Note, SmallNote, Tag } from './styled.tsx'
 import { Time } from './time.tsx'
 
 export type RejectionRow = Answer<'GET /api/rejections'>['data'][number]
@@ -25,29 +26,24 @@ export function RejectedCalls({
         <Paper key={`${row.sourceId}:${row.code}`} component="li" withBorder p="sm">
           <Stack gap={6}>
             <Group gap="xs" style={{ rowGap: 4 }}>
-              <Badge color="red" variant="light" tt="none" style={{ flexShrink: 0 }}>
+              <Tag color="red" style={{ flexShrink: 0 }}>
                 {row.code}
-              </Badge>
+              </Tag>
               <Text size="sm" component="span">
-                {exactCount(row.count)} {row.count === 1 ? 'message' : 'messages'}
+                {plural(row.count, 'message')}
                 {sourceName !== undefined && ` ${sourceName(row)}`} · last <Time at={row.lastAt} relative />
               </Text>
             </Group>
             <Text size="sm">
-              {rejectionSentence(row.code)}{' '}
-              <Text span size="sm" c="dimmed">
-                {rejectionAdvice(row.code)}
-              </Text>
+              {rejectionSentence(row.code)} <Note span>{rejectionAdvice(row.code)}</Note>
             </Text>
             {row.lastSample === '' ? (
-              <Text size="xs" c="dimmed">
+              <SmallNote>
                 No sample: the last rejected call had no body or one that could not be read, or privacy rules forbid keeping it.
-              </Text>
+              </SmallNote>
             ) : (
               <Stack gap={2}>
-                <Text size="xs" c="dimmed">
-                  Start of the last rejected body
-                </Text>
+                <SmallNote>Start of the last rejected body</SmallNote>
                 <CodeBlock text={row.lastSample} label={`sample of ${row.code}`} maxHeight={140} />
               </Stack>
             )}

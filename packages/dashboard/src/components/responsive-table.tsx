@@ -1,8 +1,9 @@
 // A list of rows: a table where there is room, a card for each row on a phone. The first column becomes the heading of the card.
 
-import { Box, Button, Group, Paper, Stack, Table, Text } from '@mantine/core'
+import { Box, Group, Paper, Stack, Table } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import type { ReactNode } from 'react'
+import { Note, SecondaryButton } from './styled.tsx'
 
 export interface Column<Row> {
   label: string
@@ -91,9 +92,9 @@ function Cards<Row>({
                 <Box key={name}>{cell(row)}</Box>
               ) : (
                 <Group key={name} gap="sm" wrap="nowrap" align="flex-start">
-                  <Text size="sm" c="dimmed" w={92} style={{ flexShrink: 0 }}>
+                  <Note w={92} style={{ flexShrink: 0 }}>
                     {name}
-                  </Text>
+                  </Note>
                   <Box fz="sm" miw={0} style={{ overflowWrap: 'anywhere' }}>
                     {cell(row)}
                   </Box>
@@ -112,9 +113,9 @@ export function LoadMore({ list }: { list: { hasNextPage: boolean; isFetchingNex
   if (!list.hasNextPage) return null
   return (
     <Group justify="center">
-      <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+      <SecondaryButton loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
         Load more
-      </Button>
+      </SecondaryButton>
     </Group>
   )
 }

@@ -1,7 +1,8 @@
 // A titled part of a page in a frame, with a sentence about it and its actions.
 
-import { Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Group, Paper, Stack, Title } from '@mantine/core'
 import { type ReactNode, useId } from 'react'
+import { Note } from './styled.tsx'
 
 export interface Titled {
   title: string
@@ -28,11 +29,7 @@ export function Heading({ title, about, actions, ...own }: Titled & { order: 1 |
         <Title style={{ overflowWrap: 'anywhere' }} {...own}>
           {title}
         </Title>
-        {about !== undefined && (
-          <Text size="sm" c="dimmed">
-            {about}
-          </Text>
-        )}
+        {about !== undefined && <Note>{about}</Note>}
       </Stack>
       {actions !== undefined && <Group gap="xs">{actions}</Group>}
     </Group>

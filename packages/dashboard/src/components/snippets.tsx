@@ -1,9 +1,10 @@
 // Code to copy that sends a message with the given write key. The chosen kind is in the URL, like every tab.
 
-import { SegmentedControl, Stack, Text } from '@mantine/core'
+import { SegmentedControl, Stack } from '@mantine/core'
 import { isHiddenKey, SNIPPET_KINDS, SNIPPET_LABELS, type SnippetFor, snippetNote, snippetOf } from '../text/snippets.ts'
-import { useSearchState } from '../url-state.ts'
+import { useSearchState } from '../url/url-state.ts'
 import { CodeBlock } from './copyable.tsx'
+import { Note } from './styled.tsx'
 
 const CHOICES = SNIPPET_KINDS.map((value) => ({ value, label: SNIPPET_LABELS[value] }))
 
@@ -21,9 +22,7 @@ export function Snippets({ writeKey, requireOAuth = false }: Omit<SnippetFor, 'o
         maw={360}
       />
       <CodeBlock text={snippetOf(kind, source)} label={`code for ${SNIPPET_LABELS[kind]}`} />
-      <Text size="sm" c="dimmed">
-        {snippetNote(kind, source)}
-      </Text>
+      <Note>{snippetNote(kind, source)}</Note>
     </Stack>
   )
 }

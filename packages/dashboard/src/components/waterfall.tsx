@@ -3,6 +3,7 @@
 import { Box, Group, Text } from '@mantine/core'
 import { isReused, PHASE_LABELS, type PhaseName, phasesOf, type Timings } from '../text/attempt-phases.ts'
 import { duration } from '../text/format.ts'
+import { SmallNote } from './styled.tsx'
 
 const COLORS: Readonly<Record<PhaseName, string>> = {
   dns: 'grape',
@@ -44,19 +45,15 @@ export function Waterfall({ timings, scaleMs }: { timings: Timings; scaleMs?: nu
         {phases.map(({ name, ms }) => (
           <Group key={name} gap={4} wrap="nowrap">
             <Box w={8} h={8} bg={colorOf(name)} style={{ borderRadius: 2, flexShrink: 0 }} aria-hidden="true" />
-            <Text size="xs" c="dimmed">
+            <SmallNote>
               {PHASE_LABELS[name]} {duration(ms)}
-            </Text>
+            </SmallNote>
           </Group>
         ))}
         <Text size="xs" fw={600}>
           total {duration(timings.totalMs)}
         </Text>
-        {isReused(timings) && (
-          <Text size="xs" c="dimmed">
-            reused connection
-          </Text>
-        )}
+        {isReused(timings) && <SmallNote>reused connection</SmallNote>}
       </Group>
     </Box>
   )

@@ -12,6 +12,11 @@ export function exactCount(value: number): string {
   return number.format(value)
 }
 
+/** `1 delivery`, `2,000 deliveries`, `3 days`. */
+export function plural(value: number, one: string, many = /[^aeiou]y$/.test(one) ? `${one.slice(0, -1)}ies` : `${one}s`): string {
+  return `${number.format(value)} ${value === 1 ? one : many}`
+}
+
 export function share(value: number): string {
   return percent.format(value)
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 // @ts-ignore: from another package that this one has no types for. Used by this test only, never by the page.
-import { describeStatus, REASONS } from '../../../server/src/delivery/sending/outcome.ts'
-import { reasonAdvice, reasonSentence } from './reasons.ts'
+import { describeStatus } from '../../../server/src/api/attempt-reasons.ts'
+import { REASONS } from '../api/rules.ts'
+import { reasonAdvice, reasonSentence, toolAdvice } from './reasons.ts'
 
-test('every reason has the same sentence as in the service, and advice', () => {
-  for (const [code, [, sentence]] of Object.entries(REASONS as Record<string, readonly [string, string]>)) {
+test('every reason has the sentence of the service, and advice', () => {
+  for (const [code, sentence] of Object.entries(REASONS)) {
     assert.equal(reasonSentence(code), sentence)
     assert.notEqual(reasonAdvice(code), '', code)
   }
@@ -18,9 +19,16 @@ test('HTTP statuses have the same sentences as in the service', () => {
   }
 })
 
+test('the advice about a tool says nothing about URLs and signatures', () => {
+  for (const status of [401, 403, 404, 410]) assert.doesNotMatch(toolAdvice(`http_${status}`), /signature|URL/)
+  assert.equal(toolAdvice('http_429'), reasonAdvice('http_429'))
+})
+
 test('reasons of deliveries that were never sent, and an unknown reason', () => {
   for (const code of ['retry_window_over', 'destination_deleted', 'message_deleted', 'message_unreadable'])
     assert.doesNotMatch(reasonSentence(code), /^Reason:/)
-  assert.equal(reasonSentence('brand_new'), 'Reason: brand_new.')
-  assert.equal(reasonAdvice('brand_new'), '')
+  for (const code of ['brand_new', 'constructor']) {
+    assert.equal(reasonSentence(code), `Reason: ${code}.`)
+    assert.equal(reasonAdvice(code), '')
+  }
 })

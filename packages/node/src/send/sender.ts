@@ -9,7 +9,7 @@ import type { CheckedSettings } from '../settings.ts'
 import { USER_AGENT } from '../version.ts'
 import type { TokenSource } from './oauth.ts'
 import type { Answer, Transport } from './transport.ts'
-import { backoffMs, judge, type Rejection, type RetryEvent, SHORTEST_BACKOFF_MS, type Verdict } from './verdict.ts'
+import { backoffMs, judge, type Rejection, type ResponseVerdict, type RetryEvent, SHORTEST_BACKOFF_MS } from './verdict.ts'
 
 export interface HttpRequestEvent {
   url: string
@@ -229,7 +229,7 @@ export class Sender {
     return true
   }
 
-  async #attempt(batch: Batch, attempts: number): Promise<{ verdict: Verdict; token: string | undefined }> {
+  async #attempt(batch: Batch, attempts: number): Promise<{ verdict: ResponseVerdict; token: string | undefined }> {
     const { settings, transport, onRequest, onResponse } = this.#options
     let token: string | undefined
     try {

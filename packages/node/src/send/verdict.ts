@@ -14,7 +14,7 @@ export interface Rejection {
   error: AnalyticsError
 }
 
-export type Verdict =
+export type ResponseVerdict =
   | { kind: 'delivered'; rejected: Rejection[] }
   | { kind: 'unauthorized'; error: AnalyticsError }
   | { kind: 'temporary'; error: AnalyticsError; retryAfterMs: number | undefined }
@@ -36,7 +36,7 @@ const BACKOFF_MIN_MS = 300
 export const SHORTEST_BACKOFF_MS = BACKOFF_MIN_MS / 2
 const BACKOFF_MAX_MS = 30_000
 
-export function judge(answer: Answer, now: number): Verdict {
+export function judge(answer: Answer, now: number): ResponseVerdict {
   const { status } = answer
   if (status >= 200 && status < 300) return { kind: 'delivered', rejected: rejections(answer.text, status) }
   const error = errorOf(answer)
@@ -53,8 +53,8 @@ export function isTemporary(status: number): boolean {
 }
 
 /**
- * Parses seconds or an HTTP date. Returns milliseconds from now, or undefined if it is neither. At least a second, so that 0 and a date
- * that has passed (by a clock that may be wrong) do not cause a tight loop; at most five minutes.
+ * Parses the value of Retry-After: seconds, or an HTTP date. Returns the delay in milliseconds, or undefined if the value is neither. The delay is at
+ * least one second, so that 0 or a date in the past (clocks may be wrong) does not cause a tight loop, and at most five minutes.
  */
 export function parseRetryAfter(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined

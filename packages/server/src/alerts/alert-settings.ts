@@ -120,7 +120,7 @@ export function settingsFor(
 ): { enabled: boolean; values: Values } {
   const exception = subjectId === null ? undefined : choices.exceptions[id]?.[subjectId]
   const chosen = { ...choices.rules[id], ...exception }
-  const values = Object.entries(settings).map(([name, { usual }]) => [name, typeof chosen[name] === 'number' ? chosen[name] : usual])
+  const values = Object.entries(settings).map(([name, { fallback }]) => [name, typeof chosen[name] === 'number' ? chosen[name] : fallback])
   return { enabled: chosen['enabled'] !== false, values: Object.fromEntries(values) as Values }
 }
 

@@ -10,7 +10,7 @@ import { incidentMessage, type MessageContext, testMessage } from './alert-messa
 import { AlertSettings, isMuted, settingsFor } from './alert-settings.ts'
 import { type Incident, Incidents, keyOf } from './incidents.ts'
 import { type ObservationParts, Observations, type Observed } from './observations.ts'
-import type { Rule, Verdict } from './rules/rule.ts'
+import type { Rule, RuleVerdict } from './rules/rule.ts'
 import { RULES } from './rules/rules.ts'
 
 export interface AlertParts extends Pick<ObservationParts, 'failureOf' | 'violations' | 'storePath' | 'quarantineDays'> {
@@ -138,7 +138,13 @@ class Evaluator implements Alerts {
     await this.#incidents.dropOld(nowMs)
   }
 
-  async #follow(rule: Rule<unknown>, { subject }: Observed, judged: Verdict, incident: Incident | undefined, nowMs: number): Promise<void> {
+  async #follow(
+    rule: Rule<unknown>,
+    { subject }: Observed,
+    judged: RuleVerdict,
+    incident: Incident | undefined,
+    nowMs: number,
+  ): Promise<void> {
     const { verdict, sinceMs, details } = judged
     if (verdict === 'open' && incident === undefined) {
       const message = rule.opened(subject.name, { ...details, forMs: nowMs - sinceMs })

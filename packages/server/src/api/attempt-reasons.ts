@@ -1,5 +1,5 @@
 // The reasons why attempts fail: stable codes, each with its verdict (temporary failures are retried, permanent ones are not) and a sentence
-// for people. delivery/sending/outcome.ts maps network errors and responses to these codes; the control API groups failures by them.
+// for people. delivery/link/outcome.ts maps network errors and responses to these codes; the control API groups failures by them.
 
 import { STATUS_CODES } from 'node:http'
 

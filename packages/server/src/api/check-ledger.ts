@@ -1,11 +1,16 @@
 // Compares the stored counts with a recount of the rows, and checks that the counts of each destination add up. Used by the diagnostics of
 // the service, and by the checks of a store file that is not in use.
 
-import type { LedgerRow, StoreInspection } from '../store/store.ts'
-
 const COUNTS = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 
-type Books = Pick<StoreInspection, 'ledger' | 'recount' | 'quarantined' | 'quarantineRecount'>
+/** The counts of a store, as far as they are compared. */
+interface Books {
+  ledger: readonly LedgerRow[]
+  recount: readonly LedgerRow[]
+  quarantined: readonly { sourceId: string; quarantined: number }[]
+  quarantineRecount: readonly { sourceId: string; quarantined: number }[]
+}
+type LedgerRow = Readonly<Record<(typeof COUNTS)[number], number> & { destinationId: string }>
 
 /** Returns the differences as sentences. `nameOf` returns the display name of a destination or a source. */
 export function bookProblems(books: Books, nameOf: (id: string) => string = (id) => id): string[] {

@@ -30,6 +30,7 @@ export interface FieldSchema {
 export interface Installed {
   /** The fields that an entry of the file may have, for each kind. */
   schema: Record<Kind, Record<string, FieldSchema>>
+  kinds: DestinationKinds
   /** The resources as the API returns them. */
   entries: Record<Kind, JsonObject[]>
 }
@@ -80,9 +81,9 @@ export function configurationOf(installed: Installed, { withKeys }: { withKeys: 
       const entry: Entry = { name: String(stored['name']) }
       for (const [field, schema] of Object.entries(installed.schema[kind])) {
         if (field === 'name' || (field === 'writeKeys' && (!withKeys || hasMaskedKeys(stored)))) continue
-        if (isOfOtherKind(field, stored)) continue
+        if (isOfOtherKind(field, stored, installed)) continue
         const value = fieldOf(kind, stored, field, names, reference)
-        if (value === undefined || (field !== 'enabled' && same(value, defaultOf(field, schema, stored)))) continue
+        if (value === undefined || (field !== 'enabled' && same(value, defaultOf(field, schema, stored, installed)))) continue
         entry[field] = value
       }
       file[kind].push(entry)
@@ -97,23 +98,23 @@ export function hasMaskedKeys(stored: JsonObject): boolean {
   return Array.isArray(keys) && keys.some((key) => isMaskedWriteKey(String(key)))
 }
 
-/** The default and maximum of `timeoutMs` for an integration. */
-export const INTEGRATION_TIMEOUT_MS = 30_000
+/** What differs between the kinds of destination, by type. */
+export type DestinationKinds = Readonly<Record<string, { settings: readonly string[]; timeoutMs: number }>>
 
-/** Settings that only one kind of destination has. A test compares them with the settings of each kind. */
-export const KIND_SETTINGS: Readonly<Record<string, readonly string[]>> = {
-  webhook: ['urls', 'headers', 'sharedSecret', 'signingSecrets', 'request', 'transformation', 'secrets', 'auth', 'tls'],
-  integration: ['integration', 'settings', 'subscriptions'],
+/** `entry` is a destination in a file or a response. In a file, it is a webhook if it has no type. */
+export function isOfOtherKind(field: string, entry: Readonly<Record<string, unknown>>, { kinds }: Pick<Installed, 'kinds'>): boolean {
+  const own = entry['type'] ?? 'webhook'
+  return Object.entries(kinds).some(([type, { settings }]) => type !== own && settings.includes(field))
 }
 
-/** `entry` is a destination in a file or a response. */
-export function isOfOtherKind(field: string, entry: Readonly<Record<string, unknown>>): boolean {
-  return KIND_SETTINGS[entry['type'] === 'integration' ? 'webhook' : 'integration']?.includes(field) === true
-}
-
-/** The schema has the defaults of a webhook. */
-export function defaultOf(field: string, schema: FieldSchema, entry: Readonly<Record<string, unknown>>): unknown {
-  return field === 'timeoutMs' && entry['type'] === 'integration' ? INTEGRATION_TIMEOUT_MS : schema.default
+/** The schema has the defaults of the kind that a destination is of by default. */
+export function defaultOf(
+  field: string,
+  schema: FieldSchema,
+  entry: Readonly<Record<string, unknown>>,
+  { kinds }: Pick<Installed, 'kinds'>,
+): unknown {
+  return field === 'timeoutMs' ? (kinds[String(entry['type'])]?.timeoutMs ?? schema.default) : schema.default
 }
 
 type Reference = (thing: string, use: string) => string

@@ -28,7 +28,7 @@ export type Infer<S> = S extends Schema<infer T> ? T : never
 
 export type Fields = { readonly [name: string]: Schema<unknown> }
 
-type Simplify<T> = { [K in keyof T]: T[K] }
+export type Simplify<T> = { [K in keyof T]: T[K] }
 export type ObjectOf<F extends Fields> = Simplify<
   { -readonly [K in keyof F as F[K] extends { optional: true } ? never : K]: Infer<F[K]> } & {
     -readonly [K in keyof F as F[K] extends { optional: true } ? K : never]?: Infer<F[K]>
@@ -284,7 +284,7 @@ export function writeOnly<T>(schema: Schema<T>, leftOut: T): DefaultSchema<T> {
   return { parse: schema.parse, toJsonSchema: () => ({ ...schema.toJsonSchema(), writeOnly: true }), fallback: leftOut }
 }
 
-type PatchFields<F extends Fields> = { readonly [K in keyof F]: OptionalSchema<Infer<F[K]>> }
+export type PatchFields<F extends Fields> = { readonly [K in keyof F]: OptionalSchema<Infer<F[K]>> }
 
 /** The same fields for a PATCH request: all are optional, and none has a default. */
 export function patchOf<F extends Fields>(fields: F): PatchFields<F> {
@@ -292,7 +292,7 @@ export function patchOf<F extends Fields>(fields: F): PatchFields<F> {
   return Object.fromEntries(described) as PatchFields<F>
 }
 
-function withoutDefault(schema: Schema<unknown>): Schema<unknown> {
+export function withoutDefault<T>(schema: Schema<T>): Schema<T> {
   return {
     parse: schema.parse,
     toJsonSchema() {

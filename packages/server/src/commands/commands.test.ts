@@ -31,8 +31,10 @@ test('summaries are one line without a full stop, sentences end with one', () =>
   for (const { name, summary, details, arguments: taken = [], flags = {} } of COMMANDS) {
     assert.match(summary, /^[A-Z][^\n]{5,110}[^.\n]$/, `${name}: ${summary}`)
     if (details !== undefined) assert.match(details, /\.$/, name)
-    for (const { sentence } of [...taken, ...Object.values(flags)]) assert.match(sentence, /^\S[^\n]*[.…]$/, `${name}: ${sentence}`)
-    for (const { usual } of Object.values(flags)) assert.ok(usual === undefined || !usual.endsWith('.'), `${name}: ${usual}`)
+    for (const { description } of [...taken, ...Object.values(flags)])
+      assert.match(description, /^\S[^\n]*[.…]$/, `${name}: ${description}`)
+    for (const { defaultText } of Object.values(flags))
+      assert.ok(defaultText === undefined || !defaultText.endsWith('.'), `${name}: ${defaultText}`)
   }
 })
 
@@ -77,7 +79,8 @@ test('the list of commands contains each first word, its summary or subcommands,
       assert.ok(verb === undefined ? text.includes(summary) : verb === 'list' || text.includes(verb), name)
     }
   }
-  for (const [name, { sentence }] of Object.entries(GLOBAL_FLAGS)) assert.ok(text.includes(`--${name}`) && text.includes(sentence), name)
+  for (const [name, { description }] of Object.entries(GLOBAL_FLAGS))
+    assert.ok(text.includes(`--${name}`) && text.includes(description), name)
   for (const code of Object.values(EXIT)) assert.ok(text.includes(` ${code} `), String(code))
 })
 
@@ -88,11 +91,11 @@ test('the help of a command contains its usage, summary, arguments, flags, defau
     assert.ok(text.startsWith(`Usage: switchyard ${name}`))
     const parts = [
       summary,
-      ...taken.flatMap(({ name, sentence }) => [name, sentence]),
+      ...taken.flatMap(({ name, description }) => [name, description]),
       ...examples.map((line) => line.replaceAll(/\s+/g, ' ')),
     ]
-    for (const [flag, { placeholder, sentence, usual, variable, values = [] }] of Object.entries(flags))
-      parts.push(placeholder === null ? `--${flag}` : `--${flag} ${placeholder}`, sentence, usual ?? '', variable ?? '', ...values)
+    for (const [flag, { placeholder, description, defaultText, variable, values = [] }] of Object.entries(flags))
+      parts.push(placeholder === null ? `--${flag}` : `--${flag} ${placeholder}`, description, defaultText ?? '', variable ?? '', ...values)
     for (const part of parts) assert.ok(text.includes(part), `${name}: ${part}`)
   }
 })
@@ -101,8 +104,8 @@ test('the help of serve lists every setting with its environment variable', () =
   const command = COMMANDS.find(({ name }) => name === 'serve')
   assert.ok(command)
   const text = helpText(SECTIONS, { command }).replaceAll(/\s+/g, ' ')
-  for (const { variable, sentence, usual } of Object.values(SETTINGS))
-    for (const part of [variable, sentence, usual]) assert.ok(text.includes(part), part)
+  for (const { variable, description, defaultText } of Object.values(SETTINGS))
+    for (const part of [variable, description, defaultText]) assert.ok(text.includes(part), part)
 })
 
 test('help fits the terminal', () => {

@@ -27,7 +27,7 @@ import { DESTINATION_COMMANDS } from './resources/destinations.ts'
 import { OAUTH_APP_COMMANDS } from './resources/oauth-apps.ts'
 import { SOURCE_COMMANDS } from './resources/sources.ts'
 import { TOKEN_COMMANDS } from './resources/tokens.ts'
-import { send } from './send.ts'
+import { send } from './sending/send.ts'
 import { serve } from './serve.ts'
 import { importWorkspace } from './workspace/import-workspace.ts'
 

@@ -17,7 +17,7 @@ type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'on' | 'exit'> &
   Record<'stdout' | 'stderr', NodeJS.WriteStream> & { stdin?: NodeJS.ReadStream }
 
 export async function runCommandLine(process: Process): Promise<void> {
-  const { stdin, stdout, stderr, env } = process
+  const { stdout, stderr, env } = process
   const argv = process.argv.slice(2)
   // A start of the service does not load the other commands.
   const commands = argv[0] === undefined || argv[0] === DEFAULT_COMMAND ? [serve] : (await import('./commands.ts')).COMMANDS
@@ -46,68 +46,77 @@ export async function runCommandLine(process: Process): Promise<void> {
       case 'version':
         stdout.write(`${VERSION}\n`)
         return EXIT.ok
-      case 'problems':
-        stderr.write(own(`${[...line.messages, `Run \`${line.help}\` for usage.`].join('\n')}\n`))
+      case 'problems': {
+        const { command, flags = new Map() } = line.parsed ?? {}
+        const messages = [...line.messages, ...(command?.otherProblems?.(flags, env) ?? [])]
+        stderr.write(own(`${[...messages, `Run \`${line.help}\` for usage.`].join('\n')}\n`))
         return EXIT.usage
+      }
       case 'run':
-        return await call(line.parsed)
+        return await runCommand(process, line.parsed, own)
     }
   }
+}
 
-  async function call({ command, arguments: positional, flags }: Parsed): Promise<ExitCode> {
-    const abort = new AbortController()
-    if (!isService) {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-        process.on(signal, () => {
-          // A second signal exits at once.
-          if (abort.signal.aborted) process.exit(EXIT.interrupted)
-          abort.abort()
-        })
-      }
+/** Runs the command, and returns its exit code. */
+async function runCommand(
+  process: Process,
+  { command, arguments: positional, flags }: Parsed,
+  own: (text: string, url?: string) => string,
+): Promise<ExitCode> {
+  const { stdin, stdout, stderr, env } = process
+  const abort = new AbortController()
+  if (!command.isService) {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => {
+        // A second signal exits at once.
+        if (abort.signal.aborted) process.exit(EXIT.interrupted)
+        abort.abort()
+      })
     }
-    const json = flags.has('json')
-    const flag = (name: string): string | undefined => flags.get(name)?.at(-1)
-    const out = createOutput({
-      stdout,
-      stderr,
-      json,
-      colours: !flags.has('no-color') && !env['NO_COLOR'],
-      inForm: (text) => own(text, flag('url')),
-    })
-    let api: ReturnType<typeof createApi> | undefined
-    const call: Call = {
-      arguments: positional,
-      flag,
-      flags: (name) => flags.get(name) ?? [],
-      has: (name) => flags.has(name),
-      json,
-      env,
-      // Created on first use, so that a command that does not call the service needs no valid URL either.
-      get api() {
-        api ??= createApi({
-          url: serviceUrl(flag('url'), env),
-          token: controlToken(flag('token'), env),
-          signal: abort.signal,
-          onSlow: (elapsedMs) => out.remark(`Waiting for the service: ${Math.round(elapsedMs / 1_000)} s so far.`),
-        })
-        return api
-      },
-      out,
-      ask: stdin?.isTTY === true && stderr.isTTY ? (question) => ask(stdin, stderr, question, abort.signal) : null,
-      signal: abort.signal,
+  }
+  const json = flags.has('json')
+  const flag = (name: string): string | undefined => flags.get(name)?.at(-1)
+  const out = createOutput({
+    stdout,
+    stderr,
+    json,
+    colours: !flags.has('no-color') && !env['NO_COLOR'],
+    inForm: (text) => own(text, flag('url')),
+  })
+  let api: ReturnType<typeof createApi> | undefined
+  const call: Call = {
+    arguments: positional,
+    flag,
+    flags: (name) => flags.get(name) ?? [],
+    has: (name) => flags.has(name),
+    json,
+    env,
+    // Created on first use, so that a command that does not call the service needs no valid URL either.
+    get api() {
+      api ??= createApi({
+        url: serviceUrl(flag('url'), env),
+        token: controlToken(flag('token'), env),
+        signal: abort.signal,
+        onSlow: (elapsedMs) => out.remark(`Waiting for the service: ${Math.round(elapsedMs / 1_000)} s so far.`),
+      })
+      return api
+    },
+    out,
+    ask: stdin?.isTTY === true && stderr.isTTY ? (question) => ask(stdin, stderr, question, abort.signal) : null,
+    signal: abort.signal,
+  }
+  try {
+    return await command.run(call)
+  } catch (error) {
+    if (abort.signal.aborted) return EXIT.interrupted
+    if (error instanceof CommandProblem) {
+      stderr.write(own(`${error.message.split('\n').map(harmless).join('\n')}\n`, flag('url')))
+      return error.exit
     }
-    try {
-      return await command.run(call)
-    } catch (error) {
-      if (abort.signal.aborted) return EXIT.interrupted
-      if (error instanceof CommandProblem) {
-        stderr.write(own(`${error.message.split('\n').map(harmless).join('\n')}\n`, flag('url')))
-        return error.exit
-      }
-      const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      stderr.write(`switchyard ${command.name} failed: ${trace.split('\n').map(harmless).join('\n')}\n`)
-      return EXIT.failed
-    }
+    const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    stderr.write(`switchyard ${command.name} failed: ${trace.split('\n').map(harmless).join('\n')}\n`)
+    return EXIT.failed
   }
 }
 

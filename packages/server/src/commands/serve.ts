@@ -12,6 +12,8 @@ import { type Command, EXIT, type ExitCode, type Flag } from './line/command.ts'
 const STOP_MS = 9_200
 const SENT_AGAIN = 'messages whose outcome was not recorded are sent again after the next start'
 
+const FLAGS = settingFlags()
+
 export const serve: Command = {
   name: 'serve',
   summary: 'Run the service: tracking API, control API, dashboard and deliveries',
@@ -20,21 +22,25 @@ export const serve: Command = {
     'so pass secrets in environment variables.\n\n' +
     'On SIGTERM or Ctrl-C the service stops accepting requests, finishes or releases the deliveries in flight within 10 seconds, and exits with code 0. If something cannot be finished in this time, for example because the database does not respond, the exit code is 6, and the log lists what was not finished.',
   examples: ['switchyard serve', 'switchyard serve --port 9000 --store sqlite:/var/lib/switchyard/switchyard.db'],
-  flags: settingFlags(),
+  flags: FLAGS,
   isService: true,
-  async run({ arguments: argv, env }) {
-    const json = argv.includes('--json')
+  otherProblems(flags, env) {
     const result = readConfig(
       env,
-      argv.filter((word) => word !== '--json' && word !== '--no-color'),
+      settingsIn((name) => flags.get(name)),
+    )
+    return result.kind === 'problems' ? result.problems.map(({ message }) => message) : []
+  },
+  async run({ env, json, flags, has }) {
+    const result = readConfig(
+      env,
+      settingsIn((name) => (has(name) ? flags(name) : undefined)),
     )
     if (result.kind === 'problems') {
       for (const { message } of result.problems) tell(message)
       tell('Run `switchyard serve --help` for a list of all settings.')
       return EXIT.usage
     }
-    // --help and --version were handled before.
-    if (result.kind !== 'config') return EXIT.ok
     const { config, warnings } = result
     const [{ connectToSupervisor }, { processCount }] = await Promise.all([
       import('../installation/processes/supervised.ts'),
@@ -48,6 +54,16 @@ export const serve: Command = {
   },
 }
 
+/** The settings that were given as flags. A switch without a value is on. */
+function settingsIn(given: (name: string) => readonly string[] | undefined): Record<string, string> {
+  return Object.fromEntries(
+    Object.keys(FLAGS).flatMap((name) => {
+      const values = given(name)
+      return values === undefined ? [] : [[name, values[0] ?? 'true']]
+    }),
+  )
+}
+
 function tell(text: string): void {
   process.stderr.write(`${inForm(text, commandForm({ cwd: process.cwd() }))}\n`)
 }
@@ -56,8 +72,11 @@ function settingFlags(): Record<string, Flag> {
   const settings: Setting<unknown>[] = Object.values(SETTINGS)
   return Object.fromEntries(
     settings.map((setting) => {
-      const { placeholder, sentence, usual, variable } = setting
-      return [flagOf(setting).slice(2), { placeholder, sentence, usual, variable }]
+      const { placeholder, description, defaultText, variable } = setting
+      return [
+        flagOf(setting).slice(2),
+        { placeholder, description, defaultText, variable, ...(placeholder === null ? { optionalValue: true } : {}) },
+      ]
     }),
   )
 }

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KIND_SETTINGS } from '../api/configuration-export.ts'
-import { KINDS as DESTINATION_KINDS } from '../destinations/kinds.ts'
 import { startControl } from './fixtures/start-control.ts'
 
 const SIGNING = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
@@ -124,9 +122,4 @@ test('the export fails if two resources have the same name', async (t) => {
   for (let made = 0; made < 2; made += 1) await call('POST', '/api/sources', { name: 'Twin' })
   const { status, body } = await call('GET', '/api/configuration')
   assert.deepEqual([status, body.code, String(body.message).includes('Twin')], [409, 'same_names', true])
-})
-
-test('an export and the settings of the kinds agree on which setting belongs to which kind', () => {
-  for (const type of ['webhook', 'integration'] as const)
-    assert.deepEqual(KIND_SETTINGS[type], Object.keys(DESTINATION_KINDS[type].settings))
 })

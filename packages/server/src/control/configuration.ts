@@ -12,6 +12,7 @@ import {
   same,
   sameNames,
 } from '../api/configuration-export.ts'
+import { queryBoolean } from '../api/query-values.ts'
 import {
   anyObject,
   array,
@@ -25,11 +26,11 @@ import {
   string,
   withDefault,
 } from '../api/schema.ts'
-import { KINDS as DESTINATION_KINDS } from '../destinations/kinds.ts'
+import { KINDS as DESTINATION_KINDS, KIND_SETTINGS } from '../destinations/kinds.ts'
 import { ApiError } from '../errors.ts'
 import { checkRules } from '../plans/check-rules.ts'
-import type { Destination } from '../store/store.ts'
-import { oauthAppView } from './access/oauth-apps.ts'
+import type { Destination, Store } from '../store/store.ts'
+import { oauthAppView } from './administration/oauth-apps.ts'
 import { codeProblem } from './destinations/code-check.ts'
 import { assertFits, type NewDestinationInput } from './destinations/destination-settings.ts'
 import { destinationView } from './destinations/destinations.ts'
@@ -37,8 +38,7 @@ import { definitionToUse } from './destinations/integration-definition.ts'
 import { checkedSettings } from './destinations/patched-settings.ts'
 import { retryOf } from './destinations/retry-settings.ts'
 import { type NEW_PLAN, planView } from './plans/plans.ts'
-import { queryBoolean } from './query.ts'
-import { type ControlParts, type Route, route } from './route.ts'
+import { type ControlParts, type Route, route } from './routes/route.ts'
 import { sourceView } from './sources/sources.ts'
 
 const PATHS: Record<Kind, string> = { sources: '/sources', destinations: '/destinations', oauthApps: '/oauth-apps', plans: '/plans' }
@@ -72,57 +72,12 @@ const FILE_ANSWER = object({
 })
 
 /** Returns the routes, plus the routes for the configuration as a whole. */
-export function withConfiguration(routes: readonly Route[], { store, checkUrl = () => null, checkCode, catalog }: ControlParts): Route[] {
-  const schemaOf = (kind: Kind): Schema<unknown> | undefined =>
-    routes.find(({ method, path }) => method === 'POST' && path === PATHS[kind])?.body
+/** The schema of a new entry; undefined if this version does not have the kind. */
+type SchemaOf = (kind: Kind) => Schema<unknown> | undefined
 
-  async function problemOf(kind: Kind, settings: Record<string, unknown>, id: string | null): Promise<ApiError | null> {
-    const { destinations, plans } = store.configuration()
-    const before = destinations.get(id ?? '')
-    const schema = schemaOf(kind)
-    if (schema === undefined)
-      return new ApiError('unknown_field', { field: kind, message: `This version does not support ${kind}. Remove them from the request.` })
-    try {
-      const parsed = schema.parse(settings, '')
-      if (kind === 'plans') await checkRules((parsed as Infer<typeof NEW_PLAN>).rules, plans.get(id ?? '')?.rules)
-      if (kind !== 'destinations') return null
-      const given = parsed as NewDestinationInput
-      if (before !== undefined) assertFits(before.type, given)
-      retryOf(given)
-      const definition = given.type === 'integration' ? await definitionToUse(catalog, given.integration) : null
-      const checked = checkedSettings(given.type, given, before, { checkUrl, definition })
-      return await codeProblem(checkCode, checked, before)
-    } catch (error) {
-      if (error instanceof ApiError) return error
-      throw error
-    }
-  }
-
-  /** The settings must be valid. */
-  function changedSecrets(destination: Destination | undefined, settings: Record<string, unknown>): string[] {
-    const parsed = schemaOf('destinations')?.parse(settings, '') as NewDestinationInput
-    const kind = DESTINATION_KINDS[parsed.type]
-    const given: Partial<Destination> = kind.completed(parsed, destination, null)
-    return kind.secretSettings.filter(
-      (field) => Object.hasOwn(settings, field) && !same(given[field], destination?.[field] ?? (field === 'signingSecrets' ? [] : null)),
-    )
-  }
-
-  /** The same data as `switchyard export` reads from the lists of the API. */
-  function installed(): Installed {
-    const { sources, destinations, oauthApps, plans } = store.configuration()
-    const lists = fileSchema(schemaOf)['properties'] as Record<string, FieldSchema | undefined>
-    const fields = (kind: Kind): Record<string, FieldSchema> => lists[kind]?.items?.properties ?? {}
-    return {
-      schema: { sources: fields('sources'), destinations: fields('destinations'), oauthApps: fields('oauthApps'), plans: fields('plans') },
-      entries: {
-        sources: [...sources.values()].map(sourceView),
-        destinations: [...destinations.values()].map(destinationView),
-        oauthApps: [...oauthApps.values()].map(oauthAppView),
-        plans: [...plans.values()].map(planView),
-      },
-    }
-  }
+export function withConfiguration(routes: readonly Route[], parts: ControlParts): Route[] {
+  const { store } = parts
+  const schemaOf: SchemaOf = (kind) => routes.find(({ method, path }) => method === 'POST' && path === PATHS[kind])?.body
 
   return [
     ...routes,
@@ -137,7 +92,9 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
       async handle({ body }) {
         const { destinations } = store.configuration()
         const entries = KINDS.flatMap((kind) => body[kind].map((entry, index) => ({ kind, index, ...entry })))
-        const problems = await Promise.all(entries.map(({ kind, id, settings }) => problemOf(kind, settings, id)))
+        const problems = await Promise.all(
+          entries.map(({ kind, id, settings }) => problemOf(parts, schemaOf(kind), { kind, id, settings })),
+        )
         return {
           problems: entries.flatMap(({ kind, index }, at) => {
             const problem = problems[at] ?? null
@@ -145,7 +102,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
           }),
           changedSecrets: entries.flatMap(({ kind, index, id, settings }, at) => {
             const isValid = kind === 'destinations' && problems[at] === null
-            const fields = isValid ? changedSecrets(destinations.get(id ?? ''), settings) : []
+            const fields = isValid ? changedSecrets(schemaOf('destinations'), destinations.get(id ?? ''), settings) : []
             return fields.length === 0 ? [] : [{ kind, index, fields }]
           }),
         }
@@ -163,7 +120,7 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
       answer: FILE_ANSWER,
       errors: ['same_names'],
       async handle({ query }) {
-        const { file, variables } = configurationOf(installed(), { withKeys: query.writeKeys })
+        const { file, variables } = configurationOf(installed(store, schemaOf), { withKeys: query.writeKeys })
         const problem = sameNames(file)
         if (problem !== null) throw new ApiError('same_names', { message: problem })
         return { yaml: await configurationText(file), variables }
@@ -179,6 +136,63 @@ export function withConfiguration(routes: readonly Route[], { store, checkUrl = 
       handle: () => fileSchema(schemaOf),
     }),
   ]
+}
+
+async function problemOf(
+  { store, checkUrl = () => null, checkCode, catalog }: ControlParts,
+  schema: Schema<unknown> | undefined,
+  { kind, id, settings }: { kind: Kind; id: string | null; settings: Record<string, unknown> },
+): Promise<ApiError | null> {
+  const { destinations, plans } = store.configuration()
+  const before = destinations.get(id ?? '')
+  if (schema === undefined)
+    return new ApiError('unknown_field', { field: kind, message: `This version does not support ${kind}. Remove them from the request.` })
+  try {
+    const parsed = schema.parse(settings, '')
+    if (kind === 'plans') await checkRules((parsed as Infer<typeof NEW_PLAN>).rules, plans.get(id ?? '')?.rules)
+    if (kind !== 'destinations') return null
+    const given = parsed as NewDestinationInput
+    if (before !== undefined) assertFits(before.type, given)
+    retryOf(given)
+    const definition = await definitionToUse(catalog, given)
+    const checked = checkedSettings(given.type, given, before, { checkUrl, definition })
+    return await codeProblem(checkCode, given.type, checked, before)
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+}
+
+/** The settings must be valid. */
+function changedSecrets(
+  schema: Schema<unknown> | undefined,
+  destination: Destination | undefined,
+  settings: Record<string, unknown>,
+): string[] {
+  const parsed = schema?.parse(settings, '') as NewDestinationInput
+  const kind = DESTINATION_KINDS[parsed.type]
+  const given: Readonly<Record<string, unknown>> = { ...kind.completed(parsed, destination, null) }
+  const stored: Readonly<Record<string, unknown>> = { ...destination }
+  return kind.secretSettings.filter(
+    (field) => Object.hasOwn(settings, field) && !same(given[field], stored[field] ?? (field === 'signingSecrets' ? [] : null)),
+  )
+}
+
+/** The same data as `switchyard export` reads from the lists of the API. */
+function installed(store: Store, schemaOf: SchemaOf): Installed {
+  const { sources, destinations, oauthApps, plans } = store.configuration()
+  const lists = fileSchema(schemaOf)['properties'] as Record<string, FieldSchema | undefined>
+  const fields = (kind: Kind): Record<string, FieldSchema> => lists[kind]?.items?.properties ?? {}
+  return {
+    schema: { sources: fields('sources'), destinations: fields('destinations'), oauthApps: fields('oauthApps'), plans: fields('plans') },
+    kinds: KIND_SETTINGS,
+    entries: {
+      sources: [...sources.values()].map(sourceView),
+      destinations: [...destinations.values()].map(destinationView),
+      oauthApps: [...oauthApps.values()].map(oauthAppView),
+      plans: [...plans.values()].map(planView),
+    },
+  }
 }
 
 const REFERENCE: JsonSchema = {
@@ -212,7 +226,7 @@ function withReferences(schema: JsonSchema): JsonSchema {
 }
 
 /** The JSON Schema of the file, with names of sources instead of ids, and references instead of secrets. */
-function fileSchema(schemaOf: (kind: Kind) => Schema<unknown> | undefined): Record<string, unknown> {
+function fileSchema(schemaOf: SchemaOf): Record<string, unknown> {
   const lists = KINDS.flatMap((kind) => {
     const schema = schemaOf(kind)?.toJsonSchema()
     if (schema === undefined) return []

@@ -9,8 +9,8 @@ import type { JsonSchema } from '../api/schema.ts'
 import { controlRoutes } from './control.ts'
 import { type Answer, type Fixture, startControl } from './fixtures/start-control.ts'
 import { EXAMPLES } from './openapi/examples.ts'
-import { encodeCursor } from './query.ts'
-import type { ControlParts, Route } from './route.ts'
+import { encodeCursor } from './routes/query.ts'
+import type { ControlParts, Route } from './routes/route.ts'
 
 const ROUTES = controlRoutes({} as ControlParts)
 const WITH_BODY = ROUTES.filter(({ body }) => body !== undefined)

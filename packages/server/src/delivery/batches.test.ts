@@ -203,7 +203,7 @@ test('lingering messages are released when the service stops, and purged ones ar
   assert.equal((await rig.ledger(destination)).pending, 3)
 })
 
-for (const thread of [undefined, new URL('./senders/sender-thread.ts', import.meta.url)]) {
+for (const thread of [undefined, new URL('./sender/sender-thread.ts', import.meta.url)]) {
   test(`a batch whose body would be too large after shaping is sent in several requests, ${thread ? 'by a thread' : 'in this thread'}`, async (t) => {
     const rig = await startRig(t, { thread })
     const receiver = await rig.receiver()

@@ -5,7 +5,7 @@ import test from 'node:test'
 import type { Destination } from '../store/store.ts'
 import { contentOf, items } from './fixtures/claimed-shipments.ts'
 import { startRig } from './fixtures/rig.ts'
-import { chargeOf } from './lanes/memory.ts'
+import { chargeOf } from './recording/memory.ts'
 
 function idsOf(received: readonly { messages: Record<string, unknown>[] }[]): unknown[] {
   return received.flatMap(({ messages }) => messages.map(({ messageId }) => messageId))

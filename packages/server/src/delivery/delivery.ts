@@ -2,31 +2,30 @@
 // committed. The control API imports types from this file.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { RequestAbout } from '../destinations/kind.ts'
+import type { RequestAbout, RequestBuilder } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
-import { usesSecrets, withHiddenSecrets } from '../destinations/webhook/secret-settings.ts'
 import { outboundBytes } from '../outbound/merged-size.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { IngestPacing } from '../timing/ingest-pacing.ts'
+import { type SetTimer, systemTimer } from '../timing/timers.ts'
 import { withTimeout } from '../timing/with-timeout.ts'
-import type { DeliveryEvents } from './events.ts'
-import type { BreakerState } from './lanes/breaker.ts'
+import type { BreakerState, DeliveryEvents } from './events/events.ts'
 import type { Failure, HealthSummary } from './lanes/health.ts'
 import { Lane, type LaneDeps } from './lanes/lane.ts'
-import { chargeOf, Memory } from './lanes/memory.ts'
+import { type LaneState, Peers } from './lanes/peers.ts'
 import { Slots } from './lanes/slots.ts'
-import { StoreState } from './lanes/store-state.ts'
-import { type SetTimer, systemTimer } from './lanes/timers.ts'
-import { type LaneState, Peers } from './peers.ts'
-import { previewRuns } from './running/preview-runs.ts'
-import type { Senders } from './senders/senders.ts'
-import { rejectionOutcome } from './sending/outcome.ts'
-import { type SentOnce, sendOnce } from './sending/send-once.ts'
+import { rejectionOutcome } from './link/outcome.ts'
+import { previewRuns } from './previews/preview-runs.ts'
+import { isSendable, type Previewed, ShownRequests, shownHeaders } from './previews/shown-requests.ts'
+import { chargeOf, Memory } from './recording/memory.ts'
+import { StoreState } from './recording/store-state.ts'
+import { builtMessage } from './sender/loaded-messages.ts'
+import { ThreadTransformer } from './sender/transforming/thread-transformer.ts'
 import { requestRecord, type UnitOutcome } from './shipments/part-record.ts'
-import { isSendable, type Previewed, ShownRequests, shownHeaders, shownMessage } from './transforming/shown-requests.ts'
-import { ThreadTransformer } from './transforming/thread-transformer.ts'
+import { type SentOnce, sendOnce } from './supervision/send-once.ts'
+import type { Senders } from './supervision/senders.ts'
 
 export interface DeliveryOptions {
   store: Pick<Store, 'delivery' | 'configuration' | 'onConfiguration' | 'nodes'>
@@ -61,7 +60,7 @@ export interface SentRequest {
   hidesSecrets?: boolean
 }
 
-export type { Previewed } from './transforming/shown-requests.ts'
+export type { Previewed } from './previews/shown-requests.ts'
 
 /** A test request. It is like any other, except that its message is not stored. */
 export type TestAttempt = Omit<RequestRecord, 'indexes'> & { sent?: { headers: Readonly<Record<string, string>>; body: string } }
@@ -131,7 +130,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       lanes.delete(id)
       const stopped = lane.stop().finally(() => {
         removedLanes.delete(stopped)
-        senders.forget(id)
+        senders.of(lane.destination).forget(id)
       })
       removedLanes.add(stopped)
     }
@@ -148,10 +147,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   const consumer: ShipmentConsumer = {
-    reserve: (destinationId, bytes) => lanes.get(destinationId)?.reserve(bytes) ?? false,
+    reserve: (destinationId, bytes) => lanes.get(destinationId)?.waiting.reserve(bytes) ?? false,
     deliver: (claimed: ClaimedShipment) => {
       const lane = lanes.get(claimed.shipment.destinationId)
-      if (lane) lane.deliver(claimed)
+      if (lane) lane.waiting.deliver(claimed)
       else {
         memory.release(chargeOf(claimed.bytes))
         store.delivery.release([claimed.shipment])
@@ -159,13 +158,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     },
     cancelReservation: (destinationId, bytes) => {
       const lane = lanes.get(destinationId)
-      if (lane) lane.cancelReservation(bytes)
+      if (lane) lane.waiting.cancelReservation(bytes)
       else memory.release(chargeOf(bytes))
     },
     dropMessages: (isDeleted) => {
-      for (const lane of lanes.values()) lane.dropMessages(isDeleted)
+      for (const lane of lanes.values()) lane.waiting.dropMessages(isDeleted)
     },
-    wake: (destinationId) => lanes.get(destinationId)?.wake(),
+    wake: (destinationId) => lanes.get(destinationId)?.waiting.wake(),
     sharesChanged: () => {
       for (const lane of lanes.values()) lane.sharesChanged()
     },
@@ -223,44 +222,46 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const onBug = (text: string): void => events.trouble(destination, new Error(text))
       const sent = await sendOnce(senders, destination, message, { startedAtMs, onBug })
       const attempts = testAttempts(destination, sent, startedAtMs)
-      if (destination.integration !== null) return { request: null, attempts }
+      const { requests } = kindOf(destination)
+      if (requests === null) return { request: null, attempts }
       // After the attempts, because the destination may change while this waits, and a sender must not be given old settings again.
-      const masked = withHiddenSecrets(destination)
-      const [item = null] = (await shown.tryToPrepare(masked, [{ message, receivedAtMs: startedAtMs }])) ?? []
+      const [item = null] = (await shown.tryToPrepare(requests.masked(destination), [{ message, receivedAtMs: startedAtMs }])) ?? []
       // A message that is not sent is shown as it is.
       const prepared = isSendable(item) ? item : JSON.stringify(message)
       const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
-      const { headers, body } = kindOf(destination).request(destination, [prepared], destination.batch.size > 1, about)
-      return { request: { headers: shownHeaders(destination, headers), body, hidesSecrets: usesSecrets(destination) }, attempts }
+      const { headers, body } = requests.build(destination, [prepared], destination.batch.size > 1, about)
+      return { request: shownRequest(destination, requests, headers, body), attempts }
     },
 
     preview: (destination, messages) => {
       const startedAtMs = clock.wallMs()
-      if (destination.integration === null) return shown.preview(destination, messages, startedAtMs)
+      const { requests } = kindOf(destination)
+      if (requests !== null) return shown.preview(destination, requests, messages, startedAtMs)
       return previewRuns(senders, destination, messages, { startedAtMs, onBug: (text) => events.trouble(destination, new Error(text)) })
     },
 
     async describeRequest(given, parts, { deliveryId, ...about }) {
-      const destination = withHiddenSecrets(given)
+      const { requests } = kindOf(given)
       // The requests of an integration are recorded with the attempt.
-      if (destination.integration !== null) return null
+      if (requests === null) return null
+      const destination = requests.masked(given)
       let bytes = 0
       for (const { content, indexes } of parts) {
         for (const index of indexes) bytes += content.items[index] == null ? 0 : outboundBytes(content, index)
         if (bytes > MAX_SHOWN_BYTES) return null
       }
       const messages = parts.flatMap(({ content, indexes }) =>
-        indexes.map((index) => ({ message: shownMessage(destination, content, index), receivedAtMs: content.receivedAtMs })),
+        indexes.map((index) => ({ message: builtMessage(destination, content, index), receivedAtMs: content.receivedAtMs })),
       )
       const items = (await shown.tryToPrepare(destination, messages)) ?? []
       const prepared = items.filter(isSendable)
       if (prepared.length === 0 || items.includes(null)) return null
-      const { headers, body } = kindOf(destination).request(destination, prepared, destination.batch.size > 1 || prepared.length > 1, {
+      const { headers, body } = requests.build(destination, prepared, destination.batch.size > 1 || prepared.length > 1, {
         id: deliveryId,
         trace: sharedTrace(parts.map(({ content }) => content.trace)),
         ...about,
       })
-      return { headers: shownHeaders(destination, headers), body, hidesSecrets: usesSecrets(destination) }
+      return shownRequest(destination, requests, headers, body)
     },
 
     async stop(answeredMs, recordedMs = answeredMs + RECORD_GRACE_MS) {
@@ -275,6 +276,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       return { requests, recorded }
     },
   }
+}
+
+function shownRequest(
+  destination: Destination,
+  requests: RequestBuilder<Destination>,
+  headers: readonly string[],
+  body: string,
+): SentRequest {
+  return { headers: shownHeaders(requests.credentials(destination), headers), body, hidesSecrets: requests.hidesSecrets(destination) }
 }
 
 function testAttempts(destination: Destination, sent: SentOnce, startedAtMs: number): TestAttempt[] {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { ON_POSTGRES } from '../store/fixtures/test-store.ts'
 import type { Shipment } from '../store/store.ts'
 import { startRig, unavailable } from './fixtures/rig.ts'
-import { RELEASE_REJECTED_MS } from './shipments/settlement-recorder.ts'
+import { RELEASE_REJECTED_MS } from './recording/settlement-recorder.ts'
 
 test('if the store is unavailable, an outcome is recorded once the store is back, and nothing is sent twice', async (t) => {
   const rig = await startRig(t)
@@ -261,7 +261,7 @@ test('a reservation for messages that could not be stored is freed', async (t) =
     firstAttemptAtMs: null,
     dueAtMs: 0,
     unit: false,
-    urls: null,
+    progress: null,
     replay: false,
     parts: [],
   }

@@ -5,7 +5,7 @@ import test, { type TestContext } from 'node:test'
 import { ClaimLost, type Settlement } from '../store/store.ts'
 import type { Received } from './fixtures/receiver.ts'
 import { type Rig, startRig, unavailable } from './fixtures/rig.ts'
-import { RELEASE_REJECTED_MS } from './shipments/settlement-recorder.ts'
+import { RELEASE_REJECTED_MS } from './recording/settlement-recorder.ts'
 
 function endedIn({ records }: Settlement): number {
   return records.flatMap(({ finals }) => finals.flatMap(({ indexes }) => indexes)).length

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startRig } from './fixtures/rig.ts'
 
-const THREAD = new URL('./senders/sender-thread.ts', import.meta.url)
+const THREAD = new URL('./sender/sender-thread.ts', import.meta.url)
 const FAILING = new URL('./fixtures/failing-sender-thread.ts', import.meta.url)
 
 test('a sender thread gets more work than may be in flight, and sends no more at a time than allowed', async (t) => {

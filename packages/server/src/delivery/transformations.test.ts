@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startRig } from './fixtures/rig.ts'
 
-const THREAD = new URL('./senders/sender-thread.ts', import.meta.url)
+const THREAD = new URL('./sender/sender-thread.ts', import.meta.url)
 
 /** m-2 is dropped, m-3 fails, m-4 loops, m-5 blocks the thread; the others are changed. */
 const CODE = `export default function (message, { received, seed }) {

@@ -5,8 +5,19 @@
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
 import type { Fields } from '../api/schema.ts'
-import type { Destination, Subscription, TraceContext } from '../store/port/model.ts'
-import type { GivenSubscription } from './integration/subscriptions.ts'
+import type { Progress } from '../store/port/delivery.ts'
+import type {
+  CommonDestination,
+  Destination,
+  DestinationType,
+  FilterRule,
+  RequestRecord,
+  SegmentContent,
+  Subscription,
+  TraceContext,
+  Transformation,
+  WebhookDestination,
+} from '../store/port/model.ts'
 
 /** Whether the attempt succeeded, failed and is to be retried, or failed permanently. */
 export type Verdict = 'success' | 'temporary' | 'permanent'
@@ -56,29 +67,22 @@ export class MappingFailed extends Error {
 /** Encrypts or decrypts a text. `context` is the place in which the text is stored; encryption binds the text to it. */
 export type Sealing = (text: string, context: string) => string
 
-/** A destination as it is stored. Everything that may be a credential is encrypted. */
-export type StoredDestination = Omit<Destination, 'urls' | 'headers' | 'secrets' | 'settings' | 'subscriptions'> & {
-  sealedUrls: readonly string[]
-  sealedHeaders: Readonly<Record<string, string>>
-  sealedSecrets?: Readonly<Record<string, string>>
-  /** `request.body` as JSON, because a mapping may contain a credential. `request` itself then has none. */
-  sealedBody?: string
-  /** `request.path`, because it may contain a token, as the paths of some bots do. */
-  sealedPath?: string
-  /** The settings of an integration as JSON. */
-  sealedSettings?: string
-  /** Its subscriptions as JSON. */
-  sealedSubscriptions?: string
+/** What all destinations have in their stored form, in which everything that may be a credential is encrypted. Each kind has its own form. */
+export interface StoredDestination {
+  id: string
+  type: DestinationType
 }
 
-/** The settings of a request, after the schema has accepted them. */
-export type GivenSettings = Omit<Partial<Destination>, 'integration' | 'subscriptions' | 'retry' | 'secrets'> & {
-  /** In an update, null removes a secret. */
-  secrets?: Readonly<Record<string, string | null>> | undefined
-  /** The slug. */
-  integration?: string | undefined
-  subscriptions?: readonly GivenSubscription[] | undefined
+/** How texts of a stored destination are converted. */
+export interface Encryption {
+  /** Encrypts a plain text. */
+  encrypt: Sealing
+  /** Converts a text that is already encrypted. */
+  reencrypt: Sealing
 }
+
+/** The settings of a request that all kinds have, after the schema has accepted them. Each kind adds its own. */
+export type GivenSettings = Partial<Omit<CommonDestination, 'retry'>> & { type?: DestinationType }
 
 /** What the checks of settings need from the rest of the service. */
 export interface SettingsContext {
@@ -90,8 +94,8 @@ export interface SettingsContext {
 
 export interface MoveContext {
   definition: CatalogIntegration | null
-  /** Whether the change restores a version that was saved for other servers. */
-  isFromElsewhere: boolean
+  /** If the change restores a version: the origins that the destination had then. Undefined also if an earlier version of the service saved it. */
+  restoredOrigins: readonly string[] | undefined
 }
 
 export interface SettingsProblem {
@@ -99,59 +103,156 @@ export interface SettingsProblem {
   problem: string
 }
 
-export interface DestinationKind {
-  readonly type: Destination['type']
+/** Returns the rule by which a message is filtered out, or null if it passes. */
+export type FilterJudge = (item: JsonObject, content: SegmentContent) => FilterRule | null
+
+/** What became of the messages of a unit. */
+export interface CarriedOut {
+  verdict: Verdict
+  /** A stable code; null on success. */
+  reason: string | null
+  /** A sentence for a person; null on success. */
+  error: string | null
+}
+
+export interface Carrier<D> {
+  /** `texts` are the messages as JSON. A rejected promise is a bug of the kind: the messages are retried. */
+  carryOut(destination: D, texts: readonly string[], about: RequestAbout): Promise<CarriedOut>
+}
+
+export interface RequestBuilder<D> {
+  /** `messages` are JSON texts, or the results of the shaper. */
+  build(destination: D, messages: readonly (string | Prepared)[], batch: boolean, about: RequestAbout): OutgoingRequest
+  /** The settings with which requests are sent. Those of a webhook, because other kinds may have the same. */
+  credentials(destination: D): Credentials
+  /** The destination with placeholders for its secrets. Requests that are only shown are built with it. */
+  masked(destination: D): D
+  /** Whether a request that is shown differs from the one that is sent, because it contains placeholders. */
+  hidesSecrets(destination: D): boolean
+}
+
+/** How the service authenticates itself to a receiver, and which texts of a request are secrets. */
+export type Credentials = Pick<WebhookDestination, 'auth' | 'tls' | 'timeoutMs'> &
+  Partial<Pick<WebhookDestination, 'secrets' | 'headers' | 'request'>>
+
+/** A destination that is not stored yet. */
+type NewOf<D> = D extends unknown ? Omit<D, 'id' | 'createdAtMs'> : never
+
+/** `D` is a destination of the kind, `Given` its settings in a request, and `Stored` its stored form. */
+export interface DestinationKind<
+  D extends Destination = Destination,
+  Given extends GivenSettings = GivenSettings,
+  Stored extends StoredDestination = StoredDestination,
+> {
+  readonly type: D['type']
+  /** How sentences name it, such as `a webhook` and `webhooks`. */
+  readonly noun: { readonly one: string; readonly many: string }
 
   // ── Settings ──
 
   /** The settings of this kind, in addition to those that every destination has: `settings` in requests, `shownSettings` in responses. */
   readonly settings: Fields
   readonly shownSettings: Fields
+  /** The longest timeout of an attempt, which is also the default. */
+  readonly maxTimeoutMs: number
+  /** The slug of the integration in the catalogue whose definition the settings are checked against; null for none. */
+  slug(settings: Given | D): string | null
   /** Returns what is wrong with settings before they are completed, or null. */
-  givenProblem(given: GivenSettings, before: Destination | undefined): SettingsProblem | null
+  givenProblem(given: Given, before: D | undefined): SettingsProblem | null
   /** Fills in what a request may leave out: secrets in an update, presets and ids of subscriptions. */
-  completed(given: GivenSettings, before: Destination | undefined, definition: CatalogIntegration | null): Partial<Destination>
+  completed(given: Given, before: D | undefined, definition: CatalogIntegration | null): Partial<D>
   /**
    * Returns the first problem that the schema cannot detect, or null. An update gives the destination as it was, because new settings must fit
    * the ones that stay.
    */
-  problem(settings: Partial<Destination>, context: SettingsContext, before: Destination | undefined): SettingsProblem | null
+  problem(settings: Partial<D>, context: SettingsContext, before: D | undefined): SettingsProblem | null
   /**
    * Returns the fields of stored secrets that the change would send to a server that they were not given for. `given` is the request,
    * and `settings` is what the destination gets.
    */
-  movedSecrets(given: GivenSettings, settings: Partial<Destination>, before: Destination, about: MoveContext): string[]
+  movedSecrets(given: Given, settings: Partial<D>, before: D, about: MoveContext): string[]
   /** Returns the settings as an admin sees them. Secrets are never shown. */
-  show(destination: Destination): JsonObject
+  show(destination: D): JsonObject
   /** Returns the settings for viewers and the audit log. Values that may be credentials are hidden. */
-  showHidden(destination: Destination): JsonObject
+  showHidden(destination: D): JsonObject
+  /** The settings that get a new version when they change, because they decide what is sent. */
+  readonly content: {
+    /** Their values in destinations that were stored before they had versions. */
+    readonly first: Readonly<Record<string, unknown>>
+    /** How versions show them: null in the versions of other kinds. */
+    readonly shown: Fields
+  }
+  /** The servers that it sends to. A version records them. Empty if they are not known. */
+  origins(destination: D): string[]
+  /** What two destinations of the kind have in common if both send a message to the same receiver, such as `the same URL`; null if they do not. */
+  sameReceiver(one: NewOf<D>, other: NewOf<D>): string | null
+  /** What is missing in the settings so that it can run, as far as its definition tells; null for nothing. */
+  setupProblem(destination: D, definition: CatalogIntegration): SettingsProblem | null
+  /** Whether its settings are such that no message is sent to it. */
+  isInactive(destination: D): boolean
+  /** Whether it can be the dead-letter destination of others. */
+  readonly acceptsDeadLetters: boolean
 
   // ── Secrets ──
 
   /** The names of settings that can be set but are never shown. */
-  readonly secretSettings: readonly (keyof Destination)[]
+  readonly secretSettings: readonly string[]
   /** Returns the names of the secrets that differ. `show` cannot reveal these differences. */
-  changedSecrets(before: Destination, after: Destination): string[]
-  /** Returns the lower-case names of the configured headers, which may contain credentials. */
-  secretHeaders(destination: Destination): ReadonlySet<string>
+  changedSecrets(before: D, after: D): string[]
+  /** Returns the lower-case names of the configured headers, which may contain credentials. `constant`: only those with the same value in all requests. */
+  secretHeaders(destination: D, which: 'all' | 'constant'): ReadonlySet<string>
+  /** The destination with which a request is built that a viewer sees: what viewers must not see is replaced. */
+  hidden(destination: D): D
+  /** Its mappings, whose constants may be credentials. */
+  mappings(destination: D): readonly Readonly<JsonObject>[]
   /** Converts to the stored form; `fromStored` converts back. Credentials are still in plain text; `withSecrets` encrypts them. */
-  toStored(destination: Destination): StoredDestination
-  fromStored(stored: StoredDestination): Destination
+  toStored(destination: D): Stored
+  fromStored(stored: Stored): D
   /** Encrypts or decrypts every text that may be a credential. */
-  withSecrets(stored: StoredDestination, change: Sealing): StoredDestination
+  withSecrets(stored: Stored, change: Sealing): Stored
   /** Removes every text that may be a credential. The result is what is kept of a deleted destination. */
-  withoutSecrets(stored: StoredDestination): StoredDestination
+  withoutSecrets(stored: Stored): Stored
+  /** Converts what an earlier version stored, perhaps with credentials in plain text, to the present form. */
+  upgraded(stored: Stored, encryption: Encryption): Stored
+
+  // ── Routing ──
+
+  /** Returns the rule of the kind itself by which messages are filtered out; null if every message passes. */
+  filter(destination: D): FilterJudge | null
+  /** Whether it can delete a user at its receiver. */
+  deletesUsers(destination: D): boolean
+
+  /** The name by which the `integrations` object of a message may refer to it, besides its own. */
+  sharedName(destination: D): string
 
   // ── Delivery ──
 
+  /** Which senders carry out its deliveries: threads of the service, or host processes, which run the code of integrations. */
+  readonly place: 'thread' | 'host'
+  /** The message in the form that the receiver gets, before a transformation. */
+  message(content: SegmentContent, index: number): JsonObject
   /** Returns the URLs that a message is sent to, with one request each. The delivery succeeds if one of them does. An integration has a single entry, which stands for all its requests. */
-  targets(destination: Destination): readonly string[]
-  /** The ids of the subscriptions to run for a message; null for a webhook. The delivery succeeds if all of them succeed. A retry runs only those that did not. */
-  steps(destination: Destination): readonly Subscription[] | null
+  targets(destination: D): readonly string[]
+  /** The targets that are still to be tried, as indexes. */
+  targetsLeft(destination: D, progress: Progress): readonly number[]
+  /** The steps that have succeeded and are not run again; null for none. */
+  stepsDone(progress: Progress): readonly string[] | null
+  /** The progress after an attempt that failed as a whole, for now, at these targets. */
+  progressAfter(before: Progress, retried: readonly string[]): Progress
+  /** Whether a batch that failed is retried as the same batch. Otherwise each of its messages has a progress of its own. */
+  readonly keepsBatches: boolean
+  /** The code that changes or drops messages; null for none. */
+  transformation(settings: Partial<D>): Transformation | null
+  /** What may run for a message; null if nothing but requests to the targets. The delivery succeeds if all that match succeed. A retry runs only those that did not. */
+  steps(destination: D): readonly Subscription[] | null
   /** The function that shapes a message; null if messages are sent as they are. It throws MappingFailed. */
-  shaper(destination: Destination): Shaper | null
-  /** `messages` are JSON texts, or the results of the shaper. */
-  request(destination: Destination, messages: readonly (string | Prepared)[], batch: boolean, about: RequestAbout): OutgoingRequest
+  shaper(destination: D): Shaper | null
+  /** Carries out its deliveries in a sender thread; null if they are requests to its targets, or run in a host process. */
+  readonly carrier: Carrier<D> | null
+  /** How its requests are built; null if they are known only to the code that makes them. */
+  readonly requests: RequestBuilder<D> | null
+  /** Whether a test succeeded that made these attempts. */
+  hasPassed(attempts: readonly Pick<RequestRecord, 'reason' | 'step'>[]): boolean
   /** Returns the function that classifies a response by its HTTP status. */
-  verdicts(destination: Destination): (status: number) => Verdict
+  verdicts(destination: D): (status: number) => Verdict
 }

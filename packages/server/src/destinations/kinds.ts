@@ -1,12 +1,32 @@
 // All kinds of destination, by type.
 
-import type { Destination } from '../store/port/model.ts'
+import type { DestinationKinds } from '../api/configuration-export.ts'
+import type { DestinationContent, DestinationType } from '../store/port/model.ts'
 import { INTEGRATION } from './integration/integration.ts'
 import type { DestinationKind } from './kind.ts'
 import { WEBHOOK } from './webhook/webhook.ts'
 
-export const KINDS = { webhook: WEBHOOK, integration: INTEGRATION } as const
+/** A type of destination without an entry is a compiler error here, and only here. */
+export const KINDS: { readonly [Type in DestinationType]: DestinationKind & { readonly type: Type } } = {
+  webhook: WEBHOOK,
+  integration: INTEGRATION,
+}
 
-export function kindOf({ type }: Pick<Destination, 'type'>): DestinationKind {
+/** For an export of the configuration. */
+export const KIND_SETTINGS: DestinationKinds = Object.fromEntries(
+  Object.values(KINDS).map(({ type, settings, maxTimeoutMs }) => [type, { settings: Object.keys(settings), timeoutMs: maxTimeoutMs }]),
+)
+
+/** The names of the settings of all kinds that get a new version when they change. */
+export const VERSIONED: readonly string[] = Object.values(KINDS).flatMap(({ content }) => Object.keys(content.first))
+
+export function kindOf({ type }: { type: DestinationType }): DestinationKind {
   return KINDS[type]
+}
+
+/** The settings among these that get a new version when they change. Earlier versions stored fewer, and also those of other kinds. */
+export function contentOf(settings: { type: DestinationType }): DestinationContent {
+  const { first } = kindOf(settings).content
+  const values: Readonly<Record<string, unknown>> = { ...settings }
+  return Object.fromEntries(Object.keys(first).map((name) => [name, values[name] ?? first[name]]))
 }

@@ -6,12 +6,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MESSAGE_TYPES, type MessageType } from '@switchyard/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { IngestDeps } from './accepting.ts'
 import { answerError, answerPreflight, pathOf } from './answers.ts'
 import type { Route } from './parse-request.ts'
-import { createReceiver, type IngestDeps } from './receive.ts'
+import { Receiver } from './receive.ts'
 
+export type { IngestDeps, IngestSettings } from './accepting.ts'
 export { rejectUnparsed } from './answers.ts'
-export { type IngestDeps, type IngestSettings, MAX_BODIES_BYTES } from './receive.ts'
+export { MAX_BODIES_BYTES } from './receive.ts'
 
 const PREFIX = '/v1'
 const METRICS_PATH = '/m'
@@ -47,7 +49,7 @@ function isTracking(url: string): boolean {
 type Handle = (raw: IncomingMessage, response: ServerResponse, request: FastifyRequest) => void
 
 export function registerIngest(app: FastifyInstance, deps: IngestDeps): void {
-  const receiver = createReceiver(deps, (error) => app.log.error({ err: error }, 'a request to the tracking API failed'))
+  const receiver = new Receiver(deps, (error) => app.log.error({ err: error }, 'a request to the tracking API failed'))
   const plugin = (scope: FastifyInstance, _options: unknown, done: () => void): void => {
     for (const [url, route] of POST_PATHS) {
       scope.route({ method: 'POST', url, ...hijacked((raw, response) => receiver.messages(raw, response, route)) })

@@ -9,10 +9,10 @@ import {
   MAX_MESSAGE_BYTES,
   MESSAGE_TYPES,
   type MessageType,
+  type PlanVerdict,
   parseMessage,
   parseTime,
   REFUSALS,
-  type Verdict,
 } from '@switchyard/protocol'
 import { bytesProblem } from '../api/json-problem.ts'
 import type { ApiErrorCode } from '../errors.ts'
@@ -69,13 +69,13 @@ export interface ParsedRequest {
   /** The number of valid messages that are dropped because their user is suppressed. */
   suppressed: number
   /** How messages differ from the tracking plan, by their index in `items`; null if all are as planned. */
-  verdicts: ReadonlyMap<number, Verdict> | null
+  verdicts: ReadonlyMap<number, PlanVerdict> | null
   /** Values of accepted messages that were ignored or are probably wrong; null if there are none. */
   warnings: Warnings | null
 }
 
 /** Judges a message by the tracking plan of its source: see `createPlanJudge`. */
-export type Judge = (message: JsonObject) => Verdict | null
+export type Judge = (message: JsonObject) => PlanVerdict | null
 
 interface Envelope {
   batch: readonly unknown[]
@@ -212,7 +212,7 @@ function parseMessages(
   let rejected: RejectedMessage[] | undefined
   let rejections: Map<string, { count: number; sample: string }> | undefined
   let suppressed = 0
-  let verdicts: Map<number, Verdict> | null = null
+  let verdicts: Map<number, PlanVerdict> | null = null
   for (let index = 0; index < batch.length; index++) {
     const item = batch[index]
     const result = deepItems?.has(index) ? TOO_DEEP : largeItems?.has(index) ? TOO_LARGE_MERGED : parseMessage(item)

@@ -10,7 +10,7 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { VERSION } from '../api/version.ts'
-import type { CatalogInstaller, Installation } from '../control/catalog/installer.ts'
+import type { CatalogInstaller, Installation } from '../control/routes/catalog-installer.ts'
 import { findIntegrationsPackage, integrationsWorkspace } from './integrations-package.ts'
 import { type Lockfile, subsetOf } from './lockfile-subset.ts'
 

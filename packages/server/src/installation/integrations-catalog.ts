@@ -2,7 +2,7 @@
 
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
-import type { Catalog } from '../control/destinations/integration-definition.ts'
+import type { Catalog } from '../control/routes/route.ts'
 import { findIntegrationsPackage } from './integrations-package.ts'
 
 /** Returns null if the package is not installed. `folder` is that of `integrationsFolder`. */

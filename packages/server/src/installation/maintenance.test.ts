@@ -12,11 +12,12 @@ import { type TestContext, test } from 'node:test'
 import { loadAdminToken } from '../control/access/admin-token.ts'
 import { createAccess } from '../control/access/authorize.ts'
 import { Sessions } from '../control/access/sessions.ts'
+import { asWebhook } from '../destinations/fixtures/webhook.ts'
 import { createAccessTokens } from '../oauth/access-token.ts'
 import { createSecretBox } from '../secrets/secret-box.ts'
 import { openWithKeyFile } from '../secrets/secret-key-file.ts'
 import { createSqliteStore, type SqliteStore } from '../store/sqlite/store.ts'
-import { CLASSIC, NO_FILTER } from '../store/store.ts'
+import { CLASSIC_WEBHOOK, NO_FILTER } from '../store/store.ts'
 import { MaintenanceProblem, type RotateOptions, type RotateStep, rotateSecretKey } from './maintenance.ts'
 
 const open = (path: string, key: string): Promise<SqliteStore> =>
@@ -38,7 +39,7 @@ const SECRETS = {
 
 async function fill(store: SqliteStore): Promise<void> {
   await store.settings.createDestination({
-    ...CLASSIC,
+    ...CLASSIC_WEBHOOK,
     type: 'webhook',
     name: 'a destination',
     enabled: true,
@@ -60,7 +61,7 @@ async function assertWhole(store: SqliteStore): Promise<void> {
   const [destination] = [...store.configuration().destinations.values()]
   const kept = await store.secrets.getOrCreate('pseudonym_key', 'another')
   await store.close()
-  const { sharedSecret, signingSecrets, urls, headers } = destination ?? assert.fail()
+  const { sharedSecret, signingSecrets, urls, headers } = asWebhook(destination)
   assert.deepEqual([{ sharedSecret, signingSecrets, urls, headers }, kept], [SECRETS, 'SECRET-kept'])
 }
 

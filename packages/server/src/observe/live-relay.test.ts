@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AttemptEvent } from '../delivery/events.ts'
+import type { AttemptEvent } from '../delivery/events/events.ts'
 import type { Channel, NodeSummary, Nodes, SegmentContent } from '../store/store.ts'
 import { type LiveEvent, LiveFeed } from './live.ts'
 import { LiveRelay } from './live-relay.ts'

@@ -5,11 +5,11 @@
 
 import { createHash } from 'node:crypto'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
-import type { AttemptEvent } from '../delivery/events.ts'
+import type { AttemptEvent } from '../delivery/events/events.ts'
 import type { AcceptedEvent, RejectedEvent } from '../ingest/events.ts'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import type { SegmentContent } from '../store/store.ts'
-import type { Watcher } from './events.ts'
+import type { Watcher } from './events/events.ts'
 import { redactUrl } from './redact-url.ts'
 
 export interface LiveFilter {

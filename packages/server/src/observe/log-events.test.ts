@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import type { Watcher } from './events.ts'
+import type { Watcher } from './events/events.ts'
 import { AT_MS, accepted, attempted, destination } from './fixtures/events.ts'
 import { createEventLog } from './log-events.ts'
 

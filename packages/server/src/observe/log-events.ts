@@ -2,10 +2,10 @@
 // part of an object; docs/reference/logs.md documents them. Successful operations are logged at debug. Anyone can send invalid
 // requests at any rate, so rejections are logged at info once a minute for each source and code, and individually at debug.
 
-import type { AttemptEvent } from '../delivery/events.ts'
+import type { AttemptEvent } from '../delivery/events/events.ts'
 import type { RejectedEvent } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
-import type { Watcher } from './events.ts'
+import type { Watcher } from './events/events.ts'
 import { redactUrl } from './redact-url.ts'
 
 const REJECTED_EVERY_MS = 60_000

@@ -3,11 +3,11 @@
 // (named-series.ts), and the series of deleted sources and destinations disappear.
 
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import type { AttemptEvent, BreakerState, DeliveredEvent, SettledEvent, Verdict } from '../delivery/events.ts'
+import type { AttemptEvent, BreakerState, DeliveredEvent, SettledEvent, Verdict } from '../delivery/events/events.ts'
 import type { WarnedEvent } from '../ingest/events.ts'
 import type { Configuration } from '../store/store.ts'
 import type { PacingState } from '../timing/ingest-pacing.ts'
-import type { Watcher } from './events.ts'
+import type { Watcher } from './events/events.ts'
 import { exposition } from './exposition.ts'
 import { Histogram, type Sample } from './histogram.ts'
 import { METRICS, type Metric, type MetricKey, PROCESS_METRICS } from './metric-table.ts'

@@ -3,14 +3,14 @@
 // further: a message is never rejected because it could not be counted.
 
 import type { FastifyInstance } from 'fastify'
-import type { DeliveryEvents } from '../delivery/events.ts'
+import type { DeliveryEvents } from '../delivery/events/events.ts'
 import type { IngestEvents } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
 import type { PlanJudges } from '../plans/plan-judges.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { EventCatalog } from './event-catalog/event-catalog.ts'
-import type { Watcher } from './events.ts'
+import type { Watcher } from './events/events.ts'
 import { LiveFeed } from './live.ts'
 import { LiveRelay } from './live-relay.ts'
 import { createEventLog } from './log-events.ts'

@@ -2,7 +2,7 @@
 // write fails, the counts are written again later, so nothing is counted twice, and nothing is lost while the process lives. After
 // a crash, the last seconds are missing from these statistics, but not from the ledger, which the store maintains itself.
 
-import type { AttemptEvent, SettledEvent } from '../delivery/events.ts'
+import type { AttemptEvent, SettledEvent } from '../delivery/events/events.ts'
 import type { AcceptedEvent, RejectedEvent, SuppressedEvent, WarnedEvent } from '../ingest/events.ts'
 import {
   addCounts,
@@ -14,7 +14,7 @@ import {
   warningName,
 } from '../store/port/stat-counts.ts'
 import type { StatKind, StatRow } from '../store/store.ts'
-import type { Watcher } from './events.ts'
+import type { Watcher } from './events/events.ts'
 
 export interface StatsOptions {
   add: (rows: readonly StatRow[]) => Promise<void>

@@ -8,9 +8,9 @@ import {
   MAX_VIOLATIONS,
   type PlanFault,
   type PlanRule,
+  type PlanVerdict,
   schemaProblem,
   type UnplannedMode,
-  type Verdict,
 } from '@switchyard/protocol'
 import fc from 'fast-check'
 import { createSchemaCompiler } from './plan-schema-compiler.ts'
@@ -18,7 +18,7 @@ import { createSchemaCompiler } from './plan-schema-compiler.ts'
 const checked = createSchemaCompiler({ validateSchema: true })
 const order = (properties: JsonObject | null | undefined): JsonObject => ({ type: 'track', event: 'Order', userId: 'u', properties })
 
-function judgeOrder(schema: JsonObject, properties: JsonObject | null | undefined, mode: PlanRule['mode'] = 'observe'): Verdict | null {
+function judgeOrder(schema: JsonObject, properties: JsonObject | null | undefined, mode: PlanRule['mode'] = 'observe'): PlanVerdict | null {
   const faults: PlanFault[] = []
   const { judge } = createPlanJudge(
     { unplanned: 'allow', rules: [{ type: 'track', event: 'Order', mode, schema }] },
@@ -163,7 +163,7 @@ test('traits of identify and group are judged, and a rule for a type applies to 
 })
 
 test('what happens to a message without a rule is a setting of the plan', () => {
-  const verdictOf = (unplanned: UnplannedMode, message: JsonObject): Verdict | null =>
+  const verdictOf = (unplanned: UnplannedMode, message: JsonObject): PlanVerdict | null =>
     createPlanJudge({ unplanned, rules: [] }, createSchemaCompiler).judge(message)
   assert.equal(verdictOf('allow', order({})), null)
   assert.equal(verdictOf('quarantine', { type: 'alias' }), null)

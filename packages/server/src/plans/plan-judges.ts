@@ -1,14 +1,14 @@
 // The judges of the plans in effect, by source. A plan is compiled once per version, and again only if its content changes. Rules with large
 // schemas are compiled when the configuration changes, one after the other with other work in between; the others with their first message.
 
-import { createPlanJudge, type JsonObject, type PlanFault, type PlanJudge, requestBudget, type Verdict } from '@switchyard/protocol'
+import { createPlanJudge, type JsonObject, type PlanFault, type PlanJudge, type PlanVerdict, requestBudget } from '@switchyard/protocol'
 import type { Configuration } from '../store/port/model.ts'
 import { createSchemaCompiler } from './plan-schema-compiler.ts'
 
 export interface SourcePlan {
   planId: string
   /** Call it once per request, and what it returns for each message of the request. */
-  forRequest: () => (message: JsonObject) => Verdict | null
+  forRequest: () => (message: JsonObject) => PlanVerdict | null
 }
 
 export interface PlanJudges {

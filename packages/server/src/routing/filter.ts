@@ -1,20 +1,16 @@
-// Compiles the filter and the subscribe expression of a destination, and the subscriptions of an integration, into a function that returns the
-// rule by which a message is filtered out, if any. Deny takes precedence over allow, types over events, the filter over the expression, and the
-// expression over the subscriptions. It is compiled once per configuration, so a list of a thousand names costs one lookup per message.
+// Compiles the filter and the subscribe expression of a destination, and the rule of its kind, into a function that returns the rule by which
+// a message is filtered out, if any. Deny takes precedence over allow, types over events, the filter over the expression, and the
+// expression over the rule of the kind. It is compiled once per configuration, so a list of a thousand names costs one lookup per message.
 
-import type { JsonObject } from '@switchyard/protocol'
+import type { FilterJudge } from '../destinations/kind.ts'
+import { kindOf } from '../destinations/kinds.ts'
 import { subscribeJudge } from '../destinations/subscribe/subscribe-judge.ts'
-import type { Destination, EventFilter, FilterRule, SegmentContent } from '../store/store.ts'
-
-/** Returns null if the message passes. */
-export type FilterJudge = (item: JsonObject, content: SegmentContent) => FilterRule | null
-
-type Judged = Pick<Destination, 'filter' | 'subscribe' | 'type' | 'integration' | 'subscriptions'>
+import type { Destination, EventFilter } from '../store/store.ts'
 
 /** Returns null for a destination that every message passes. */
-export function filterJudge(destination: Judged): FilterJudge | null {
-  const { filter, subscribe, type } = destination
-  const judges = [nameJudge(filter), expressionJudge(subscribe), type === 'integration' ? subscriptionsJudge(destination) : null]
+export function filterJudge(destination: Destination): FilterJudge | null {
+  const { filter, subscribe } = destination
+  const judges = [nameJudge(filter), expressionJudge(subscribe), kindOf(destination).filter(destination)]
   const [first, ...rest] = judges.filter((judge) => judge !== null)
   if (first === undefined || rest.length === 0) return first ?? null
   return (item, content) => {
@@ -29,15 +25,6 @@ function expressionJudge(subscribe: string | null): FilterJudge | null {
   const matches = subscribeJudge(subscribe)
   // As with the filter: a request to delete a user must reach every destination.
   return (item, content) => (item['type'] === 'delete' || matches(item, content) ? null : 'subscribe')
-}
-
-/** An integration ignores a message without a matching subscription, except deletion requests if it can delete users. */
-function subscriptionsJudge({ integration, subscriptions }: Judged): FilterJudge {
-  const judges = subscriptions.filter(({ enabled }) => enabled).map(({ subscribe }) => subscribeJudge(subscribe))
-  return (item, content) => {
-    if (item['type'] === 'delete' && integration?.deletes === true) return null
-    return judges.some((matches) => matches(item, content)) ? null : 'no_subscription'
-  }
 }
 
 function nameJudge({ types, events }: EventFilter): FilterJudge | null {

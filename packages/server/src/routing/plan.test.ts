@@ -6,24 +6,26 @@ import type { JsonObject } from '@switchyard/protocol'
 import fc from 'fast-check'
 import { integrationOf, subscriptionOf } from '../destinations/fixtures/integration.ts'
 import {
-  CLASSIC,
+  CLASSIC_WEBHOOK,
   type Configuration,
   type Destination,
   type FilterRule,
+  type IntegrationDestination,
   type NameFilter,
   NO_FILTER,
   type SegmentContent,
   type SkipReason,
+  type WebhookDestination,
 } from '../store/store.ts'
 import { planRoutes } from './plan.ts'
 
 const NOW = Date.parse('2026-11-14T09:00:00.000Z')
 const HOUR_MS = 3_600_000
 
-function destination(id: string, about: Partial<Destination> = {}): Destination {
+function destination(id: string, about: Partial<WebhookDestination> = {}): WebhookDestination {
   return {
     id,
-    ...CLASSIC,
+    ...CLASSIC_WEBHOOK,
     type: 'webhook',
     name: id,
     enabled: true,
@@ -258,7 +260,7 @@ test('a request to delete a user passes every filter', () => {
   assert.deepEqual(plan, { shipments: [{ destinationId: 'd', indexes: null }], skips: [] })
 })
 
-function integration(id: string, about: Partial<Destination> = {}): Destination {
+function integration(id: string, about: Partial<IntegrationDestination> = {}): Destination {
   return integrationOf({ id, name: id, sourceIds: ['s'], ...about })
 }
 

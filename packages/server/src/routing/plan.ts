@@ -4,6 +4,8 @@
 // nothing, however many there are.
 
 import { allIntegrations, type JsonObject } from '@switchyard/protocol'
+import type { FilterJudge } from '../destinations/kind.ts'
+import { kindOf } from '../destinations/kinds.ts'
 import { timestampMs } from '../outbound/outbound-message.ts'
 import {
   type Configuration,
@@ -15,10 +17,8 @@ import {
   type SegmentContent,
   type Skip,
 } from '../store/store.ts'
-import { type FilterJudge, filterJudge } from './filter.ts'
+import { filterJudge } from './filter.ts'
 
-/** The name in `integrations` that selects all webhooks. Each webhook can also be selected by its own name. */
-const SHARED_NAME = 'Webhooks'
 const HISTORICAL_MS = 24 * 60 * 60 * 1_000
 
 interface Attached {
@@ -58,7 +58,7 @@ export function planRoutes(configuration: Configuration, sourceId: string, conte
 function indexBySource({ destinations }: Configuration): Map<string, Routes> {
   const bySource = new Map<string, Attached[]>()
   for (const destination of destinations.values()) {
-    const names = [destination.name, destination.integration?.name ?? SHARED_NAME] as const
+    const names = [destination.name, kindOf(destination).sharedName(destination)] as const
     const one: Attached = { destination, names, filter: filterJudge(destination) }
     for (const sourceId of new Set(destination.sourceIds)) {
       const others = bySource.get(sourceId)

@@ -2,7 +2,7 @@
 // recounted from the rows.
 
 import type { MigrationTarget } from '../store/postgres/schema/migration-target.ts'
-import { type MigrationSource, SQLITE_TABLES, type SqliteTable } from '../store/sqlite/schema/migration-source.ts'
+import { type MigrationSource, SQLITE_TABLES, type SqliteTable } from '../store/sqlite/migration/migration-source.ts'
 import type { LedgerRow, QuarantinedCount } from '../store/store.ts'
 
 const COUNTS = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
@@ -29,7 +29,7 @@ export async function compareStores(source: MigrationSource, target: MigrationTa
   problems.push(...differences('the ledger', ledger, await target.ledger()))
   problems.push(...differences('the recount', source.recount(), await target.recount()))
   problems.push(...quarantineDifferences('the count', source.sourceCounts(), await target.sourceCounts()))
-  problems.push(...quarantineDifferences('the recount', source.recountQuarantined(), await target.recountQuarantined()))
+  problems.push(...quarantineDifferences('the recount', await source.recountQuarantined(), await target.recountQuarantined()))
   return { problems, counts, destinations: ledger.length }
 }
 

@@ -5,6 +5,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
+import { asWebhook } from '../destinations/fixtures/webhook.ts'
 import { createSecretBox } from '../secrets/secret-box.ts'
 import { accept, claimOne, newDestination, newSource, planTo, quarantining, settle, tracks } from '../store/conformance/fixtures.ts'
 import { fastFolder } from '../store/fixtures/fast-folder.ts'
@@ -15,6 +16,8 @@ import { partitionName } from '../store/postgres/schema/partitions.ts'
 import { StoreProblem } from '../store/sqlite/schema/database.ts'
 import { createSqliteStore } from '../store/sqlite/store.ts'
 import { type MigrationOptions, MigrationProblem, migrateStore, undoMigration } from './migrate-store.ts'
+
+const TRANSFORMATION = { code: 'a version', timeoutMs: 50, memoryMb: 8 }
 
 const OLD_KEY = 'the key of the file'
 /** The key that openAt uses. */
@@ -37,7 +40,7 @@ before(async () => {
   const store = await openFile(file)
   sourceId = (await newSource(store)).id
   destinationId = (await newDestination(store, sourceId, { sharedSecret: 'a secret', signingSecrets: ['another'] })).id
-  await store.settings.updateDestination(destinationId, { transformation: { code: 'a version', timeoutMs: 50, memoryMb: 8 } })
+  await store.settings.updateDestination(destinationId, { transformation: TRANSFORMATION })
   for (let nth = 0; nth < 6; nth++) await accept(store, sourceId, tracks(3, `call ${nth}`), [destinationId])
   await accept(store, sourceId, [...tracks(2, 'call 0'), ...tracks(2, 'call 6')], [destinationId])
   for (let nth = 0; nth < 3; nth++) await settle(store, await claimOne(store, destinationId), 'delivered')
@@ -94,10 +97,10 @@ async function assertComplete(database: TestDatabase): Promise<void> {
     const [counted] = await store.books.sourceCounts()
     assert.deepEqual([counted?.quarantined, counted?.released, counted?.deleted], [1, 1, 0])
     assert.deepEqual(await store.books.recountQuarantined(), [{ sourceId, quarantined: 1 }])
-    const { sharedSecret, signingSecrets } = store.configuration().destinations.get(destinationId) ?? {}
+    const { sharedSecret, signingSecrets } = asWebhook(store.configuration().destinations.get(destinationId))
     assert.deepEqual([sharedSecret, signingSecrets], ['a secret', ['another']])
     assert.equal(await store.secrets.getOrCreate('session_key', 'another'), 'a kept secret')
-    assert.equal((await store.settings.destinationVersion(destinationId, 2))?.content.transformation?.code, 'a version')
+    assert.deepEqual((await store.settings.destinationVersion(destinationId, 2))?.content['transformation'], TRANSFORMATION)
     const { duplicates } = await accept(store, sourceId, [...tracks(3, 'call 2'), ...tracks(2, 'call 6')], [destinationId])
     assert.deepEqual(duplicates, [0, 1, 2, 3, 4])
   } finally {

@@ -16,7 +16,7 @@ import {
   SQLITE_TABLES,
   type SqliteRow,
   type SqliteTable,
-} from '../store/sqlite/schema/migration-source.ts'
+} from '../store/sqlite/migration/migration-source.ts'
 import { type Comparison, compareStores } from './compare-stores.ts'
 import { createSecretReencryption, type SecretReencryption } from './reencrypt-secrets.ts'
 import { createTranslation, messageKeys, type Translate } from './translate-rows.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TAIL } from '../store/postgres/rows/purging.ts'
-import { movedNum, movedRowId, rowIdAt } from '../store/postgres/schema/ids.ts'
+import { movedNum, movedRowId, rowIdAt } from '../store/postgres/tables/ids.ts'
 import { createTranslation } from './translate-rows.ts'
 
 const ROW = 1_800_000_000_000 * 2_048

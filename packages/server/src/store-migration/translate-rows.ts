@@ -5,21 +5,21 @@
 import { SECRET_PREFIX } from '../store/configuration/configuration-rows.ts'
 import { versionContext } from '../store/configuration/destination-versions.ts'
 import { encryptedDestinationDoc, redactAttempt, redactAudit } from '../store/configuration/unencrypted-credentials.ts'
-import { type AttemptDoc, writeOwedUrls } from '../store/encoding/attempt-doc.ts'
+import { type AttemptDoc, writeProgress } from '../store/encoding/attempt-doc.ts'
 import type { Seed } from '../store/encoding/fingerprint.ts'
 import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING } from '../store/encoding/schedule-mark.ts'
 import { isKey, KEY_WORDS } from '../store/encoding/segment-keys.ts'
-import { keyBytes, SEED_SETTING } from '../store/postgres/messages/message-keys.ts'
 import { TAIL } from '../store/postgres/rows/purging.ts'
-import { movedNum, movedRowId, rowIdAt } from '../store/postgres/schema/ids.ts'
 import type { MessageKey } from '../store/postgres/schema/migration-target.ts'
 import type { PostgresRow } from '../store/postgres/schema/migration-target-columns.ts'
 import { dayOf } from '../store/postgres/schema/partitions.ts'
 import { writeText } from '../store/postgres/session/text-columns.ts'
+import { movedNum, movedRowId, rowIdAt } from '../store/postgres/tables/ids.ts'
+import { keyBytes, SEED_SETTING } from '../store/postgres/tables/message-keys.ts'
 import { KEY_AGE_SETTING } from '../store/sqlite/keys/key-age.ts'
-import { PLAIN_CREDENTIALS } from '../store/sqlite/schema/encrypt-credentials.ts'
+import { PLAIN_CREDENTIALS } from '../store/sqlite/migration/encrypt-credentials.ts'
+import type { SqliteRow, SqliteTable } from '../store/sqlite/migration/migration-source.ts'
 import { MIGRATION_MARK_SETTING } from '../store/sqlite/schema/migration-mark.ts'
-import type { SqliteRow, SqliteTable } from '../store/sqlite/schema/migration-source.ts'
 import { msOfRowId } from '../store/sqlite/schema/row-ids.ts'
 import type { SecretReencryption } from './reencrypt-secrets.ts'
 
@@ -44,113 +44,73 @@ const SEED = 'dedup_seed'
 const FIRST_ROW_ID = 1e15
 const LARGEST_INTEGER = 2 ** 31 - 1
 
+/** How the values of some columns are converted. The other columns stay as they are. */
+type Conversions = Readonly<Record<string, (value: never) => unknown>>
+
 export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }: Translation): Record<SqliteTable, Translate> {
   const deletionNum = timedNums(deletions)
   const jobNum = timedNums(replayJobs)
+  const delivery = { origin: rowId, destination: num, segment: rowId }
 
   return {
-    settings: ({ name, value }) => {
-      const [key, text] = [name as string, value as string]
-      if (SQLITE_ONLY.has(key)) return undefined
-      if (key === SEED) return { name: SEED_SETTING, value: seedText(JSON.parse(text) as Seed) }
-      // PostgreSQL compares it as an integer.
-      if (key === SCHEDULE_SETTING || key === SCHEDULE_WALL_SETTING) return { name: key, value: String(Math.floor(Number(text))) }
-      return { name: writeText(key), value: key.startsWith(SECRET_PREFIX) ? secrets.reencrypt(text, key) : writeText(text) }
-    },
-    sources: (row) => ({ ...row, num: num(row['num']), deleted: row['deleted'] === 1 }),
-    destinations: (row) => {
-      const deleted = row['deleted'] === 1
-      return { ...row, num: num(row['num']), deleted, doc: encryptedDestinationDoc(row['doc'] as string, deleted, secrets) }
-    },
-    destination_versions: (row) => {
-      const context = versionContext(row['destination'] as string, row['version'] as number)
-      return { ...row, actor_name: text(row['actor_name']), content: secrets.reencrypt(row['content'] as string, context) }
-    },
-    oauth_apps: (row) => ({ ...row, num: num(row['num']) }),
-    plans: (row) => ({ ...row, num: num(row['num']), deleted: row['deleted'] === 1 }),
-    documents: (row) => row,
-    tokens: (row) => ({ ...row, num: num(row['num']), name: text(row['name']) }),
-    suppressions: (row) => ({ ...row, source: num(row['source']), user_id: text(row['user_id']), version: 1 }),
-    oauth_assertions: (row) => ({ ...row, app: text(row['app']), jti: text(row['jti']) }),
-    segments: (row) => ({
-      ...row,
-      seq: rowId(row['seq']),
-      source: num(row['source']),
-      browser: row['browser'] === 1,
-      absent: row['absent'] === null ? null : `{${(JSON.parse(row['absent'] as string) as number[]).join(',')}}`,
-      routes: routes(row['routes'] as string),
-    }),
-    quarantine: (row) => ({
-      ...row,
-      segment: rowId(row['segment']),
-      source: num(row['source']),
-      plan: text(row['plan']),
-      rule: text(row['rule']),
-    }),
-    shipments: (row) => {
+    settings: ({ name, value }) => setting(name as string, value as string, secrets),
+    sources: converted({ num, deleted: flag }),
+    destinations: converted({ num, deleted: flag }, ({ doc, deleted }) => ({
+      doc: encryptedDestinationDoc(doc as string, deleted === 1, secrets),
+    })),
+    destination_versions: converted({ actor_name: text }, ({ destination, version, content }) => ({
+      content: secrets.reencrypt(content as string, versionContext(destination as string, version as number)),
+    })),
+    oauth_apps: converted({ num }),
+    plans: converted({ num, deleted: flag }),
+    documents: converted({}),
+    tokens: converted({ num, name: text }),
+    suppressions: converted({ source: num, user_id: text }, () => ({ version: 1 })),
+    oauth_assertions: converted({ app: text, jti: text }),
+    segments: converted({ seq: rowId, source: num, browser: flag, absent, routes }),
+    quarantine: converted({ segment: rowId, source: num, plan: text, rule: text }),
+    shipments: converted({ id: rowId, destination: num, unit: flag, replay: flag }, (row) => {
       const parts = JSON.parse(row['parts'] as string) as StoredPart[]
       const bytes = parts.reduce((sum, [, segment]) => sum + bodyBytes(segment), 0)
       return {
-        ...row,
-        id: rowId(row['id']),
-        destination: num(row['destination']),
         bytes: Math.min(bytes, LARGEST_INTEGER),
-        unit: row['unit'] === 1,
-        replay: row['replay'] === 1,
-        urls: row['urls'] === null ? null : writeOwedUrls(JSON.parse(row['urls'] as string) as string[]),
+        urls: row['urls'] === null ? null : writeProgress(JSON.parse(row['urls'] as string) as string[]),
         parts: JSON.stringify(parts.map(part)),
       }
-    },
-    attempts: (row) => ({ ...withRowIds(row), id: rowId(row['id']), doc: attemptDoc(row['doc'] as string) }),
-    failures: (row) => ({ ...withRowIds(row), id: rowId(row['id']), reason: text(row['reason']) }),
-    replays: (row) => ({
-      ...row,
-      origin: rowId(row['origin']),
-      destination: num(row['destination']),
-      segment: rowId(row['segment']),
-      replay_of: deliveryId(row['replay_of'] as string),
-      job: row['job'] === null ? null : jobNum(row['job'] as number),
     }),
-    repeats: (row) => ({ ...row, segment: rowId(row['segment']) }),
-    ledger: (row) => ({ ...row, destination: num(row['destination']) }),
-    ledger_archive: (row) => ({ ...row, destination: num(row['destination']) }),
-    source_counts: (row) => ({ ...row, source: num(row['source']) }),
-    rejections: (row) => ({ ...row, source: num(row['source']), last_sample: text(row['last_sample']) }),
-    deletions: (row) => ({
-      ...row,
-      num: deletionNum(row['num'] as number),
-      suppress: row['suppress'] === 1,
-      every_source: row['every_source'] === 1,
-      sources: JSON.stringify((JSON.parse(row['sources'] as string) as number[]).map(num)),
-      ...purge(row),
-      pseudonyms: row['pseudonyms'] === 1,
-    }),
-    deletion_targets: (row) => ({
-      ...row,
-      deletion: deletionNum(row['deletion'] as number),
-      user_id: text(row['user_id']),
-      source: num(row['source']),
-      destination: num(row['destination']),
-      origin: rowId(row['origin']),
-    }),
-    replay_jobs: (row) => ({ ...row, num: jobNum(row['num'] as number), doc: jobDoc(row['doc'] as string), bound: rowId(row['bound']) }),
-    replay_parts: (row) => ({
-      ...row,
-      job: jobNum(row['job'] as number),
-      destination: num(row['destination']),
-      // A row id, or an index into the deliveries that the job lists.
-      next: rowId(row['next']),
-      over: row['over'] === 1,
-    }),
-    audit: (row) => ({
-      ...row,
-      id: rowId(row['id']),
-      actor_name: text(row['actor_name']),
-      subject: text(auditSubject(row['subject'])),
-      ...auditDocs(row),
-    }),
-    stats: (row) => ({ ...row, subject: text(row['subject']) }),
+    attempts: converted({ id: rowId, ...delivery, replay: flag, doc: attemptDoc }),
+    failures: converted({ id: rowId, ...delivery, replay: flag, reason: text }),
+    replays: converted({ ...delivery, replay_of: deliveryId, job: (job: number | null) => job && jobNum(job) }),
+    repeats: converted({ segment: rowId }),
+    ledger: converted({ destination: num }),
+    ledger_archive: converted({ destination: num }),
+    source_counts: converted({ source: num }),
+    rejections: converted({ source: num, last_sample: text }),
+    deletions: converted({ num: deletionNum, suppress: flag, every_source: flag, sources: nums, pseudonyms: flag }, purge),
+    deletion_targets: converted({ deletion: deletionNum, user_id: text, source: num, destination: num, origin: rowId }),
+    replay_jobs: converted({ num: jobNum, doc: jobDoc, bound: rowId }),
+    // `next`: a row id, or an index into the deliveries that the job lists.
+    replay_parts: converted({ job: jobNum, destination: num, next: rowId, over: flag }),
+    audit: converted({ id: rowId, actor_name: text, subject: (subject: unknown) => text(auditSubject(subject)) }, auditDocs),
+    stats: converted({ subject: text }),
   }
+}
+
+/** `more`: columns whose values depend on several columns of the row. */
+function converted(columns: Conversions, more: (row: SqliteRow) => PostgresRow = () => ({})): Translate {
+  return (row) => {
+    const after: PostgresRow = { ...row }
+    for (const [name, convert] of Object.entries(columns)) after[name] = convert(row[name] as never)
+    return Object.assign(after, more(row))
+  }
+}
+
+function setting(name: string, value: string, secrets: Translation['secrets']): PostgresRow | undefined {
+  if (SQLITE_ONLY.has(name)) return undefined
+  if (name === SEED) return { name: SEED_SETTING, value: seedText(JSON.parse(value) as Seed) }
+  // PostgreSQL compares it as an integer.
+  if (name === SCHEDULE_SETTING || name === SCHEDULE_WALL_SETTING) return { name, value: String(Math.floor(Number(value))) }
+  return { name: writeText(name), value: name.startsWith(SECRET_PREFIX) ? secrets.reencrypt(value, name) : writeText(value) }
 }
 
 /** The keys of a segment's messages: they identify duplicates, and find a message by its messageId. */
@@ -187,16 +147,6 @@ function timedNums(rows: Translation['deletions']): (number: number) => string {
   return (number) => nums.get(number) ?? movedNum(number)
 }
 
-function withRowIds(row: SqliteRow): PostgresRow {
-  return {
-    ...row,
-    origin: rowId(row['origin']),
-    destination: num(row['destination']),
-    segment: rowId(row['segment']),
-    replay: row['replay'] === 1,
-  }
-}
-
 function deliveryId(id: string): string {
   const at = id.indexOf('-')
   return at === -1 ? id : `${rowId(Number(id.slice(0, at)))}${id.slice(at)}`
@@ -213,6 +163,18 @@ type StoredPart = [origin: number, segment: number, indexes: readonly number[] |
 
 function part([origin, segment, indexes]: readonly [unknown, unknown, unknown]): [string, string, unknown] {
   return [rowId(origin), rowId(segment), indexes]
+}
+
+function absent(column: string | null): string | null {
+  return column === null ? null : `{${(JSON.parse(column) as number[]).join(',')}}`
+}
+
+function nums(column: string): string {
+  return JSON.stringify((JSON.parse(column) as number[]).map(num))
+}
+
+function flag(value: unknown): boolean {
+  return value === 1
 }
 
 function routes(column: string): string {

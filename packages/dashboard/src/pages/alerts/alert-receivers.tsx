@@ -1,14 +1,15 @@
 // Where alerts go: the destinations that are attached to the source `system`, and ways to attach another.
 
-import { Alert, Button, Code, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Code, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import { type Schemas, useApi, useChange } from '../../api/queries.ts'
-import { useCommand } from '../../command-line.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
-import { urlProblem } from '../destinations/validation.ts'
+import { Note, SecondaryButton } from '../../components/styled.tsx'
+import { urlProblem } from '../../kinds/webhook/form/validation.ts'
+import { useCommand } from '../../session/command-line.ts'
+import { useSession } from '../../session/session.tsx'
 
 const SYSTEM = 'system'
 
@@ -29,12 +30,7 @@ export function AlertReceivers() {
                 {attached.map((each) => (
                   <li key={each.id}>
                     <ViewLink to={`/destinations/${encodeURIComponent(each.id)}`}>{each.name}</ViewLink>
-                    {!each.enabled && (
-                      <Text span size="sm" c="dimmed">
-                        {' '}
-                        (disabled)
-                      </Text>
-                    )}
+                    {!each.enabled && <Note span> (disabled)</Note>}
                   </li>
                 ))}
               </Stack>
@@ -44,17 +40,15 @@ export function AlertReceivers() {
               <>
                 <Attach destinations={data.filter(({ sourceIds }) => !sourceIds.includes(SYSTEM))} />
                 <AddWebhook />
-                <Text size="sm" c="dimmed">
+                <Note>
                   For Slack, PagerDuty, email and others, <ViewLink to="/catalog">add an integration</ViewLink> or{' '}
                   <ViewLink to="/destinations/new">a destination with its own request</ViewLink> and choose the source <Code>system</Code>.
                   To see alerts in a terminal, run:
-                </Text>
+                </Note>
                 <CodeBlock text={`${command} listen --connect --source system`} label="command that shows alerts" />
               </>
             ) : (
-              <Text size="sm" c="dimmed">
-                Your token has read-only access. Ask someone with an admin token to choose a destination.
-              </Text>
+              <Note>Your token has read-only access. Ask someone with an admin token to choose a destination.</Note>
             )}
           </Stack>
         )
@@ -84,9 +78,9 @@ function Attach({ destinations }: { destinations: readonly Schemas['Destination'
           style={{ flex: '1 1 200px' }}
           maw={360}
         />
-        <Button type="submit" variant="default" disabled={chosen === undefined} loading={attach.isPending}>
+        <SecondaryButton type="submit" disabled={chosen === undefined} loading={attach.isPending}>
           Send alerts there
-        </Button>
+        </SecondaryButton>
       </Group>
       {attach.error !== null && <ErrorAlert problem={attach.error} />}
     </form>
@@ -128,9 +122,9 @@ function AddWebhook() {
           style={{ flex: '1 1 200px' }}
           maw={360}
         />
-        <Button type="submit" variant="default" loading={create.isPending}>
+        <SecondaryButton type="submit" loading={create.isPending}>
           Add webhook
-        </Button>
+        </SecondaryButton>
       </Group>
     </form>
   )
@@ -142,15 +136,14 @@ export function TestAlert() {
   const test = useChange('POST /api/alerts/test', 'GET /api/alerts')
   return (
     <Stack gap="xs" align="flex-start" aria-live="polite">
-      <Button
-        variant="default"
+      <SecondaryButton
         disabled={!isAdmin}
         title={isAdmin ? undefined : 'Requires an admin token.'}
         loading={test.isPending}
         onClick={() => test.mutate({})}
       >
         Send a test
-      </Button>
+      </SecondaryButton>
       {test.error !== null && <ErrorAlert problem={test.error} />}
       {test.data !== undefined && (
         <Alert color="teal" variant="light" title="Test alert sent" role="status">

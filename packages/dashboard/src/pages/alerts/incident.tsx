@@ -1,8 +1,7 @@
 // The page of one incident: what happened, when, and which messages were sent about it.
 
-import { Button, Group, Stack, Text, Timeline } from '@mantine/core'
+import { Group, Stack, Timeline } from '@mantine/core'
 import { useState } from 'react'
-import { Link } from 'wouter'
 import { type Answer, useApi } from '../../api/queries.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts } from '../../components/facts.tsx'
@@ -10,9 +9,10 @@ import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
 import { Loaded } from '../../components/query-states.tsx'
 import { Section } from '../../components/section.tsx'
+import { LinkButton, Note, SmallButton } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
-import { usePathPart } from '../../url-state.ts'
+import { useSession } from '../../session/session.tsx'
+import { usePathPart } from '../../url/url-state.ts'
 import { lasted, settingLabel } from './incident-text.ts'
 import { IncidentState } from './incidents.tsx'
 import { MuteDialog } from './mute-dialog.tsx'
@@ -26,9 +26,9 @@ export default function IncidentPage() {
     <Page
       title={incident.data === undefined ? 'Incident' : `${incident.data.event}: ${incident.data.subject.name}`}
       actions={
-        <Button component={Link} href="/alerts" variant="default" size="xs">
+        <LinkButton to="/alerts" size="xs">
           All incidents
-        </Button>
+        </LinkButton>
       }
     >
       <Loaded query={incident}>{(data) => <Details incident={data} />}</Loaded>
@@ -46,18 +46,12 @@ function Details({ incident }: { incident: IncidentDetail }) {
         title={incident.closedMessage ?? incident.message}
         actions={
           <>
-            <Button component={Link} href={incident.link} size="xs">
+            <LinkButton to={incident.link} variant="filled" size="xs">
               Show the cause
-            </Button>
-            <Button
-              size="xs"
-              variant="default"
-              disabled={!isAdmin}
-              title={isAdmin ? undefined : 'Requires an admin token.'}
-              onClick={() => setMuting(true)}
-            >
+            </LinkButton>
+            <SmallButton disabled={!isAdmin} title={isAdmin ? undefined : 'Requires an admin token.'} onClick={() => setMuting(true)}>
               Mute
-            </Button>
+            </SmallButton>
           </>
         }
       >
@@ -83,11 +77,7 @@ function Details({ incident }: { incident: IncidentDetail }) {
             </Timeline.Item>
           ))}
         </Timeline>
-        {incident.openedMessageId === null && (
-          <Text size="sm" c="dimmed">
-            No alert was sent{incident.muted ? ', because this incident is muted' : ''}.
-          </Text>
-        )}
+        {incident.openedMessageId === null && <Note>No alert was sent{incident.muted ? ', because this incident is muted' : ''}.</Note>}
       </Section>
       <MuteDialog opened={isMuting} onClose={() => setMuting(false)} incident={incident} />
     </Stack>

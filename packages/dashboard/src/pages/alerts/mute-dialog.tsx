@@ -4,6 +4,7 @@ import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@man
 import { useState } from 'react'
 import { useChange } from '../../api/queries.ts'
 import { ErrorAlert } from '../../components/query-states.tsx'
+import { SecondaryButton } from '../../components/styled.tsx'
 import type { Incident } from './incident-text.ts'
 import { MUTE_MINUTES } from './incident-text.ts'
 
@@ -54,9 +55,7 @@ export function MuteDialog({ opened, onClose, incident }: { opened: boolean; onC
         />
         {create.error !== null && <ErrorAlert problem={create.error} />}
         <Group justify="flex-end">
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
+          <SecondaryButton onClick={close}>Cancel</SecondaryButton>
           <Button loading={create.isPending} onClick={mute}>
             Mute
           </Button>

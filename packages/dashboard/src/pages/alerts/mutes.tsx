@@ -1,13 +1,15 @@
 // The mutes that have not ended.
 
-import { Button, Group, Stack } from '@mantine/core'
+import { Group, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
+import { Empty, ErrorAlert } from '../../components/query-states.tsx'
 import { ResponsiveTable } from '../../components/responsive-table.tsx'
+import { SecondaryButton, SmallButton } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
+import { useSession } from '../../session/session.tsx'
 import { type Mute, muteScope } from './incident-text.ts'
 import { MuteDialog } from './mute-dialog.tsx'
 
@@ -24,19 +26,15 @@ export function Mutes() {
     <Stack>
       {isAdmin && (
         <Group>
-          <Button size="xs" variant="default" onClick={() => setOpen(true)}>
-            Mute all alerts
-          </Button>
+          <SmallButton onClick={() => setOpen(true)}>Mute all alerts</SmallButton>
         </Group>
       )}
       {end.error !== null && <ErrorAlert problem={end.error} />}
-      {list.problem !== null && list.rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading lines={3} />
-      ) : list.rows.length === 0 ? (
-        <Empty title="Nothing is muted">To mute the alerts about one source or destination, open an incident about it.</Empty>
-      ) : (
+      <LoadedList
+        list={list}
+        lines={3}
+        empty={<Empty title="Nothing is muted">To mute the alerts about one source or destination, open an incident about it.</Empty>}
+      >
         <ResponsiveTable<Mute>
           label="Mutes"
           rows={list.rows}
@@ -50,20 +48,19 @@ export function Mutes() {
               label: 'Actions',
               isActions: true,
               cell: ({ id }) => (
-                <Button
+                <SecondaryButton
                   size="compact-xs"
-                  variant="default"
                   disabled={!isAdmin}
                   onClick={() => end.mutate({ params: { id } })}
                   loading={end.isPending && end.variables?.params.id === id}
                 >
                   End
-                </Button>
+                </SecondaryButton>
               ),
             },
           ]}
         />
-      )}
+      </LoadedList>
       <MuteDialog opened={isOpen} onClose={() => setOpen(false)} />
     </Stack>
   )

@@ -1,10 +1,11 @@
 // The rules for alerts: what is noticed, whether it is, and after how long.
 
-import { Alert, Badge, Button, Group, NumberInput, Paper, Stack, Switch, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, NumberInput, Paper, Stack, Switch, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
 import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
+import { Note, SmallButton, Tag } from '../../components/styled.tsx'
+import { useSession } from '../../session/session.tsx'
 import { type AlertRule, settingLabel } from './incident-text.ts'
 
 export function Rules() {
@@ -47,9 +48,7 @@ function RuleForm({ rule }: { rule: AlertRule }) {
             onChange={({ currentTarget }) => change({ enabled: currentTarget.checked })}
           />
         </Group>
-        <Text size="sm" c="dimmed">
-          {rule.description}
-        </Text>
+        <Note>{rule.description}</Note>
         <Group align="flex-start" gap="md">
           {Object.entries(rule.options).map(([name, option]) => (
             <NumberInput
@@ -71,9 +70,7 @@ function RuleForm({ rule }: { rule: AlertRule }) {
           <Stack gap={4}>
             {rule.exceptions.map(({ subjectId, subjectName, enabled, settings }) => (
               <Group key={subjectId} gap="xs">
-                <Badge variant="light" color="gray" tt="none">
-                  {subjectName ?? subjectId}
-                </Badge>
+                <Tag color="gray">{subjectName ?? subjectId}</Tag>
                 <Text size="sm">
                   {enabled
                     ? Object.entries(settings)
@@ -94,9 +91,9 @@ function RuleForm({ rule }: { rule: AlertRule }) {
               </Button>
             )}
             {!isDefault && (
-              <Button size="xs" variant="default" disabled={save.isPending} onClick={() => change(null)}>
+              <SmallButton disabled={save.isPending} onClick={() => change(null)}>
                 Use the defaults
-              </Button>
+              </SmallButton>
             )}
           </Group>
         )}

@@ -1,6 +1,7 @@
 // Which integrations of the catalogue a search shows, best first, and what a card says about each. Pure.
 
 import type { Schemas } from '../../api/client.ts'
+import { plural } from '../../text/format.ts'
 import { shortName } from '../../text/integration-tile.ts'
 import { plainText } from '../../text/markdown-links.ts'
 
@@ -47,11 +48,9 @@ function rankOf({ name, slug, description }: CatalogEntry, words: readonly strin
 /** `2 required settings · 3 actions · 2 presets · sends in batches` */
 export function abilitiesText({ requiredSettingCount, actionCount, presetCount, batch }: CatalogEntry): string {
   return [
-    ...(requiredSettingCount === 0
-      ? []
-      : [requiredSettingCount === 1 ? '1 required setting' : `${requiredSettingCount} required settings`]),
-    actionCount === 1 ? '1 action' : `${actionCount} actions`,
-    ...(presetCount === 0 ? [] : [presetCount === 1 ? '1 preset' : `${presetCount} presets`]),
+    ...(requiredSettingCount === 0 ? [] : [plural(requiredSettingCount, 'required setting')]),
+    plural(actionCount, 'action'),
+    ...(presetCount === 0 ? [] : [plural(presetCount, 'preset')]),
     ...(batch ? ['sends in batches'] : []),
   ].join(' · ')
 }

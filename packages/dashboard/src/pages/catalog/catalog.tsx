@@ -1,34 +1,29 @@
 // Add a destination: a webhook, or one of the integrations of the catalogue. The search and the filter are in the page's address.
 
-import { Button, Group, Select, Stack, Text, TextInput } from '@mantine/core'
-import { useDeferredValue, useEffect, useMemo } from 'react'
+import { Group, Select, Stack, Text, TextInput } from '@mantine/core'
+import { useDeferredValue, useMemo } from 'react'
 import { Link } from 'wouter'
-import { useList } from '../../api/queries.ts'
-import { DestinationIcon, SearchIcon } from '../../components/icons.tsx'
+import { useWholeList } from '../../api/queries.ts'
+import { SearchIcon } from '../../components/icons.tsx'
 import { IntegrationTile, Tile } from '../../components/integration-tile.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
+import { LinkButton, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
+import type { AddCard } from '../../destination/kind.ts'
+import { KINDS } from '../../kinds/kinds.tsx'
+import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
 import { shortName } from '../../text/integration-tile.ts'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import classes from './catalog.module.css'
 import { AUTH_NAMES, type Auth, abilitiesText, aboutText, type CatalogEntry, found, problemText } from './catalog-search.ts'
 import { InstallCatalog } from './install.tsx'
 
 export default function CatalogPage() {
   const { isAdmin } = useSession()
-  const list = useList('GET /api/catalog', { query: { limit: 1_000 } })
-  const { hasNextPage, isFetchingNextPage, fetchNextPage, rows: entries, problem } = list
-  // The search covers the whole catalogue.
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
-  const back = (
-    <Button component={Link} href="/destinations" variant="default">
-      {isAdmin ? 'Cancel' : 'View destinations'}
-    </Button>
-  )
+  const list = useWholeList('GET /api/catalog', { query: { limit: 1_000 } })
+  const { rows: entries, problem } = list
+  const back = <LinkButton to="/destinations">{isAdmin ? 'Cancel' : 'View destinations'}</LinkButton>
   return (
     <Page title="Add a destination" about="Send events to your own URL, or to one of your tools." actions={back}>
       {problem !== null ? (
@@ -38,9 +33,9 @@ export default function CatalogPage() {
       ) : entries.length === 0 ? (
         <Stack>
           <ul className={classes.grid} aria-label="Destinations">
-            <li>
-              <WebhookCard />
-            </li>
+            {CARDS.map((card) => (
+              <KindCard key={card.to} {...card} />
+            ))}
           </ul>
           <InstallCatalog isAdmin={isAdmin} onInstalled={() => void list.refetch()} />
         </Stack>
@@ -59,7 +54,7 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
   const shown = useMemo(() => found(entries, wanted, auth), [entries, wanted, auth])
   const cards = useMemo(() => shown.map((entry) => <IntegrationCard key={entry.slug} entry={entry} />), [shown])
   const auths = useMemo(() => (Object.keys(AUTH_NAMES) as Auth[]).filter((each) => entries.some((entry) => entry.auth === each)), [entries])
-  const isWebhook = auth === '' && 'webhook'.startsWith(wanted.trim().toLowerCase())
+  const kinds = auth === '' ? CARDS.filter(({ title }) => title.toLowerCase().startsWith(wanted.trim().toLowerCase())) : []
   return (
     <Stack>
       <Group gap="sm" align="flex-end">
@@ -85,29 +80,23 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
           clearButtonProps={{ 'aria-label': 'Any authentication' }}
         />
       </Group>
-      <Text size="sm" c="dimmed" role="status">
+      <Note role="status">
         {shown.length === entries.length
           ? `${exactCount(entries.length)} integrations`
           : `${exactCount(shown.length)} of ${exactCount(entries.length)} integrations`}
-      </Text>
-      {shown.length === 0 && !isWebhook ? (
+      </Note>
+      {shown.length === 0 && kinds.length === 0 ? (
         <Empty
           title="No matching integration"
-          action={
-            <Button variant="default" onClick={() => change({ q: null, auth: null }, { replace: true })}>
-              Show all
-            </Button>
-          }
+          action={<SecondaryButton onClick={() => change({ q: null, auth: null }, { replace: true })}>Show all</SecondaryButton>}
         >
           A webhook can send to any HTTP API: you choose its method, path, headers and body.
         </Empty>
       ) : (
         <ul className={classes.grid} aria-label="Destinations">
-          {isWebhook && (
-            <li>
-              <WebhookCard />
-            </li>
-          )}
+          {kinds.map((card) => (
+            <KindCard key={card.to} {...card} />
+          ))}
           {cards}
         </ul>
       )}
@@ -115,24 +104,27 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
   )
 }
 
-function WebhookCard() {
+/** The kinds that are added by a form of their own. */
+const CARDS = Object.values(KINDS).flatMap(({ card }) => (card === null ? [] : [card]))
+
+function KindCard({ to, title, about, details, Icon }: AddCard) {
   return (
-    <Link href="/destinations/new" className={classes.card}>
-      <Tile color="var(--mantine-color-blue-8)">
-        <DestinationIcon size={22} />
-      </Tile>
-      <span className={classes.text}>
-        <Text span fw={600}>
-          Webhook
-        </Text>
-        <Text span size="sm">
-          Sends requests to your own URL, in any shape.
-        </Text>
-        <Text span size="xs" c="dimmed">
-          needs a URL · signed · batches
-        </Text>
-      </span>
-    </Link>
+    <li>
+      <Link href={to} className={classes.card}>
+        <Tile color="var(--mantine-color-blue-8)">
+          <Icon size={22} />
+        </Tile>
+        <span className={classes.text}>
+          <Text span fw={600}>
+            {title}
+          </Text>
+          <Text span size="sm">
+            {about}
+          </Text>
+          <SmallNote span>{details}</SmallNote>
+        </span>
+      </Link>
+    </li>
   )
 }
 
@@ -149,9 +141,7 @@ function IntegrationCard({ entry }: { entry: CatalogEntry }) {
         <Text span size="sm" className={classes.about} title={about}>
           {about}
         </Text>
-        <Text span size="xs" c="dimmed">
-          {available ? `${AUTH_NAMES[auth]} · ${abilitiesText(entry)}` : abilitiesText(entry)}
-        </Text>
+        <SmallNote span>{available ? `${AUTH_NAMES[auth]} · ${abilitiesText(entry)}` : abilitiesText(entry)}</SmallNote>
       </span>
     </>
   )

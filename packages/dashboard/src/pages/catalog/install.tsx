@@ -1,10 +1,11 @@
 // Shown while the catalogue is not installed: what installing it means, a button, and the progress.
 
-import { Alert, Button, Code, Paper, Progress, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Code, Paper, Progress, Stack, Text } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
-import { useCommand } from '../../command-line.ts'
 import { ErrorAlert } from '../../components/query-states.tsx'
+import { Note, SectionTitle } from '../../components/styled.tsx'
+import { useCommand } from '../../session/command-line.ts'
 import { exactCount } from '../../text/format.ts'
 
 export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onInstalled: () => void }) {
@@ -21,9 +22,7 @@ export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onI
   return (
     <Paper withBorder p="lg" component="section" aria-labelledby="install">
       <Stack align="flex-start" gap="sm" maw={640}>
-        <Title order={2} size="h4" id="install">
-          The integrations are not installed
-        </Title>
+        <SectionTitle id="install">The integrations are not installed</SectionTitle>
         <Text size="sm">
           About 190 integrations, such as Slack, Amplitude and Kafka, are in a separate package of about 100 MB. The service downloads it
           from the npm registry once, without a restart. Webhooks work without it.
@@ -39,20 +38,16 @@ export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onI
         {isBusy ? (
           <Stack gap={6} w="100%" role="status">
             <Progress value={total === 0 ? 0 : (100 * done) / total} animated aria-label="Progress of the installation" />
-            <Text size="sm" c="dimmed">
-              {total === 0 ? 'Starting …' : `${exactCount(done)} of ${exactCount(total)} packages`}
-            </Text>
+            <Note>{total === 0 ? 'Starting …' : `${exactCount(done)} of ${exactCount(total)} packages`}</Note>
           </Stack>
         ) : isAdmin ? (
           <Button onClick={() => install.mutate({})}>{error === null ? 'Install the integrations' : 'Try again'}</Button>
         ) : (
-          <Text size="sm" c="dimmed">
-            Installing them requires an admin token.
-          </Text>
+          <Note>Installing them requires an admin token.</Note>
         )}
-        <Text size="sm" c="dimmed">
+        <Note>
           On the command line: <Code>{command} catalog install</Code>
-        </Text>
+        </Note>
       </Stack>
     </Paper>
   )

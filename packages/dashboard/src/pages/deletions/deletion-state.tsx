@@ -1,6 +1,6 @@
 // A badge for the state of a deletion request or of one of its targets.
 
-import { Badge } from '@mantine/core'
+import { Tag } from '../../components/styled.tsx'
 
 export const DELETION_STATES = ['pending', 'running', 'finished', 'failed'] as const
 export type DeletionState = (typeof DELETION_STATES)[number]
@@ -9,9 +9,9 @@ const COLORS: Record<DeletionState, string> = { pending: 'blue', running: 'blue'
 
 export function DeletionStateBadge({ state }: { state: DeletionState }) {
   return (
-    <Badge color={COLORS[state]} variant="light" tt="none" miw="max-content">
+    <Tag color={COLORS[state]} miw="max-content">
       {state}
-    </Badge>
+    </Tag>
   )
 }
 

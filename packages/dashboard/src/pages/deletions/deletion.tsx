@@ -1,21 +1,21 @@
 // The page of one deletion request: its progress, and the state for each user, source and destination.
 
-import { Alert, Button, Group, Paper, Progress, Stack, Text, Title } from '@mantine/core'
-import { Link } from 'wouter'
+import { Alert, Group, Paper, Progress, Stack, Text } from '@mantine/core'
 import { type Answer, useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { ViewLink } from '../../components/link.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
 import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
-import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Empty, Loaded } from '../../components/query-states.tsx'
+import { ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LinkButton, Note, SectionTitle, SmallNote } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { exactCount } from '../../text/format.ts'
-import { usePathPart, useSearchState } from '../../url-state.ts'
+import { exactCount, plural } from '../../text/format.ts'
+import { usePathPart, useSearchState } from '../../url/url-state.ts'
 import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
 import { StateAndUser, useUser } from './filter-bar.tsx'
-import { plural } from './users.ts'
 
 type Deletion = Answer<'GET /api/deletions/{id}'>
 type Target = Deletion['targets'][number]
@@ -33,9 +33,9 @@ export default function DeletionPage() {
       title="Deletion request"
       about="Progress for each user, source and destination."
       actions={
-        <Button component={Link} href="/deletions" variant="default" size="xs">
+        <LinkButton to="/deletions" size="xs">
           All requests
-        </Button>
+        </LinkButton>
       }
     >
       <Loaded query={deletion}>{(data) => <DeletionDetails deletion={data} />}</Loaded>
@@ -107,65 +107,55 @@ function Targets({
   return (
     <Stack>
       <Group justify="space-between">
-        <Title order={2} size="h4">
-          Targets
-        </Title>
+        <SectionTitle>Targets</SectionTitle>
       </Group>
       <StateAndUser />
-      {list.problem !== null && list.rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading />
-      ) : list.rows.length === 0 ? (
-        <Empty title="No matching targets">Enter the full user id. This also finds users that are shown as a pseudonym.</Empty>
-      ) : (
-        <>
-          <ResponsiveTable<Target>
-            label="Targets"
-            rows={list.rows}
-            keyOf={(row) => `${row.userId} ${row.sourceId} ${row.destinationId}`}
-            columns={[
-              { label: 'User', cell: (row) => row.userId },
-              { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
-              {
-                label: 'Source',
-                cell: ({ sourceId }) => (
-                  <ViewLink to={`/sources/${encodeURIComponent(sourceId)}`}>{sources.get(sourceId) ?? sourceId}</ViewLink>
+      <LoadedList
+        list={list}
+        empty={<Empty title="No matching targets">Enter the full user id. This also finds users that are shown as a pseudonym.</Empty>}
+      >
+        <ResponsiveTable<Target>
+          label="Targets"
+          rows={list.rows}
+          keyOf={(row) => `${row.userId} ${row.sourceId} ${row.destinationId}`}
+          columns={[
+            { label: 'User', cell: (row) => row.userId },
+            { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
+            {
+              label: 'Source',
+              cell: ({ sourceId }) => (
+                <ViewLink to={`/sources/${encodeURIComponent(sourceId)}`}>{sources.get(sourceId) ?? sourceId}</ViewLink>
+              ),
+            },
+            {
+              label: 'Destination',
+              cell: ({ destinationId }) =>
+                destinationId === null ? (
+                  <Note span>none</Note>
+                ) : (
+                  <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>
+                    {destinations.get(destinationId) ?? destinationId}
+                  </ViewLink>
                 ),
-              },
-              {
-                label: 'Destination',
-                cell: ({ destinationId }) =>
-                  destinationId === null ? (
-                    <Text span size="sm" c="dimmed">
-                      none
-                    </Text>
-                  ) : (
-                    <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>
-                      {destinations.get(destinationId) ?? destinationId}
-                    </ViewLink>
-                  ),
-              },
-              {
-                label: 'Delivery',
-                cell: ({ deliveryId, userId: of }) =>
-                  deliveryId === null ? (
-                    '–'
-                  ) : (
-                    <ViewLink to={`/deliveries/${encodeURIComponent(deliveryId)}`} aria-label={`View delivery for ${of}`}>
-                      View delivery
-                    </ViewLink>
-                  ),
-              },
-            ]}
-          />
-          <LoadMore list={list} />
-        </>
-      )}
-      <Text size="xs" c="dimmed">
+            },
+            {
+              label: 'Delivery',
+              cell: ({ deliveryId, userId: of }) =>
+                deliveryId === null ? (
+                  '–'
+                ) : (
+                  <ViewLink to={`/deliveries/${encodeURIComponent(deliveryId)}`} aria-label={`View delivery for ${of}`}>
+                    View delivery
+                  </ViewLink>
+                ),
+            },
+          ]}
+        />
+      </LoadedList>
+      <SmallNote>
         After the request has ended and the retention period has passed, each user is shown as a pseudonym. You can still find users by
         their user id.
-      </Text>
+      </SmallNote>
     </Stack>
   )
 }

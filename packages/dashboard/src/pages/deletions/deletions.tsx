@@ -1,9 +1,10 @@
 // Two tabs: deletion requests, and suppressed users, whose new messages are dropped. The filters are in the page's address.
 
-import { Button, Tabs } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { Page } from '../../components/page.tsx'
-import { useSession } from '../../session.tsx'
-import { useSearchState } from '../../url-state.ts'
+import { PageTabs } from '../../components/page-tabs.tsx'
+import { useSession } from '../../session/session.tsx'
+import { useSearchState } from '../../url/url-state.ts'
 import { Requests } from './requests.tsx'
 import { Suppressions } from './suppressions.tsx'
 
@@ -27,22 +28,13 @@ export default function DeletionsPage() {
         </Button>
       }
     >
-      <Tabs
-        value={tab}
-        onChange={(value) => change({ tab: value === 'suppressions' ? value : null, state: null, user: null, source: null, new: null })}
-        keepMounted={false}
-      >
-        <Tabs.List>
-          <Tabs.Tab value="requests">Requests</Tabs.Tab>
-          <Tabs.Tab value="suppressions">Suppressed users</Tabs.Tab>
-        </Tabs.List>
-        <Tabs.Panel value="requests" pt="md">
-          <Requests isForm={isForm} onCloseForm={close} />
-        </Tabs.Panel>
-        <Tabs.Panel value="suppressions" pt="md">
-          <Suppressions isForm={isForm} onCloseForm={close} />
-        </Tabs.Panel>
-      </Tabs>
+      <PageTabs
+        clears={['state', 'user', 'source', 'new']}
+        tabs={[
+          { name: 'requests', label: 'Requests', panel: <Requests isForm={isForm} onCloseForm={close} /> },
+          { name: 'suppressions', label: 'Suppressed users', panel: <Suppressions isForm={isForm} onCloseForm={close} /> },
+        ]}
+      />
     </Page>
   )
 }

@@ -2,7 +2,7 @@
 
 import { Select, SimpleGrid, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { DELETION_STATES, stateOf } from './deletion-state.tsx'
 
 /** The user id as typed, and the id to search for, which follows 300 ms after the last key press. */

@@ -1,18 +1,21 @@
 // The list of deletion requests, and the form for a new one. A deletion cannot be undone, so the form first shows what it will do.
 
-import { List, Stack, Text } from '@mantine/core'
+import { List, Stack } from '@mantine/core'
 import { useLocation } from 'wouter'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ViewLink } from '../../components/link.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
+import { Empty } from '../../components/query-states.tsx'
+import { ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Strong } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSearchState } from '../../url-state.ts'
+import { plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
 import { StateAndUser, useUser } from './filter-bar.tsx'
 import { UserForm, type UserRequest } from './user-form.tsx'
-import { joinNames, notifiedDestinations, plural } from './users.ts'
+import { joinNames, notifiedDestinations } from './users.ts'
 
 export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm: () => void }) {
   const [params] = useSearchState()
@@ -24,41 +27,37 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
   return (
     <Stack>
       <StateAndUser />
-      {list.problem !== null && list.rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading />
-      ) : list.rows.length === 0 ? (
-        isFiltered ? (
-          <Empty title="No matching requests">Enter the full user id. This also finds users that are shown as a pseudonym.</Empty>
-        ) : (
-          <Empty title="No deletion requests yet">
-            If a user asks to be forgotten, delete the user here. Their stored messages are deleted, and every destination that may have
-            received them gets a message of type delete.
-          </Empty>
-        )
-      ) : (
-        <>
-          <ResponsiveTable
-            label="Deletion requests"
-            rows={list.rows}
-            keyOf={({ id }) => id}
-            columns={[
-              {
-                label: 'Request',
-                cell: ({ id, userCount }) => <ViewLink to={`/deletions/${encodeURIComponent(id)}`}>{plural(userCount, 'user')}</ViewLink>,
-                isShort: true,
-              },
-              { label: 'Requested', cell: ({ createdAt }) => <Time at={createdAt} /> },
-              { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
-              { label: 'Sources', cell: ({ sourceIds }) => joinNames(sourceIds.map((id) => names.sources.get(id) ?? id)) },
-              { label: 'New messages', cell: ({ suppress }) => (suppress ? 'dropped' : 'accepted') },
-              { label: 'Deleted', cell: ({ purged }) => plural(purged, 'message'), isShort: true },
-            ]}
-          />
-          <LoadMore list={list} />
-        </>
-      )}
+      <LoadedList
+        list={list}
+        empty={
+          isFiltered ? (
+            <Empty title="No matching requests">Enter the full user id. This also finds users that are shown as a pseudonym.</Empty>
+          ) : (
+            <Empty title="No deletion requests yet">
+              If a user asks to be forgotten, delete the user here. Their stored messages are deleted, and every destination that may have
+              received them gets a message of type delete.
+            </Empty>
+          )
+        }
+      >
+        <ResponsiveTable
+          label="Deletion requests"
+          rows={list.rows}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              label: 'Request',
+              cell: ({ id, userCount }) => <ViewLink to={`/deletions/${encodeURIComponent(id)}`}>{plural(userCount, 'user')}</ViewLink>,
+              isShort: true,
+            },
+            { label: 'Requested', cell: ({ createdAt }) => <Time at={createdAt} /> },
+            { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
+            { label: 'Sources', cell: ({ sourceIds }) => joinNames(sourceIds.map((id) => names.sources.get(id) ?? id)) },
+            { label: 'New messages', cell: ({ suppress }) => (suppress ? 'dropped' : 'accepted') },
+            { label: 'Deleted', cell: ({ purged }) => plural(purged, 'message'), isShort: true },
+          ]}
+        />
+      </LoadedList>
       <NewDeletion opened={isForm} onClose={onCloseForm} />
     </Stack>
   )
@@ -97,9 +96,9 @@ function DeletionEffects({ request: { userIds, sourceIds, suppress } }: { reques
     <List size="sm" spacing="xs">
       <List.Item>
         All stored messages of{' '}
-        <Text span size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+        <Strong span style={{ overflowWrap: 'anywhere' }}>
           {joinNames(userIds)}
-        </Text>{' '}
+        </Strong>{' '}
         ({plural(userIds.length, 'user')}) in {sourcesText} are deleted. This cannot be undone.
       </List.Item>
       <List.Item>Their pending deliveries are cancelled. A request already in flight cannot be stopped.</List.Item>

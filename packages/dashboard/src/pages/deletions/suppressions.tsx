@@ -1,20 +1,23 @@
 // The list of suppressed users, whose new messages are dropped: filter, add and remove.
 
-import { Button, Group, Select, SimpleGrid, Stack, Text } from '@mantine/core'
+import { Group, Select, SimpleGrid, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ViewLink } from '../../components/link.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
+import { Empty } from '../../components/query-states.tsx'
+import { ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Note, RowButton, SmallButton } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
-import { useSearchState } from '../../url-state.ts'
+import { useSession } from '../../session/session.tsx'
+import { plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { UserField, useUser } from './filter-bar.tsx'
 import { UserForm } from './user-form.tsx'
-import { joinNames, plural } from './users.ts'
+import { joinNames } from './users.ts'
 
 /** A suppression to remove: of one source, or of all sources if `sourceId` is null. */
 type Removal = { userId: string; sourceId: string | null }
@@ -44,61 +47,51 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
           clearable
         />
       </SimpleGrid>
-      {list.problem !== null && list.rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading />
-      ) : list.rows.length === 0 ? (
-        <Empty title={user === '' && sourceId === undefined ? 'No suppressed users' : 'No matching users'}>
-          {user === '' && sourceId === undefined
-            ? 'Messages from all users are accepted. Suppress users to drop their new messages. Messages that are already stored are kept.'
-            : 'Enter the full user id.'}
-        </Empty>
-      ) : (
-        <>
-          {isAdmin && userId !== undefined && sourceId === undefined && list.rows.length > 1 && (
-            <Group>
-              <Button size="xs" variant="default" onClick={() => setRemoval({ userId, sourceId: null })}>
-                Remove all {list.rows.length} suppressions of {userId}
-              </Button>
-            </Group>
-          )}
-          <ResponsiveTable<Schemas['Suppression']>
-            label="Suppressed users"
-            rows={list.rows}
-            keyOf={(row) => `${row.sourceId} ${row.userId}`}
-            columns={[
-              { label: 'User', cell: (row) => row.userId },
-              {
-                label: 'Source',
-                cell: (row) => <ViewLink to={`/sources/${encodeURIComponent(row.sourceId)}`}>{nameOf(row.sourceId)}</ViewLink>,
-              },
-              { label: 'Suppressed since', cell: ({ since }) => <Time at={since} /> },
-              {
-                label: 'Actions',
-                isActions: true,
-                cell: (row) => (
-                  <Button
-                    size="compact-sm"
-                    variant="default"
-                    disabled={!isAdmin}
-                    aria-label={`Remove suppression of ${row.userId} for ${nameOf(row.sourceId)}`}
-                    onClick={() => setRemoval(row)}
-                  >
-                    Remove
-                  </Button>
-                ),
-              },
-            ]}
-          />
-          <LoadMore list={list} />
-        </>
-      )}
-      {!isAdmin && (
-        <Text size="sm" c="dimmed">
-          Changing suppressions requires an admin token.
-        </Text>
-      )}
+      <LoadedList
+        list={list}
+        empty={
+          <Empty title={user === '' && sourceId === undefined ? 'No suppressed users' : 'No matching users'}>
+            {user === '' && sourceId === undefined
+              ? 'Messages from all users are accepted. Suppress users to drop their new messages. Messages that are already stored are kept.'
+              : 'Enter the full user id.'}
+          </Empty>
+        }
+      >
+        {isAdmin && userId !== undefined && sourceId === undefined && list.rows.length > 1 && (
+          <Group>
+            <SmallButton onClick={() => setRemoval({ userId, sourceId: null })}>
+              Remove all {list.rows.length} suppressions of {userId}
+            </SmallButton>
+          </Group>
+        )}
+        <ResponsiveTable<Schemas['Suppression']>
+          label="Suppressed users"
+          rows={list.rows}
+          keyOf={(row) => `${row.sourceId} ${row.userId}`}
+          columns={[
+            { label: 'User', cell: (row) => row.userId },
+            {
+              label: 'Source',
+              cell: (row) => <ViewLink to={`/sources/${encodeURIComponent(row.sourceId)}`}>{nameOf(row.sourceId)}</ViewLink>,
+            },
+            { label: 'Suppressed since', cell: ({ since }) => <Time at={since} /> },
+            {
+              label: 'Actions',
+              isActions: true,
+              cell: (row) => (
+                <RowButton
+                  disabled={!isAdmin}
+                  aria-label={`Remove suppression of ${row.userId} for ${nameOf(row.sourceId)}`}
+                  onClick={() => setRemoval(row)}
+                >
+                  Remove
+                </RowButton>
+              ),
+            },
+          ]}
+        />
+      </LoadedList>
+      {!isAdmin && <Note>Changing suppressions requires an admin token.</Note>}
       <UserForm
         opened={isForm}
         onClose={onCloseForm}

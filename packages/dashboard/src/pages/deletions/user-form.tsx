@@ -4,7 +4,9 @@ import { Alert, Button, Checkbox, Group, Modal, MultiSelect, Stack, Text, Textar
 import { type ReactNode, useState } from 'react'
 import { useApi } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { parseUserIds, plural, usersProblem } from './users.ts'
+import { SecondaryButton } from '../../components/styled.tsx'
+import { plural } from '../../text/format.ts'
+import { parseUserIds, usersProblem } from './users.ts'
 
 export interface UserRequest {
   userIds: string[]
@@ -102,9 +104,7 @@ export function UserForm({
               />
             )}
             <Group justify="flex-end">
-              <Button variant="default" onClick={close}>
-                Cancel
-              </Button>
+              <SecondaryButton onClick={close}>Cancel</SecondaryButton>
               <Button type="submit" disabled={userIds.length === 0 || problem !== null}>
                 {next}
               </Button>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { joinNames, MAX_USERS, notifiedDestinations, parseUserIds, plural, usersProblem } from './users.ts'
+import { plural } from '../../text/format.ts'
+import { joinNames, MAX_USERS, notifiedDestinations, parseUserIds, usersProblem } from './users.ts'
 
 test('parses one user id per line, each once, without surrounding white space', () => {
   assert.deepEqual(parseUserIds(' u-1\r\n\nu-2, really \nu-1\n'), ['u-1', 'u-2, really'])
@@ -18,7 +19,10 @@ test('joins names with commas and "and", and counts the rest', () => {
     [joinNames([]), joinNames(['a']), joinNames(['a', 'b']), joinNames(['a', 'b', 'c']), joinNames(['a', 'b', 'c', 'd', 'e'])],
     ['', 'a', 'a and b', 'a, b and c', 'a, b, c and 2 more'],
   )
-  assert.deepEqual([plural(1, 'user'), plural(2, 'user'), plural(0, 'copy', 'copies')], ['1 user', '2 users', '0 copies'])
+  assert.deepEqual(
+    [plural(1, 'user'), plural(2, 'user'), plural(0, 'copy', 'copies'), plural(2, 'delivery'), plural(2, 'day')],
+    ['1 user', '2 users', '0 copies', '2 deliveries', '2 days'],
+  )
 })
 
 test('notifies the enabled destinations of the chosen sources', () => {

@@ -1,4 +1,4 @@
-// Parses user ids that are typed or pasted, one per line, and formats lists and counts.
+// Parses user ids that are typed or pasted, one per line, and formats lists.
 
 /** Returns each id once, in order. Surrounding white space is not part of an id. */
 export function parseUserIds(text: string): string[] {
@@ -24,10 +24,6 @@ export function usersProblem(userIds: readonly string[]): string | null {
 export function joinNames(names: readonly string[], max = 3): string {
   if (names.length <= max) return names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
   return `${names.slice(0, max).join(', ')} and ${(names.length - max).toLocaleString()} more`
-}
-
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString()} ${count === 1 ? one : many}`
 }
 
 interface Receiver {

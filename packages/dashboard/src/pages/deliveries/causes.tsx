@@ -1,16 +1,16 @@
 // Failed, expired and cancelled deliveries grouped by cause: their number, times, meaning and advice, with links to the list and to a replay.
 
 import { Badge, Button, Card, Group, Stack, Text, Title } from '@mantine/core'
-import { Link } from 'wouter'
 import { type Schemas, useApi } from '../../api/queries.ts'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Empty, Loaded } from '../../components/query-states.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
+import { LinkButton, Note } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
+import { deliveriesAddress, type Filters, isFailure, type ReplayBody, timesOf } from '../../delivery/filters.ts'
 import { exactCount } from '../../text/format.ts'
 import { reasonAdvice } from '../../text/reasons.ts'
-import { deliveriesAddress, type Filters, isFailure, type ReplayBody, timesOf } from './filters.ts'
 
 type Cause = Schemas['FailureCause']
 
@@ -40,12 +40,12 @@ export function Causes({ filters, asOf, nameOf, isKnown, onReplay }: CausesProps
         const sum = causes.reduce((total, { count }) => total + count, 0)
         return (
           <Stack gap="sm">
-            <Text size="sm" c="dimmed" role="status">
+            <Note role="status">
               {exactCount(sum)}
               {isPartial && '+'} {sum === 1 ? 'delivery' : 'deliveries'}, {exactCount(causes.length)}{' '}
               {causes.length === 1 ? 'cause' : 'causes'}, most recent first
               {isPartial && '. A + means that only the newest deliveries were counted. Choose a time range to count older ones.'}
-            </Text>
+            </Note>
             <Stack gap="sm" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
               {causes.map((cause) => (
                 <li key={`${cause.destinationId} ${cause.state} ${cause.reason}`}>
@@ -81,11 +81,7 @@ function CauseCard({
             <Title order={2} size="h5" style={{ overflowWrap: 'anywhere' }}>
               {sentence}
             </Title>
-            {advice !== '' && (
-              <Text size="sm" c="dimmed">
-                {advice}
-              </Text>
-            )}
+            {advice !== '' && <Note>{advice}</Note>}
           </Stack>
           <Text
             fw={700}
@@ -112,23 +108,17 @@ function CauseCard({
               `${destinationId} (deleted)`
             )}
           </Text>
-          <Text size="sm" c="dimmed" component="div">
+          <Note component="div">
             latest: <Time at={lastAt} relative /> · first: <Time at={firstAt} relative />
-          </Text>
+          </Note>
         </Group>
         <Group gap="xs">
-          <Button component={Link} href={list} size="xs" variant="default" aria-label={`View deliveries: ${sentence}`}>
+          <LinkButton to={list} size="xs" aria-label={`View deliveries: ${sentence}`}>
             View deliveries
-          </Button>
-          <Button
-            component={Link}
-            href={`/deliveries/${encodeURIComponent(deliveryId)}`}
-            size="xs"
-            variant="default"
-            aria-label={`View newest: ${sentence}`}
-          >
+          </LinkButton>
+          <LinkButton to={`/deliveries/${encodeURIComponent(deliveryId)}`} size="xs" aria-label={`View newest: ${sentence}`}>
             View newest
-          </Button>
+          </LinkButton>
           {onReplay && isExisting && reason !== 'message_deleted' && reason !== 'message_unreadable' && (
             <Button
               size="xs"
@@ -153,9 +143,9 @@ function NoCauses({ filters }: { filters: Filters }) {
     <Empty
       title={isNarrowed ? 'No failures match the filters' : `No ${state ?? 'failed'} deliveries`}
       action={
-        <Button component={Link} href="/deliveries" variant="light" mt="xs">
+        <LinkButton to="/deliveries" variant="light" mt="xs">
           Show all deliveries
-        </Button>
+        </LinkButton>
       }
     >
       {isNarrowed

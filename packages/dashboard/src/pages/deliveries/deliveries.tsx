@@ -1,20 +1,20 @@
 // The list of deliveries: filters, failures grouped by cause, and replays.
 
-import { Alert, Button, Group, Paper, SegmentedControl, Text, Tooltip } from '@mantine/core'
+import { Alert, Button, Group, Paper, SegmentedControl, Tooltip } from '@mantine/core'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
-import { Link } from 'wouter'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
+import { LinkButton, SmallButton, SmallNote, Strong } from '../../components/styled.tsx'
+import { useDestinationNames } from '../../delivery/destination-names.ts'
+import { canGroup, type Filters, filtersOf, listQuery, type ReplayBody, replayOf } from '../../delivery/filters.ts'
+import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
-import { changeSearch, useSearchState } from '../../url-state.ts'
+import { changeSearch, useSearchState } from '../../url/url-state.ts'
 import { ReplayDialog } from '../replays/replay-dialog.tsx'
 import { Causes } from './causes.tsx'
 import { DeliveryList } from './delivery-list.tsx'
-import { useDestinationNames } from './destination-names.ts'
 import { FilterBar } from './filter-bar.tsx'
-import { canGroup, type Filters, filtersOf, listQuery, type ReplayBody, replayOf } from './filters.ts'
 import styles from './list.module.css'
 import { MAX_SELECTED, type Selection, selectionOf, selectionText, toggled } from './selection.ts'
 
@@ -121,19 +121,13 @@ function SelectionBar({
   return (
     <Paper withBorder shadow="md" p="xs" className={styles.bar} role="region" aria-label="Selection">
       <Group justify="space-between" gap="xs">
-        <Text size="sm" fw={600} role="status">
+        <Strong role="status">
           {exactCount(selection.size)} selected
           {selection.size >= MAX_SELECTED && ' · maximum reached'}
-        </Text>
+        </Strong>
         <Group gap="xs">
-          {!isAdmin && (
-            <Text size="xs" c="dimmed">
-              {VIEWER}
-            </Text>
-          )}
-          <Button size="xs" variant="default" onClick={onClear}>
-            Clear
-          </Button>
+          {!isAdmin && <SmallNote>{VIEWER}</SmallNote>}
+          <SmallButton onClick={onClear}>Clear</SmallButton>
           <Button size="xs" leftSection={<ReplayIcon size={14} />} disabled={!isAdmin} onClick={onReplay}>
             Replay
           </Button>
@@ -151,9 +145,9 @@ function NoDeliveries({ filters }: { filters: Filters }) {
       <Empty
         title="No deliveries match the filters"
         action={
-          <Button component={Link} href="/deliveries" variant="light" mt="xs">
+          <LinkButton to="/deliveries" variant="light" mt="xs">
             Show all deliveries
-          </Button>
+          </LinkButton>
         }
       >
         Remove a filter or choose another time range. Deliveries are deleted after the retention period (SWITCHYARD_RETENTION_DAYS).
@@ -163,9 +157,9 @@ function NoDeliveries({ filters }: { filters: Filters }) {
     <Empty
       title="No deliveries yet"
       action={
-        <Button component={Link} href="/destinations" variant="light" mt="xs">
+        <LinkButton to="/destinations" variant="light" mt="xs">
           View destinations
-        </Button>
+        </LinkButton>
       }
     >
       A delivery is created when a message is accepted from a source that is connected to a destination.

@@ -1,7 +1,7 @@
 // The list of deliveries, of any length: only visible rows are rendered, and only the pages near them are in memory (row-pages.ts). The
 // window scrolls rather than a box in it, as usual on a phone.
 
-import { Button, Checkbox, Group, Skeleton, Text } from '@mantine/core'
+import { Checkbox, Group, Skeleton, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type MouseEvent, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
@@ -10,10 +10,11 @@ import { Countdown } from '../../components/countdown.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
+import { Note, SmallButton, SmallNote } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { exactCount } from '../../text/format.ts'
+import type { ListQuery } from '../../delivery/filters.ts'
+import { exactCount, plural } from '../../text/format.ts'
 import { reasonSentence } from '../../text/reasons.ts'
-import type { ListQuery } from './filters.ts'
 import styles from './list.module.css'
 import { RowPages } from './row-pages.ts'
 import type { Selection } from './selection.ts'
@@ -169,20 +170,14 @@ function Footer({ pages }: { pages: RowPages<Delivery> }) {
   if (pages.isWaiting)
     return (
       <>
-        <Text size="sm" c="dimmed">
-          No more matches found yet.
-        </Text>
-        <Button size="xs" variant="default" onClick={() => pages.resume()}>
-          Search older deliveries
-        </Button>
+        <Note>No more matches found yet.</Note>
+        <SmallButton onClick={() => pages.resume()}>Search older deliveries</SmallButton>
       </>
     )
   return (
-    <Text size="sm" c="dimmed" role="status">
-      {pages.isEnd
-        ? `${exactCount(pages.count)} ${pages.count === 1 ? 'delivery' : 'deliveries'}`
-        : `${exactCount(pages.count)} deliveries loaded, scroll for more`}
-    </Text>
+    <Note role="status">
+      {pages.isEnd ? plural(pages.count, 'delivery') : `${exactCount(pages.count)} deliveries loaded, scroll for more`}
+    </Note>
   )
 }
 
@@ -217,12 +212,7 @@ function Cells({ row, index, nameOf, isSelected, onSelect, onStep }: CellsProps)
         <ViewLink to={`/deliveries/${encodeURIComponent(id)}`} fw={500}>
           {title}
         </ViewLink>
-        {user !== null && (
-          <Text span size="sm" c="dimmed">
-            {' '}
-            · {user}
-          </Text>
-        )}
+        {user !== null && <Note span> · {user}</Note>}
       </div>
       <div role="cell" className={`${styles.cell} ${styles.destination}`} title={destination}>
         {destination}
@@ -236,12 +226,7 @@ function Cells({ row, index, nameOf, isSelected, onSelect, onStep }: CellsProps)
             {reason}
           </Text>
         )}
-        {replay && (
-          <Text span size="xs" c="dimmed">
-            {' '}
-            replay
-          </Text>
-        )}
+        {replay && <SmallNote span> replay</SmallNote>}
         {replayedBy !== null && (
           <>
             {' '}
@@ -257,10 +242,10 @@ function Cells({ row, index, nameOf, isSelected, onSelect, onStep }: CellsProps)
         aria-label={`${attemptCount} ${attemptCount === 1 ? 'attempt' : 'attempts'}`}
       >
         {exactCount(attemptCount)}
-        <Text span size="xs" c="dimmed" hiddenFrom="sm">
+        <SmallNote span hiddenFrom="sm">
           {' '}
           {attemptCount === 1 ? 'attempt' : 'attempts'}
-        </Text>
+        </SmallNote>
       </div>
       <div role="cell" className={`${styles.cell} ${styles.time}`}>
         {state === 'pending' ? <Countdown at={nextAttemptAt} prefix="due " /> : <Time at={settledAt} precise />}

@@ -1,10 +1,8 @@
 // One delivery: its state, every attempt, the request as it was sent, and a button to replay it.
 
-import { Badge, Button, Card, Group, Stack, Text, Timeline, Title } from '@mantine/core'
-import { Link } from 'wouter'
+import { Badge, Button, Card, Group, Stack, Text, Timeline } from '@mantine/core'
 import type { Answer } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
-import { AttemptView } from '../../components/attempt.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { Countdown } from '../../components/countdown.tsx'
 import { Facts } from '../../components/facts.tsx'
@@ -12,18 +10,20 @@ import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loaded } from '../../components/query-states.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
+import { LinkButton, Note, SectionTitle, SmallNote } from '../../components/styled.tsx'
+import { STATE_COLORS } from '../../components/theme.ts'
 import { Time } from '../../components/time.tsx'
+import { refreshMs, replayObstacle } from '../../delivery/delivery-state.ts'
+import { RequestView } from '../../delivery/request.tsx'
+import { type Hold, holdOf } from '../../destination/destination-status.ts'
+import type { Destination } from '../../destination/kind.ts'
+import { AttemptView, kindOf } from '../../kinds/kinds.tsx'
 import { count } from '../../text/format.ts'
 import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
-import { STATE_COLORS } from '../../theme.ts'
-import { changeSearch, usePathPart, useSearchState } from '../../url-state.ts'
-import { type Hold, holdOf } from '../destinations/destination-status.ts'
-import { refreshMs, replayObstacle } from '../messages/story.ts'
+import { changeSearch, usePathPart, useSearchState } from '../../url/url-state.ts'
 import { ReplayButton } from './replay-button.tsx'
-import { RequestView } from './request.tsx'
 
 type DeliveryDetail = Answer<'GET /api/deliveries/{id}'>
-type Destination = Answer<'GET /api/destinations/{id}'>
 
 /** If there are more attempts, only this many of the newest are shown at first. */
 const SHOWN_ATTEMPTS = 20
@@ -46,11 +46,7 @@ export default function Delivery() {
       <Page title="Delivery">
         <Empty
           title="Delivery not found"
-          action={
-            <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
-              Find a message with this id
-            </Button>
-          }
+          action={<LinkButton to={`/messages/${encodeURIComponent(id)}`}>Find a message with this id</LinkButton>}
         >
           The delivery is older than SWITCHYARD_RETENTION_DAYS, or the id is incomplete.{' '}
           <ViewLink to="/deliveries">View all deliveries</ViewLink>
@@ -112,11 +108,12 @@ function Detail({
     request,
   } = delivery
   const hold = destination === undefined ? null : holdOf(destination)
-  const webhook = destination?.type === 'webhook' ? destination : null
+  const kind = destination === undefined ? undefined : kindOf(destination)
+  const unsent = destination === undefined ? undefined : kind?.request?.(destination)
   const link = (to: string) => <ViewLink to={`/deliveries/${encodeURIComponent(to)}`}>{to}</ViewLink>
   return (
     <Stack gap="lg">
-      <CurrentState delivery={delivery} hold={hold} isIntegration={destination?.type === 'integration'} />
+      <CurrentState delivery={delivery} hold={hold} advice={kind?.advice ?? reasonAdvice} />
       <Card withBorder>
         <Facts
           facts={[
@@ -138,18 +135,17 @@ function Detail({
             ['Trace', traceId === null ? null : <Copyable text={traceId} label="the trace id" />],
           ]}
         />
-        <Text size="sm" c="dimmed" mt="sm">
+        <Note mt="sm">
           <ViewLink to={`/messages/${encodeURIComponent(storedMessageId)}`}>View the timeline of the message</ViewLink> to see why it was
           routed here and where else it was sent.
-        </Text>
+        </Note>
       </Card>
-      <Attempts attempts={attempts} reason={reason} />
-      {/* The attempts of an integration show its requests. */}
-      {destination?.type !== 'integration' && (
+      <Attempts attempts={attempts} reason={reason} destination={destination} />
+      {kind?.request !== null && (
         <Stack gap="sm" component="section" aria-labelledby="request">
-          <Title order={2} size="h4" id="request">
+          <SectionTitle id="request">
             {attempts.length === 0 ? 'Request that will be sent' : attempts.length === 1 ? 'Request' : 'Last request'}
-          </Title>
+          </SectionTitle>
           {request === null ? (
             <Text size="sm">
               Not available:{' '}
@@ -161,11 +157,7 @@ function Detail({
               .
             </Text>
           ) : (
-            <RequestView
-              request={request}
-              url={attempts.at(-1)?.url ?? webhook?.urls[0] ?? null}
-              method={webhook?.request?.method ?? 'POST'}
-            />
+            <RequestView request={request} url={attempts.at(-1)?.url ?? unsent?.url ?? null} method={unsent?.method ?? 'POST'} />
           )}
         </Stack>
       )}
@@ -178,7 +170,7 @@ function isMessageGone({ request, type }: Pick<DeliveryDetail, 'request' | 'type
   return request === null && type === null
 }
 
-function CurrentState({ delivery, hold, isIntegration }: { delivery: DeliveryDetail; hold: Hold | null; isIntegration: boolean }) {
+function CurrentState({ delivery, hold, advice }: { delivery: DeliveryDetail; hold: Hold | null; advice: (reason: string) => string }) {
   const isPending = delivery.state === 'pending'
   const { data: health } = useApi('GET /api/destinations/{id}/health', {
     params: { id: delivery.destinationId },
@@ -227,7 +219,7 @@ function CurrentState({ delivery, hold, isIntegration }: { delivery: DeliveryDet
         {reason !== null && (
           <Text size="sm">
             {isPending ? 'Last attempt: ' : ''}
-            {reasonSentence(reason)} {reasonAdvice(reason, isIntegration)}
+            {reasonSentence(reason)} {advice(reason)}
           </Text>
         )}
       </Stack>
@@ -246,20 +238,18 @@ const ENDS: Readonly<Record<'delivered' | 'failed' | 'expired' | 'cancelled', (a
   cancelled: (attempts) => `Cancelled ${after(attempts)}.`,
 }
 
-function Attempts({ attempts, reason }: { attempts: DeliveryDetail['attempts']; reason: string | null }) {
+interface AttemptsProps extends Pick<DeliveryDetail, 'attempts' | 'reason'> {
+  destination: Destination | undefined
+}
+
+function Attempts({ attempts, reason, destination }: AttemptsProps) {
   const [params] = useSearchState()
   const hidden = params.get('all') === 'yes' ? 0 : Math.max(0, attempts.length - SHOWN_ATTEMPTS)
   const shown = attempts.slice(hidden)
   return (
     <Stack gap="md" component="section" aria-labelledby="attempts">
-      <Title order={2} size="h4" id="attempts">
-        Attempts
-      </Title>
-      {attempts.length === 0 && (
-        <Text size="sm" c="dimmed">
-          {reason === null ? 'None yet.' : 'None.'}
-        </Text>
-      )}
+      <SectionTitle id="attempts">Attempts</SectionTitle>
+      {attempts.length === 0 && <Note>{reason === null ? 'None yet.' : 'None.'}</Note>}
       {hidden > 0 && (
         <Button
           variant="subtle"
@@ -284,10 +274,10 @@ function Attempts({ attempts, reason }: { attempts: DeliveryDetail['attempts']; 
               }
             >
               <Stack gap={4} miw={0}>
-                <Text size="xs" c="dimmed" component="div">
+                <SmallNote component="div">
                   Attempt {attempt.attempt} · started <Time at={attempt.startedAt} precise size="xs" />
-                </Text>
-                <AttemptView attempt={attempt} withAdvice={false} />
+                </SmallNote>
+                <AttemptView attempt={attempt} destination={destination} withAdvice={false} />
               </Stack>
             </Timeline.Item>
           ))}

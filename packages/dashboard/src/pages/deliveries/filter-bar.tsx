@@ -1,9 +1,11 @@
 // The filters of the list. Each is in the URL as soon as it is chosen, or typed and confirmed.
 
-import { Button, Group, Select, SimpleGrid, TextInput } from '@mantine/core'
+import { Group, Select, SimpleGrid } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { changeSearch } from '../../url-state.ts'
-import { type Filters, isoTime, localTime, PERIODS, STATES } from './filters.ts'
+import { ClearFilters, clearFilters, TextFilter } from '../../components/filters.tsx'
+import { type Filters, PERIODS, STATES } from '../../delivery/filters.ts'
+import { isoTime, localTime } from '../../url/local-time.ts'
+import { changeSearch } from '../../url/url-state.ts'
 
 interface Option {
   value: string
@@ -14,6 +16,9 @@ const TIMES: Option[] = [
   ...Object.entries(PERIODS).map(([value, { label }]) => ({ value, label })),
   { value: 'exact', label: 'Exact times' },
 ]
+
+/** All names of the filters in the address. */
+const NAMES = ['state', 'destination', 'destinationId', 'within', 'from', 'to', 'reason', 'user', 'userId', 'event', 'view']
 
 export function FilterBar({ filters, destinations }: { filters: Filters; destinations: readonly Option[] }) {
   const { destinationId, state, reason, userId, event, within, from, to } = filters
@@ -86,64 +91,14 @@ export function FilterBar({ filters, destinations }: { filters: Filters; destina
       )}
       {isAny && (
         <Group mt="xs">
-          <Button
-            variant="subtle"
-            size="compact-sm"
+          <ClearFilters
             onClick={() => {
               setExact(false)
-              changeSearch({
-                state: null,
-                destination: null,
-                destinationId: null,
-                within: null,
-                from: null,
-                to: null,
-                reason: null,
-                user: null,
-                userId: null,
-                event: null,
-                view: null,
-              })
+              clearFilters(NAMES)
             }}
-          >
-            Clear filters
-          </Button>
+          />
         </Group>
       )}
     </div>
-  )
-}
-
-/** Applied when it loses focus or Enter is pressed, so that not every letter is a request. */
-function TextFilter({
-  label,
-  value = '',
-  placeholder,
-  type = 'text',
-  onChange,
-}: {
-  label: string
-  value?: string | undefined
-  placeholder?: string
-  type?: string
-  onChange: (value: string) => void
-}) {
-  const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
-  const apply = (): void => {
-    const entered = type === 'text' ? text.trim() : text
-    if (entered !== value) onChange(entered)
-  }
-  return (
-    <TextInput
-      label={label}
-      type={type}
-      {...(type === 'datetime-local' ? { step: 1 } : {})}
-      {...(placeholder === undefined ? {} : { placeholder })}
-      value={text}
-      onChange={(event) => setText(event.currentTarget.value)}
-      onBlur={apply}
-      onKeyDown={(event) => event.key === 'Enter' && apply()}
-    />
   )
 }

@@ -1,6 +1,6 @@
 // Replays a delivery: asks for confirmation, then opens the new delivery.
 
-import { Button, Stack, Text, Tooltip } from '@mantine/core'
+import { Stack, Text, Tooltip } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
@@ -8,8 +8,9 @@ import { useChange } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { ViewLink } from '../../components/link.tsx'
-import { useSession } from '../../session.tsx'
-import type { Hold } from '../destinations/destination-status.ts'
+import { SecondaryButton } from '../../components/styled.tsx'
+import type { Hold } from '../../destination/destination-status.ts'
+import { useSession } from '../../session/session.tsx'
 
 export interface ReplayButtonProps {
   delivery: { id: string; state: string; replayedBy: string | null }
@@ -36,9 +37,8 @@ export function ReplayButton({ delivery, destination, hold = null, obstacle, siz
     <>
       <Tooltip label={reason ?? ''} disabled={reason === null} events={{ hover: true, focus: true, touch: true }}>
         {/* Not the disabled attribute: the button must be focusable to show why it is disabled. */}
-        <Button
+        <SecondaryButton
           size={size}
-          variant="default"
           leftSection={<ReplayIcon size={14} />}
           data-disabled={reason !== null}
           aria-disabled={reason !== null}
@@ -46,7 +46,7 @@ export function ReplayButton({ delivery, destination, hold = null, obstacle, siz
           onClick={(event) => (reason === null ? setOpen(true) : event.preventDefault())}
         >
           Replay
-        </Button>
+        </SecondaryButton>
       </Tooltip>
       <ConfirmDialog
         opened={isOpen}

@@ -1,22 +1,22 @@
 // The list of destinations with their health, the most urgent first. The filters by name, URL and status are in the page's address.
 
-import { Alert, Anchor, Button, Group, Paper, Select, Stack, Table, Text, TextInput } from '@mantine/core'
+import { Alert, Anchor, Group, Paper, Select, Stack, Table, Text, TextInput } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { Link } from 'wouter'
-import { useApi, useList } from '../../api/queries.ts'
+import { useApi, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
-import { IntegrationTile } from '../../components/integration-tile.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
-import { exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
-import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from './destination-status.ts'
-import type { Destination } from './draft.ts'
-import { BacklogView, BreakerView, Latency, StatusBadge, Success } from './status-view.tsx'
-import { targetText } from './target-text.ts'
-import type { DestinationHealth } from './use-backlog-forecast.ts'
+import { LinkButton, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
+import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from '../../destination/destination-status.ts'
+import type { Destination } from '../../destination/kind.ts'
+import { BacklogView, BreakerView, Latency, StatusBadge, Success } from '../../destination/status-view.tsx'
+import type { DestinationHealth } from '../../destination/use-backlog-forecast.ts'
+import { kindOf } from '../../kinds/kinds.tsx'
+import { useSession } from '../../session/session.tsx'
+import { exactCount, plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 
 const SHOWN_AT_FIRST = 50
 
@@ -29,22 +29,18 @@ interface Row {
 
 export default function DestinationsPage() {
   const { isAdmin } = useSession()
-  const list = useList('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 15_000 })
+  const list = useWholeList('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 15_000 })
   const health = useApi('GET /api/destinations/health', { everyMs: 5_000 })
   const [params, change] = useSearchState()
   const [shown, setShown] = useState(SHOWN_AT_FIRST)
-  const { hasNextPage, isFetchingNextPage, fetchNextPage, rows: destinations } = list
-  // The filter searches all destinations, so all pages are loaded. There are only as many as a configuration holds.
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const { rows: destinations } = list
 
   const text = params.get('q') ?? ''
   const state = params.get('state') ?? ''
   const add = isAdmin && (
-    <Button component={Link} href="/catalog" leftSection={<PlusIcon size={16} />}>
+    <LinkButton to="/catalog" variant="filled" leftSection={<PlusIcon size={16} />}>
       Add a destination
-    </Button>
+    </LinkButton>
   )
 
   const problem = list.problem ?? (health.data === undefined ? health.error : null)
@@ -95,19 +91,15 @@ export default function DestinationsPage() {
           {health.error !== null && (
             <Alert color="orange">Could not refresh the health of destinations; showing older data. {health.error.message}</Alert>
           )}
-          <Text size="sm" c="dimmed" role="status">
+          <Note role="status">
             {found.length === rows.length
-              ? `${exactCount(rows.length)} ${rows.length === 1 ? 'destination' : 'destinations'}`
+              ? plural(rows.length, 'destination')
               : `${exactCount(found.length)} of ${exactCount(rows.length)} destinations`}
-          </Text>
+          </Note>
           {found.length === 0 ? (
             <Empty
               title="No matching destinations"
-              action={
-                <Button variant="default" onClick={() => change({ q: null, state: null })}>
-                  Show all
-                </Button>
-              }
+              action={<SecondaryButton onClick={() => change({ q: null, state: null })}>Show all</SecondaryButton>}
             >
               No destination has this name or URL and this status.
             </Empty>
@@ -118,9 +110,7 @@ export default function DestinationsPage() {
           )}
           {found.length > shown && (
             <Group justify="center">
-              <Button variant="default" onClick={() => setShown(shown + 200)}>
-                Show more ({exactCount(found.length)} in total)
-              </Button>
+              <SecondaryButton onClick={() => setShown(shown + 200)}>Show more ({exactCount(found.length)} in total)</SecondaryButton>
             </Group>
           )}
         </Stack>
@@ -144,26 +134,27 @@ const NO_HEALTH_YET: DestinationHealth = {
 function matches(destination: Destination, text: string): boolean {
   const wanted = text.trim().toLowerCase()
   const { name, id } = destination
-  const targets = destination.type === 'webhook' ? destination.urls : [destination.integrationName]
-  return wanted === '' || [name, id, ...targets].some((each) => each.toLowerCase().includes(wanted))
+  const texts = [name, id, ...kindOf(destination).targets(destination)]
+  return wanted === '' || texts.some((each) => each.toLowerCase().includes(wanted))
 }
 
 function NameLink({ destination }: { destination: Destination }) {
   const { id, name } = destination
+  const { Icon, target, targets } = kindOf(destination)
   const text = (
     <Stack gap={0} miw={0}>
       <Anchor component={Link} href={`/destinations/${id}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
         {name}
       </Anchor>
-      <Text size="xs" c="dimmed" truncate title={destination.type === 'webhook' ? destination.urls.join('\n') : undefined}>
-        {targetText(destination)}
-      </Text>
+      <SmallNote truncate title={targets(destination).join('\n')}>
+        {target(destination)}
+      </SmallNote>
     </Stack>
   )
-  if (destination.type === 'webhook') return text
+  if (Icon === null) return text
   return (
     <Group gap="sm" wrap="nowrap" miw={0}>
-      <IntegrationTile slug={destination.integration} name={destination.integrationName} size={32} />
+      <Icon destination={destination} size={32} />
       {text}
     </Group>
   )
@@ -226,10 +217,7 @@ function Cards({ rows }: { rows: readonly Row[] }) {
             {status.name !== 'healthy' && <Text size="sm">{status.summary}</Text>}
             <Group gap="lg" style={{ rowGap: 4 }}>
               <Text size="sm" component="div">
-                <Text span size="xs" c="dimmed">
-                  success rate
-                </Text>{' '}
-                <Success success={health.success} />
+                <SmallNote span>success rate</SmallNote> <Success success={health.success} />
               </Text>
               {health.latencyMs !== null && <Latency latencyMs={health.latencyMs} />}
             </Group>

@@ -2,11 +2,12 @@
 
 import '@mantine/charts/styles.css'
 import { BarChart } from '@mantine/charts'
-import { SegmentedControl, Stack, Text } from '@mantine/core'
+import { SegmentedControl, Stack } from '@mantine/core'
 import type { Answer } from '../../api/client.ts'
 import { Section } from '../../components/section.tsx'
-import { count, exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
+import { Note } from '../../components/styled.tsx'
+import { count, plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 
 type Points = Answer<'GET /api/events/{id}'>['hours']
 
@@ -16,7 +17,7 @@ export default function EventChart({ hours, days }: { hours: Points; days: Point
   const points = isPerDay ? days : hours
   const period = isPerDay ? 'the last 90 days' : 'the last 7 days'
   const total = points.reduce((sum, { count: each }) => sum + each, 0)
-  const words = `${exactCount(total)} ${total === 1 ? 'message' : 'messages'} in ${period}`
+  const words = `${plural(total, 'message')} in ${period}`
   return (
     <Section
       title="Messages over time"
@@ -36,9 +37,7 @@ export default function EventChart({ hours, days }: { hours: Points; days: Point
     >
       {total === 0 ? (
         <Stack h={200} align="center" justify="center">
-          <Text c="dimmed" size="sm">
-            No messages in {period}
-          </Text>
+          <Note>No messages in {period}</Note>
         </Stack>
       ) : (
         <div role="img" aria-label={`Messages per ${isPerDay ? 'day' : 'hour'}: ${words}`}>

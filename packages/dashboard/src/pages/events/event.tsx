@@ -1,20 +1,21 @@
 // The page of one event of the event catalogue: counts over time, properties, the destinations that receive it, its rule in the tracking
 // plan, and the last messages.
 
-import { Badge, Button, Card, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
+import { Card, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
-import { Link } from 'wouter'
 import type { Answer } from '../../api/client.ts'
-import { useApi, usePersistentProblem } from '../../api/queries.ts'
+import { useApi } from '../../api/queries.ts'
 import { Facts } from '../../components/facts.tsx'
+import { FoundPage } from '../../components/found-page.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { Loaded, Loading } from '../../components/query-states.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Section } from '../../components/section.tsx'
+import { LinkButton, Note, SecondaryButton, SmallTag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { count, exactCount } from '../../text/format.ts'
-import { usePathPart, useSearchState } from '../../url-state.ts'
+import { count, exactCount, plural } from '../../text/format.ts'
+import { usePathPart, useSearchState } from '../../url/url-state.ts'
 import { keyOfRule, violationSentence } from '../plans/plan-text.ts'
 import { eventTitle, messagesAddress, receiverSummary, shareText, typesText } from './event-text.ts'
 
@@ -29,49 +30,34 @@ const VIOLATIONS_SHOWN = 10
 export default function EventPage() {
   const id = usePathPart(1)
   const query = useApi('GET /api/events/{id}', { params: { id }, everyMs: 15_000 })
-  const problem = usePersistentProblem(query, id)
-  if (problem?.code === 'event_not_found')
-    return (
-      <Page title="Event">
-        <Empty
-          title="Event not found"
-          action={
-            <Button component={Link} href="/events">
+  return (
+    <FoundPage
+      query={query}
+      id={id}
+      name="Event"
+      notFound="event_not_found"
+      reasons="It was not seen for 90 days, its source was deleted, or the URL is incomplete."
+      all={{ to: '/events', label: 'All events' }}
+      lines={8}
+    >
+      {(data) => (
+        <Page
+          title={eventTitle(data)}
+          about={
+            data.type === null
+              ? 'Messages whose event is beyond the limit of 10,000 events per source, or has a name of more than 200 characters.'
+              : undefined
+          }
+          actions={
+            <LinkButton to="/events" size="xs">
               All events
-            </Button>
+            </LinkButton>
           }
         >
-          It was not seen for 90 days, its source was deleted, or the URL is incomplete.
-        </Empty>
-      </Page>
-    )
-  const { data } = query
-  if (data === undefined)
-    return (
-      <Page title="Event">
-        {problem === null ? (
-          <Loading lines={8} label="Loading event" />
-        ) : (
-          <ErrorAlert problem={problem} onRetry={() => void query.refetch()} />
-        )}
-      </Page>
-    )
-  return (
-    <Page
-      title={eventTitle(data)}
-      about={
-        data.type === null
-          ? 'Messages whose event is beyond the limit of 10,000 events per source, or has a name of more than 200 characters.'
-          : undefined
-      }
-      actions={
-        <Button component={Link} href="/events" variant="default" size="xs">
-          All events
-        </Button>
-      }
-    >
-      <EventDetails key={id} event={data} />
-    </Page>
+          <EventDetails key={id} event={data} />
+        </Page>
+      )}
+    </FoundPage>
   )
 }
 
@@ -120,12 +106,7 @@ const PROPERTY_COLUMNS: readonly Column<Property>[] = [
 ]
 
 function Samples({ samples }: { samples: readonly string[] }) {
-  if (samples.length === 0)
-    return (
-      <Text span size="sm" c="dimmed">
-        –
-      </Text>
-    )
+  if (samples.length === 0) return <Note span>–</Note>
   return (
     <Group gap={4}>
       {samples.map((sample) => (
@@ -145,7 +126,7 @@ function Properties({ event: { type, properties, examined, otherProperties, rece
       about={
         examined === 0
           ? undefined
-          : `Types and presence are from a sample of ${exactCount(examined)} ${examined === 1 ? 'message' : 'messages'}. Sample values are from the ${recentMessages === 1 ? 'last message' : `last ${exactCount(recentMessages)} messages`} that ${recentMessages === 1 ? 'is' : 'are'} retained, after the privacy rules of the source.`
+          : `Types and presence are from a sample of ${plural(examined, 'message')}. Sample values are from the ${recentMessages === 1 ? 'last message' : `last ${exactCount(recentMessages)} messages`} that ${recentMessages === 1 ? 'is' : 'are'} retained, after the privacy rules of the source.`
       }
     >
       {properties.length === 0 ? (
@@ -159,9 +140,9 @@ function Properties({ event: { type, properties, examined, otherProperties, rece
         />
       )}
       {otherProperties > 0 && (
-        <Text size="sm" c="dimmed">
+        <Note>
           {exactCount(otherProperties)} more values are not listed, because the event has more than 200 {field} or their names are too long.
-        </Text>
+        </Note>
       )}
     </Section>
   )
@@ -184,13 +165,11 @@ function Receivers({ event: { destinations, recentMessages } }: { event: EventDe
                 <ViewLink to={`/destinations/${encodeURIComponent(receiver.destinationId)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
                   {receiver.destinationName}
                 </ViewLink>
-                <Badge color={receiver.sent === 0 ? 'gray' : 'teal'} variant="light" size="sm" tt="none">
+                <SmallTag color={receiver.sent === 0 ? 'gray' : 'teal'}>
                   {receiver.sent === 0 ? 'skipped' : receiver.skips.length === 0 ? 'receives it' : 'receives some'}
-                </Badge>
+                </SmallTag>
               </Group>
-              <Text size="sm" c="dimmed">
-                {receiverSummary(receiver, recentMessages)}.
-              </Text>
+              <Note>{receiverSummary(receiver, recentMessages)}.</Note>
               {receiver.skips.map(({ message, count: skipped }) => (
                 <Text key={message} size="sm" style={{ overflowWrap: 'anywhere' }}>
                   {receiver.sent === 0 && receiver.skips.length === 1 ? message : `${exactCount(skipped)} skipped: ${message}`}
@@ -244,9 +223,9 @@ function EventViolations({ planId, sourceId, rule }: { planId: string; sourceId:
             {own.slice(0, VIOLATIONS_SHOWN).map(({ violation, total, lastSeen }) => (
               <Text key={`${violation?.code} ${violation?.path}`} component="li" size="sm" style={{ overflowWrap: 'anywhere' }}>
                 {violation !== null && violationSentence(violation)}{' '}
-                <Text span size="sm" c="dimmed">
-                  {exactCount(total)} {total === 1 ? 'message' : 'messages'}, last <Time at={lastSeen} relative />
-                </Text>
+                <Note span>
+                  {plural(total, 'message')}, last <Time at={lastSeen} relative />
+                </Note>
               </Text>
             ))}
             <li>
@@ -272,9 +251,7 @@ function LastMessages({ event }: { event: EventDetail }) {
     <Section title="Last messages" actions={<ViewLink to={messagesAddress(event)}>View all messages</ViewLink>}>
       {!isShown ? (
         <Group>
-          <Button variant="default" onClick={() => change({ messages: 'yes' }, { replace: true })}>
-            Show the last ten
-          </Button>
+          <SecondaryButton onClick={() => change({ messages: 'yes' }, { replace: true })}>Show the last ten</SecondaryButton>
         </Group>
       ) : (
         <Loaded query={messages} lines={5}>

@@ -1,6 +1,6 @@
 // The event catalogue: the events of all sources with their counts. The search, the filters and the order are in the page's address.
 
-import { Anchor, Badge, Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Anchor, Group, NativeSelect, Stack, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { Link } from 'wouter'
 import type { Answer } from '../../api/client.ts'
@@ -8,13 +8,15 @@ import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { SearchIcon } from '../../components/icons.tsx'
 import { ViewLink } from '../../components/link.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
 import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Empty } from '../../components/query-states.tsx'
+import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
+import { LinkButton, Note, SecondaryButton, SmallTag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { count, exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
+import { count, exactCount, plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { eventTitle, plannedText } from './event-text.ts'
 
 type EventRow = Answer<'GET /api/events'>['data'][number]
@@ -54,9 +56,9 @@ export default function EventsPage() {
         <Empty
           title="No events yet"
           action={
-            <Button component={Link} href="/start">
+            <LinkButton to="/start" variant="filled">
               Send a message
-            </Button>
+            </LinkButton>
           }
         >
           Events appear here a few seconds after the first message is accepted. There is nothing to set up.
@@ -103,37 +105,29 @@ export default function EventsPage() {
               maw={200}
             />
           </Group>
-          {list.problem !== null && list.rows.length === 0 ? (
-            <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-          ) : list.isPending ? (
-            <Loading lines={6} label="Loading events" />
-          ) : list.rows.length === 0 ? (
-            <Empty
-              title="No events match the filters"
-              action={
-                <Button variant="default" onClick={() => change({ q: null, sourceId: null, type: null })}>
-                  Show all
-                </Button>
-              }
-            >
-              The search finds text in the names of track events and in types. Events that were not seen for 90 days are not listed.
-            </Empty>
-          ) : (
-            <>
-              <Text size="sm" c="dimmed" role="status">
-                {list.hasNextPage
-                  ? `The first ${exactCount(list.rows.length)} events`
-                  : `${exactCount(list.rows.length)} ${list.rows.length === 1 ? 'event' : 'events'}`}
-              </Text>
-              <ResponsiveTable
-                rows={list.rows}
-                columns={[...COLUMNS, { label: 'Plan', isShort: true, cell: planned }]}
-                keyOf={({ id }) => id}
-                label="Events of the event catalogue"
-              />
-              <LoadMore list={list} />
-            </>
-          )}
+          <LoadedList
+            list={list}
+            lines={6}
+            label="Loading events"
+            empty={
+              <Empty
+                title="No events match the filters"
+                action={<SecondaryButton onClick={() => change({ q: null, sourceId: null, type: null })}>Show all</SecondaryButton>}
+              >
+                The search finds text in the names of track events and in types. Events that were not seen for 90 days are not listed.
+              </Empty>
+            }
+          >
+            <Note role="status">
+              {list.hasNextPage ? `The first ${exactCount(list.rows.length)} events` : plural(list.rows.length, 'event')}
+            </Note>
+            <ResponsiveTable
+              rows={list.rows}
+              columns={[...COLUMNS, { label: 'Plan', isShort: true, cell: planned }]}
+              keyOf={({ id }) => id}
+              label="Events of the event catalogue"
+            />
+          </LoadedList>
         </Stack>
       )}
     </Page>
@@ -152,11 +146,7 @@ const COLUMNS: readonly Column<EventRow>[] = [
   {
     label: 'Type',
     isShort: true,
-    cell: ({ type }) => (
-      <Badge variant="light" color="gray" size="sm" tt="none">
-        {type ?? 'several'}
-      </Badge>
-    ),
+    cell: ({ type }) => <SmallTag color="gray">{type ?? 'several'}</SmallTag>,
   },
   {
     label: 'Source',

@@ -1,13 +1,11 @@
 // The details of one event: what happened, the deliveries of its message so far, and the message as it is sent. The live event is shown
 // immediately; the rest is loaded from the API, which is all that a shared URL has.
 
-import { Alert, Button, Drawer, Group, Stack, Text, Title } from '@mantine/core'
-import { Link } from 'wouter'
+import { Alert, Drawer, Group, Stack, Text, Title } from '@mantine/core'
 import type { Answer } from '../../api/client.ts'
 import type { LiveAttempt, LiveRejected } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
 import type { Names } from '../../api/use-names.ts'
-import { AttemptView } from '../../components/attempt.tsx'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { Countdown } from '../../components/countdown.tsx'
 import { Facts } from '../../components/facts.tsx'
@@ -15,7 +13,9 @@ import { Json } from '../../components/json.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
+import { LinkButton, Note, SmallNote } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
+import { AttemptView } from '../../kinds/kinds.tsx'
 import { duration, exactCount } from '../../text/format.ts'
 import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
 import { rejectionAdvice, rejectionSentence } from '../../text/rejections.ts'
@@ -139,9 +139,7 @@ function Attempt({ attempt, names }: { attempt: LiveAttempt; names: Names }) {
       {reason !== null && (
         <Text size="sm">
           {error ?? reasonSentence(reason)} {verdict === 'temporary' ? 'It will be retried until its retry window ends. ' : ''}
-          <Text span size="sm" c="dimmed">
-            {reasonAdvice(reason)}
-          </Text>
+          <Note span>{reasonAdvice(reason)}</Note>
         </Text>
       )}
       {messages > 1 && <Text size="sm">This request contained {exactCount(messages)} messages. The first one is shown below.</Text>}
@@ -160,9 +158,9 @@ function Message({ messageId, item, names }: { messageId: string; item: LiveItem
   return (
     <>
       <Group>
-        <Button component={Link} href={`/messages/${encodeURIComponent(messageId)}`}>
+        <LinkButton to={`/messages/${encodeURIComponent(messageId)}`} variant="filled">
           View timeline
-        </Button>
+        </LinkButton>
       </Group>
       {story === undefined && query.error !== null && <ErrorAlert problem={query.error} onRetry={() => void query.refetch()} />}
       {story === undefined && query.error === null && <Loading lines={3} label="Loading the message" />}
@@ -202,10 +200,10 @@ function About({ story, names }: { story: Story; names: Names }) {
         </Title>
         {deliveries.length === 0 && skips.length === 0 && <Text size="sm">None: no destination receives this message.</Text>}
         {skips.map(({ destinationId, reason, message }) => (
-          <Text key={`${destinationId}:${reason}`} size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          <Note key={`${destinationId}:${reason}`} style={{ overflowWrap: 'anywhere' }}>
             {destinationId !== null && `${names.destinations.get(destinationId) ?? destinationId}: `}
             {message}
-          </Text>
+          </Note>
         ))}
         {deliveries.map(({ id, state, destinationId, destinationName, attempts, nextAttemptAt }) => (
           <Stack key={id} gap="xs">
@@ -215,15 +213,15 @@ function About({ story, names }: { story: Story; names: Names }) {
                 {destinationName ?? names.destinations.get(destinationId) ?? destinationId}
               </ViewLink>
               {state === 'pending' && (
-                <Text size="sm" c="dimmed" component="span">
+                <Note component="span">
                   next attempt <Countdown at={nextAttemptAt} />
-                </Text>
+                </Note>
               )}
             </Group>
             {attempts.length > MAX_ATTEMPTS && (
-              <Text size="xs" c="dimmed">
+              <SmallNote>
                 Last {MAX_ATTEMPTS} of {exactCount(attempts.length)} attempts:
-              </Text>
+              </SmallNote>
             )}
             {attempts.slice(-MAX_ATTEMPTS).map((attempt) => (
               <AttemptView key={`${attempt.attempt}:${attempt.url}`} attempt={attempt} />

@@ -5,15 +5,15 @@
 import { Alert, Button, Group, Kbd, Stack, Text } from '@mantine/core'
 import { useDocumentVisibility } from '@mantine/hooks'
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
-import { Link } from 'wouter'
 import { type LiveQuery, type LiveState, useLive } from '../../api/live.ts'
 import { type Names, useNames } from '../../api/use-names.ts'
 import { useNow } from '../../components/countdown.tsx'
 import { PauseIcon, PlayIcon } from '../../components/icons.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty } from '../../components/query-states.tsx'
+import { LinkButton, SmallButton, SmallNote } from '../../components/styled.tsx'
 import { exactCount } from '../../text/format.ts'
-import { changeSearch, useSearchState } from '../../url-state.ts'
+import { changeSearch, useSearchState } from '../../url/url-state.ts'
 import { Details } from './details.tsx'
 import { rate } from './entry.ts'
 import { Feed, type LiveItem, MAX_ENTRIES, type Rates } from './feed.ts'
@@ -101,17 +101,17 @@ function Stream({ query, names, onFilter, opened }: { query: LiveQuery; names: N
           >
             {isPaused ? 'Resume' : 'Pause'}
           </Button>
-          <Button variant="default" size="xs" onClick={() => feed.clear()} disabled={rows.length === 0}>
+          <SmallButton onClick={() => feed.clear()} disabled={rows.length === 0}>
             Clear
-          </Button>
+          </SmallButton>
         </Group>
       </Group>
       <Connection state={state} isPaused={isPaused} newCount={newCount} onRetry={() => setRound((last) => last + 1)} />
       {rates.notShown > 0 && (
-        <Text size="xs" c="dimmed">
+        <SmallNote>
           Showing a sample: {exactCount(rate(rates.shown))} of about {exactCount(rate(rates.shown + rates.notShown))} events per second. The
           rates above count all of them, and all are stored and delivered. Add a filter to see more of the events that you are looking for.
-        </Text>
+        </SmallNote>
       )}
       {rows.length === 0 ? (
         state.is !== 'waiting' && <NoEvents isFiltered={isFiltered(query)} isPaused={isPaused} />
@@ -128,9 +128,7 @@ function Stream({ query, names, onFilter, opened }: { query: LiveQuery; names: N
         />
       )}
       {rows.length >= MAX_ENTRIES && (
-        <Text size="xs" c="dimmed">
-          Showing the last {exactCount(MAX_ENTRIES)} events. Older events are on the pages Messages and Deliveries.
-        </Text>
+        <SmallNote>Showing the last {exactCount(MAX_ENTRIES)} events. Older events are on the pages Messages and Deliveries.</SmallNote>
       )}
       <Details messageId={opened} item={item} names={names} onClose={close} />
     </Stack>
@@ -258,14 +256,7 @@ function NoEvents({ isFiltered: hasFilters, isPaused }: { isFiltered: boolean; i
       </Empty>
     )
   return (
-    <Empty
-      title="No events yet"
-      action={
-        <Button component={Link} href="/start" variant="default">
-          Send a message
-        </Button>
-      }
-    >
+    <Empty title="No events yet" action={<LinkButton to="/start">Send a message</LinkButton>}>
       Accepted messages, rejected calls and delivery attempts are shown here as they happen.
     </Empty>
   )

@@ -1,6 +1,6 @@
 // One message: its state, its deliveries, its timeline and its content.
 
-import { Alert, Badge, Card, Group, Stack, Text, Title } from '@mantine/core'
+import { Alert, Badge, Card, Group, Stack, Text } from '@mantine/core'
 import { useApi, usePersistentProblem } from '../../api/queries.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { Countdown } from '../../components/countdown.tsx'
@@ -10,26 +10,18 @@ import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
 import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
+import { Note, SectionTitle } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
+import { refreshMs, replayObstacle } from '../../delivery/delivery-state.ts'
+import { useSession } from '../../session/session.tsx'
 import { count } from '../../text/format.ts'
 import { reasonSentence } from '../../text/reasons.ts'
-import { usePathPart } from '../../url-state.ts'
+import { usePathPart } from '../../url/url-state.ts'
 import { ReplayButton } from '../deliveries/replay-button.tsx'
 import { EndButtons } from '../plans/end-buttons.tsx'
 import { Reasons } from '../plans/reasons.tsx'
 import { MessageNotFound } from './not-found.tsx'
-import {
-  type MessageStory,
-  outcomes,
-  refreshMs,
-  replayObstacle,
-  routingSentence,
-  type StoryDelivery,
-  summaryOf,
-  titleOf,
-  waitingOf,
-} from './story.ts'
+import { type MessageStory, outcomes, routingSentence, type StoryDelivery, summaryOf, titleOf, waitingOf } from './story.ts'
 import { StoryTimeline } from './timeline.tsx'
 
 const RETRY_NOT_FOUND_MS = 5_000
@@ -116,28 +108,18 @@ function Story({ story }: { story: MessageStory }) {
         />
       </Card>
       <Stack gap="sm" component="section" aria-labelledby="deliveries">
-        <Title order={2} size="h4" id="deliveries">
-          Deliveries
-        </Title>
-        {deliveries.length === 0 && (
-          <Text size="sm" c="dimmed">
-            None. The timeline below shows why.
-          </Text>
-        )}
+        <SectionTitle id="deliveries">Deliveries</SectionTitle>
+        {deliveries.length === 0 && <Note>None. The timeline below shows why.</Note>}
         {deliveries.map((delivery) => (
           <DeliveryCard key={delivery.id} delivery={delivery} isMessageGone={purged} waiting={waitingOf(story.story, delivery.id)} />
         ))}
       </Stack>
       <Stack gap="md" component="section" aria-labelledby="story">
-        <Title order={2} size="h4" id="story">
-          Timeline
-        </Title>
+        <SectionTitle id="story">Timeline</SectionTitle>
         <StoryTimeline story={story.story} deliveries={deliveries} routing={routingSentence(story)} />
       </Stack>
       <Stack gap="sm" component="section" aria-labelledby="content">
-        <Title order={2} size="h4" id="content">
-          Message
-        </Title>
+        <SectionTitle id="content">Message</SectionTitle>
         {message === null ? <Text size="sm">The content was deleted.</Text> : <Json value={message} label="the message" />}
       </Stack>
       {others.length > 0 && <Others others={others} />}
@@ -199,7 +181,7 @@ function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDel
               </Badge>
             )}
           </Group>
-          <Text size="sm" c="dimmed" component="div">
+          <Note component="div">
             {attemptCount === 0 ? 'Not attempted yet' : attemptCount === 1 ? '1 attempt' : `${count(attemptCount)} attempts`}
             {state === 'pending'
               ? // If the attempt is overdue, the sentence below says what it waits for.
@@ -219,7 +201,7 @@ function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDel
                 , replay of <ViewLink to={`/deliveries/${encodeURIComponent(replayOf)}`}>{replayOf}</ViewLink>
               </>
             )}
-          </Text>
+          </Note>
           {waiting !== null && <Text size="sm">{waiting}</Text>}
           {reason !== null && state !== 'delivered' && <Text size="sm">{reasonSentence(reason)}</Text>}
           {lastReason !== null && <Text size="sm">Last attempt: {reasonSentence(lastReason)}</Text>}
@@ -246,20 +228,16 @@ function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDel
 function Others({ others }: { others: MessageStory['others'] }) {
   return (
     <Stack gap="sm" component="section" aria-labelledby="others">
-      <Title order={2} size="h4" id="others">
-        Older messages with the same messageId
-      </Title>
-      <Text size="sm" c="dimmed">
-        They came from another source, or were too old for the new message to be a duplicate.
-      </Text>
+      <SectionTitle id="others">Older messages with the same messageId</SectionTitle>
+      <Note>They came from another source, or were too old for the new message to be a duplicate.</Note>
       {others.map((other) => (
         <Card key={other.id} withBorder padding="sm">
           <Stack gap="sm">
             <Group gap="xs">
               <ViewLink to={`/messages/${encodeURIComponent(other.id)}`}>{other.id}</ViewLink>
-              <Text size="sm" c="dimmed" component="div">
+              <Note component="div">
                 from {other.sourceName ?? `${other.sourceId} (deleted)`}, <Time at={other.receivedAt} precise />
-              </Text>
+              </Note>
             </Group>
             <Stack gap={2} component="ul" m={0} pl="md">
               {outcomes(other.story).map(({ sentence }, at) => (

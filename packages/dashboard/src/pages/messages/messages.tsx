@@ -1,6 +1,6 @@
 // The list of accepted messages, newest first, with filters. Each row links to the timeline of the message.
 
-import { Badge, Box, Button, Card, Group, Text } from '@mantine/core'
+import { Box, Card, Group } from '@mantine/core'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
@@ -9,8 +9,9 @@ import { useList, usePersistentProblem } from '../../api/queries.ts'
 import { type Names, useNames } from '../../api/use-names.ts'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LinkButton, Note, RowButton, SecondaryButton, SmallTag } from '../../components/styled.tsx'
 import { exactCount, preciseTime } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { FILTERS, Filters, TYPES } from './filters.tsx'
 import classes from './messages.module.css'
 import { periodOf } from './period.ts'
@@ -64,24 +65,24 @@ function Results({ params, names }: { params: URLSearchParams; names: Names }) {
     <Box>
       {problem !== null && <ErrorAlert problem={problem} onRetry={() => void refetch()} />}
       <Group justify="space-between" mb="xs" gap="xs">
-        <Text size="sm" c="dimmed" role="status">
+        <Note role="status">
           {hasNextPage
             ? `Newest ${exactCount(rows.length)} messages`
             : rows.length === 1
               ? '1 message'
               : `${exactCount(rows.length)} messages`}
           {isFirstPage ? ' · updated every 5 s' : ' · not updated automatically'}
-        </Text>
-        <Button size="compact-sm" variant="default" onClick={() => void refetch()} loading={query.isRefetching && !isFirstPage}>
+        </Note>
+        <RowButton onClick={() => void refetch()} loading={query.isRefetching && !isFirstPage}>
           Refresh
-        </Button>
+        </RowButton>
       </Group>
       <Rows rows={rows} names={names} onEnd={hasNextPage && !isFetchingNextPage ? more : undefined} />
       {hasNextPage && (
         <Group justify="center" mt="md">
-          <Button variant="default" onClick={more} loading={isFetchingNextPage}>
+          <SecondaryButton onClick={more} loading={isFetchingNextPage}>
             Load older messages
-          </Button>
+          </SecondaryButton>
         </Group>
       )}
     </Box>
@@ -148,9 +149,7 @@ function MessageRow({ row, names }: { row: Row; names: Names }) {
         {preciseTime(receivedAt)}
       </time>
       <span className={classes['type']}>
-        <Badge variant="light" color="gray" size="sm" tt="none">
-          {type ?? 'deleted'}
-        </Badge>
+        <SmallTag color="gray">{type ?? 'deleted'}</SmallTag>
       </span>
       <span className={classes['title']} title={name}>
         {name}
@@ -184,9 +183,9 @@ function NoMessages({ params }: { params: URLSearchParams }) {
       <Empty
         title="No message with this messageId"
         action={
-          <Button component={Link} href={`/messages/${encodeURIComponent(messageId)}`}>
+          <LinkButton to={`/messages/${encodeURIComponent(messageId)}`} variant="filled">
             Show possible reasons
-          </Button>
+          </LinkButton>
         }
       >
         It was never received, was rejected or dropped, is older than the retention period, or does not match another filter.
@@ -205,9 +204,9 @@ function NoMessages({ params }: { params: URLSearchParams }) {
     <Empty
       title="No messages yet"
       action={
-        <Button component={Link} href="/start">
+        <LinkButton to="/start" variant="filled">
           Send a message
-        </Button>
+        </LinkButton>
       }
     >
       Messages appear here as soon as they are accepted. If you have sent one already, check the rejected calls on the page of the source.

@@ -1,10 +1,10 @@
 // Shown for a message that is not stored: the possible reasons, and where to check each of them. The page keeps looking for it.
 
-import { Alert, Button, Group, List, Stack, Text } from '@mantine/core'
-import { Link } from 'wouter'
+import { Alert, Group, List, Stack, Text } from '@mantine/core'
 import type { ApiProblem } from '../../api/client.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
+import { LinkButton, Note, SmallButton } from '../../components/styled.tsx'
 
 /** The API's message about a rejection that is stored. */
 const REJECTED_OF = /^A message with this messageId, from the source (\S+), was rejected/
@@ -23,13 +23,11 @@ export function MessageNotFound({ id, problem, onRetry }: { id: string; problem:
           )}
           <Group gap="xs">
             {sourceId !== undefined && (
-              <Button component={Link} href={`/sources/${encodeURIComponent(sourceId)}`} size="xs">
+              <LinkButton to={`/sources/${encodeURIComponent(sourceId)}`} variant="filled" size="xs">
                 View rejected calls
-              </Button>
+              </LinkButton>
             )}
-            <Button size="xs" variant="default" onClick={onRetry}>
-              Check again
-            </Button>
+            <SmallButton onClick={onRetry}>Check again</SmallButton>
           </Group>
         </Stack>
       </Alert>
@@ -57,9 +55,7 @@ export function MessageNotFound({ id, problem, onRetry }: { id: string; problem:
           <ViewLink to="/messages">search by user, type or time</ViewLink>.
         </List.Item>
       </List>
-      <Text size="sm" c="dimmed">
-        This page checks again every 5 seconds.
-      </Text>
+      <Note>This page checks again every 5 seconds.</Note>
     </Stack>
   )
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fromLocalInput, localInput, periodChoice, periodOf } from './period.ts'
+import { periodChoice, periodOf } from './period.ts'
 
 const NOON = Date.parse('2026-11-15T12:00:00.000Z')
 const of = (search: string): URLSearchParams => new URLSearchParams(search)
@@ -19,12 +19,4 @@ test('two times, one time, none, and an invalid time', () => {
   assert.deepEqual(periodOf(of('from=yesterday'), NOON), {})
   assert.deepEqual(periodOf(of(''), NOON), {})
   assert.deepEqual([periodChoice(of('from=x')), periodChoice(of('period=between')), periodChoice(of(''))], ['between', 'between', 'any'])
-})
-
-test("a round trip through an input in the viewer's time zone", () => {
-  const iso = '2026-03-01T10:20:30.000Z'
-  assert.equal(fromLocalInput(localInput(iso)), iso)
-  assert.equal(localInput(null), '')
-  assert.equal(localInput('no'), '')
-  assert.equal(fromLocalInput(''), null)
 })

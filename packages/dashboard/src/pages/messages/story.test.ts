@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { refreshMs, replayObstacle } from '../../delivery/delivery-state.ts'
 import {
   attemptTitle,
   collapsed,
   grouped,
-  refreshMs,
-  replayObstacle,
   routingSentence,
   type StoryAttempt,
   type StoryDelivery,

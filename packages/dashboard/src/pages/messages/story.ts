@@ -2,6 +2,7 @@
 // summary of the state, and how soon to refresh. Pure.
 
 import type { Answer } from '../../api/client.ts'
+import { plural } from '../../text/format.ts'
 
 export type MessageStory = Answer<'GET /api/messages/{id}'>
 export type StoryEntry = MessageStory['story'][number]
@@ -116,10 +117,7 @@ export function summaryOf({ deliveries, skips, purged }: Pick<MessageStory, 'del
     const only = states.length === 1 && delivered === 0 ? SINGLE[states[0] as string] : undefined
     sentences.push(only ?? `${capital(parts.filter((text) => text !== '').join(', '))}.`)
     const skipped = skips.filter(({ destinationId }) => destinationId !== null).length
-    if (skipped > 0)
-      sentences.push(
-        `Not sent to ${skipped === 1 ? '1 other destination' : `${skipped} other destinations`}; the timeline below shows why.`,
-      )
+    if (skipped > 0) sentences.push(`Not sent to ${plural(skipped, 'other destination')}; the timeline below shows why.`)
   }
   if (purged) sentences.push('The content was deleted.')
   return sentences.join(' ')
@@ -140,26 +138,10 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** How soon to refresh; undefined if no delivery is pending. */
-export function refreshMs(deliveries: readonly { state: string; nextAttemptAt: string | null }[], nowMs: number): number | undefined {
-  const pending = deliveries.filter(({ state }) => state === 'pending')
-  if (pending.length === 0) return undefined
-  const soonest = Math.min(...pending.map(({ nextAttemptAt }) => (nextAttemptAt === null ? nowMs : Date.parse(nextAttemptAt))))
-  return soonest - nowMs > 30_000 ? 10_000 : 2_000
-}
-
 /** The title of a message: its type, and its event if it has one. */
 export function titleOf({ type, event }: { type: string | null; event: string | null }): string {
   if (type === null) return 'Deleted message'
   return event === null ? type : `${type}: ${event}`
-}
-
-/** Returns why a delivery cannot be replayed; null if it can. */
-export function replayObstacle({ state }: { state: string }, isMessageGone: boolean, isDestinationGone: boolean): string | null {
-  if (state === 'pending') return 'The delivery is still pending and is sent automatically.'
-  if (isMessageGone) return 'The message is no longer stored.'
-  if (isDestinationGone) return 'The destination was deleted.'
-  return null
 }
 
 /** The sentence of an attempt without the URL and the response, which are shown below it. */
@@ -179,7 +161,7 @@ export function routingSentence({
   const not = skips.filter(({ destinationId }) => destinationId !== null).length
   const valid = purged || type === null ? 'Validated and stored.' : `Validated as ${type} and stored.`
   if (to === 0 && not === 0) return `${valid} Routed to no destination.`
-  const routed = to === 0 ? 'no destination' : to === 1 ? '1 destination' : `${to} destinations`
+  const routed = to === 0 ? 'no destination' : plural(to, 'destination')
   return `${valid} Routed to ${routed}${not === 0 ? '' : `, skipped for ${not} ${not === 1 ? 'other' : 'others'}`}.`
 }
 

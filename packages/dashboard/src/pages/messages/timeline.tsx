@@ -2,12 +2,13 @@
 
 import { Button, Stack, Text, Timeline } from '@mantine/core'
 import type { ReactElement } from 'react'
-import { AttemptView } from '../../components/attempt.tsx'
 import { Countdown } from '../../components/countdown.tsx'
 import { ViewLink } from '../../components/link.tsx'
+import { Note, SmallNote } from '../../components/styled.tsx'
+import { STATE_COLORS } from '../../components/theme.ts'
 import { Time } from '../../components/time.tsx'
-import { STATE_COLORS } from '../../theme.ts'
-import { changeSearch, useSearchState } from '../../url-state.ts'
+import { AttemptView } from '../../kinds/kinds.tsx'
+import { changeSearch, useSearchState } from '../../url/url-state.ts'
 import { attemptTitle, collapsed, grouped, type MessageStory, type TimelineEntry, timelineEntries } from './story.ts'
 
 const COLORS: Readonly<Record<TimelineEntry['what'], string>> = {
@@ -94,7 +95,7 @@ function item(
       data-what={what}
     >
       <Stack gap={4} miw={0}>
-        <Text size="xs" c="dimmed" component="div">
+        <SmallNote component="div">
           {dueAt !== undefined ? (
             <>
               {dueAt !== null && (
@@ -110,7 +111,7 @@ function item(
           ) : (
             <Time at={at} precise size="xs" />
           )}
-        </Text>
+        </SmallNote>
         {[entry, ...also].map((each, at) => (
           <Text key={at} size="sm" fw={what === 'attempted' ? 400 : 500} style={{ overflowWrap: 'anywhere' }}>
             {attempt === null ? each.sentence : attemptTitle(sentence, attempt)}
@@ -124,11 +125,7 @@ function item(
             )}
           </Text>
         ))}
-        {extra !== undefined && (
-          <Text size="sm" c="dimmed">
-            {extra}
-          </Text>
-        )}
+        {extra !== undefined && <Note>{extra}</Note>}
         {attempt !== null && <AttemptView attempt={attempt} withAdvice={withAdvice} />}
       </Stack>
     </Timeline.Item>

@@ -1,14 +1,15 @@
 // The findings that need attention, each with its start time and a link to its cause. Says that nothing needs attention only after every check.
 
-import { Anchor, Badge, Box, Button, Group, Paper, Stack, Text, ThemeIcon, Title, Tooltip } from '@mantine/core'
+import { Anchor, Badge, Box, Button, Group, Paper, Stack, Text, ThemeIcon, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
 import type { ApiProblem } from '../../api/client.ts'
-import { useRunnable } from '../../command-line.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { Note, SectionTitle, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
+import { useRunnable } from '../../session/command-line.ts'
 import { dateTime, duration, withUnbrokenUnits } from '../../text/format.ts'
-import { changeSearch } from '../../url-state.ts'
+import { changeSearch } from '../../url/url-state.ts'
 import type { Finding, Severity } from './attention.ts'
 
 const SHOWN = 6
@@ -41,9 +42,7 @@ export function Attention({
   return (
     <Stack component="section" gap="xs" aria-labelledby="attention">
       <Group gap="xs">
-        <Title order={2} size="h4" id="attention">
-          Needs attention
-        </Title>
+        <SectionTitle id="attention">Needs attention</SectionTitle>
         {findings !== undefined && findings.length > 0 && (
           <Badge color={LOOKS[findings[0]?.severity ?? 'notice'].color} variant="light" aria-label={`${findings.length} findings`}>
             {findings.length}
@@ -59,10 +58,10 @@ export function Attention({
             </ThemeIcon>
             <div>
               <Text fw={600}>Nothing needs attention</Text>
-              <Text size="sm" c="dimmed">
+              <Note>
                 No circuit breaker is open, no delivery is pending for more than 5 minutes, failures and rejections are not rising, and the
                 ledger balances.
-              </Text>
+              </Note>
             </div>
           </Group>
         </Paper>
@@ -112,23 +111,17 @@ function Item({
       <Group justify="space-between" align="flex-start" gap="xs">
         <Stack gap={2} miw={0} style={{ flex: '1 1 260px' }}>
           <Group gap="xs">
-            <Badge color={color} variant="light" size="sm" tt="none" style={{ flexShrink: 0 }}>
+            <SmallTag color={color} style={{ flexShrink: 0 }}>
               {word}
-            </Badge>
-            <Text fw={600} size="sm" style={{ overflowWrap: 'anywhere' }}>
-              {subject}
-            </Text>
+            </SmallTag>
+            <Strong style={{ overflowWrap: 'anywhere' }}>{subject}</Strong>
           </Group>
           <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
             {withUnbrokenUnits(runnable(text))}
           </Text>
         </Stack>
         <Group gap="md">
-          {since !== null && (
-            <Text size="xs" c="dimmed">
-              Started {isRough ? <Rough at={since} /> : <Time at={since} relative size="xs" />}
-            </Text>
-          )}
+          {since !== null && <SmallNote>Started {isRough ? <Rough at={since} /> : <Time at={since} relative size="xs" />}</SmallNote>}
           {/* The browser scrolls to an anchor on this page; the router opens other pages. */}
           <Anchor {...(href.startsWith('#') ? {} : { component: Link })} href={href} size="sm" fw={600} aria-label={`${link}: ${subject}`}>
             {link} →

@@ -3,9 +3,10 @@
 // noticeable in the numbers of a day. Pure; times are the service's.
 
 import type { Answer, Schemas } from '../../api/client.ts'
-import { duration, exactCount, share } from '../../text/format.ts'
-import { holdOf } from '../destinations/destination-status.ts'
-import { deliveriesPath, type LedgerEntry, missingFrom, quarantinePath } from './ledger.ts'
+import { deliveriesAddress } from '../../delivery/filters.ts'
+import { holdOf } from '../../destination/destination-status.ts'
+import { duration, exactCount, plural, share } from '../../text/format.ts'
+import { type LedgerEntry, missingFrom, quarantinePath } from './ledger.ts'
 import { failureRate, type Point, type Totals, totalsOf } from './periods.ts'
 
 export type Severity = 'critical' | 'warning' | 'notice'
@@ -143,7 +144,7 @@ function backlogFindings({ health, destinations, nowMs }: AttentionInput): Findi
         subject: nameOf(destinations, destinationId),
         text: `${deliveries(pending)} pending, the oldest for ${age(since, nowMs)}.`,
         since,
-        href: deliveriesPath({ destination: destinationId, state: 'pending' }),
+        href: deliveriesAddress({ destinationId, state: 'pending' }),
         link: 'View pending deliveries',
       }
     })
@@ -165,7 +166,7 @@ function failureFindings({ hours, health, destinations }: AttentionInput): Findi
       subject: nameOf(destinations, destinationId),
       since: sinceCreated(destinations, destinationId, failingSince),
       isRough: true,
-      href: deliveriesPath({ destination: destinationId, state }),
+      href: deliveriesAddress({ destinationId, state }),
       link: `View ${state} deliveries`,
     }
     // An open circuit breaker is a finding of its own.
@@ -193,7 +194,7 @@ function expiryFindings({ expired, destinations }: AttentionInput): Finding[] {
         text: `${deliveries(count)} expired in the last 24 hours: the retry window ended. Replay ${count === 1 ? 'it' : 'them'} when the receiver works again.`,
         since: sinceCreated(destinations, destinationId, since),
         isRough: true,
-        href: deliveriesPath({ destination: destinationId, state: 'expired' }),
+        href: deliveriesAddress({ destinationId, state: 'expired' }),
         link: 'View expired deliveries',
       }
     })
@@ -326,7 +327,7 @@ function nameList(names: readonly string[]): string {
 }
 
 function deliveries(count: number): string {
-  return count === 1 ? '1 delivery' : `${exactCount(count)} deliveries`
+  return plural(count, 'delivery')
 }
 
 function age(iso: string, nowMs: number): string {

@@ -2,10 +2,11 @@
 
 import '@mantine/charts/styles.css'
 import { BarChart, ChartTooltip } from '@mantine/charts'
-import { Group, Paper, ScrollArea, SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
+import { Group, Paper, ScrollArea, SegmentedControl, SimpleGrid, Stack, Table } from '@mantine/core'
 import { useEffect, useState } from 'react'
+import { Note, SectionTitle, SmallNote, Strong } from '../../components/styled.tsx'
 import { count, exactCount } from '../../text/format.ts'
-import { changeSearch } from '../../url-state.ts'
+import { changeSearch } from '../../url/url-state.ts'
 import { type Bar, barsOf, type Period, type Point, STEP_MS, type Step, type Totals, totalsOf } from './periods.ts'
 
 interface Series {
@@ -54,9 +55,7 @@ export default function Charts({
   return (
     <Stack component="section" gap="xs" aria-labelledby="over-time" aria-busy={isOld} style={{ opacity: isOld ? 0.5 : 1 }}>
       <Group justify="space-between">
-        <Title order={2} size="h4" id="over-time">
-          Traffic
-        </Title>
+        <SectionTitle id="over-time">Traffic</SectionTitle>
         <SegmentedControl
           size="xs"
           aria-label="Show as"
@@ -133,17 +132,17 @@ function Chart({
       miw={0}
       aria-label={`${title}, ${unit} in the last ${period.words}: ${sums}. Choose Table above for the same numbers as a table.`}
     >
-      <Text component="figcaption" size="sm" fw={600} mb="xs">
+      <Strong component="figcaption" mb="xs">
         {title}{' '}
-        <Text span size="xs" c="dimmed">
+        <SmallNote span>
           {unit} per {BAR_WORDS[period.id]}
-        </Text>
-      </Text>
+        </SmallNote>
+      </Strong>
       {isQuiet ? (
         <Stack h={240} align="center" justify="center">
-          <Text c="dimmed" size="sm">
+          <Note>
             No {unit} in the last {period.words}
-          </Text>
+          </Note>
         </Stack>
       ) : !isDrawn ? (
         <Stack h={240} aria-busy="true" />

@@ -1,8 +1,8 @@
 // For an installation that has not routed a message yet: which steps are done, and a link to the next one.
 
-import { Button, Group, List, Paper, Stack, Text, ThemeIcon, Title } from '@mantine/core'
-import { Link } from 'wouter'
+import { Group, List, Paper, Stack, Text, ThemeIcon, Title } from '@mantine/core'
 import { CheckIcon } from '../../components/icons.tsx'
+import { LinkButton } from '../../components/styled.tsx'
 
 export function FirstRun({ hasAccepted, hasDestination }: { hasAccepted: boolean; hasDestination: boolean }) {
   const steps = [
@@ -46,9 +46,9 @@ export function FirstRun({ hasAccepted, hasDestination }: { hasAccepted: boolean
           ))}
         </List>
         <Group>
-          <Button component={Link} href="/start">
+          <LinkButton to="/start" variant="filled">
             {hasAccepted || hasDestination ? 'Continue' : 'Get started'}
-          </Button>
+          </LinkButton>
         </Group>
       </Stack>
     </Paper>

@@ -1,16 +1,17 @@
 // The ledger of each destination as an equation: owed = delivered + pending + failed + expired + cancelled. Every number links to the
 // deliveries that it counts. A badge says whether a row balances. In a narrow window each destination is a card.
 
-import { Anchor, Badge, Button, Group, Paper, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core'
+import { Anchor, Badge, Button, Group, Paper, SimpleGrid, Stack, Table, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { Fragment } from 'react'
 import { Link } from 'wouter'
 import { Empty } from '../../components/query-states.tsx'
+import { LinkButton, Note, SectionTitle, SmallTag, Tag } from '../../components/styled.tsx'
+import { deliveriesAddress } from '../../delivery/filters.ts'
+import type { HoldSettings } from '../../destination/destination-status.ts'
 import { exactCount } from '../../text/format.ts'
-import { changeSearch } from '../../url-state.ts'
-import type { HoldSettings } from '../destinations/destination-status.ts'
+import { changeSearch } from '../../url/url-state.ts'
 import {
-  deliveriesPath,
   LEDGER_STATES,
   type LedgerEntry,
   type LedgerLine,
@@ -41,22 +42,22 @@ export function LedgerSection({
   return (
     <Stack component="section" gap="xs" aria-labelledby="ledger">
       <Stack gap={0}>
-        <Title order={2} size="h4" id="ledger" style={{ scrollMarginTop: 64 }}>
+        <SectionTitle id="ledger" style={{ scrollMarginTop: 64 }}>
           Ledger
-        </Title>
-        <Text size="sm" c="dimmed">
+        </SectionTitle>
+        <Note>
           All deliveries of each destination since it was created. Owed counts every delivery and must equal the sum of the states. Messages
           in quarantine are not owed until you release them.
-        </Text>
+        </Note>
       </Stack>
       {lines.length === 0 ? (
         <Paper withBorder>
           <Empty
             title="No destinations yet"
             action={
-              <Button component={Link} href="/destinations">
+              <LinkButton to="/destinations" variant="filled">
                 View destinations
-              </Button>
+              </LinkButton>
             }
           >
             Add a destination to see how many deliveries it is owed and what state they are in.
@@ -124,7 +125,7 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: LedgerSum; all: n
                 <Table.Td ta="right">
                   <Number
                     value={line.owed}
-                    href={deliveriesPath({ destination: line.destinationId })}
+                    href={deliveriesAddress({ destinationId: line.destinationId })}
                     label={`Owed to ${line.name ?? line.destinationId}`}
                   />
                 </Table.Td>
@@ -185,7 +186,7 @@ function Card({ line }: { line: LedgerLine }) {
       <Text size="sm" mt={6} style={{ fontVariantNumeric: 'tabular-nums' }}>
         <Number
           value={line.owed}
-          href={deliveriesPath({ destination: line.destinationId })}
+          href={deliveriesAddress({ destinationId: line.destinationId })}
           label={`Owed to ${line.name ?? line.destinationId}`}
           isInText
         />{' '}
@@ -210,21 +211,16 @@ function Card({ line }: { line: LedgerLine }) {
 }
 
 function Name({ line: { destinationId, name, hold } }: { line: LedgerLine }) {
-  if (name === null)
-    return (
-      <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-        {destinationId} (deleted)
-      </Text>
-    )
+  if (name === null) return <Note style={{ overflowWrap: 'anywhere' }}>{destinationId} (deleted)</Note>
   return (
     <Group gap="xs" wrap="nowrap" miw={0}>
       <Anchor component={Link} href={`/destinations/${encodeURIComponent(destinationId)}`} size="sm" style={{ overflowWrap: 'anywhere' }}>
         {name}
       </Anchor>
       {hold !== null && (
-        <Badge size="xs" color="gray" variant="light" tt="none" style={{ flexShrink: 0 }}>
+        <Tag size="xs" color="gray" style={{ flexShrink: 0 }}>
           {hold}
-        </Badge>
+        </Tag>
       )}
     </Group>
   )
@@ -235,7 +231,7 @@ function StateNumber({ line, state, isInText = false }: { line: LedgerLine; stat
   return (
     <Number
       value={line[state]}
-      href={deliveriesPath({ destination: line.destinationId, state })}
+      href={deliveriesAddress({ destinationId: line.destinationId, state })}
       label={`${state}, ${line.name ?? line.destinationId}`}
       isInText={isInText}
       {...(color === undefined ? {} : { color })}
@@ -269,12 +265,7 @@ function Number({
   color?: string
   isInText?: boolean
 }) {
-  if (value === 0)
-    return (
-      <Text span size="sm" c="dimmed">
-        0
-      </Text>
-    )
+  if (value === 0) return <Note span>0</Note>
   return (
     <Anchor
       component={Link}
@@ -292,9 +283,9 @@ function Number({
 function BalanceBadge({ missing }: { missing: number }) {
   if (missing === 0)
     return (
-      <Badge color="teal" variant="light" size="sm" tt="none" style={{ flexShrink: 0 }}>
+      <SmallTag color="teal" style={{ flexShrink: 0 }}>
         balanced
-      </Badge>
+      </SmallTag>
     )
   return (
     <Badge color="red" variant="filled" size="sm" tt="none" style={{ flexShrink: 0 }}>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { deliveriesPath, type LedgerEntry, ledgerLines, ledgerSum, missingFrom } from './ledger.ts'
+import { type LedgerEntry, ledgerLines, ledgerSum, missingFrom } from './ledger.ts'
 
 const ZERO = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
 
@@ -41,10 +41,4 @@ test('entries that do not balance come first, then those with most undelivered, 
     ],
   )
   assert.deepEqual(ledgerSum(entries), { ...ZERO, owed: 122, delivered: 105, failed: 14 })
-})
-
-test('links to lists of deliveries', () => {
-  assert.equal(deliveriesPath({}), '/deliveries')
-  assert.equal(deliveriesPath({ destination: 'a&b', state: undefined }), '/deliveries?destination=a%26b')
-  assert.equal(deliveriesPath({ destination: 'd', state: 'failed' }), '/deliveries?destination=d&state=failed')
 })

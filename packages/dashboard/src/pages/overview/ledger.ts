@@ -1,7 +1,7 @@
 // The ledger as an equation: what a destination is owed equals the sum of its deliveries in each state. Pure.
 
 import type { Answer } from '../../api/client.ts'
-import { type Hold, type HoldSettings, holdOf } from '../destinations/destination-status.ts'
+import { type Hold, type HoldSettings, holdOf } from '../../destination/destination-status.ts'
 
 export type LedgerEntry = Answer<'GET /api/ledger'>['data'][number]
 
@@ -60,15 +60,4 @@ export function ledgerSum(entries: readonly LedgerEntry[]): LedgerSum {
 /** The messages in quarantine, of one source or of all. */
 export function quarantinePath(sourceId?: string): string {
   return `/plans?${new URLSearchParams({ tab: 'quarantine', ...(sourceId !== undefined && { source: sourceId }) }).toString()}`
-}
-
-export function deliveriesPath(filter: {
-  destination?: string | undefined
-  state?: LedgerState | undefined
-  from?: string | undefined
-}): string {
-  const params = new URLSearchParams()
-  for (const [name, value] of Object.entries(filter)) if (value !== undefined) params.set(name, value)
-  const text = params.toString()
-  return text === '' ? '/deliveries' : `/deliveries?${text}`
 }

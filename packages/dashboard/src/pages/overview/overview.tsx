@@ -1,12 +1,13 @@
 // The first page: what needs attention, the traffic in numbers and charts, and the ledger. Everything is refreshed while the page is
 // visible; the period and whether charts or a table are shown are in the URL.
 
-import { Alert, Button, SegmentedControl, Stack, Title } from '@mantine/core'
+import { Alert, Button, SegmentedControl, Stack } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
 import { Page } from '../../components/page.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { SectionTitle } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { changeSearch, useSearchState } from '../../url-state.ts'
+import { changeSearch, useSearchState } from '../../url/url-state.ts'
 import { Attention } from './attention-list.tsx'
 import { FirstRun } from './first-run.tsx'
 import { LedgerSection } from './ledger-section.tsx'
@@ -106,9 +107,7 @@ export default function OverviewPage() {
 function Section({ title, children }: { title: string; children: ReactNode }) {
   return (
     <Stack component="section" gap="xs">
-      <Title order={2} size="h4">
-        {title}
-      </Title>
+      <SectionTitle>{title}</SectionTitle>
       {children}
     </Stack>
   )

@@ -2,17 +2,59 @@
 
 import { Anchor, Paper, SimpleGrid, Stack, Text, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
+import { SmallNote } from '../../components/styled.tsx'
+import { deliveriesAddress, type State } from '../../delivery/filters.ts'
 import { count, exactCount, share } from '../../text/format.ts'
-import { deliveriesPath } from './ledger.ts'
 import { change, failureRate, type Period, type Totals } from './periods.ts'
 
 interface Tile {
   label: string
   name: keyof Totals
   about: string
-  href: string
+  href: (from: string) => string
   color: string
 }
+
+const deliveries = (state: State) => (from: string) => deliveriesAddress({ state, from })
+
+const TILES: readonly Tile[] = [
+  {
+    label: 'Accepted',
+    name: 'accepted',
+    about: 'Messages accepted and stored.',
+    href: (from) => `/messages?from=${encodeURIComponent(from)}`,
+    color: 'blue',
+  },
+  { label: 'Delivered', name: 'delivered', about: 'Deliveries that a receiver accepted.', href: deliveries('delivered'), color: 'teal' },
+  {
+    label: 'Retried',
+    name: 'retried',
+    about: 'Delivery attempts that failed and were scheduled for a retry.',
+    href: () => deliveriesAddress({ state: 'pending' }),
+    color: 'yellow',
+  },
+  {
+    label: 'Failed',
+    name: 'failed',
+    about: 'Deliveries that failed permanently. They are not retried automatically.',
+    href: deliveries('failed'),
+    color: 'red',
+  },
+  {
+    label: 'Expired',
+    name: 'expired',
+    about: 'Deliveries whose retry window ended before they were delivered.',
+    href: deliveries('expired'),
+    color: 'orange',
+  },
+  {
+    label: 'Rejected',
+    name: 'rejected',
+    about: 'Messages that the tracking API rejected. They were not stored.',
+    href: () => '/sources',
+    color: 'grape',
+  },
+]
 
 export function Tiles({
   now,
@@ -28,50 +70,6 @@ export function Tiles({
   isOld: boolean
 }) {
   const rate = failureRate(now)
-  const tiles: Tile[] = [
-    {
-      label: 'Accepted',
-      name: 'accepted',
-      about: 'Messages accepted and stored.',
-      href: `/messages?from=${encodeURIComponent(from)}`,
-      color: 'blue',
-    },
-    {
-      label: 'Delivered',
-      name: 'delivered',
-      about: 'Deliveries that a receiver accepted.',
-      href: deliveriesPath({ state: 'delivered', from }),
-      color: 'teal',
-    },
-    {
-      label: 'Retried',
-      name: 'retried',
-      about: 'Delivery attempts that failed and were scheduled for a retry.',
-      href: deliveriesPath({ state: 'pending' }),
-      color: 'yellow',
-    },
-    {
-      label: 'Failed',
-      name: 'failed',
-      about: 'Deliveries that failed permanently. They are not retried automatically.',
-      href: deliveriesPath({ state: 'failed', from }),
-      color: 'red',
-    },
-    {
-      label: 'Expired',
-      name: 'expired',
-      about: 'Deliveries whose retry window ended before they were delivered.',
-      href: deliveriesPath({ state: 'expired', from }),
-      color: 'orange',
-    },
-    {
-      label: 'Rejected',
-      name: 'rejected',
-      about: 'Messages that the tracking API rejected. They were not stored.',
-      href: '/sources',
-      color: 'grape',
-    },
-  ]
   return (
     <Stack
       component="section"
@@ -81,29 +79,27 @@ export function Tiles({
       style={{ opacity: isOld ? 0.5 : 1 }}
     >
       <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="sm">
-        {tiles.map(({ label, name, about, href, color }) => {
+        {TILES.map(({ label, name, about, href, color }) => {
           const compared = before === null ? null : change(now[name], before[name], share)
           return (
             <Paper key={name} withBorder p="sm" style={{ borderTop: `3px solid var(--mantine-color-${color}-6)` }}>
               <Tooltip label={about}>
-                <Anchor component={Link} href={href} size="sm" c="dimmed">
+                <Anchor component={Link} href={href(from)} size="sm" c="dimmed">
                   {label}
                 </Anchor>
               </Tooltip>
               <Text fz={26} fw={650} lh={1.25} title={exactCount(now[name])} style={{ fontVariantNumeric: 'tabular-nums' }}>
                 {count(now[name])}
               </Text>
-              <Text size="xs" c="dimmed">
-                {compared === null ? ' ' : compared === 'none' ? '0 before' : compared}
-              </Text>
+              <SmallNote>{compared === null ? ' ' : compared === 'none' ? '0 before' : compared}</SmallNote>
             </Paper>
           )
         })}
       </SimpleGrid>
-      <Text size="xs" c="dimmed">
+      <SmallNote>
         Last {period.words}, compared with the {period.words} before
         {rate !== null && ` · Failed attempts: ${share(rate.rate)} of ${exactCount(rate.attempts)}`}
-      </Text>
+      </SmallNote>
     </Stack>
   )
 }

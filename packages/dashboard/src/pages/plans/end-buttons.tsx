@@ -6,7 +6,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type ApiProblem, call } from '../../api/client.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { exactCount } from '../../text/format.ts'
+import { exactCount, plural } from '../../text/format.ts'
 import { type EndOfQuarantine, endQuarantine, type QuarantineSelection, selectionWords } from './end-quarantine.ts'
 
 const STALE = ['GET /api/quarantine', 'GET /api/stats/totals', 'GET /api/messages/{id}']
@@ -34,7 +34,7 @@ export function EndButtons({
       .then((count) => {
         notifications.show({
           color: 'teal',
-          message: `${end === 'release' ? 'Released' : 'Deleted'} ${exactCount(count)} ${count === 1 ? 'message' : 'messages'}.`,
+          message: `${end === 'release' ? 'Released' : 'Deleted'} ${plural(count, 'message')}.`,
         })
         onEnd?.()
       })

@@ -3,16 +3,17 @@
 import { Alert, Button, Code, Group, NativeSelect, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
-import { Link, useLocation } from 'wouter'
+import { useLocation } from 'wouter'
 import type { Answer } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
-import { useCommand } from '../../command-line.ts'
 import { Page } from '../../components/page.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { Section } from '../../components/section.tsx'
-import { useSession } from '../../session.tsx'
-import { exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
+import { LinkButton, SmallButton } from '../../components/styled.tsx'
+import { useCommand } from '../../session/command-line.ts'
+import { useSession } from '../../session/session.tsx'
+import { exactCount, plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import type { Rule } from './plan-text.ts'
 import type { PlanContent } from './plan-yaml.ts'
 import { Rules } from './rules.tsx'
@@ -79,23 +80,16 @@ export default function NewPlanPage() {
       title="Add a plan"
       about="Learn a plan from the messages that a source has sent, or write it yourself. Nothing is saved until you choose Save plan."
       actions={
-        <Button component={Link} href="/plans" variant="default" size="xs">
+        <LinkButton to="/plans" size="xs">
           All plans
-        </Button>
+        </LinkButton>
       }
     >
       {!isAdmin && <Alert color="blue">You can learn a plan, but saving it requires an admin token.</Alert>}
       {sources.data === undefined ? (
         <Loading lines={4} label="Loading sources" />
       ) : isByHand ? (
-        <Section
-          title="Write a plan"
-          actions={
-            <Button variant="default" size="xs" onClick={() => change({ by: null })}>
-              Learn a plan instead
-            </Button>
-          }
-        >
+        <Section title="Write a plan" actions={<SmallButton onClick={() => change({ by: null })}>Learn a plan instead</SmallButton>}>
           {editor(TEMPLATE)}
         </Section>
       ) : (
@@ -103,11 +97,7 @@ export default function NewPlanPage() {
           <Section
             title="Learn a plan"
             about="Reads the retained messages of a source and describes them: types, properties that are always present, small sets of values, and formats. Values that may be personal data are left out."
-            actions={
-              <Button variant="default" size="xs" onClick={() => change({ by: 'hand' })}>
-                Write a plan by hand
-              </Button>
-            }
+            actions={<SmallButton onClick={() => change({ by: 'hand' })}>Write a plan by hand</SmallButton>}
           >
             <Group align="flex-end" gap="sm">
               <NativeSelect
@@ -156,7 +146,7 @@ function Found({ learned: { plan, messages, complete, leftOut }, children }: { l
   return (
     <>
       <Section
-        title={`Found ${exactCount(rules.length)} ${rules.length === 1 ? 'event' : 'events'} in ${exactCount(messages)} ${messages === 1 ? 'message' : 'messages'}`}
+        title={`Found ${plural(rules.length, 'event')} in ${plural(messages, 'message')}`}
         about="All rules only observe at first. Open a rule to see what was found."
       >
         {!complete && (

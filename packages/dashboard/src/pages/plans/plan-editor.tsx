@@ -1,11 +1,12 @@
 // A plan in the code editor, as the text of its file: YAML or JSON. An error of the API is shown at the field that it names. Loaded lazily,
 // because the YAML library is large.
 
-import { Alert, Button, Group, List, Stack, Text } from '@mantine/core'
+import { Alert, Button, Group, List, Stack } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import type { ApiProblem } from '../../api/client.ts'
-import { useCommand } from '../../command-line.ts'
 import { CodeEditor } from '../../components/code-editor.tsx'
+import { Note, SecondaryButton } from '../../components/styled.tsx'
+import { useCommand } from '../../session/command-line.ts'
 import type { CodeProblem } from '../../text/code-problems.ts'
 import type { Plan } from './plan-text.ts'
 import { type PlanContent, planYaml, readPlan } from './plan-yaml.ts'
@@ -80,12 +81,8 @@ export default function PlanEditor({ initial, sources, verb, onSave, isReadOnly 
           </Button>
           {text !== start && (
             <>
-              <Button variant="default" onClick={() => setText(start)}>
-                Discard changes
-              </Button>
-              <Text size="sm" c="dimmed" role="status">
-                Unsaved changes.
-              </Text>
+              <SecondaryButton onClick={() => setText(start)}>Discard changes</SecondaryButton>
+              <Note role="status">Unsaved changes.</Note>
             </>
           )}
         </Group>

@@ -1,6 +1,7 @@
 // How tracking plans and violations are written on the page. Pure.
 
 import type { Schemas } from '../../api/client.ts'
+import { plural } from '../../text/format.ts'
 
 export type Plan = Schemas['TrackingPlan']
 export type Rule = Schemas['PlanRule']
@@ -56,7 +57,7 @@ export function violationSentence({ code, path, expected, found }: ViolationText
 
 /** `6 rules: 4 observe, 2 quarantine`. */
 export function rulesSummary(rules: readonly Pick<Rule, 'mode'>[]): string {
-  const total = `${rules.length.toLocaleString()} ${rules.length === 1 ? 'rule' : 'rules'}`
+  const total = plural(rules.length, 'rule')
   const parts = (Object.keys(MODES) as Mode[]).flatMap((mode) => {
     const of = rules.filter((rule) => (rule.mode ?? 'observe') === mode).length
     return of === 0 ? [] : [`${of.toLocaleString()} ${mode}`]

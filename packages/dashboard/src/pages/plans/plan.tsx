@@ -1,19 +1,22 @@
 // The page of one tracking plan: its rules, its sources, what violated it, what is in quarantine, and the editor.
 
-import { Alert, Badge, Button, Group, MultiSelect, NativeSelect, SimpleGrid, Stack, Tabs, Text } from '@mantine/core'
+import { Alert, Button, Group, MultiSelect, NativeSelect, SimpleGrid, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { lazy, Suspense, useState } from 'react'
-import { Link, useLocation } from 'wouter'
+import { useLocation } from 'wouter'
 import type { ApiProblem } from '../../api/client.ts'
-import { useApi, useChange, usePersistentProblem } from '../../api/queries.ts'
+import { useApi, useChange } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
+import { FoundPage } from '../../components/found-page.tsx'
 import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { PageTabs } from '../../components/page-tabs.tsx'
+import { Empty, Loading } from '../../components/query-states.tsx'
+import { Note, SmallButton, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
-import { usePathPart, useSearchState } from '../../url-state.ts'
+import { useSession } from '../../session/session.tsx'
+import { usePathPart } from '../../url/url-state.ts'
 import { keyOfRule, type Mode, type Plan, type Rule, rulesSummary, ruleTitle, UNPLANNED, type Unplanned } from './plan-text.ts'
 import type { PlanContent } from './plan-yaml.ts'
 import { Quarantine } from './quarantine.tsx'
@@ -22,46 +25,28 @@ import { Violations } from './violations.tsx'
 
 const PlanEditor = lazy(() => import('./plan-editor.tsx'))
 
-const TABS = ['rules', 'violations', 'quarantine', 'edit'] as const
 const STALE = ['GET /api/plans', 'GET /api/plans/{id}', 'GET /api/events/{id}'] as const
 
 export default function PlanPage() {
   const id = usePathPart(1)
   const query = useApi('GET /api/plans/{id}', { params: { id }, everyMs: 15_000 })
-  const problem = usePersistentProblem(query, id)
-  if (problem?.code === 'plan_not_found')
-    return (
-      <Page title="Plan">
-        <Empty
-          title="Plan not found"
-          action={
-            <Button component={Link} href="/plans">
-              All plans
-            </Button>
-          }
-        >
-          The plan was deleted, or the URL is incomplete.
-        </Empty>
-      </Page>
-    )
-  if (query.data === undefined)
-    return (
-      <Page title="Plan">
-        {problem === null ? (
-          <Loading lines={6} label="Loading plan" />
-        ) : (
-          <ErrorAlert problem={problem} onRetry={() => void query.refetch()} />
-        )}
-      </Page>
-    )
-  return <PlanDetails key={id} plan={query.data} />
+  return (
+    <FoundPage
+      query={query}
+      id={id}
+      name="Plan"
+      notFound="plan_not_found"
+      reasons="The plan was deleted, or the URL is incomplete."
+      all={{ to: '/plans', label: 'All plans' }}
+    >
+      {(data) => <PlanDetails key={id} plan={data} />}
+    </FoundPage>
+  )
 }
 
 function PlanDetails({ plan }: { plan: Plan }) {
   const { isAdmin } = useSession()
   const { id, name, description, version, createdAt, rules } = plan
-  const [params, change] = useSearchState()
-  const tab = TABS.find((each) => each === params.get('tab')) ?? 'rules'
   const update = useChange('PATCH /api/plans/{id}', ...STALE)
   const set = (body: Parameters<typeof update.mutate>[0]['body'], done: string): void =>
     update.mutate(
@@ -78,54 +63,41 @@ function PlanDetails({ plan }: { plan: Plan }) {
   return (
     <Page title={name} about={description ?? undefined} actions={isAdmin && <DeleteButton plan={plan} />}>
       <Group gap="sm">
-        <Badge variant="light" color="gray" tt="none">
-          version {version}
-        </Badge>
+        <Tag color="gray">version {version}</Tag>
         <Copyable text={id} label="the id" />
-        <Text size="sm" c="dimmed" component="span">
+        <Note component="span">
           created <Time at={createdAt} />
-        </Text>
+        </Note>
       </Group>
       <Attachment plan={plan} isAdmin={isAdmin} onChange={set} />
-      <Tabs
-        value={tab}
-        onChange={(value) => change({ tab: value === 'rules' ? null : value, source: null, rule: null })}
-        keepMounted={false}
-      >
-        <Tabs.List mb="md">
-          <Tabs.Tab value="rules">Rules</Tabs.Tab>
-          <Tabs.Tab value="violations">Violations</Tabs.Tab>
-          <Tabs.Tab value="quarantine">Quarantine</Tabs.Tab>
-          <Tabs.Tab value="edit">{isAdmin ? 'Edit' : 'YAML'}</Tabs.Tab>
-        </Tabs.List>
-        <Tabs.Panel value="rules">
-          <Stack>
-            <Text size="sm" c="dimmed">
-              {rulesSummary(rules)}. Open a rule to see its properties.
-            </Text>
-            {rules.length === 0 ? (
-              <Empty title="The plan has no rules">Add rules in the editor, or learn a plan from the messages of a source.</Empty>
-            ) : (
-              <Rules rules={rules} onMode={isAdmin ? setMode : undefined} />
-            )}
-          </Stack>
-        </Tabs.Panel>
-        <Tabs.Panel value="violations">
-          <Violations planId={id} />
-        </Tabs.Panel>
-        <Tabs.Panel value="quarantine">
-          <Quarantine planId={id} />
-        </Tabs.Panel>
-        <Tabs.Panel value="edit">
-          <Editor plan={plan} isAdmin={isAdmin} />
-        </Tabs.Panel>
-      </Tabs>
+      <PageTabs
+        clears={['source', 'rule']}
+        tabs={[
+          {
+            name: 'rules',
+            label: 'Rules',
+            panel: (
+              <Stack>
+                <Note>{rulesSummary(rules)}. Open a rule to see its properties.</Note>
+                {rules.length === 0 ? (
+                  <Empty title="The plan has no rules">Add rules in the editor, or learn a plan from the messages of a source.</Empty>
+                ) : (
+                  <Rules rules={rules} onMode={isAdmin ? setMode : undefined} />
+                )}
+              </Stack>
+            ),
+          },
+          { name: 'violations', label: 'Violations', panel: <Violations planId={id} /> },
+          { name: 'quarantine', label: 'Quarantine', panel: <Quarantine planId={id} /> },
+          { name: 'edit', label: isAdmin ? 'Edit' : 'YAML', panel: <Editor plan={plan} isAdmin={isAdmin} /> },
+        ]}
+      />
     </Page>
   )
 }
 
 function Attachment({
-  plan: { id, sourceIds, unplanned = 'allow' },
+  plan: { id, sourceIds, unplanned },
   isAdmin,
   onChange,
 }: {
@@ -183,9 +155,7 @@ function Editor({ plan, isAdmin }: { plan: Plan; isAdmin: boolean }) {
         <Alert color="orange" variant="light" title={`The plan was changed: it is now version ${plan.version}`}>
           <Stack gap="xs" align="flex-start">
             <Text size="sm">You are editing version {base.version}. Saving would undo that change.</Text>
-            <Button size="xs" variant="default" onClick={() => setBase(plan)}>
-              Load version {plan.version} and discard my changes
-            </Button>
+            <SmallButton onClick={() => setBase(plan)}>Load version {plan.version} and discard my changes</SmallButton>
           </Stack>
         </Alert>
       )}

@@ -1,27 +1,24 @@
 // The list of tracking plans; and, for all plans, what violated them and what is in quarantine.
 
-import { Anchor, Button, Stack, Tabs, Text } from '@mantine/core'
+import { Anchor, Stack, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { PlusIcon } from '../../components/icons.tsx'
 import { Page } from '../../components/page.tsx'
+import { PageTabs } from '../../components/page-tabs.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { useSession } from '../../session.tsx'
+import { LinkButton, Note } from '../../components/styled.tsx'
+import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
 import { type Plan, rulesSummary } from './plan-text.ts'
 import { Quarantine } from './quarantine.tsx'
 import { SourceLinks } from './source-links.tsx'
 import { Violations } from './violations.tsx'
 
-const TABS = ['plans', 'violations', 'quarantine'] as const
-
 export default function PlansPage() {
   const { isAdmin } = useSession()
-  const [params, change] = useSearchState()
-  const tab = TABS.find((each) => each === params.get('tab')) ?? 'plans'
   const totals = useApi('GET /api/stats/totals', { everyMs: 15_000 })
   const held = totals.data?.data.reduce((sum, { quarantined }) => sum + quarantined, 0) ?? 0
   return (
@@ -30,32 +27,20 @@ export default function PlansPage() {
       about="A tracking plan says which events your sources send and what their properties look like. Messages are never rejected because of a plan."
       actions={
         isAdmin && (
-          <Button component={Link} href="/plans/new" leftSection={<PlusIcon size={16} />}>
+          <LinkButton to="/plans/new" variant="filled" leftSection={<PlusIcon size={16} />}>
             Add a plan
-          </Button>
+          </LinkButton>
         )
       }
     >
-      <Tabs
-        value={tab}
-        onChange={(value) => change({ tab: value === 'plans' ? null : value, source: null, rule: null })}
-        keepMounted={false}
-      >
-        <Tabs.List mb="md">
-          <Tabs.Tab value="plans">Plans</Tabs.Tab>
-          <Tabs.Tab value="violations">Violations</Tabs.Tab>
-          <Tabs.Tab value="quarantine">Quarantine{held === 0 ? '' : ` (${exactCount(held)})`}</Tabs.Tab>
-        </Tabs.List>
-        <Tabs.Panel value="plans">
-          <PlanList isAdmin={isAdmin} />
-        </Tabs.Panel>
-        <Tabs.Panel value="violations">
-          <Violations />
-        </Tabs.Panel>
-        <Tabs.Panel value="quarantine">
-          <Quarantine />
-        </Tabs.Panel>
-      </Tabs>
+      <PageTabs
+        clears={['source', 'rule']}
+        tabs={[
+          { name: 'plans', label: 'Plans', panel: <PlanList isAdmin={isAdmin} /> },
+          { name: 'violations', label: 'Violations', panel: <Violations /> },
+          { name: 'quarantine', label: `Quarantine${held === 0 ? '' : ` (${exactCount(held)})`}`, panel: <Quarantine /> },
+        ]}
+      />
     </Page>
   )
 }
@@ -71,9 +56,9 @@ function PlanList({ isAdmin }: { isAdmin: boolean }) {
         title="No tracking plans yet"
         action={
           isAdmin ? (
-            <Button component={Link} href="/plans/new">
+            <LinkButton to="/plans/new" variant="filled">
               Learn a plan
-            </Button>
+            </LinkButton>
           ) : (
             <Text size="sm">An admin can add one.</Text>
           )
@@ -91,11 +76,7 @@ function PlanList({ isAdmin }: { isAdmin: boolean }) {
           <Anchor component={Link} href={`/plans/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
             {name}
           </Anchor>
-          {description !== null && (
-            <Text size="sm" c="dimmed" lineClamp={2}>
-              {description}
-            </Text>
-          )}
+          {description !== null && <Note lineClamp={2}>{description}</Note>}
         </Stack>
       ),
     },

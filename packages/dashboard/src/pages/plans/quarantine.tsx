@@ -1,18 +1,20 @@
 // Messages in quarantine: why, and how to release or delete them. The filters are in the page's address. With many messages, the API works in
 // steps, and the page shows how far it is.
 
-import { Badge, Button, Checkbox, Group, NativeSelect, Stack, Text } from '@mantine/core'
+import { Checkbox, Group, NativeSelect, Stack, Text } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import type { Answer } from '../../api/client.ts'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ViewLink } from '../../components/link.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
+import { Empty } from '../../components/query-states.tsx'
+import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Note, SecondaryButton, SmallNote, SmallTag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
+import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { EndButtons } from './end-buttons.tsx'
 import { ruleTitle } from './plan-text.ts'
 import { Reasons } from './reasons.tsx'
@@ -59,13 +61,11 @@ export function Quarantine({ planId }: { planId?: string }) {
           <ViewLink to={`/messages/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
             {ruleTitle(key)}
           </ViewLink>
-          <Badge variant="light" color="gray" size="sm" tt="none">
-            {type ?? 'deleted'}
-          </Badge>
+          <SmallTag color="gray">{type ?? 'deleted'}</SmallTag>
           {messageId !== null && (
-            <Text span size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            <SmallNote span style={{ overflowWrap: 'anywhere' }}>
               {messageId}
-            </Text>
+            </SmallNote>
           )}
         </Group>
       ),
@@ -77,10 +77,10 @@ export function Quarantine({ planId }: { planId?: string }) {
   ]
   return (
     <Stack>
-      <Text size="sm" c="dimmed">
+      <Note>
         Stored and acknowledged, but not sent to any destination until you release them. Released messages are routed like new ones, each
         exactly once.
-      </Text>
+      </Note>
       <Group gap="lg">
         {(
           [
@@ -90,17 +90,13 @@ export function Quarantine({ planId }: { planId?: string }) {
           ] as const
         ).map(([label, name]) => (
           <Text key={name} size="sm">
-            <Text span c="dimmed" size="sm">
-              {label}
-            </Text>{' '}
+            <Note span>{label}</Note>{' '}
             <Text span fw={650}>
               {totals.data === undefined ? '–' : exactCount(sum(name))}
             </Text>
           </Text>
         ))}
-        <Text size="xs" c="dimmed">
-          {source === '' ? 'of all sources and plans' : 'of this source'}
-        </Text>
+        <SmallNote>{source === '' ? 'of all sources and plans' : 'of this source'}</SmallNote>
       </Group>
       {(rows.length > 0 || isFiltered) && (
         <Group gap="sm" align="flex-end">
@@ -149,31 +145,27 @@ export function Quarantine({ planId }: { planId?: string }) {
           )}
         </Group>
       )}
-      {list.problem !== null && rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading lines={5} label="Loading quarantine" />
-      ) : rows.length === 0 ? (
-        <Empty
-          title={isFiltered ? 'No messages match the filters' : 'Nothing is in quarantine'}
-          {...(isFiltered
-            ? {
-                action: (
-                  <Button variant="default" onClick={() => change({ source: null, rule: null })}>
-                    Show all
-                  </Button>
-                ),
-              }
-            : {})}
-        >
-          {isFiltered ? undefined : 'Messages come here if they violate a rule in mode quarantine. Choose the mode on the page of a plan.'}
-        </Empty>
-      ) : (
-        <>
-          <ResponsiveTable rows={rows} columns={columns} keyOf={({ id }) => id} label="Messages in quarantine, newest first" />
-          <LoadMore list={list} />
-        </>
-      )}
+      <LoadedList
+        list={list}
+        lines={5}
+        label="Loading quarantine"
+        empty={
+          <Empty
+            title={isFiltered ? 'No messages match the filters' : 'Nothing is in quarantine'}
+            {...(isFiltered
+              ? {
+                  action: <SecondaryButton onClick={() => change({ source: null, rule: null })}>Show all</SecondaryButton>,
+                }
+              : {})}
+          >
+            {isFiltered
+              ? undefined
+              : 'Messages come here if they violate a rule in mode quarantine. Choose the mode on the page of a plan.'}
+          </Empty>
+        }
+      >
+        <ResponsiveTable rows={rows} columns={columns} keyOf={({ id }) => id} label="Messages in quarantine, newest first" />
+      </LoadedList>
     </Stack>
   )
 }

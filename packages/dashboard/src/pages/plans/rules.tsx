@@ -1,9 +1,10 @@
 // The rules of a plan: each with its mode, and on demand its properties as a table and its schema.
 
-import { Badge, Button, Code, Group, NativeSelect, Paper, Stack, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { Code, Group, NativeSelect, Paper, Stack, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useId, useState } from 'react'
 import { Json } from '../../components/json.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Note, SecondaryButton, SmallButton, SmallTag, Tag } from '../../components/styled.tsx'
 import { exactCount } from '../../text/format.ts'
 import { keyOfRule, MODES, type Mode, matchesRule, type Rule, ruleTitle } from './plan-text.ts'
 import { type SchemaRow, schemaNotes, schemaRows } from './schema-rows.ts'
@@ -28,9 +29,9 @@ export function Rules({ rules, onMode }: { rules: readonly Rule[]; onMode?: ((ru
         />
       )}
       {text.trim() !== '' && (
-        <Text size="sm" c="dimmed" role="status">
+        <Note role="status">
           {exactCount(found.length)} of {exactCount(rules.length)} rules
-        </Text>
+        </Note>
       )}
       <Stack gap="xs" component="ul" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Rules">
         {found.slice(0, shown).map((rule) => (
@@ -39,9 +40,9 @@ export function Rules({ rules, onMode }: { rules: readonly Rule[]; onMode?: ((ru
       </Stack>
       {found.length > shown && (
         <Group justify="center">
-          <Button variant="default" onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
+          <SecondaryButton onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
             Show more ({exactCount(found.length)} in total)
-          </Button>
+          </SecondaryButton>
         </Group>
       )}
     </Stack>
@@ -63,26 +64,22 @@ function RuleCard({ rule, onMode }: { rule: Rule; onMode: ((rule: Rule, mode: Mo
           style={{ flex: '1 1 240px', minWidth: 0 }}
         >
           <Group gap="xs">
-            <Text span c="dimmed" size="sm" aria-hidden="true">
+            <Note span aria-hidden="true">
               {isOpen ? '▾' : '▸'}
-            </Text>
+            </Note>
             <Text span fw={600} style={{ overflowWrap: 'anywhere' }}>
               {title}
             </Text>
-            <Badge variant="light" color="gray" size="sm" tt="none">
-              {type}
-            </Badge>
+            <SmallTag color="gray">{type}</SmallTag>
             {owner !== undefined && (
-              <Text span size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+              <Note span style={{ overflowWrap: 'anywhere' }}>
                 {owner}
-              </Text>
+              </Note>
             )}
           </Group>
         </UnstyledButton>
         {onMode === undefined ? (
-          <Badge variant="light" color={MODES[mode].color} tt="none">
-            {MODES[mode].label}
-          </Badge>
+          <Tag color={MODES[mode].color}>{MODES[mode].label}</Tag>
         ) : (
           <NativeSelect
             size="xs"
@@ -94,9 +91,9 @@ function RuleCard({ rule, onMode }: { rule: Rule; onMode: ((rule: Rule, mode: Mo
         )}
       </Group>
       {description !== undefined && (
-        <Text size="sm" c="dimmed" mt={4} style={{ overflowWrap: 'anywhere' }}>
+        <Note mt={4} style={{ overflowWrap: 'anywhere' }}>
           {description}
-        </Text>
+        </Note>
       )}
       <div id={id}>{isOpen && <RuleDetails type={type} mode={mode} schema={schema} />}</div>
     </Paper>
@@ -120,17 +117,15 @@ function RuleDetails({ type, mode, schema }: { type: string; mode: Mode; schema:
     <Stack gap="xs" mt="sm">
       <Text size="sm">{MODES[mode].about}</Text>
       {rows.length > 0 && <ResponsiveTable rows={rows} columns={columns} keyOf={({ path }) => path} label={`${field} of the rule`} />}
-      <Text size="sm" c="dimmed">
+      <Note>
         {rows.length === 0 && `The rule names no ${field.toLowerCase()}. `}
         {schemaNotes(schema).join(' ')}
-      </Text>
+      </Note>
       {isJson ? (
         <Json value={schema} label="the JSON Schema" maxHeight={320} />
       ) : (
         <Group>
-          <Button variant="default" size="xs" onClick={() => setJson(true)}>
-            Show JSON Schema
-          </Button>
+          <SmallButton onClick={() => setJson(true)}>Show JSON Schema</SmallButton>
         </Group>
       )}
     </Stack>

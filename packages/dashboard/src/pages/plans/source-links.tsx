@@ -1,15 +1,11 @@
 // The sources that a plan is attached to, as links.
 
-import { Group, Text } from '@mantine/core'
+import { Group } from '@mantine/core'
 import { ViewLink } from '../../components/link.tsx'
+import { Note } from '../../components/styled.tsx'
 
 export function SourceLinks({ ids, names }: { ids: readonly string[]; names: ReadonlyMap<string, string> }) {
-  if (ids.length === 0)
-    return (
-      <Text span size="sm" c="dimmed">
-        none
-      </Text>
-    )
+  if (ids.length === 0) return <Note span>none</Note>
   return (
     <Group gap="xs">
       {ids.map((id) => (

@@ -1,17 +1,19 @@
 // What violated tracking plans: which rule and property, what was expected and found, how often, and sample messages.
 
-import { Alert, Badge, Group, NativeSelect, Stack, Text } from '@mantine/core'
+import { Alert, Group, NativeSelect, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ViewLink } from '../../components/link.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
+import { Empty } from '../../components/query-states.tsx'
+import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
+import { Note, SmallTag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { count, exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { ruleTitle, violationSentence } from './plan-text.ts'
 
 type Counted = Schemas['CountedViolation']
@@ -53,10 +55,10 @@ export function Violations({ planId }: { planId?: string }) {
   ]
   return (
     <Stack>
-      <Text size="sm" c="dimmed">
+      <Note>
         How messages differ from the plan of their source, and how often. Violations are kept for 90 days. They contain no values of
         messages.
-      </Text>
+      </Note>
       {(rows.length > 0 || source !== '') && (
         <NativeSelect
           label="Source"
@@ -67,20 +69,18 @@ export function Violations({ planId }: { planId?: string }) {
         />
       )}
       <Faults faults={list.data?.pages[0] as { faults?: Fault[] } | undefined} />
-      {list.problem !== null && rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading lines={5} label="Loading violations" />
-      ) : rows.length === 0 ? (
-        <Empty title="No violations">
-          All messages since the plan was applied matched it, or no message has arrived yet. New messages are checked when they arrive.
-        </Empty>
-      ) : (
-        <>
-          <ResponsiveTable rows={rows} columns={columns} keyOf={keyOf} label="Violations, newest first" />
-          <LoadMore list={list} />
-        </>
-      )}
+      <LoadedList
+        list={list}
+        lines={5}
+        label="Loading violations"
+        empty={
+          <Empty title="No violations">
+            All messages since the plan was applied matched it, or no message has arrived yet. New messages are checked when they arrive.
+          </Empty>
+        }
+      >
+        <ResponsiveTable rows={rows} columns={columns} keyOf={keyOf} label="Violations, newest first" />
+      </LoadedList>
     </Stack>
   )
 }
@@ -120,17 +120,9 @@ function Samples({ ids }: { ids: readonly string[] }) {
         </ViewLink>
       ))}
       {ids.length > shown.length && (
-        <Badge
-          component="button"
-          variant="light"
-          color="gray"
-          size="sm"
-          tt="none"
-          onClick={() => setAll(true)}
-          style={{ cursor: 'pointer' }}
-        >
+        <SmallTag component="button" color="gray" onClick={() => setAll(true)} style={{ cursor: 'pointer' }}>
           {ids.length - shown.length} more
-        </Badge>
+        </SmallTag>
       )}
     </Stack>
   )

@@ -1,8 +1,9 @@
 // The progress of a replay job as a bar, with a legend for its colours.
 
 import { Group, Progress, Stack, Text } from '@mantine/core'
+import { Note } from '../../components/styled.tsx'
+import { STATE_COLORS } from '../../components/theme.ts'
 import { exactCount } from '../../text/format.ts'
-import { STATE_COLORS } from '../../theme.ts'
 import { donePercent, type Job, shares } from './progress.ts'
 
 const COLORS = { ...STATE_COLORS, skipped: 'gray' } as const
@@ -30,11 +31,7 @@ export function JobBar({ job, withLegend = false }: { job: Job; withLegend?: boo
               </Text>
             </Group>
           ))}
-          {job.total > job.done && (
-            <Text size="sm" c="dimmed">
-              {exactCount(job.total - job.done)} remaining
-            </Text>
-          )}
+          {job.total > job.done && <Note>{exactCount(job.total - job.done)} remaining</Note>}
         </Group>
       )}
     </Stack>

@@ -7,8 +7,9 @@ import { useLocation } from 'wouter'
 import { type ApiProblem, call } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { Note, SecondaryButton } from '../../components/styled.tsx'
+import type { ReplayBody } from '../../delivery/filters.ts'
 import { duration, exactCount } from '../../text/format.ts'
-import type { ReplayBody } from '../deliveries/filters.ts'
 import { rateText } from './progress.ts'
 
 interface Count {
@@ -124,9 +125,7 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
               `Enter a whole number from 1 to ${exactCount(MAX_RATE)}.`
             )}
           </Text>
-          <Text size="sm" c="dimmed">
-            Each replay is a new delivery with the same messageId and the header X-Replay. The original deliveries are kept.
-          </Text>
+          <Note>Each replay is a new delivery with the same messageId and the header X-Replay. The original deliveries are kept.</Note>
         </>
       )}
       {start.error && (
@@ -135,9 +134,7 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
         </Alert>
       )}
       <Group justify="flex-end">
-        <Button variant="default" onClick={onClose}>
-          {toSend > 0 ? 'Cancel' : 'Close'}
-        </Button>
+        <SecondaryButton onClick={onClose}>{toSend > 0 ? 'Cancel' : 'Close'}</SecondaryButton>
         {toSend > 0 && (
           <Button onClick={submit} loading={start.isPending} disabled={!isRateValid} data-autofocus>
             {includeReplayed ? `Replay up to ${exactCount(toSend)}` : `Replay ${exactCount(toSend)}`}

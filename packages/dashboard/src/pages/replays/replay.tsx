@@ -1,6 +1,6 @@
 // The page of one replay job: progress, outcomes, selection, and how to pause, resume, cancel it or change its rate.
 
-import { Alert, Badge, Button, Card, Code, Group, List, NumberInput, Spoiler, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Card, Code, Group, List, NumberInput, Spoiler, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { type Answer, useApi, useChange } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
@@ -10,12 +10,13 @@ import { PauseIcon, PlayIcon } from '../../components/icons.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, Loaded } from '../../components/query-states.tsx'
+import { Note, SecondaryButton, SectionTitle, SmallNote, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
-import { duration, exactCount } from '../../text/format.ts'
-import { usePathPart } from '../../url-state.ts'
-import { useDestinationNames } from '../deliveries/destination-names.ts'
-import { deliveriesAddress } from '../deliveries/filters.ts'
+import { useDestinationNames } from '../../delivery/destination-names.ts'
+import { deliveriesAddress } from '../../delivery/filters.ts'
+import { useSession } from '../../session/session.tsx'
+import { duration, exactCount, plural } from '../../text/format.ts'
+import { usePathPart } from '../../url/url-state.ts'
 import { JobBar } from './job-bar.tsx'
 import { canStillChange, donePercent, hasEnded, JOB_STATE_COLORS, rateText, remainingMs, SKIP_REASONS } from './progress.ts'
 
@@ -54,21 +55,16 @@ function Actions({ job }: { job: Job }) {
   const left = job.total - job.done
   return (
     <>
-      {!isAdmin && (
-        <Text size="xs" c="dimmed">
-          Read-only: your token has the viewer role
-        </Text>
-      )}
+      {!isAdmin && <SmallNote>Read-only: your token has the viewer role</SmallNote>}
       {job.state === 'running' ? (
-        <Button
-          variant="default"
+        <SecondaryButton
           leftSection={<PauseIcon size={15} />}
           disabled={!isAdmin}
           loading={change.isPending}
           onClick={() => change.mutate({ params, body: { state: 'paused' } })}
         >
           Pause
-        </Button>
+        </SecondaryButton>
       ) : (
         <Button
           leftSection={<PlayIcon size={15} />}
@@ -90,9 +86,8 @@ function Actions({ job }: { job: Job }) {
         onConfirm={() => change.mutateAsync({ params, body: { state: 'cancelled' } })}
       >
         <Text size="sm">
-          {left === 1 ? '1 remaining delivery' : `${exactCount(left)} remaining deliveries`} will not be replayed. The{' '}
-          {exactCount(job.replayed)} already queued are still sent. A cancelled job cannot be resumed, but you can create another job for
-          the rest.
+          {plural(left, 'remaining delivery')} will not be replayed. The {exactCount(job.replayed)} already queued are still sent. A
+          cancelled job cannot be resumed, but you can create another job for the rest.
         </Text>
       </ConfirmDialog>
       {change.error && (
@@ -114,24 +109,16 @@ function JobDetails({ job }: { job: Job }) {
         <Stack gap="sm">
           <Group justify="space-between" gap="xs">
             <Group gap="xs">
-              <Badge color={JOB_STATE_COLORS[job.state]} variant="light" tt="none">
-                {job.state}
-              </Badge>
+              <Tag color={JOB_STATE_COLORS[job.state]}>{job.state}</Tag>
               <Text fw={600} aria-live="polite">
                 {donePercent(job)}% done: {exactCount(job.done)} of {exactCount(job.total)} queued or skipped
                 {job.outcomes.pending > 0 && `, ${exactCount(job.outcomes.pending)} pending`}
               </Text>
             </Group>
-            {left !== null && left > 0 && (
-              <Text size="sm" c="dimmed">
-                about {duration(Math.max(1_000, left))} left at this rate
-              </Text>
-            )}
+            {left !== null && left > 0 && <Note>about {duration(Math.max(1_000, left))} left at this rate</Note>}
           </Group>
           <JobBar job={job} withLegend />
-          <Text size="sm" c="dimmed">
-            {statusText(job)}
-          </Text>
+          <Note>{statusText(job)}</Note>
           {lostCount > 0 && (
             <ViewLink
               to={deliveriesAddress({
@@ -147,9 +134,7 @@ function JobDetails({ job }: { job: Job }) {
       </Card>
       {job.skipped > 0 && (
         <Stack gap="xs" component="section">
-          <Title order={2} size="h4">
-            Skipped: {exactCount(job.skipped)}
-          </Title>
+          <SectionTitle>Skipped: {exactCount(job.skipped)}</SectionTitle>
           <List size="sm" spacing={4}>
             {Object.entries(job.skippedReasons).map(([reason, count]) => (
               <List.Item key={reason}>
@@ -160,9 +145,7 @@ function JobDetails({ job }: { job: Job }) {
         </Stack>
       )}
       <Stack gap="sm" component="section">
-        <Title order={2} size="h4">
-          Selection
-        </Title>
+        <SectionTitle>Selection</SectionTitle>
         <Facts
           facts={[
             [
@@ -223,9 +206,7 @@ function Rate({ job }: { job: Job }) {
   const isRateValid = asked === null || (Number.isInteger(asked) && asked >= 1 && asked <= MAX_RATE)
   return (
     <Stack gap="xs" component="section">
-      <Title order={2} size="h4">
-        Rate
-      </Title>
+      <SectionTitle>Rate</SectionTitle>
       {hasEnded(job) ? (
         <Text size="sm">{capitalized(rateText(job.ratePerSecond))}</Text>
       ) : (
@@ -249,14 +230,9 @@ function Rate({ job }: { job: Job }) {
               disabled={!isAdmin}
               error={isRateValid ? (change.error?.message ?? null) : `Must be from 1 to ${exactCount(MAX_RATE)}.`}
             />
-            <Button
-              type="submit"
-              variant="default"
-              disabled={!isAdmin || !isRateValid || asked === job.ratePerSecond}
-              loading={change.isPending}
-            >
+            <SecondaryButton type="submit" disabled={!isAdmin || !isRateValid || asked === job.ratePerSecond} loading={change.isPending}>
               Save
-            </Button>
+            </SecondaryButton>
           </Group>
         </form>
       )}

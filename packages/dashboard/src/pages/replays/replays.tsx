@@ -1,15 +1,15 @@
 // The list of replay jobs with their progress, newest first.
 
-import { Badge, Button, Card, Group, SegmentedControl, Stack, Text } from '@mantine/core'
-import { Link } from 'wouter'
+import { Card, Group, SegmentedControl, Stack } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
 import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
+import { LinkButton, Note, SecondaryButton, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
-import { useDestinationNames } from '../deliveries/destination-names.ts'
+import { useDestinationNames } from '../../delivery/destination-names.ts'
+import { exactCount, plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { JobBar } from './job-bar.tsx'
 import { donePercent, JOB_STATE_COLORS, type Job, rateText, selectionText } from './progress.ts'
 
@@ -25,9 +25,9 @@ export default function ReplaysPage() {
       title="Replays"
       about="Jobs that send past deliveries again. They continue after a restart."
       actions={
-        <Button component={Link} href="/deliveries?state=failed" variant="light">
+        <LinkButton to="/deliveries?state=failed" variant="light">
           View failed deliveries
-        </Button>
+        </LinkButton>
       }
     >
       <SegmentedControl
@@ -44,9 +44,9 @@ export default function ReplaysPage() {
         <Empty
           title={state === undefined ? 'No replays yet' : `No ${state} replays`}
           action={
-            <Button component={Link} href="/deliveries?state=failed" variant="light" mt="xs">
+            <LinkButton to="/deliveries?state=failed" variant="light" mt="xs">
               View failed deliveries
-            </Button>
+            </LinkButton>
           }
         >
           Once a receiver works again, replay the deliveries that failed in the meantime: one, a selection, or all with the same cause.
@@ -60,14 +60,9 @@ export default function ReplaysPage() {
         ))}
       </Stack>
       {list.hasNextPage && (
-        <Button
-          variant="default"
-          onClick={() => void list.fetchNextPage()}
-          loading={list.isFetchingNextPage}
-          style={{ alignSelf: 'center' }}
-        >
+        <SecondaryButton onClick={() => void list.fetchNextPage()} loading={list.isFetchingNextPage} style={{ alignSelf: 'center' }}>
           Show older jobs
-        </Button>
+        </SecondaryButton>
       )}
     </Page>
   )
@@ -79,25 +74,23 @@ function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) 
       <Stack gap={8}>
         <Group justify="space-between" gap="xs">
           <Group gap="xs" miw={0}>
-            <Badge color={JOB_STATE_COLORS[job.state]} variant="light" tt="none">
-              {job.state}
-            </Badge>
+            <Tag color={JOB_STATE_COLORS[job.state]}>{job.state}</Tag>
             <ViewLink to={`/replays/${encodeURIComponent(job.id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
-              {exactCount(job.total)} {job.total === 1 ? 'delivery' : 'deliveries'}
+              {plural(job.total, 'delivery')}
               {job.destinationId !== null && ` to ${nameOf(job.destinationId)}`}
             </ViewLink>
           </Group>
           <Time at={job.createdAt} relative />
         </Group>
         <JobBar job={job} />
-        <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+        <Note style={{ overflowWrap: 'anywhere' }}>
           {donePercent(job)}% done · {exactCount(job.outcomes.delivered)} delivered
           {job.outcomes.pending > 0 && `, ${exactCount(job.outcomes.pending)} pending`}
           {job.outcomes.failed + job.outcomes.expired > 0 &&
             `, ${exactCount(job.outcomes.failed + job.outcomes.expired)} failed or expired`}{' '}
           · {selectionText(job)} · {rateText(job.ratePerSecond)}
           {job.createdBy !== null && ` · by ${job.createdBy.name}`}
-        </Text>
+        </Note>
       </Stack>
     </Card>
   )

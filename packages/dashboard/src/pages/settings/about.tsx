@@ -1,20 +1,20 @@
 // Facts about the installation, diagnostics, and backups. Diagnostics read the whole store, so they run only on request.
 
-import { Alert, Badge, Button, Code, Group, Paper, Progress, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Code, Group, Paper, Progress, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { type Answer, useApi, useChange } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { useCommand, useRunnable } from '../../command-line.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { useNow } from '../../components/countdown.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { Note, SecondaryButton, SectionTitle, SmallNote, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
-import { bytes, duration } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
-import { plural } from '../deletions/users.ts'
+import { useCommand, useRunnable } from '../../session/command-line.ts'
+import { useSession } from '../../session/session.tsx'
+import { bytes, duration, plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { byUrgency, type CheckState, checkName, summaryOf } from './diagnostics.ts'
 import { ADMIN_ONLY } from './needs-admin.tsx'
 
@@ -88,23 +88,17 @@ function Diagnostics() {
       <Stack>
         <Group justify="space-between" align="flex-start">
           <Stack gap={2} miw={0} style={{ flex: '1 1 240px' }}>
-            <Title order={2} size="h4">
-              Diagnostics
-            </Title>
-            <Text size="sm" c="dimmed">
+            <SectionTitle>Diagnostics</SectionTitle>
+            <Note>
               Checks the store, ledger, disk, clock, secret key, and whether each destination is reachable. Reads the whole store, so it can
               take a while. Changes nothing and sends no request to destinations.
-            </Text>
+            </Note>
           </Stack>
-          <Button variant="default" loading={result.isFetching} disabled={!isAdmin} onClick={run}>
+          <SecondaryButton loading={result.isFetching} disabled={!isAdmin} onClick={run}>
             {result.data === undefined ? 'Run checks' : 'Run again'}
-          </Button>
+          </SecondaryButton>
         </Group>
-        {!isAdmin && (
-          <Text size="sm" c="dimmed">
-            {ADMIN_ONLY}
-          </Text>
-        )}
+        {!isAdmin && <Note>{ADMIN_ONLY}</Note>}
         {isRequested && result.data === undefined && result.error === null && <Loading label="Running checks" />}
         {result.error !== null && <ErrorAlert problem={result.error} onRetry={() => void result.refetch()} />}
         {result.data !== undefined && (
@@ -122,9 +116,9 @@ function Diagnostics() {
               ))}
             </Stack>
             {result.data.secretKeyPath !== null && (
-              <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+              <SmallNote style={{ overflowWrap: 'anywhere' }}>
                 The key that encrypts stored secrets is in {result.data.secretKeyPath}. Backups do not include it: keep a copy elsewhere.
-              </Text>
+              </SmallNote>
             )}
           </Stack>
         )}
@@ -137,9 +131,9 @@ function CheckRow({ check, destination }: { check: Check; destination: string | 
   const runnable = useRunnable()
   return (
     <Group role="listitem" align="flex-start" gap="sm" wrap="nowrap">
-      <Badge color={COLORS[check.state]} variant="light" tt="none" w={88} style={{ flexShrink: 0 }}>
+      <Tag color={COLORS[check.state]} w={88} style={{ flexShrink: 0 }}>
         {LABELS[check.state]}
-      </Badge>
+      </Tag>
       <Stack gap={2} miw={0}>
         <Text size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
           {checkName(check.name)}
@@ -150,11 +144,7 @@ function CheckRow({ check, destination }: { check: Check; destination: string | 
             </>
           )}
         </Text>
-        {check.url !== null && (
-          <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {check.url}
-          </Text>
-        )}
+        {check.url !== null && <SmallNote style={{ overflowWrap: 'anywhere' }}>{check.url}</SmallNote>}
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           {runnable(check.message)}
         </Text>
@@ -179,39 +169,32 @@ function Backups({ installation }: { installation: Installation }) {
       <Stack>
         <Group justify="space-between" align="flex-start">
           <Stack gap={2} miw={0} style={{ flex: '1 1 240px' }}>
-            <Title order={2} size="h4">
-              Backup
-            </Title>
-            <Text size="sm" c="dimmed">
+            <SectionTitle>Backup</SectionTitle>
+            <Note>
               {installation.backups
                 ? 'A consistent copy of the store, made while it is in use. Needs as much free disk space as the store. Does not include the key that encrypts stored secrets.'
                 : 'Back up PostgreSQL with its own tools, pg_dump or pg_basebackup. See docs/operations/backup.md.'}
-            </Text>
+            </Note>
           </Stack>
           {installation.backups && (
-            <Button
-              variant="default"
+            <SecondaryButton
               loading={create.isPending}
               disabled={!isAdmin || id !== null}
               onClick={() => create.mutate({}, { onSuccess: (job) => change({ backup: job.id }, { replace: true }) })}
             >
               Create backup
-            </Button>
+            </SecondaryButton>
           )}
         </Group>
-        {installation.backups && !isAdmin && (
-          <Text size="sm" c="dimmed">
-            {ADMIN_ONLY}
-          </Text>
-        )}
+        {installation.backups && !isAdmin && <Note>{ADMIN_ONLY}</Note>}
         {create.error !== null && <ErrorAlert problem={create.error} />}
         {installation.backups && isAdmin && id !== null && (
           <BackupStatus id={id} onGone={() => change({ backup: null }, { replace: true })} />
         )}
         {installation.backups && (
-          <Text size="xs" c="dimmed">
+          <SmallNote>
             For scheduled backups, use <Code>{command} backup FILE</Code>, which also verifies the copy.
-          </Text>
+          </SmallNote>
         )}
       </Stack>
     </Paper>

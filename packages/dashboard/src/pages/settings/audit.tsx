@@ -1,15 +1,17 @@
 // The audit log: who did what and when, with the changed fields. The filters are in the page's address.
 
-import { Badge, Button, Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { type Schemas, useApi, useList } from '../../api/queries.ts'
+import { ClearFilters, clearFilters } from '../../components/filters.tsx'
 import { ViewLink } from '../../components/link.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { LoadMore } from '../../components/responsive-table.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
+import { Empty } from '../../components/query-states.tsx'
+import { Note, SmallNote, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSearchState } from '../../url-state.ts'
+import { isoTime, localTime } from '../../url/local-time.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { ACTIONS, actionText, subjectPath } from './audit-actions.ts'
-import { fromDateTimeField, isoTimeOrUndefined, toDateTimeField } from './datetime-field.ts'
 import { differences } from './difference.ts'
 
 type Entry = Schemas['AuditEntry']
@@ -26,8 +28,8 @@ export default function Audit() {
     action: params.get('action') || undefined,
     subject: subject || undefined,
     userId: userId || undefined,
-    from: isoTimeOrUndefined(params.get('from')),
-    to: isoTimeOrUndefined(params.get('to')),
+    from: isoTime(params.get('from')),
+    to: isoTime(params.get('to')),
   }
   const list = useList('GET /api/audit', { query, everyMs: 15_000 })
   const tokens = useApi('GET /api/tokens', { query: { limit: 200 } })
@@ -80,32 +82,29 @@ export default function Audit() {
         <TextInput
           label="From"
           type="datetime-local"
-          value={toDateTimeField(params.get('from'))}
-          onChange={(event) => change({ from: fromDateTimeField(event.currentTarget.value) }, { replace: true })}
+          value={localTime(params.get('from')).slice(0, 16)}
+          onChange={(event) => change({ from: isoTime(event.currentTarget.value) }, { replace: true })}
         />
         <TextInput
           label="To"
           type="datetime-local"
-          value={toDateTimeField(params.get('to'))}
-          onChange={(event) => change({ to: fromDateTimeField(event.currentTarget.value) }, { replace: true })}
+          value={localTime(params.get('to')).slice(0, 16)}
+          onChange={(event) => change({ to: isoTime(event.currentTarget.value) }, { replace: true })}
         />
       </SimpleGrid>
       {isFiltered && (
         <Group>
-          <Button size="compact-sm" variant="subtle" onClick={() => change(Object.fromEntries(FILTERS.map((name) => [name, null])))}>
-            Clear filters
-          </Button>
+          <ClearFilters onClick={() => clearFilters(FILTERS)} />
         </Group>
       )}
-      {list.problem !== null && list.rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading />
-      ) : list.rows.length === 0 ? (
-        <Empty title={isFiltered ? 'No matching entries' : 'No entries yet'}>
-          {isFiltered ? undefined : 'Every change made in the dashboard, with the command line or with the API is recorded here.'}
-        </Empty>
-      ) : (
+      <LoadedList
+        list={list}
+        empty={
+          <Empty title={isFiltered ? 'No matching entries' : 'No entries yet'}>
+            {isFiltered ? undefined : 'Every change made in the dashboard, with the command line or with the API is recorded here.'}
+          </Empty>
+        }
+      >
         <Stack gap="xs" role="list" aria-label="Audit log">
           {list.rows.map((entry) => (
             <EntryRow
@@ -116,8 +115,7 @@ export default function Audit() {
             />
           ))}
         </Stack>
-      )}
-      <LoadMore list={list} />
+      </LoadedList>
     </Stack>
   )
 }
@@ -141,11 +139,11 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
                 </>
               )}
             </Text>
-            <Text size="xs" c="dimmed" lineClamp={1} style={{ overflowWrap: 'anywhere' }}>
+            <SmallNote lineClamp={1} style={{ overflowWrap: 'anywhere' }}>
               {before !== null && after !== null
                 ? `Changed: ${changed.length === 0 ? 'no visible field' : changed.map(({ field }) => field).join(', ')}`
                 : action}
-            </Text>
+            </SmallNote>
           </Stack>
           <Time at={at} />
         </Group>
@@ -154,30 +152,24 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
         <Stack gap="sm" mt="sm" id={`entry-${id}`}>
           <Group gap="md">
             <Text size="sm">
-              <Text span size="sm" c="dimmed">
-                Action{' '}
-              </Text>
+              <Note span>Action </Note>
               <Code>{action}</Code>
             </Text>
             {subject !== null && (
               <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-                <Text span size="sm" c="dimmed">
-                  Subject{' '}
-                </Text>
+                <Note span>Subject </Note>
                 {path === null ? <Code>{subject}</Code> : <ViewLink to={path}>{subject}</ViewLink>}
               </Text>
             )}
             <Text size="sm">
-              <Text span size="sm" c="dimmed">
-                Token{' '}
-              </Text>
+              <Note span>Token </Note>
               <Code>{actor.id}</Code>
             </Text>
           </Group>
           {changed.length === 0 ? (
-            <Text size="sm" c="dimmed">
+            <Note>
               {before === null && after === null ? 'No details were recorded.' : 'No visible field differs. The changed value is hidden.'}
-            </Text>
+            </Note>
           ) : (
             <Table.ScrollContainer
               minWidth={before !== null && after !== null ? 420 : 0}
@@ -201,9 +193,9 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
                         <Group gap={6}>
                           <Code>{each.field}</Code>
                           {before !== null && after !== null && each.kind !== 'changed' && (
-                            <Badge size="xs" variant="light" color={each.kind === 'added' ? 'teal' : 'red'} tt="none">
+                            <Tag size="xs" color={each.kind === 'added' ? 'teal' : 'red'}>
                               {each.kind}
-                            </Badge>
+                            </Tag>
                           )}
                         </Group>
                       </Table.Td>
@@ -225,9 +217,7 @@ function Value({ text }: { text: string | null }) {
   return (
     <Table.Td style={{ verticalAlign: 'top' }}>
       {text === null ? (
-        <Text span size="sm" c="dimmed">
-          –
-        </Text>
+        <Note span>–</Note>
       ) : (
         <Text span size="xs" ff="monospace" style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
           {text}

@@ -1,13 +1,14 @@
 // The configuration file that `switchyard export` writes, to read, copy and download, and how to apply it.
 
-import { Alert, Button, Checkbox, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Alert, Button, Checkbox, Code, Group, Paper, Stack, Text } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
-import { useCommand } from '../../command-line.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { Loaded } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
-import { useSearchState } from '../../url-state.ts'
-import { plural } from '../deletions/users.ts'
+import { Note, SectionTitle } from '../../components/styled.tsx'
+import { useCommand } from '../../session/command-line.ts'
+import { useSession } from '../../session/session.tsx'
+import { plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { ADMIN_ONLY } from './needs-admin.tsx'
 
 const FILE_NAME = 'switchyard.yaml'
@@ -41,9 +42,7 @@ export default function Configuration() {
             <CodeBlock text={yaml} label="the configuration file" maxHeight={520} />
             <Paper withBorder p="md">
               <Stack gap="sm">
-                <Title order={2} size="h4">
-                  How to apply it
-                </Title>
+                <SectionTitle>How to apply it</SectionTitle>
                 <Text size="sm">
                   This is the output of <Code>{command} export</Code>. It contains no secrets: each is replaced by the name of an
                   environment variable. Entries are matched by name.
@@ -69,10 +68,10 @@ export default function Configuration() {
                     label="the commands for another installation"
                   />
                 </Stack>
-                <Text size="sm" c="dimmed">
+                <Note>
                   Entries that are not in the file are kept, unless you pass <Code>--prune</Code>, which deletes them. The commands need an
                   admin token in <Code>SWITCHYARD_TOKEN</Code>.
-                </Text>
+                </Note>
               </Stack>
             </Paper>
           </>

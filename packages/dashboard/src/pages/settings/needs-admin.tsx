@@ -1,7 +1,7 @@
 // Explains that an action needs an admin token.
 
-import { Text } from '@mantine/core'
-import { useSession } from '../../session.tsx'
+import { Note } from '../../components/styled.tsx'
+import { useSession } from '../../session/session.tsx'
 
 export const ADMIN_ONLY = 'Requires an admin token. Yours has the viewer role.'
 
@@ -9,9 +9,5 @@ export const ADMIN_ONLY = 'Requires an admin token. Yours has the viewer role.'
 export function NeedsAdmin() {
   const { isAdmin } = useSession()
   if (isAdmin) return null
-  return (
-    <Text size="sm" c="dimmed">
-      Read-only. Changes require an admin token.
-    </Text>
-  )
+  return <Note>Read-only. Changes require an admin token.</Note>
 }

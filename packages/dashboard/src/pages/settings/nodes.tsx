@@ -1,9 +1,10 @@
 // The live nodes of the installation.
 
-import { Alert, Badge, Group, Stack, Text } from '@mantine/core'
+import { Alert, Group, Stack, Text } from '@mantine/core'
 import { type Schemas, useApi } from '../../api/queries.ts'
 import { Empty, Loaded } from '../../components/query-states.tsx'
 import { ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Note, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 
 type Node = Schemas['Node']
@@ -36,9 +37,9 @@ function List({ nodes }: { nodes: Node[] }) {
                   {name}
                 </Text>
                 {current && (
-                  <Badge size="xs" variant="light" tt="none" miw="max-content">
+                  <Tag size="xs" miw="max-content">
                     this node
-                  </Badge>
+                  </Tag>
                 )}
               </Group>
             ),
@@ -48,10 +49,10 @@ function List({ nodes }: { nodes: Node[] }) {
           { label: 'Last heartbeat', cell: ({ seenAt }) => <Time at={seenAt} relative /> },
         ]}
       />
-      <Text size="sm" c="dimmed">
+      <Note>
         With SQLite there is one node. With PostgreSQL, any number of nodes share the store. A node that stops disappears from this list,
         and the other nodes take over its work.
-      </Text>
+      </Note>
     </Stack>
   )
 }

@@ -8,14 +8,15 @@ import { useNames } from '../../api/use-names.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { CodeBlock, Copyable } from '../../components/copyable.tsx'
 import { Facts } from '../../components/facts.tsx'
+import { FormDialog } from '../../components/form-dialog.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Note, RowButton, SectionTitle } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
-import { useSearchState } from '../../url-state.ts'
-import { plural } from '../deletions/users.ts'
-import { FormModal } from './form-modal.tsx'
+import { useSession } from '../../session/session.tsx'
+import { plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
 import { checkPublicKey } from './public-key.ts'
 import { type KeyDraft, KeyFields, keyOf, NO_KEY } from './public-key-fields.tsx'
@@ -43,10 +44,10 @@ export default function OAuthApps() {
     <Stack>
       {list.rows.length > 0 && (
         <Group justify="space-between">
-          <Text size="sm" c="dimmed" maw={640}>
+          <Note maw={640}>
             An application authenticates with its private key and gets an access token that is valid for one day. Sources can require access
             tokens.
-          </Text>
+          </Note>
           {add}
         </Group>
       )}
@@ -85,22 +86,14 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
     <Paper withBorder p="md" component="section" aria-label={app.name}>
       <Stack>
         <Group justify="space-between" align="flex-start">
-          <Title order={2} size="h4" style={{ overflowWrap: 'anywhere' }}>
-            {app.name}
-          </Title>
+          <SectionTitle style={{ overflowWrap: 'anywhere' }}>{app.name}</SectionTitle>
           <Group gap="xs">
-            <Button size="compact-sm" variant="default" disabled={!isAdmin} onClick={onEdit} aria-label={`Edit ${app.name}`}>
+            <RowButton disabled={!isAdmin} onClick={onEdit} aria-label={`Edit ${app.name}`}>
               Edit
-            </Button>
-            <Button
-              size="compact-sm"
-              variant="default"
-              disabled={!isAdmin}
-              onClick={() => setDialog('revoke')}
-              aria-label={`Revoke tokens of ${app.name}`}
-            >
+            </RowButton>
+            <RowButton disabled={!isAdmin} onClick={() => setDialog('revoke')} aria-label={`Revoke tokens of ${app.name}`}>
               Revoke tokens
-            </Button>
+            </RowButton>
             <Button
               size="compact-sm"
               variant="light"
@@ -134,20 +127,12 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
           <Title order={3} size="h5">
             {plural(app.keys.length, 'public key')}
           </Title>
-          <Button
-            size="compact-sm"
-            variant="default"
-            disabled={!isAdmin}
-            onClick={() => setDialog('key')}
-            aria-label={`Add a key to ${app.name}`}
-          >
+          <RowButton disabled={!isAdmin} onClick={() => setDialog('key')} aria-label={`Add a key to ${app.name}`}>
             Add a key
-          </Button>
+          </RowButton>
         </Group>
         {app.keys.length === 0 ? (
-          <Text size="sm" c="dimmed">
-            Without a key, the application cannot get access tokens.
-          </Text>
+          <Note>Without a key, the application cannot get access tokens.</Note>
         ) : (
           <ResponsiveTable<Key>
             label={`Keys of ${app.name}`}
@@ -241,7 +226,8 @@ function AddKey({ app, onClose }: { app: App; onClose: () => void }) {
   const add = useChange('POST /api/oauth-apps/{id}/keys', ...LISTS)
   const key = keyOf(draft)
   return (
-    <FormModal
+    <FormDialog
+      size="lg"
       title={`Add a key to ${app.name}`}
       verb="Add"
       isReady={key !== null}
@@ -254,7 +240,7 @@ function AddKey({ app, onClose }: { app: App; onClose: () => void }) {
         Existing keys keep working. To rotate a key without downtime, add the new one, switch the clients to it, then remove the old one.
       </Text>
       <KeyFields draft={draft} onChange={setDraft} isRequired />
-    </FormModal>
+    </FormDialog>
   )
 }
 
@@ -270,7 +256,8 @@ function AppForm({ app, onClose }: { app: App | null; onClose: () => void }) {
   const key = keyOf(draft)
   const removedSourceIds = (app?.sourceIds ?? []).filter((id) => !sourceIds.includes(id))
   return (
-    <FormModal
+    <FormDialog
+      size="lg"
       title={app === null ? 'Add an application' : `Edit ${app.name}`}
       verb={app === null ? 'Add' : 'Save'}
       isReady={name.trim() !== '' && (!isKeyGiven || key !== null)}
@@ -305,6 +292,6 @@ function AppForm({ app, onClose }: { app: App | null; onClose: () => void }) {
         </Text>
       )}
       {app === null && <KeyFields draft={draft} onChange={setDraft} isRequired={false} />}
-    </FormModal>
+    </FormDialog>
   )
 }

@@ -1,6 +1,7 @@
 // The fields for a new public key: its PEM, checked while it is typed, and its key id.
 
 import { Code, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { SmallNote } from '../../components/styled.tsx'
 import { checkPublicKey } from './public-key.ts'
 
 export interface KeyDraft {
@@ -42,10 +43,10 @@ export function KeyFields({ draft, onChange, isRequired }: { draft: KeyDraft; on
         </Text>
       )}
       {checked === null && (
-        <Text size="xs" c="dimmed">
+        <SmallNote>
           To create a key pair: <Code>openssl genpkey -algorithm ed25519 -out private.pem</Code>. To print the public key:{' '}
           <Code>openssl pkey -in private.pem -pubout</Code>
-        </Text>
+        </SmallNote>
       )}
       <TextInput
         label="Key id"

@@ -5,7 +5,7 @@ import { type ComponentType, lazy, Suspense } from 'react'
 import { useLocation } from 'wouter'
 import { Page } from '../../components/page.tsx'
 import { Empty, Loading } from '../../components/query-states.tsx'
-import { usePathPart } from '../../url-state.ts'
+import { usePathPart } from '../../url/url-state.ts'
 
 const TABS: readonly { name: string; label: string; about: string; View: ComponentType }[] = [
   { name: 'tokens', label: 'Tokens', about: 'Access to the control API and this dashboard.', View: lazy(() => import('./tokens.tsx')) },

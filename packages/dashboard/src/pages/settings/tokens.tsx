@@ -1,6 +1,6 @@
 // Tokens of the control API: create, list with last use, and revoke. A new token is shown only once.
 
-import { Alert, Badge, Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import { type ApiProblem, type Schemas, useChange, useList } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
@@ -8,9 +8,10 @@ import { Copyable } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Note, SecondaryButton, Tag } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
-import { useSearchState } from '../../url-state.ts'
+import { useSession } from '../../session/session.tsx'
+import { useSearchState } from '../../url/url-state.ts'
 import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
 
 type Token = Schemas['Token']
@@ -26,9 +27,9 @@ export default function Tokens() {
   return (
     <Stack>
       <Group justify="space-between">
-        <Text size="sm" c="dimmed" maw={640}>
+        <Note maw={640}>
           Create a separate token for each person and program. The audit log shows who used which, and each can be revoked on its own.
-        </Text>
+        </Note>
         <Button size="sm" disabled={!isAdmin} title={isAdmin ? undefined : ADMIN_ONLY} onClick={() => change({ new: '1' })}>
           Create token
         </Button>
@@ -50,9 +51,9 @@ export default function Tokens() {
                     {name}
                   </Text>
                   {id === actor.id && (
-                    <Badge size="xs" variant="light" tt="none" miw="max-content">
+                    <Tag size="xs" miw="max-content">
                       yours
-                    </Badge>
+                    </Tag>
                   )}
                 </Group>
               ),
@@ -182,9 +183,7 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
               </Stack>
             </Radio.Group>
             <Group justify="flex-end">
-              <Button variant="default" onClick={close}>
-                Cancel
-              </Button>
+              <SecondaryButton onClick={close}>Cancel</SecondaryButton>
               <Button type="submit" loading={create.isPending} disabled={name.trim() === ''}>
                 Create
               </Button>

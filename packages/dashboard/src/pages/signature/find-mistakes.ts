@@ -10,12 +10,12 @@ import {
   hmac,
   isBatch,
   parsed,
+  type SignatureVerdict,
   signingKey,
   standardDigest,
   TOLERANCE_SECONDS,
   textOf,
   utf8,
-  type Verdict,
   valuesOf,
   verifyStandard,
   verifyX,
@@ -34,7 +34,7 @@ export type Scheme = 'x-signature' | 'standard-webhooks'
 
 export interface Checked {
   scheme: Scheme
-  verdict: Verdict
+  verdict: SignatureVerdict
   mistakes: readonly Mistake[]
   /** Both signatures were sent and the given secret belongs to the other one, so this one is not reported as wrong. */
   needsOtherSecret: boolean
@@ -83,7 +83,7 @@ function isMatching({ verdict, mistakes }: Checked): boolean {
 
 // ── X-Signature ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-async function explainX(values: PastedHeaders['values'], body: Uint8Array, secret: string, verdict: Verdict): Promise<Mistake[]> {
+async function explainX(values: PastedHeaders['values'], body: Uint8Array, secret: string, verdict: SignatureVerdict): Promise<Mistake[]> {
   const [header = ''] = valuesOf(values, 'x-signature')
   const { digest, mistakes } = readXHeader(header)
   if (verdict.code === 'header_repeated') mistakes.push(REPEATED('x-signature'))
@@ -144,7 +144,12 @@ function readXHeader(header: string): { digest: string; mistakes: Mistake[] } {
 
 // ── Standard Webhooks ───────────────────────────────────────────────────────────────────────────────────────────────
 
-async function explainStandard(values: PastedHeaders['values'], body: Uint8Array, secret: string, verdict: Verdict): Promise<Mistake[]> {
+async function explainStandard(
+  values: PastedHeaders['values'],
+  body: Uint8Array,
+  secret: string,
+  verdict: SignatureVerdict,
+): Promise<Mistake[]> {
   const mistakes: Mistake[] = []
   const report = (title: string, advice: string, isProved = false): void => void mistakes.push({ title, advice, isProved })
   if (verdict.code === 'signature_missing' && verdict.header !== undefined && valuesOf(values, verdict.header).length === 0) {
@@ -194,7 +199,7 @@ async function explainStandard(values: PastedHeaders['values'], body: Uint8Array
   ]
 }
 
-function timestampMistake(timestamp: string, { code, header, ageSeconds }: Verdict): Mistake[] {
+function timestampMistake(timestamp: string, { code, header, ageSeconds }: SignatureVerdict): Mistake[] {
   if (/^\d{13}$/.test(timestamp))
     return [
       {
@@ -314,7 +319,7 @@ const REPEATED = (header: SignatureHeader): Mistake => ({
   isProved: true,
 })
 
-function payloadMistakes({ code }: Verdict): Mistake[] {
+function payloadMistakes({ code }: SignatureVerdict): Mistake[] {
   if (code === 'invalid_json')
     return [
       {

@@ -21,6 +21,7 @@ import { useEffect, useState } from 'react'
 import { Copyable } from '../../components/copyable.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty } from '../../components/query-states.tsx'
+import { SmallButton, SmallNote, Strong } from '../../components/styled.tsx'
 import { bytes as byteCount } from '../../text/format.ts'
 import { exampleRequest } from './example.ts'
 import { type Checked, type CheckResult, check } from './find-mistakes.ts'
@@ -88,12 +89,12 @@ export default function SignaturePage() {
       about="Find out why a receiver rejects a signature. Runs entirely in this browser: nothing is sent or stored."
       actions={
         <>
-          <Button variant="default" size="xs" onClick={() => void fill()} disabled={!isSupported}>
+          <SmallButton onClick={() => void fill()} disabled={!isSupported}>
             Load example
-          </Button>
-          <Button variant="default" size="xs" onClick={clear} disabled={text === '' && headers === '' && secret === '' && file === null}>
+          </SmallButton>
+          <SmallButton onClick={clear} disabled={text === '' && headers === '' && secret === '' && file === null}>
             Clear
-          </Button>
+          </SmallButton>
         </>
       }
     >
@@ -130,9 +131,7 @@ export default function SignaturePage() {
                     {file.name}, {byteCount(file.bytes.length)}
                   </Text>
                 </Stack>
-                <Button variant="default" size="xs" onClick={() => setFile(null)}>
-                  Paste instead
-                </Button>
+                <SmallButton onClick={() => setFile(null)}>Paste instead</SmallButton>
               </Group>
             </Paper>
           )}
@@ -144,9 +143,7 @@ export default function SignaturePage() {
                 </Button>
               )}
             </FileButton>
-            <Text size="xs" c="dimmed">
-              Preserves every byte. Pasting changes CR LF to LF.
-            </Text>
+            <SmallNote>Preserves every byte. Pasting changes CR LF to LF.</SmallNote>
           </Group>
           {fileProblem !== null && (
             <Text size="sm" c="red" role="alert">
@@ -214,11 +211,7 @@ function Result({ result: { headers, schemes }, body }: { result: CheckResult; b
         .map((checked) => (
           <SchemeResult key={checked.scheme} checked={checked} body={body} />
         ))}
-      {headers.guessed !== null && (
-        <Text size="xs" c="dimmed">
-          The value has no header name; it was treated as {headers.guessed}.
-        </Text>
-      )}
+      {headers.guessed !== null && <SmallNote>The value has no header name; it was treated as {headers.guessed}.</SmallNote>}
     </>
   )
 }
@@ -250,16 +243,12 @@ function SchemeResult({ checked: { scheme, verdict, mistakes, needsOtherSecret }
         )}
         {!isValid && mistakes.length > 0 && (
           <>
-            <Text size="sm" fw={600}>
-              {isProved ? (verdict.matches ? 'Problem:' : 'Cause:') : 'No common mistake matches. Possible causes:'}
-            </Text>
+            <Strong>{isProved ? (verdict.matches ? 'Problem:' : 'Cause:') : 'No common mistake matches. Possible causes:'}</Strong>
             <List size="sm" spacing="xs" type="ordered">
               {mistakes.map(({ title, advice, isProved: isCertain }) => (
                 <List.Item key={title}>
                   <Group gap={6}>
-                    <Text span size="sm" fw={600}>
-                      {title}
-                    </Text>
+                    <Strong span>{title}</Strong>
                     {isCertain && (
                       <Badge size="xs" variant="outline" color="gray" tt="none">
                         certain
@@ -274,10 +263,10 @@ function SchemeResult({ checked: { scheme, verdict, mistakes, needsOtherSecret }
         )}
         {!verdict.matches && <Digests received={verdict.received} computed={verdict.computed} />}
         {!isValid && (
-          <Text size="xs" c="dimmed">
+          <SmallNote>
             packages/webhook rejects this request with <Code>{verdict.code}</Code>
             {verdict.header !== undefined && <> for {verdict.header}</>}.
-          </Text>
+          </SmallNote>
         )}
       </Stack>
     </Alert>

@@ -17,7 +17,7 @@ export type Code =
   | 'invalid_json'
   | 'invalid_payload'
 
-export interface Verdict {
+export interface SignatureVerdict {
   code: Code
   header?: SignatureHeader
   /** The full values of the signature header; empty if it is missing. */
@@ -122,7 +122,7 @@ export async function standardDigest(key: Uint8Array, id: string, timestamp: str
 }
 
 /** `isBodySigned`: whether there is also a Standard Webhooks signature, which covers all messages of a batch. X-Signature covers only the first. */
-export async function verifyX(headers: Headers, body: Uint8Array, sharedSecret: string, isBodySigned = false): Promise<Verdict> {
+export async function verifyX(headers: Headers, body: Uint8Array, sharedSecret: string, isBodySigned = false): Promise<SignatureVerdict> {
   const received = valuesOf(headers, 'x-signature')
   const computed = await xDigest(body, utf8(sharedSecret))
   const verdict = { received, computed, matches: computed !== null && received.includes(computed), ageSeconds: null }
@@ -143,7 +143,7 @@ export async function verifyStandard(
   keys: readonly Uint8Array[],
   nowMs: number,
   toleranceSeconds: number = TOLERANCE_SECONDS,
-): Promise<Verdict> {
+): Promise<SignatureVerdict> {
   const received = valuesOf(headers, 'webhook-signature')
   const empty = { received, computed: null, matches: false, ageSeconds: null }
   const id = readOne(headers, 'webhook-id')

@@ -1,8 +1,9 @@
 // A dialog for the name of a source, either new or to be renamed.
 
-import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
-import { type FormEvent, useState } from 'react'
-import type { ApiProblem } from '../../api/client.ts'
+import { TextInput } from '@mantine/core'
+import { useState } from 'react'
+import { FormDialog } from '../../components/form-dialog.tsx'
+import { Note } from '../../components/styled.tsx'
 import { nameProblem } from './validation.ts'
 
 export interface NameDialogProps {
@@ -17,65 +18,33 @@ export interface NameDialogProps {
   onSave: (name: string) => Promise<unknown>
 }
 
-export function NameDialog(props: NameDialogProps) {
-  return (
-    <Modal opened={props.opened} onClose={props.onClose} title={props.title} centered>
-      <Fields {...props} />
-    </Modal>
-  )
-}
-
-function Fields({ onClose, description, verb, initial = '', onSave }: NameDialogProps) {
-  const [name, setName] = useState(initial)
+export function NameDialog({ onClose, description, initial = '', onSave, ...dialog }: NameDialogProps) {
+  const [typed, setTyped] = useState<string | null>(null)
   const [wasSubmitted, setSubmitted] = useState(false)
-  const [isBusy, setBusy] = useState(false)
-  const [apiError, setApiError] = useState<string | null>(null)
+  const name = typed ?? initial
   const problem = nameProblem(name)
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault()
+  const close = (): void => {
+    setTyped(null)
+    setSubmitted(false)
+    onClose()
+  }
+  const submit = (): Promise<unknown> | undefined => {
     setSubmitted(true)
-    if (problem !== null) return
-    setBusy(true)
-    setApiError(null)
-    try {
-      await onSave(name)
-      onClose()
-    } catch (error) {
-      setApiError((error as ApiProblem).message)
-    } finally {
-      setBusy(false)
-    }
+    return problem === null ? onSave(name) : undefined
   }
   return (
-    <form onSubmit={(event) => void submit(event)} noValidate>
-      <Stack>
-        <Text size="sm" c="dimmed">
-          {description}
-        </Text>
-        <TextInput
-          label="Name"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          error={wasSubmitted || name.length > 100 ? problem : null}
-          data-autofocus
-          autoComplete="off"
-          data-1p-ignore
-          required
-        />
-        {apiError !== null && (
-          <Alert color="red" role="alert">
-            {apiError}
-          </Alert>
-        )}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={isBusy}>
-            {verb}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <FormDialog {...dialog} onClose={close} onSubmit={submit} centered>
+      <Note>{description}</Note>
+      <TextInput
+        label="Name"
+        value={name}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        error={wasSubmitted || name.length > 100 ? problem : null}
+        data-autofocus
+        autoComplete="off"
+        data-1p-ignore
+        required
+      />
+    </FormDialog>
   )
 }

@@ -1,7 +1,7 @@
 // Chooses the period over which messages are counted. It is kept in the page's address.
 
 import { SegmentedControl } from '@mantine/core'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { DEFAULT_PERIOD, PERIOD_IDS, PERIODS, type Period, periodOf } from '../overview/periods.ts'
 
 export function usePeriod(): Period {

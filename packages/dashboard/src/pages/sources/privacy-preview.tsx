@@ -1,12 +1,13 @@
 // What privacy rules do to the last messages of the source, or to a message that the user enters: before and after, side by side.
 
-import { Button, Group, JsonInput, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Group, JsonInput, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { type Answer, type ApiProblem, call } from '../../api/client.ts'
 import { Json } from '../../components/json.tsx'
 import { ErrorAlert } from '../../components/query-states.tsx'
+import { Note, RowButton, Strong } from '../../components/styled.tsx'
 import { changedFields, type Rule, SAMPLE, typedMessage } from './privacy-draft.ts'
 
 type Previewed = Answer<'POST /api/sources/{id}/privacy/preview'>
@@ -92,15 +93,15 @@ export function PrivacyPreview({ preview, isShownAtRule }: { preview: Preview; i
                 applied to them.
               </Text>
               <Group gap={4} role="group" aria-label="Choose a message">
-                <Button size="compact-sm" variant="default" disabled={at === 0} onClick={() => setAt(at - 1)}>
+                <RowButton disabled={at === 0} onClick={() => setAt(at - 1)}>
                   Newer
-                </Button>
-                <Text size="sm" c="dimmed" px={4}>
+                </RowButton>
+                <Note px={4}>
                   {Math.min(at, messages.length - 1) + 1} of {messages.length}
-                </Text>
-                <Button size="compact-sm" variant="default" disabled={at >= messages.length - 1} onClick={() => setAt(at + 1)}>
+                </Note>
+                <RowButton disabled={at >= messages.length - 1} onClick={() => setAt(at + 1)}>
                   Older
-                </Button>
+                </RowButton>
               </Group>
             </Group>
           )}
@@ -132,9 +133,7 @@ function ChangedFields({ fields }: { fields: readonly string[] }) {
 function Side({ title, value }: { title: string; value: object }) {
   return (
     <Stack gap={4} miw={0}>
-      <Text size="sm" fw={600}>
-        {title}
-      </Text>
+      <Strong>{title}</Strong>
       <Json value={value} label={`Message ${title.toLowerCase()} the rules`} maxHeight={320} />
     </Stack>
   )

@@ -8,6 +8,7 @@ import type { Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { DeletionIcon, PlusIcon } from '../../components/icons.tsx'
 import { ErrorAlert } from '../../components/query-states.tsx'
+import { Note, SecondaryButton } from '../../components/styled.tsx'
 import { ACTION_TEXTS, ACTIONS, filledRules, MAX_RULES, type Rule, rowProblem, sameRules } from './privacy-draft.ts'
 import { PrivacyPreview, usePreview } from './privacy-preview.tsx'
 
@@ -25,9 +26,7 @@ function RuleList({ rules }: { rules: readonly Rule[] }) {
           <Text span ff="monospace" size="sm">
             {path}
           </Text>{' '}
-          <Text span c="dimmed" size="sm">
-            {ACTION_TEXTS[action]}
-          </Text>
+          <Note span>{ACTION_TEXTS[action]}</Note>
         </Text>
       ))}
     </Stack>
@@ -112,9 +111,9 @@ function RuleEditor({ id, saved }: { id: string; saved: readonly Rule[] }) {
           {change.error !== null && problem === null && <ErrorAlert problem={change.error} />}
           <Group gap="sm">
             {draft.length < MAX_RULES && (
-              <Button variant="default" leftSection={<PlusIcon size={14} />} onClick={() => edit([...draft, { path: '', action: 'hash' }])}>
+              <SecondaryButton leftSection={<PlusIcon size={14} />} onClick={() => edit([...draft, { path: '', action: 'hash' }])}>
                 Add a rule
-              </Button>
+              </SecondaryButton>
             )}
             {isChanged && (
               <>
@@ -124,9 +123,7 @@ function RuleEditor({ id, saved }: { id: string; saved: readonly Rule[] }) {
                 <Button variant="subtle" onClick={() => edit(saved)}>
                   Discard changes
                 </Button>
-                <Text size="sm" c="dimmed" role="status">
-                  Saved rules apply to new messages only.
-                </Text>
+                <Note role="status">Saved rules apply to new messages only.</Note>
               </>
             )}
           </Group>

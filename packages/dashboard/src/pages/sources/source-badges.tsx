@@ -1,18 +1,19 @@
 // Badges for the state of a source.
 
-import { Badge, Group } from '@mantine/core'
+import { Group } from '@mantine/core'
 import type { Schemas } from '../../api/client.ts'
+import { Tag } from '../../components/styled.tsx'
 
 export function SourceBadges({ source: { enabled, requireOAuth }, size = 'sm' }: { source: Schemas['Source']; size?: string }) {
   return (
     <Group gap={4}>
-      <Badge color={enabled ? 'teal' : 'gray'} variant="light" tt="none" size={size}>
+      <Tag color={enabled ? 'teal' : 'gray'} size={size}>
         {enabled ? 'enabled' : 'disabled'}
-      </Badge>
+      </Tag>
       {requireOAuth && (
-        <Badge color="blue" variant="light" tt="none" size={size}>
+        <Tag color="blue" size={size}>
           requires OAuth
-        </Badge>
+        </Tag>
       )}
     </Group>
   )

@@ -5,7 +5,7 @@ import { useApi } from '../../api/queries.ts'
 import { Facts } from '../../components/facts.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Loaded } from '../../components/query-states.tsx'
-import { exactCount } from '../../text/format.ts'
+import { exactCount, plural } from '../../text/format.ts'
 import { rulesSummary } from '../plans/plan-text.ts'
 
 export function SourcePlan({ id }: { id: string }) {
@@ -35,9 +35,7 @@ export function SourcePlan({ id }: { id: string }) {
                 [
                   'In quarantine',
                   plan === undefined && held === 0 ? null : (
-                    <ViewLink to={`/plans?tab=quarantine&source=${encodeURIComponent(id)}`}>
-                      {exactCount(held)} {held === 1 ? 'message' : 'messages'}
-                    </ViewLink>
+                    <ViewLink to={`/plans?tab=quarantine&source=${encodeURIComponent(id)}`}>{plural(held, 'message')}</ViewLink>
                   ),
                 ],
                 [

@@ -1,6 +1,6 @@
 // The page of one source: message counts, write keys, code snippets, destinations, OAuth, and rejected calls.
 
-import { Alert, Anchor, Badge, Button, Code, Group, SimpleGrid, Skeleton, Stack, Switch, Text } from '@mantine/core'
+import { Alert, Anchor, Button, Code, Group, SimpleGrid, Skeleton, Stack, Switch, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
@@ -8,18 +8,20 @@ import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
+import { FoundPage } from '../../components/found-page.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { Section } from '../../components/section.tsx'
 import { Snippets } from '../../components/snippets.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
+import { LinkButton, Note, SecondaryButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
-import { useSession } from '../../session.tsx'
-import { count, exactCount } from '../../text/format.ts'
-import { usePathPart, useSearchState } from '../../url-state.ts'
-import { holdOf } from '../destinations/destination-status.ts'
+import { holdOf } from '../../destination/destination-status.ts'
+import { useSession } from '../../session/session.tsx'
+import { count, exactCount, plural } from '../../text/format.ts'
+import { usePathPart, useSearchState } from '../../url/url-state.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { PeriodChoice, usePeriod } from './period-choice.tsx'
 import { Privacy } from './privacy.tsx'
@@ -37,58 +39,34 @@ const STALE = ['GET /api/sources', 'GET /api/sources/{id}'] as const
 export default function SourcePage() {
   const id = usePathPart(1)
   const source = useApi('GET /api/sources/{id}', { params: { id }, everyMs: 15_000 })
-  if (source.error !== null && (source.data === undefined || source.error.code === 'source_not_found'))
-    return (
-      <Page title="Source">
-        {source.error.code === 'source_not_found' ? (
-          <Empty
-            title="Source not found"
-            action={
-              <Button component={Link} href="/sources">
-                All sources
-              </Button>
-            }
-          >
-            The source was deleted, or the URL is incomplete.
-          </Empty>
-        ) : (
-          <ErrorAlert problem={source.error} onRetry={() => void source.refetch()} />
-        )}
-      </Page>
-    )
-  if (source.data === undefined)
-    return (
-      <Page title="Source">
-        <Loading lines={6} label="Loading source" />
-      </Page>
-    )
-  return <SourceDetails key={id} source={source.data} />
+  return (
+    <FoundPage
+      query={source}
+      id={id}
+      name="Source"
+      notFound="source_not_found"
+      reasons="The source was deleted, or the URL is incomplete."
+      all={{ to: '/sources', label: 'All sources' }}
+    >
+      {(data) => <SourceDetails key={id} source={data} />}
+    </FoundPage>
+  )
 }
 
 function SourceDetails({ source }: { source: Source }) {
   const { isAdmin } = useSession()
-  const { id, name, enabled, writeKeys, requireOAuth, createdAt } = source
+  const { id, name, description, enabled, writeKeys, requireOAuth, createdAt } = source
   const newest = writeKeys.at(-1)
   return (
-    <Page
-      title={name}
-      actions={
-        isAdmin ? (
-          <Actions source={source} />
-        ) : (
-          <Text size="sm" c="dimmed">
-            Read-only: your token has the viewer role
-          </Text>
-        )
-      }
-    >
+    <Page title={name} actions={isAdmin ? <Actions source={source} /> : <Note>Read-only: your token has the viewer role</Note>}>
       <Stack gap="xs">
+        {description !== null && <Text style={{ overflowWrap: 'anywhere' }}>{description}</Text>}
         <Group gap="sm">
           <SourceBadges source={source} size="lg" />
           <Copyable text={id} label="the id" />
-          <Text size="sm" c="dimmed" component="span">
+          <Note component="span">
             created <Time at={createdAt} />
-          </Text>
+          </Note>
         </Group>
         <Group gap="md">
           <ViewLink to={`/events?sourceId=${encodeURIComponent(id)}`}>View events</ViewLink>
@@ -149,9 +127,7 @@ function Volumes({ id }: { id: string }) {
   return (
     <Section title="Messages">
       <Group justify="space-between" gap="sm">
-        <Text size="sm" c="dimmed">
-          In the last {period.words}
-        </Text>
+        <Note>In the last {period.words}</Note>
         <PeriodChoice />
       </Group>
       {volume?.error && data === undefined ? (
@@ -160,15 +136,13 @@ function Volumes({ id }: { id: string }) {
         <SimpleGrid component="dl" cols={{ base: 2, sm: 4 }} m={0}>
           {numbers.map(([name, value, about]) => (
             <div key={name}>
-              <Text component="dt" size="sm" c="dimmed">
-                {name}
-              </Text>
+              <Note component="dt">{name}</Note>
               <Text component="dd" m={0} fz="xl" fw={650} title={value === undefined ? '' : exactCount(value)}>
                 {value === undefined ? <Skeleton height={28} width={60} /> : count(value)}
               </Text>
-              <Text component="dd" m={0} size="xs" c="dimmed">
+              <SmallNote component="dd" m={0}>
                 {about}
-              </Text>
+              </SmallNote>
             </div>
           ))}
         </SimpleGrid>
@@ -193,11 +167,7 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
                 are not sent to it.
               </Text>
               {data.length === 0 ? (
-                isAdmin && (
-                  <Button component={Link} href="/catalog" variant="default">
-                    Add a destination
-                  </Button>
-                )
+                isAdmin && <LinkButton to="/catalog">Add a destination</LinkButton>
               ) : (
                 <ViewLink to="/destinations">Select this source in a destination</ViewLink>
               )}
@@ -215,16 +185,8 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
                 >
                   {name}
                 </Anchor>
-                {(!enabled || paused) && (
-                  <Badge color="gray" variant="light" tt="none" size="sm">
-                    {holdOf({ enabled, paused })}
-                  </Badge>
-                )}
-                {isFiltered(filter) && (
-                  <Text span size="xs" c="dimmed">
-                    filtered
-                  </Text>
-                )}
+                {(!enabled || paused) && <SmallTag color="gray">{holdOf({ enabled, paused })}</SmallTag>}
+                {isFiltered(filter) && <SmallNote span>filtered</SmallNote>}
               </Group>
             ))}
           </Stack>
@@ -259,11 +221,7 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
             )
         }}
       />
-      {!isAdmin && (
-        <Text size="xs" c="dimmed">
-          Changing this setting requires an admin token.
-        </Text>
-      )}
+      {!isAdmin && <SmallNote>Changing this setting requires an admin token.</SmallNote>}
       <Loaded query={apps} lines={1}>
         {() => (
           <Text size="sm">
@@ -287,9 +245,7 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
             rejected messages.
           </Text>
           {apps.data !== undefined && attached.length === 0 && (
-            <Text size="sm" fw={600}>
-              No OAuth application can send to this source, so all calls will be rejected.
-            </Text>
+            <Strong>No OAuth application can send to this source, so all calls will be rejected.</Strong>
           )}
         </Stack>
       </ConfirmDialog>
@@ -339,13 +295,9 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
     )
   return (
     <>
-      <Button variant="default" onClick={() => ask('rename')}>
-        Rename
-      </Button>
+      <SecondaryButton onClick={() => ask('rename')}>Rename</SecondaryButton>
       {enabled ? (
-        <Button variant="default" onClick={() => ask('disable')}>
-          Disable
-        </Button>
+        <SecondaryButton onClick={() => ask('disable')}>Disable</SecondaryButton>
       ) : (
         <Button onClick={enable} loading={change.isPending}>
           Enable
@@ -398,7 +350,7 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
             <Text size="sm">
               {connected.length === 0
                 ? 'No destination receives its messages.'
-                : `${connected.length === 1 ? '1 destination' : `${exactCount(connected.length)} destinations`} will no longer receive messages from it: ${connected
+                : `${plural(connected.length, 'destination')} will no longer receive messages from it: ${connected
                     .slice(0, 5)
                     .map((each) => each.name)
                     .join(', ')}${connected.length > 5 ? ' and others' : ''}.`}

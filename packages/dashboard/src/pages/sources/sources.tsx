@@ -1,19 +1,21 @@
 // The list of sources with their message counts over a period. Below it, the rejected calls without a known write key.
 
-import { Anchor, Button, Group, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core'
-import { useEffect, useState } from 'react'
+import { Anchor, Button, Group, Skeleton, Stack, Text, TextInput } from '@mantine/core'
+import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { Schemas } from '../../api/client.ts'
-import { useApi, useChange, useList } from '../../api/queries.ts'
+import { useApi, useChange, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
+import { LoadedList } from '../../components/loaded-list.tsx'
 import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loaded, Loading } from '../../components/query-states.tsx'
+import { Empty, Loaded } from '../../components/query-states.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
-import { useSession } from '../../session.tsx'
-import { count, exactCount } from '../../text/format.ts'
-import { useSearchState } from '../../url-state.ts'
+import { Note, SecondaryButton, SectionTitle } from '../../components/styled.tsx'
+import { useSession } from '../../session/session.tsx'
+import { count, exactCount, plural } from '../../text/format.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { PeriodChoice, usePeriod } from './period-choice.tsx'
 import { SourceBadges } from './source-badges.tsx'
@@ -28,15 +30,11 @@ const MIN_FOR_FILTER = 8
 
 export default function SourcesPage() {
   const { isAdmin } = useSession()
-  const list = useList('GET /api/sources', { query: { limit: 1_000 }, everyMs: 15_000 })
+  const list = useWholeList('GET /api/sources', { query: { limit: 1_000 }, everyMs: 15_000 })
   const [params, change] = useSearchState()
   const [shown, setShown] = useState(SHOWN_AT_FIRST)
   const isCreating = params.get('create') === 'yes'
-  const { hasNextPage, isFetchingNextPage, fetchNextPage, rows } = list
-  // The filter searches all sources, so all pages are loaded. There are only as many as a configuration holds.
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage) void fetchNextPage()
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage])
+  const { rows } = list
 
   const text = params.get('q') ?? ''
   const found = rows.filter((source) => matches(source, text))
@@ -48,20 +46,21 @@ export default function SourcesPage() {
 
   return (
     <Page title="Sources" about="Where messages come from: an app, a website, a server. Each source has its own write keys." actions={add}>
-      {list.problem !== null && rows.length === 0 ? (
-        <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-      ) : list.isPending ? (
-        <Loading lines={6} label="Loading sources" />
-      ) : rows.length === 0 ? (
-        <Empty title="No sources yet" action={add ?? <Text size="sm">An admin can add one.</Text>}>
-          Without a source there is no write key, and every call is rejected. Add a source for each application that sends messages.
-        </Empty>
-      ) : (
+      <LoadedList
+        list={list}
+        lines={6}
+        label="Loading sources"
+        empty={
+          <Empty title="No sources yet" action={add ?? <Text size="sm">An admin can add one.</Text>}>
+            Without a source there is no write key, and every call is rejected. Add a source for each application that sends messages.
+          </Empty>
+        }
+      >
         <Stack>
           <Group gap="sm" align="flex-end" justify="space-between">
             {rows.length >= MIN_FOR_FILTER || text !== '' ? (
               <TextInput
-                label="Name or id"
+                label="Name, id or description"
                 placeholder="Any"
                 value={text}
                 onChange={(event) => change({ q: event.currentTarget.value }, { replace: true })}
@@ -73,43 +72,36 @@ export default function SourcesPage() {
             )}
             <PeriodChoice />
           </Group>
-          <Text size="sm" c="dimmed" role="status">
+          <Note role="status">
             {found.length === rows.length
-              ? `${exactCount(rows.length)} ${rows.length === 1 ? 'source' : 'sources'}`
+              ? plural(rows.length, 'source')
               : `${exactCount(found.length)} of ${exactCount(rows.length)} sources`}
-          </Text>
+          </Note>
           {found.length === 0 ? (
-            <Empty
-              title="No matching sources"
-              action={
-                <Button variant="default" onClick={() => change({ q: null })}>
-                  Show all
-                </Button>
-              }
-            >
-              No source has this text in its name or id.
+            <Empty title="No matching sources" action={<SecondaryButton onClick={() => change({ q: null })}>Show all</SecondaryButton>}>
+              No source has this text in its name, id or description.
             </Empty>
           ) : (
             <SourceRows sources={found.slice(0, shown)} />
           )}
           {found.length > shown && (
             <Group justify="center">
-              <Button variant="default" onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
+              <SecondaryButton onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
                 Show more ({exactCount(found.length)} in total)
-              </Button>
+              </SecondaryButton>
             </Group>
           )}
         </Stack>
-      )}
+      </LoadedList>
       <RejectedWithoutSource />
       <CreateDialog opened={isCreating && isAdmin} onClose={() => change({ create: null }, { replace: true })} />
     </Page>
   )
 }
 
-function matches({ name, id }: Source, text: string): boolean {
+function matches({ name, id, description }: Source, text: string): boolean {
   const wanted = text.trim().toLowerCase()
-  return wanted === '' || [name, id].some((each) => each.toLowerCase().includes(wanted))
+  return wanted === '' || [name, id, description ?? ''].some((each) => each.toLowerCase().includes(wanted))
 }
 
 function SourceRows({ sources }: { sources: readonly Source[] }) {
@@ -122,10 +114,17 @@ function SourceRows({ sources }: { sources: readonly Source[] }) {
   const columns: Column<Source>[] = [
     {
       label: 'Source',
-      cell: ({ id, name }) => (
-        <Anchor component={Link} href={`/sources/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {name}
-        </Anchor>
+      cell: ({ id, name, description }) => (
+        <>
+          <Anchor component={Link} href={`/sources/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
+            {name}
+          </Anchor>
+          {description !== null && (
+            <Text size="xs" c="dimmed" lineClamp={2}>
+              {description}
+            </Text>
+          )}
+        </>
       ),
     },
     { label: 'State', cell: (source) => <SourceBadges source={source} /> },
@@ -149,9 +148,9 @@ function Cell({ state, pick }: { state: VolumeState | undefined; pick: (volume: 
   if (state?.data !== undefined) return <span>{count(pick(state.data))}</span>
   if (state?.error)
     return (
-      <Text span size="sm" c="dimmed" title={state.error.message}>
+      <Note span title={state.error.message}>
         unknown
-      </Text>
+      </Note>
     )
   return <Skeleton height={16} width={40} display="inline-block" />
 }
@@ -162,13 +161,11 @@ function RejectedWithoutSource() {
   const rows = rejections.data?.data.filter(({ sourceId }) => sourceId === null) ?? []
   return (
     <Stack component="section" aria-labelledby="rejected-without-source" gap="sm">
-      <Title order={2} size="h4" id="rejected-without-source">
-        Rejected calls without a source
-      </Title>
-      <Text size="sm" c="dimmed">
+      <SectionTitle id="rejected-without-source">Rejected calls without a source</SectionTitle>
+      <Note>
         Calls with a missing or unknown write key, counted since the installation was created. Rejected calls with a known write key are
         listed on the page of their source.
-      </Text>
+      </Note>
       <Loaded query={rejections} lines={2}>
         {() => (rows.length === 0 ? <Text size="sm">None.</Text> : <RejectedCalls rows={rows} label="Rejected calls without a source" />)}
       </Loaded>

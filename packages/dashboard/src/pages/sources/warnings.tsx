@@ -1,7 +1,8 @@
 // Accepted messages of a source with a value that was ignored or is probably wrong, by code.
 
-import { Badge, Group, Stack, Text } from '@mantine/core'
-import { exactCount } from '../../text/format.ts'
+import { Group, Stack, Text } from '@mantine/core'
+import { Note, Strong, Tag } from '../../components/styled.tsx'
+import { plural } from '../../text/format.ts'
 import { warningAdvice, warningSentence } from '../../text/warnings.ts'
 
 export function Warnings({ counts }: { counts: Readonly<Record<string, number>> }) {
@@ -9,25 +10,20 @@ export function Warnings({ counts }: { counts: Readonly<Record<string, number>> 
   if (rows.length === 0) return null
   return (
     <Stack gap="xs">
-      <Text size="sm" fw={600} id="warnings">
-        Accepted with a warning
-      </Text>
+      <Strong id="warnings">Accepted with a warning</Strong>
       <Stack component="ul" gap="xs" p={0} m={0} style={{ listStyle: 'none' }} aria-labelledby="warnings">
         {rows.map(([code, count]) => (
           <li key={code}>
             <Group gap="xs" style={{ rowGap: 4 }}>
-              <Badge color="orange" variant="light" tt="none" style={{ flexShrink: 0 }}>
+              <Tag color="orange" style={{ flexShrink: 0 }}>
                 {code}
-              </Badge>
+              </Tag>
               <Text size="sm" component="span">
-                {exactCount(count)} {count === 1 ? 'message' : 'messages'}
+                {plural(count, 'message')}
               </Text>
             </Group>
             <Text size="sm" mt={4}>
-              {warningSentence(code)}{' '}
-              <Text span size="sm" c="dimmed">
-                {warningAdvice(code)}
-              </Text>
+              {warningSentence(code)} <Note span>{warningAdvice(code)}</Note>
             </Text>
           </li>
         ))}

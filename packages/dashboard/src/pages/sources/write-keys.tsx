@@ -7,6 +7,7 @@ import { useState } from 'react'
 import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
 import { WriteKey } from '../../components/write-key.tsx'
 import { maskedKey } from '../../text/snippets.ts'
 
@@ -33,9 +34,7 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
               <Stack gap={0} miw={0}>
                 <WriteKey writeKey={key} name={`write key ${at + 1}`} />
                 {writeKeys.length > 1 && (
-                  <Text size="xs" c="dimmed">
-                    {at === 0 ? 'oldest' : at === writeKeys.length - 1 ? 'newest' : `key ${at + 1}`}
-                  </Text>
+                  <SmallNote>{at === 0 ? 'oldest' : at === writeKeys.length - 1 ? 'newest' : `key ${at + 1}`}</SmallNote>
                 )}
               </Stack>
               {isAdmin && writeKeys.length > 1 && (
@@ -72,13 +71,13 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
       )}
       {isAdmin && (
         <Group gap="sm">
-          <Button variant="default" onClick={rotate} loading={add.isPending}>
+          <SecondaryButton onClick={rotate} loading={add.isPending}>
             {writeKeys.length === 1 ? 'Rotate key' : 'Add a key'}
-          </Button>
+          </SecondaryButton>
           {writeKeys.length === 1 && (
-            <Text size="sm" c="dimmed" style={{ flex: '1 1 220px' }}>
+            <Note style={{ flex: '1 1 220px' }}>
               Adds a new key. The old one works until you remove it, so no message is lost. The last key cannot be removed.
-            </Text>
+            </Note>
           )}
         </Group>
       )}

@@ -1,9 +1,8 @@
 // The last step: a real message, followed from the tracking API to the response of the destination.
 
-import { Alert, Button, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
+import { Alert, Group, Loader, Paper, Stack, Text, Title } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { Link } from 'wouter'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useLive } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
@@ -12,10 +11,11 @@ import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert, Loading } from '../../components/query-states.tsx'
 import { Snippets } from '../../components/snippets.tsx'
 import { StateBadge } from '../../components/state-badge.tsx'
-import { useSession } from '../../session.tsx'
+import { LinkButton, Note, SmallButton, Strong } from '../../components/styled.tsx'
+import { useSession } from '../../session/session.tsx'
 import { duration } from '../../text/format.ts'
 import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
-import { useSearchState } from '../../url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { SendFromHere } from './send-from-here.tsx'
 
 type Source = Schemas['Source']
@@ -79,9 +79,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
           <Snippets writeKey={source.writeKeys.at(-1) ?? ''} requireOAuth={source.requireOAuth} />
           <Group gap="sm" role="status">
             <Loader size="sm" aria-hidden="true" />
-            <Text size="sm" c="dimmed">
-              Waiting for the next message from the source {source.name} …
-            </Text>
+            <Note>Waiting for the next message from the source {source.name} …</Note>
           </Group>
         </>
       ) : (
@@ -92,9 +90,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
             <Stack gap="sm">
               <ErrorAlert problem={story.error} onRetry={() => void story.refetch()} />
               <Group>
-                <Button variant="default" size="xs" onClick={() => change({ message: null })}>
-                  Follow another message
-                </Button>
+                <SmallButton onClick={() => change({ message: null })}>Follow another message</SmallButton>
               </Group>
             </Stack>
           ) : (
@@ -130,10 +126,10 @@ function Followed({ story, names }: { story: Story; names: ReadonlyMap<string, s
           </li>
         ))}
         {skips.map(({ destinationId, reason, message }) => (
-          <Text key={`${destinationId}:${reason}`} component="li" size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          <Note key={`${destinationId}:${reason}`} component="li" style={{ overflowWrap: 'anywhere' }}>
             {destinationId !== null && `${nameOf(destinationId)}: `}
             {message}
-          </Text>
+          </Note>
         ))}
       </Stack>
       {isDelivered && (
@@ -143,13 +139,11 @@ function Followed({ story, names }: { story: Story; names: ReadonlyMap<string, s
       )}
       <Group>
         {isDelivered && (
-          <Button component={Link} href="/">
+          <LinkButton to="/" variant="filled">
             Go to the overview
-          </Button>
+          </LinkButton>
         )}
-        <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
-          View timeline
-        </Button>
+        <LinkButton to={`/messages/${encodeURIComponent(id)}`}>View timeline</LinkButton>
       </Group>
     </Stack>
   )
@@ -163,9 +157,7 @@ function DeliveryLine({ delivery, name }: { delivery: Delivery; name: string }) 
     <Stack gap={4}>
       <Group gap="xs">
         <StateBadge state={state} />
-        <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {name}
-        </Text>
+        <Strong style={{ overflowWrap: 'anywhere' }}>{name}</Strong>
         {last !== undefined && last.reason === null && (
           <Text size="sm" component="span">
             HTTP {last.status} in {duration(last.timings.totalMs)}
@@ -175,17 +167,14 @@ function DeliveryLine({ delivery, name }: { delivery: Delivery; name: string }) 
       </Group>
       {state !== 'delivered' && why !== null && (
         <Text size="sm">
-          {last?.error ?? reasonSentence(why)}{' '}
-          <Text span size="sm" c="dimmed">
-            {reasonAdvice(why)}
-          </Text>
+          {last?.error ?? reasonSentence(why)} <Note span>{reasonAdvice(why)}</Note>
         </Text>
       )}
       {state === 'pending' && (
-        <Text size="sm" c="dimmed" component="div">
+        <Note component="div">
           {last === undefined ? 'First attempt ' : 'Next retry '}
           <Countdown at={nextAttemptAt} />
-        </Text>
+        </Note>
       )}
     </Stack>
   )

@@ -5,16 +5,17 @@ import { Alert, Badge, Button, Group, Paper, Radio, SegmentedControl, Stack, Tex
 import { type FormEvent, useState } from 'react'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
-import { useCommand } from '../../command-line.ts'
-import { AttemptView } from '../../components/attempt.tsx'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
+import { Note, SmallButton } from '../../components/styled.tsx'
+import { nameProblem } from '../../destination/form/validation.ts'
+import { AttemptView, targetText } from '../../kinds/kinds.tsx'
+import { urlAdvice, urlProblem } from '../../kinds/webhook/form/validation.ts'
+import { useCommand } from '../../session/command-line.ts'
+import { useSession } from '../../session/session.tsx'
 import { isLoopback } from '../../text/snippets.ts'
-import { useSearchState } from '../../url-state.ts'
-import { targetText } from '../destinations/target-text.ts'
-import { nameProblem, urlAdvice, urlProblem } from '../destinations/validation.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { listenCommand } from './progress.ts'
 
 type Destination = Schemas['Destination']
@@ -71,17 +72,13 @@ export function DestinationStep({ source, destinations, chosen, onChoose, onNext
                 <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
                   {chosen.name}
                 </Text>
-                <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-                  {targetText(chosen)}
-                </Text>
+                <Note style={{ overflowWrap: 'anywhere' }}>{targetText(chosen)}</Note>
               </div>
             )
           )}
           {isAdmin && (
             <Group>
-              <Button variant="default" size="xs" onClick={() => change({ add: 'yes' })}>
-                Add a destination
-              </Button>
+              <SmallButton onClick={() => change({ add: 'yes' })}>Add a destination</SmallButton>
               {chosen !== undefined && (
                 <ViewLink to={`/destinations/${chosen.id}?tab=settings`}>Set up signing, headers and filters</ViewLink>
               )}
@@ -153,11 +150,7 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
           data-1p-ignore
           required
         />
-        {urlAdvice(url) !== null && (
-          <Text size="sm" c="dimmed">
-            {urlAdvice(url)}
-          </Text>
-        )}
+        {urlAdvice(url) !== null && <Note>{urlAdvice(url)}</Note>}
         <TextInput
           label="Name"
           description="Shown in this dashboard."
@@ -173,9 +166,7 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
           <Button type="submit" loading={create.isPending}>
             Add webhook
           </Button>
-          <Text size="sm" c="dimmed">
-            It receives new messages from the source {source.name}.
-          </Text>
+          <Note>It receives new messages from the source {source.name}.</Note>
         </Group>
       </Stack>
     </form>
@@ -191,11 +182,11 @@ function Listen({ source }: { source: Source }) {
         in with:
       </Text>
       <CodeBlock text={`export SWITCHYARD_TOKEN=…\n${listenCommand(command, source)}`} label="command of the receiver" />
-      <Text size="sm" c="dimmed">
+      <Note>
         It adds itself as a destination, which is shown here within a few seconds, and removes the destination when you stop it with Ctrl-C.
         {!isLoopback(window.location.hostname) &&
           ' Run it on the machine that the service runs on, because it listens on 127.0.0.1. If other machines can reach the service, the service sends to private addresses only if SWITCHYARD_ALLOW_ADDRESSES allows them.'}
-      </Text>
+      </Note>
     </Stack>
   )
 }
@@ -212,30 +203,24 @@ function Test({ destination, onNext }: { destination: Destination; onNext: () =>
         <Title order={3} size="h5" id="test-title">
           Test the destination
         </Title>
-        <Text size="sm" c="dimmed">
-          Sends a sample message and shows the response. The message is not stored and not counted.
-        </Text>
+        <Note>Sends a sample message and shows the response. The message is not stored and not counted.</Note>
         <Group>
           <Button onClick={send} loading={test.isPending} disabled={!isAdmin} variant={test.data?.success ? 'default' : 'filled'}>
             {test.data === undefined ? 'Send test' : 'Send again'}
           </Button>
-          {!isAdmin && (
-            <Text size="sm" c="dimmed">
-              Your token has read-only access.
-            </Text>
-          )}
+          {!isAdmin && <Note>Your token has read-only access.</Note>}
           <Button variant={test.data?.success ? 'filled' : 'default'} onClick={onNext}>
             Next: see a message arrive
           </Button>
         </Group>
         {test.error !== null && <ErrorAlert problem={test.error} onRetry={send} />}
-        <div aria-live="polite">{test.data !== undefined && <TestAnswer answer={test.data} />}</div>
+        <div aria-live="polite">{test.data !== undefined && <TestAnswer answer={test.data} destination={destination} />}</div>
       </Stack>
     </Paper>
   )
 }
 
-function TestAnswer({ answer: { success, attempts } }: { answer: Tested }) {
+function TestAnswer({ answer: { success, attempts }, destination }: { answer: Tested; destination: Destination }) {
   return (
     <Stack gap="sm">
       <Group gap="xs">
@@ -244,7 +229,7 @@ function TestAnswer({ answer: { success, attempts } }: { answer: Tested }) {
         </Badge>
       </Group>
       {attempts.map((attempt, at) => (
-        <AttemptView key={at} attempt={attempt} />
+        <AttemptView key={at} attempt={attempt} destination={destination} />
       ))}
     </Stack>
   )

@@ -1,8 +1,9 @@
 // Sends a real message to the tracking API from this page, for those who have no terminal at hand.
 
-import { Alert, Button, Group, Stack, Text } from '@mantine/core'
+import { Alert, Group, Stack } from '@mantine/core'
 import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
+import { Note, SecondaryButton } from '../../components/styled.tsx'
 import { rejectionAdvice, rejectionSentence } from '../../text/rejections.ts'
 
 /** The prefix says where the message came from; the rest is random. */
@@ -44,12 +45,12 @@ export function SendFromHere({ source, onSent, label }: { source: Schemas['Sourc
   return (
     <Stack gap="xs">
       <Group gap="sm">
-        <Button variant="default" loading={isBusy} onClick={() => void click()}>
+        <SecondaryButton loading={isBusy} onClick={() => void click()}>
           {label}
-        </Button>
-        <Text size="sm" c="dimmed" style={{ flex: '1 1 200px' }}>
+        </SecondaryButton>
+        <Note style={{ flex: '1 1 200px' }}>
           Sends a track call: event “Hello Switchyard”, user u-1. It is stored and delivered like any other message.
-        </Text>
+        </Note>
       </Group>
       {problem !== null && (
         <Alert color="red" role="alert" title="The message was rejected">

@@ -4,7 +4,6 @@
 import { Alert, Button, Group, List, Loader, NativeSelect, Paper, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Link } from 'wouter'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { type LiveRejected, type LiveState, useLive } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
@@ -14,9 +13,10 @@ import { ViewLink } from '../../components/link.tsx'
 import { ErrorAlert } from '../../components/query-states.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { Snippets } from '../../components/snippets.tsx'
+import { LinkButton, Note } from '../../components/styled.tsx'
 import { Time } from '../../components/time.tsx'
 import { WriteKey } from '../../components/write-key.tsx'
-import { useSession } from '../../session.tsx'
+import { useSession } from '../../session/session.tsx'
 import { isLoopback } from '../../text/snippets.ts'
 import { recentRejections } from './progress.ts'
 import { SendFromHere } from './send-from-here.tsx'
@@ -94,9 +94,7 @@ export function SendStep({
             Your write key
           </Text>
           {newest !== undefined && <WriteKey writeKey={newest} />}
-          <Text size="sm" c="dimmed">
-            Identifies messages from the source {source.name}. The snippets below contain it.
-          </Text>
+          <Note>Identifies messages from the source {source.name}. The snippets below contain it.</Note>
         </div>
         {newest !== undefined && <Snippets writeKey={newest} requireOAuth={source.requireOAuth} />}
         {isAdmin && <SendFromHere source={source} onSent={refresh} label="Send from this page instead" />}
@@ -153,11 +151,11 @@ function Waiting({ live, beganMs }: { live: LiveState; beganMs: number }) {
           <Title order={3} size="h5">
             Waiting for the first message
           </Title>
-          <Text size="sm" c="dimmed">
+          <Note>
             {live.is === 'waiting'
               ? `The live stream is not available (${live.problem.message}) Checking every few seconds instead.`
               : 'It is shown here as soon as it is stored.'}
-          </Text>
+          </Note>
         </div>
       </Group>
       {nowMs - beganMs > HINTS_AFTER_MS && (
@@ -198,9 +196,7 @@ function Arrived({ message, sourceName, isNew, onNext }: { message: Message; sou
       {message.message !== null && <Json value={message.message} label="the message" maxHeight={260} />}
       <Group>
         <Button onClick={onNext}>Next: add a destination</Button>
-        <Button component={Link} href={`/messages/${encodeURIComponent(id)}`} variant="default">
-          View timeline
-        </Button>
+        <LinkButton to={`/messages/${encodeURIComponent(id)}`}>View timeline</LinkButton>
       </Group>
     </Stack>
   )

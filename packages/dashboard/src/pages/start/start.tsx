@@ -1,15 +1,15 @@
 // The first run: send a message, add a destination, see a message arrive, and choose where alerts go. Which steps are done follows from the data of the installation, so
 // it can be left and continued at any time. Each step has its own URL.
 
-import { Alert, Badge, Button, Group, SimpleGrid, Stack, Text, ThemeIcon, Title, UnstyledButton } from '@mantine/core'
+import { Alert, Button, Group, SimpleGrid, Stack, Text, ThemeIcon, Title, UnstyledButton } from '@mantine/core'
 import { useEffect } from 'react'
-import { Link } from 'wouter'
 import { useApi, useChange } from '../../api/queries.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { Page } from '../../components/page.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { useSession } from '../../session.tsx'
-import { useSearchState } from '../../url-state.ts'
+import { LinkButton, Note, SmallTag } from '../../components/styled.tsx'
+import { useSession } from '../../session/session.tsx'
+import { useSearchState } from '../../url/url-state.ts'
 import { AlertReceivers } from '../alerts/alert-receivers.tsx'
 import { ArriveStep } from './arrive-step.tsx'
 import { DestinationStep } from './destination-step.tsx'
@@ -83,9 +83,9 @@ export default function StartPage() {
         <Alert color="teal" variant="light" title="Your first message was delivered">
           <Group gap="sm">
             <Text size="sm">This installation accepts and delivers messages.</Text>
-            <Button component={Link} href="/" size="xs" variant="default">
+            <LinkButton to="/" size="xs">
               Go to the overview
-            </Button>
+            </LinkButton>
           </Group>
         </Alert>
       )}
@@ -95,9 +95,7 @@ export default function StartPage() {
           <Title order={2} size="h3" id="step-title">
             {ABOUT[step].title}
           </Title>
-          <Text c="dimmed" size="sm">
-            {ABOUT[step].about}
-          </Text>
+          <Note>{ABOUT[step].about}</Note>
         </div>
         {step === 'alerts' ? (
           <AlertReceivers />
@@ -153,9 +151,7 @@ function StepList({ step, done, onStep }: { step: Step; done: Readonly<Record<St
                 <Text size="sm" fw={each === step ? 650 : 500} style={{ flex: 1 }}>
                   {ABOUT[each].title}
                 </Text>
-                <Badge variant="light" color={done[each] ? 'teal' : 'gray'} tt="none" size="sm">
-                  {done[each] ? 'done' : 'to do'}
-                </Badge>
+                <SmallTag color={done[each] ? 'teal' : 'gray'}>{done[each] ? 'done' : 'to do'}</SmallTag>
               </Group>
             </UnstyledButton>
           </li>

@@ -17,7 +17,7 @@ export const backlogGrowing = rule({
   event: 'Backlog Growing',
   closedEvent: 'Backlog Growing',
   subject: 'destination',
-  sentence: 'A destination responds, but more slowly than new messages arrive, so its backlog grows.',
+  description: 'A destination responds, but more slowly than new messages arrive, so its backlog grows.',
   settings: {
     openAfterMinutes: minutesSetting(
       10,
@@ -25,7 +25,7 @@ export const backlogGrowing = rule({
       60,
     ),
     closeAfterMinutes: minutesSetting(5, 'Close it when the backlog has become smaller over this many minutes.', 60),
-    leastPending: { usual: 1_000, min: 1, max: 1_000_000_000, sentence: 'Ignore backlogs with fewer pending deliveries than this.' },
+    leastPending: { fallback: 1_000, min: 1, max: 1_000_000_000, description: 'Ignore backlogs with fewer pending deliveries than this.' },
   },
   judge({ nowMs, isActive, isFailing, oldestPendingAtMs, pending }: Backlog, { openAfterMinutes, closeAfterMinutes, leastPending }) {
     const count = pending.at(-1)?.count ?? 0

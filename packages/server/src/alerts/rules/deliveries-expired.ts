@@ -12,13 +12,13 @@ export const deliveriesExpired = rule({
   event: 'Deliveries Expired',
   closedEvent: 'Deliveries Expired',
   subject: 'destination',
-  sentence: 'Deliveries were given up at the end of the retry window. They can be replayed.',
+  description: 'Deliveries were given up at the end of the retry window. They can be replayed.',
   settings: {
     openAfterCount: {
-      usual: 1,
+      fallback: 1,
       min: 1,
       max: 1_000_000_000,
-      sentence: 'Open an incident when this many deliveries have expired within an hour.',
+      description: 'Open an incident when this many deliveries have expired within an hour.',
     },
     closeAfterMinutes: minutesSetting(30, 'Close it when no delivery has expired for this many minutes.', 180),
   },

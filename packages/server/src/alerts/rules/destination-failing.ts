@@ -31,15 +31,15 @@ export const destinationFailing = rule({
   event: 'Destination Failing',
   closedEvent: 'Destination Recovered',
   subject: 'destination',
-  sentence: 'For several minutes, most delivery attempts to a destination have failed.',
+  description: 'For several minutes, most delivery attempts to a destination have failed.',
   settings: {
     openAfterMinutes: minutesSetting(5, 'Open an incident when most attempts have failed for this many minutes.', 60),
     closeAfterMinutes: minutesSetting(2, 'Close it when most attempts have succeeded for this many minutes.', 60),
     failurePercent: {
-      usual: 50,
+      fallback: 50,
       min: 1,
       max: 100,
-      sentence: 'A minute counts as failing if at least this percentage of its attempts failed.',
+      description: 'A minute counts as failing if at least this percentage of its attempts failed.',
     },
   },
   judge(

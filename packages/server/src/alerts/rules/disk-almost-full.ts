@@ -17,14 +17,14 @@ export const diskAlmostFull = rule({
   event: 'Disk Almost Full',
   closedEvent: 'Disk Almost Full',
   subject: 'service',
-  sentence: 'The disk of the store is almost full. When it is full, the service rejects messages with status 503. Only with SQLite.',
+  description: 'The disk of the store is almost full. When it is full, the service rejects messages with status 503. Only with SQLite.',
   settings: {
     closeAfterMinutes: minutesSetting(5, 'Close it when there has been enough free space for this many minutes.', 60),
     freePercent: {
-      usual: 5,
+      fallback: 5,
       min: 1,
       max: 50,
-      sentence: 'The disk is almost full if less than this percentage of it, or less than 256 MiB, is free.',
+      description: 'The disk is almost full if less than this percentage of it, or less than 256 MiB, is free.',
     },
   },
   judge({ nowMs, readings }: Disk, { closeAfterMinutes, freePercent }) {

@@ -72,7 +72,7 @@ const SOURCES: Readonly<Record<string, () => Traffic>> = {
 }
 
 const usualValues = ({ settings }: Rule<SourceTraffic>) =>
-  Object.fromEntries(Object.entries(settings).map(([name, { usual }]) => [name, usual]))
+  Object.fromEntries(Object.entries(settings).map(([name, { fallback }]) => [name, fallback]))
 const VALUES = { silent: usualValues(sourceSilent), volume: usualValues(sourceVolumeUnusual) }
 
 interface Outcome {

@@ -12,21 +12,21 @@ export const messagesRejected = rule({
   event: 'Messages Rejected',
   closedEvent: 'Messages Rejected',
   subject: 'source',
-  sentence: 'Many messages of a source are rejected because they are invalid. The sender has to correct them.',
+  description: 'Many messages of a source are rejected because they are invalid. The sender has to correct them.',
   settings: {
-    openAfterMinutes: { usual: 5, min: 1, max: 60, sentence: 'The period in which rejected messages are counted, in minutes.' },
+    openAfterMinutes: { fallback: 5, min: 1, max: 60, description: 'The period in which rejected messages are counted, in minutes.' },
     closeAfterMinutes: minutesSetting(10, 'Close it when the share has been lower for this many minutes.', 120),
     rejectedPercent: {
-      usual: 5,
+      fallback: 5,
       min: 1,
       max: 100,
-      sentence: 'Open an incident only if at least this percentage of the messages was rejected.',
+      description: 'Open an incident only if at least this percentage of the messages was rejected.',
     },
     leastRejected: {
-      usual: 10,
+      fallback: 10,
       min: 1,
       max: 1_000_000_000,
-      sentence: 'Open an incident only if at least this many messages were rejected.',
+      description: 'Open an incident only if at least this many messages were rejected.',
     },
   },
   judge({ nowMs, minutes }: Rejections, { openAfterMinutes, closeAfterMinutes, rejectedPercent, leastRejected }) {

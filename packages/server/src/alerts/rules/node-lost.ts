@@ -21,7 +21,7 @@ export const nodeLost = rule({
   event: 'Node Lost',
   closedEvent: 'Node Lost',
   subject: 'node',
-  sentence: 'A node stopped unexpectedly, and no other node runs in its place. Only with PostgreSQL.',
+  description: 'A node stopped unexpectedly, and no other node runs in its place. Only with PostgreSQL.',
   settings: { openAfterMinutes: minutesSetting(1, 'Open an incident when the node has been away for this many minutes.', 60) },
   judge({ nowMs, lastSeenAtMs, hasLeft, nodes, nodesBefore }: NodePresence, { openAfterMinutes }) {
     const awayMs = lastSeenAtMs === null ? 0 : nowMs - lastSeenAtMs

@@ -16,13 +16,13 @@ export const planViolated = rule({
   event: 'Plan Violated',
   closedEvent: 'Plan Violated',
   subject: 'source',
-  sentence: 'Messages of a source do not match its tracking plan. The incident is closed after an hour without violations.',
+  description: 'Messages of a source do not match its tracking plan. The incident is closed after an hour without violations.',
   settings: {
     leastViolations: {
-      usual: 10,
+      fallback: 10,
       min: 1,
       max: 1_000_000_000,
-      sentence: 'Open an incident when there are at least this many violations in the current and the previous hour.',
+      description: 'Open an incident when there are at least this many violations in the current and the previous hour.',
     },
   },
   judge({ nowMs, planId, violations, planRule }: PlanViolations, { leastViolations }) {

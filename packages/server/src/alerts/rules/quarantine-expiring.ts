@@ -15,10 +15,10 @@ export const quarantineExpiring = rule({
   event: 'Quarantine Expiring',
   closedEvent: 'Quarantine Expiring',
   subject: 'service',
-  sentence:
+  description:
     'Messages in quarantine will be deleted soon, because they are nearly as old as SWITCHYARD_QUARANTINE_DAYS allows. Release or delete them.',
   settings: {
-    daysBefore: { usual: 3, min: 1, max: 365, sentence: 'Open an incident when the first message expires within this many days.' },
+    daysBefore: { fallback: 3, min: 1, max: 365, description: 'Open an incident when the first message expires within this many days.' },
   },
   judge({ nowMs, oldest, quarantined }: Quarantine, { daysBefore }) {
     const leftMs = oldest === null ? Number.POSITIVE_INFINITY : oldest.expiresAtMs - nowMs

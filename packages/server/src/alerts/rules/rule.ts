@@ -19,7 +19,7 @@ export interface Subject {
 
 export type Details = Readonly<Record<string, number | string | null>>
 
-export interface Verdict {
+export interface RuleVerdict {
   /** `keep`: an open incident stays open, and a closed one stays closed, for example because there is too little to judge by. */
   verdict: 'open' | 'close' | 'keep'
   /** When the problem began. */
@@ -29,11 +29,11 @@ export interface Verdict {
 }
 
 export interface NumberSetting {
-  usual: number
+  fallback: number
   min: number
   max: number
   /** For the reference. */
-  sentence: string
+  description: string
 }
 
 export type Settings = Readonly<Record<string, NumberSetting>>
@@ -47,9 +47,9 @@ export interface Rule<Observed, S extends Settings = Settings> {
   closedEvent: string
   subject: SubjectKind
   /** For the reference: what the rule notices. */
-  sentence: string
+  description: string
   settings: S
-  judge(observed: Observed, values: Values<S>): Verdict
+  judge(observed: Observed, values: Values<S>): RuleVerdict
   /** Sentences for people. The name is that of the subject. */
   opened(name: string, details: Details): string
   closed(name: string, details: Details): string
@@ -57,15 +57,15 @@ export interface Rule<Observed, S extends Settings = Settings> {
   link(subjectId: string, details: Details): string
 }
 
-export const KEEP: Verdict = { verdict: 'keep', sinceMs: 0, details: {} }
+export const KEEP: RuleVerdict = { verdict: 'keep', sinceMs: 0, details: {} }
 
 /** Infers the names of the settings. */
 export function rule<Observed, S extends Settings>(made: Rule<Observed, S>): Rule<Observed> {
   return made
 }
 
-export function minutesSetting(usual: number, sentence: string, max = 1_440): NumberSetting {
-  return { usual, min: 0, max, sentence }
+export function minutesSetting(fallback: number, description: string, max = 1_440): NumberSetting {
+  return { fallback, min: 0, max, description }
 }
 
 // ── What is observed ────────────────────────────────────────────────────────────────────────────────────────────────

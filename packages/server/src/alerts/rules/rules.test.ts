@@ -18,7 +18,7 @@ const NOW_MS = 30_000_000 * MINUTE_MS
 const NOW = 30_000_000
 
 function verdictOf<Observed>(rule: Rule<Observed>, observed: Observed): string {
-  const values = Object.fromEntries(Object.entries(rule.settings).map(([name, { usual }]) => [name, usual]))
+  const values = Object.fromEntries(Object.entries(rule.settings).map(([name, { fallback }]) => [name, fallback]))
   return rule.judge(observed, values).verdict
 }
 

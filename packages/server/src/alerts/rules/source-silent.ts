@@ -1,7 +1,18 @@
 // Source Silent: a source sends nothing, although it sent at this time of the week in past weeks. How long it has to be silent depends on the
 // source: long enough that its own pauses in comparable hours make a pause of that length very unlikely.
 
-import { HOUR_MS, KEEP, MINUTE_MS, type Minutes, minuteOf, minutesSetting, rule, type SourceMinute, span, type Verdict } from './rule.ts'
+import {
+  HOUR_MS,
+  KEEP,
+  MINUTE_MS,
+  type Minutes,
+  minuteOf,
+  minutesSetting,
+  type RuleVerdict,
+  rule,
+  type SourceMinute,
+  span,
+} from './rule.ts'
 import { hourOf, type Pauses, pastWeeks, type UsualTraffic, usualPauses, WEEK_HOURS, WEEKS } from './usual-traffic.ts'
 
 export interface SourceTraffic {
@@ -39,7 +50,7 @@ export const sourceSilent = rule({
   event: 'Source Silent',
   closedEvent: 'Source Silent',
   subject: 'source',
-  sentence:
+  description:
     'A source sends nothing, although it sent messages at the same hours of past weeks. A new source is compared with its last hour and the day before.',
   settings: {
     openAfterMinutes: minutesSetting(
@@ -133,7 +144,7 @@ function allowedPause({ emptyShare, longest, minutes }: Pauses): number | null {
   return allowed <= (inBursts ? LONGEST_JUDGED_IN_BURSTS : LONGEST_JUDGED_MINUTES) ? allowed : null
 }
 
-function judgeDay({ nowMs, upSinceMs, usual: { hours, firstHour } }: SourceTraffic): Verdict {
+function judgeDay({ nowMs, upSinceMs, usual: { hours, firstHour } }: SourceTraffic): RuleVerdict {
   if (nowMs - upSinceMs < SILENT_HOURS * HOUR_MS) return KEEP
   const hour = hourOf(nowMs)
   const sum = (first: number, end: number): number => {

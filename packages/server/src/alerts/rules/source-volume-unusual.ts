@@ -15,27 +15,28 @@ export const sourceVolumeUnusual = rule({
   event: 'Source Volume Unusual',
   closedEvent: 'Source Volume Unusual',
   subject: 'source',
-  sentence: 'A source sends many more or far fewer messages than at the same hours of the past four weeks. It needs two weeks of history.',
+  description:
+    'A source sends many more or far fewer messages than at the same hours of the past four weeks. It needs two weeks of history.',
   settings: {
     openAfterMinutes: {
-      usual: 30,
+      fallback: 30,
       min: 0,
       max: 120,
-      sentence: 'Open an incident when the volume of the last hour has been unusual for this many minutes.',
+      description: 'Open an incident when the volume of the last hour has been unusual for this many minutes.',
     },
-    closeAfterMinutes: { usual: 15, min: 0, max: 120, sentence: 'Close it when the volume has been usual for this many minutes.' },
+    closeAfterMinutes: { fallback: 15, min: 0, max: 120, description: 'Close it when the volume has been usual for this many minutes.' },
     factor: {
-      usual: 3,
+      fallback: 3,
       min: 2,
       max: 1_000,
-      sentence:
+      description:
         'The volume is unusual if it is more than this many times the highest volume of past weeks, or less than the lowest divided by this number.',
     },
     leastMessages: {
-      usual: 100,
+      fallback: 100,
       min: 1,
       max: 1_000_000_000,
-      sentence: 'Ignore hours that had fewer messages than this in past weeks.',
+      description: 'Ignore hours that had fewer messages than this in past weeks.',
     },
   },
   judge({ nowMs, minutes, usual, upSinceMs }: SourceTraffic, { openAfterMinutes, closeAfterMinutes, factor, leastMessages }) {

@@ -5,8 +5,8 @@ import type { JsonObject } from '@switchyard/protocol'
 import { type ConfigurationFile, type Installed, type Kind, NOUNS, namesIn } from '../../api/configuration-export.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { readNamedFile, readText } from '../line/input.ts'
+import { addChangedSecrets, type Change, type Differences, differencesOf } from './configuration-differences.ts'
 import { PATHS, parseConfigurationFile, readInstalled } from './configuration-file.ts'
-import { addChangedSecrets, type Change, type Plan, planChanges } from './configuration-plan.ts'
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024
 
@@ -16,33 +16,36 @@ export const apply: Command = {
   details:
     'The file has the format that `switchyard export` writes. Entries are matched by name, so a changed name creates a new entry. The whole file is checked before anything is changed. Entries that are not in the file stay as they are, unless you use --prune. If someone else changes the same entries while the command runs, it stops with an error instead of overwriting those changes; run it again.\n\n' +
     'With --dry-run, the exit code is 0 if nothing would change and 5 if something would.',
-  arguments: [{ name: 'FILE', sentence: 'The configuration file, or - for stdin.' }],
+  arguments: [{ name: 'FILE', description: 'The configuration file, or - for stdin.' }],
   flags: {
-    'dry-run': { placeholder: null, sentence: 'Show the differences without changing anything.' },
-    prune: { placeholder: null, sentence: 'Delete sources, destinations, OAuth applications and tracking plans that are not in the file.' },
+    'dry-run': { placeholder: null, description: 'Show the differences without changing anything.' },
+    prune: {
+      placeholder: null,
+      description: 'Delete sources, destinations, OAuth applications and tracking plans that are not in the file.',
+    },
   },
   examples: ['switchyard apply switchyard.yaml --dry-run', 'switchyard apply switchyard.yaml'],
   async run(call) {
     const path = call.arguments[0] as string
     const file = await readFile(path)
     const installed = await readInstalled(call.api)
-    const plan = planChanges(file, installed, call.env, call.has('prune'))
-    if (plan.problems.length === 0) await check(call, plan, file)
-    if (plan.problems.length > 0) {
-      const { problems } = plan
+    const differences = differencesOf(file, installed, call.env, call.has('prune'))
+    if (differences.problems.length === 0) await check(call, differences, file)
+    if (differences.problems.length > 0) {
+      const { problems } = differences
       throw new CommandProblem(
         `${path} cannot be applied. Nothing was changed:\n${problems.map((sentence) => `  ${sentence}`).join('\n')}`,
         EXIT.usage,
       )
     }
-    for (const remark of plan.remarks) call.out.remark(remark)
+    for (const remark of differences.remarks) call.out.remark(remark)
     const dryRun = call.has('dry-run')
-    if (!call.json) show(call, plan, dryRun)
+    if (!call.json) show(call, differences, dryRun)
     if (dryRun) {
-      if (call.json) call.out.json(jsonOf(plan, false))
-      return plan.changes.length === 0 ? EXIT.ok : EXIT.differs
+      if (call.json) call.out.json(jsonOf(differences, false))
+      return differences.changes.length === 0 ? EXIT.ok : EXIT.differs
     }
-    return await applyChanges(call, plan, installed)
+    return await applyChanges(call, differences, installed)
   },
 }
 
@@ -64,13 +67,13 @@ async function readFile(path: string): Promise<ConfigurationFile> {
   return parseConfigurationFile(value, path)
 }
 
-/** Has the service validate the plan, and adds the problems it finds and the secrets that differ from the stored ones. */
-async function check(call: Call, plan: Plan, file: ConfigurationFile): Promise<void> {
-  const answer = await call.api.post('/api/configuration/check', plan.wanted)
+/** Has the service validate what the file asks for, and adds the problems it finds and the secrets that differ from the stored ones. */
+async function check(call: Call, differences: Differences, file: ConfigurationFile): Promise<void> {
+  const answer = await call.api.post('/api/configuration/check', differences.wanted)
   const problems = answer['problems'] as unknown as { kind: Kind; index: number; message: string }[]
-  for (const { kind, index, message } of problems) plan.problems.push(`${NOUNS[kind]} ${file[kind][index]?.name}: ${message}`)
+  for (const { kind, index, message } of problems) differences.problems.push(`${NOUNS[kind]} ${file[kind][index]?.name}: ${message}`)
   const changed = answer['changedSecrets'] as unknown as { kind: Kind; index: number; fields: string[] }[]
-  addChangedSecrets(plan, file, changed)
+  addChangedSecrets(differences, file, changed)
 }
 
 /** A resource is created after the ones that it refers to, and deleted before them. Sources are updated first, so that a write key is free before another source gets it. */
@@ -120,11 +123,11 @@ function deadLettersFirst(changes: readonly Change[], installed: Installed): Cha
   return ordered
 }
 
-async function applyChanges(call: Call, plan: Plan, installed: Installed): Promise<ExitCode> {
+async function applyChanges(call: Call, differences: Differences, installed: Installed): Promise<ExitCode> {
   const names = namesIn(installed)
   const ids: Ids = { sources: idsByName(names.sources), destinations: idsByName(names.destinations) }
   const ordered = ORDER.flatMap(([action, kind]) => {
-    const changes = plan.changes.filter((change) => change.action === action && change.kind === kind)
+    const changes = differences.changes.filter((change) => change.action === action && change.kind === kind)
     return kind === 'destinations' ? deadLettersFirst(changes, installed) : changes
   })
   const done: Change[] = []
@@ -143,7 +146,7 @@ async function applyChanges(call: Call, plan: Plan, installed: Installed): Promi
   } catch (error) {
     const failed = ordered[done.length] as Change
     if (call.json)
-      call.out.json({ ...jsonOf(plan, true), applied: done.map(named), failed: named(failed), message: (error as Error).message })
+      call.out.json({ ...jsonOf(differences, true), applied: done.map(named), failed: named(failed), message: (error as Error).message })
     const lines = [
       `${described(failed)} failed: ${(error as Error).message}`,
       done.length === 0 ? 'Nothing was changed.' : `Already done: ${done.map(described).join('; ')}.`,
@@ -159,7 +162,7 @@ async function applyChanges(call: Call, plan: Plan, installed: Installed): Promi
     ]
     throw new CommandProblem(lines.join('\n'), error instanceof CommandProblem ? error.exit : EXIT.failed, { cause: error })
   }
-  if (call.json) call.out.json(jsonOf(plan, true))
+  if (call.json) call.out.json(jsonOf(differences, true))
   else if (done.length > 0) call.out.line(`Applied ${done.length === 1 ? '1 change' : `${done.length} changes`}.`)
   return EXIT.ok
 }
@@ -198,7 +201,7 @@ async function applyChange(
   return action === 'create' ? await api.post(path, body, { uniqueName: true }) : await api.patch(path, body, read)
 }
 
-function show({ out }: Call, { changes, unmanaged }: Plan, dryRun: boolean): void {
+function show({ out }: Call, { changes, unmanaged }: Differences, dryRun: boolean): void {
   const signs = { create: ['green', '+'], update: ['yellow', '~'], delete: ['red', '-'] } as const
   for (const { action, kind, name, fields } of changes) {
     const [style, sign] = signs[action]
@@ -211,7 +214,7 @@ function show({ out }: Call, { changes, unmanaged }: Plan, dryRun: boolean): voi
     out.remark(`The ${NOUNS[kind]} ${name} is not in the file and is left unchanged. Use --prune to delete it.`)
 }
 
-function jsonOf({ changes, unmanaged, remarks }: Plan, applied: boolean): Record<string, unknown> {
+function jsonOf({ changes, unmanaged, remarks }: Differences, applied: boolean): Record<string, unknown> {
   return { changes: changes.map(({ action, kind, name, id, fields }) => ({ action, kind, name, id, fields })), unmanaged, remarks, applied }
 }
 

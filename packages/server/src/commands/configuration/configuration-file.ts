@@ -12,8 +12,9 @@ import {
   type Kind,
 } from '../../api/configuration-export.ts'
 import { suggestion } from '../../api/nearest.ts'
-import { CommandProblem, EXIT } from '../line/problem.ts'
+import { KIND_SETTINGS } from '../../destinations/kinds.ts'
 import type { Api } from '../service/api.ts'
+import { CommandProblem, EXIT } from '../service/problem.ts'
 
 export const PATHS: Record<Kind, string> = {
   sources: '/api/sources',
@@ -36,7 +37,7 @@ export async function readInstalled(api: Api): Promise<Installed & { document: J
     if (lists[kind] === undefined) continue
     for await (const entry of api.all(PATHS[kind])) entries[kind].push(entry)
   }
-  return { schema, entries, document }
+  return { schema, entries, kinds: KIND_SETTINGS, document }
 }
 
 /** Validates the structure of a parsed YAML file. Throws a CommandProblem if it is invalid. */

@@ -10,10 +10,10 @@ export const exportCommand: Command = {
   summary: 'Write the configuration to a YAML file, without secrets',
   details:
     'The file contains sources, destinations and OAuth applications in a stable order, so that git shows only real changes. Secrets are replaced by references to environment variables, and so are all header values and all query values of URLs, because they may be credentials.\n\nWrite keys are included: they are visible in every page and app that sends messages, and a copy of the installation needs them. Use --without-keys to leave them out.',
-  arguments: [{ name: 'FILE', sentence: 'The file to write. Without it, the configuration is written to stdout.', optional: true }],
+  arguments: [{ name: 'FILE', description: 'The file to write. Without it, the configuration is written to stdout.', optional: true }],
   flags: {
-    'without-keys': { placeholder: null, sentence: 'Leave out the write keys.' },
-    schema: { placeholder: null, sentence: 'Write the JSON Schema of the file instead.' },
+    'without-keys': { placeholder: null, description: 'Leave out the write keys.' },
+    schema: { placeholder: null, description: 'Write the JSON Schema of the file instead.' },
   },
   examples: ['switchyard export switchyard.yaml', 'switchyard export --schema > switchyard.schema.json'],
   async run(call) {

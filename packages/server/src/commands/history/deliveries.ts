@@ -1,12 +1,12 @@
 // `switchyard deliveries`: lists deliveries, and shows one with all its attempts.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { DELIVERY_FILTERS } from '../../api/list-filters.ts'
 import { type Command, EXIT } from '../line/command.ts'
-import { type Column, cell, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showFacts, showNewest, state, time } from '../line/listing.ts'
-import { at, namesOf, optionalId } from '../line/references.ts'
+import { filterFlags, filtersFrom } from '../line/fields.ts'
+import { type Column, cell, LIMIT_FLAG, showFacts, showNewest, state, time } from '../line/listing.ts'
+import { at, namesOf } from '../line/references.ts'
 import { showAttempt } from './message-timeline.ts'
-
-export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled']
 
 /** A pending delivery has no reason of its own: the one of its last attempt says why it is still pending. */
 const columns = (names: ReadonlyMap<unknown, string>): readonly Column[] => [
@@ -23,27 +23,18 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
   {
     name: 'deliveries list',
     summary: 'List deliveries, newest first',
-    flags: {
-      destination: { placeholder: 'DESTINATION', sentence: 'Only deliveries to this destination, by id or name.' },
-      state: { placeholder: 'STATE', sentence: 'Only deliveries in this state.', values: DELIVERY_STATES },
-      reason: { placeholder: 'REASON', sentence: 'Only deliveries that ended with this reason, such as http_500 or timeout.' },
-      ...PERIOD_FLAGS,
-      ...LIMIT_FLAG,
-    },
+    flags: { ...filterFlags(DELIVERY_FILTERS), ...LIMIT_FLAG },
     examples: ['switchyard deliveries --state failed --from 2h', "switchyard deliveries --destination 'my webhook' --reason timeout"],
     async run(call) {
-      const { flag } = call
-      const destinationId = await optionalId(call.api, 'destination', flag('destination'))
-      const query = { destinationId, state: flag('state'), reason: flag('reason'), ...periodOf(call) }
       const names = call.json ? new Map() : await namesOf(call.api, 'destination')
-      await showNewest(call, '/api/deliveries', query, columns(names), 'No deliveries match.')
+      await showNewest(call, '/api/deliveries', await filtersFrom(call, DELIVERY_FILTERS), columns(names), 'No deliveries match.')
       return EXIT.ok
     },
   },
   {
     name: 'deliveries show',
     summary: 'Show a delivery: its state, all attempts, and the request',
-    arguments: [{ name: 'DELIVERY_ID', sentence: 'The id, as listed by `switchyard deliveries`.' }],
+    arguments: [{ name: 'DELIVERY_ID', description: 'The id, as listed by `switchyard deliveries`.' }],
     async run(call) {
       const { json, out } = call
       const delivery = await call.api.get(at`/api/deliveries/${call.arguments[0] as string}`)

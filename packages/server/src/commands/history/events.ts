@@ -34,15 +34,16 @@ export const events: Command = {
   arguments: [
     {
       name: 'NAME',
-      sentence: 'The exact name of a track event, a message type such as identify, or the id of an event from `switchyard events --json`.',
+      description:
+        'The exact name of a track event, a message type such as identify, or the id of an event from `switchyard events --json`.',
       optional: true,
     },
   ],
   flags: {
-    source: { placeholder: 'SOURCE', sentence: 'Only events of this source, by id or name.' },
-    type: { placeholder: 'TYPE', sentence: 'Only events of this type.', values: MESSAGE_TYPES },
-    search: { placeholder: 'TEXT', sentence: 'Only events whose name contains this text.' },
-    order: { placeholder: 'ORDER', sentence: 'The order of the list.', usual: 'count', values: ['count', 'lastSeen'] },
+    source: { placeholder: 'SOURCE', description: 'Only events of this source, by id or name.' },
+    type: { placeholder: 'TYPE', description: 'Only events of this type.', values: MESSAGE_TYPES },
+    search: { placeholder: 'TEXT', description: 'Only events whose name contains this text.' },
+    order: { placeholder: 'ORDER', description: 'The order of the list.', defaultText: 'count', values: ['count', 'lastSeen'] },
     ...LIMIT_FLAG,
   },
   examples: ['switchyard events --order lastSeen', "switchyard events 'Order Completed' --source website"],

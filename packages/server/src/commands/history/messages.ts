@@ -1,11 +1,11 @@
 // `switchyard messages` and `switchyard trace`: lists accepted messages, and shows the timeline of one.
 
+import { MESSAGE_FILTERS } from '../../api/list-filters.ts'
 import { type Command, EXIT } from '../line/command.ts'
-import { type Column, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showNewest, time } from '../line/listing.ts'
-import { at, optionalId } from '../line/references.ts'
+import { filterFlags, filtersFrom } from '../line/fields.ts'
+import { type Column, LIMIT_FLAG, showNewest, time } from '../line/listing.ts'
+import { at } from '../line/references.ts'
 import { showTimeline } from './message-timeline.ts'
-
-const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete', 'dead_letter']
 
 const COLUMNS: readonly Column[] = [
   ['message id', ({ messageId, id }) => messageId ?? id],
@@ -23,7 +23,7 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
     details:
       'Shows when the message was received and from which source, whether it was received again, which destinations it goes to, which destinations are skipped and why, every attempt, and the outcome. ' +
       'The exit code is 4 if there is no such message, or if it is older than the retention period.',
-    arguments: [{ name: 'MESSAGE_ID', sentence: "The sender's messageId, or the id in the output of `switchyard messages --json`." }],
+    arguments: [{ name: 'MESSAGE_ID', description: "The sender's messageId, or the id in the output of `switchyard messages --json`." }],
     examples: ['switchyard trace 7f3c0a52-order-1'],
     async run({ api, arguments: [id = ''], json, out }) {
       const message = await api.get(at`/api/messages/${id}`)
@@ -35,28 +35,10 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
   {
     name: 'messages list',
     summary: 'List accepted messages, newest first',
-    flags: {
-      source: { placeholder: 'SOURCE', sentence: 'Only messages from this source, by id or name.' },
-      type: { placeholder: 'TYPE', sentence: 'Only messages of this type.', values: TYPES },
-      event: { placeholder: 'NAME', sentence: 'Only track messages with exactly this event name.' },
-      'user-id': { placeholder: 'USER_ID', sentence: 'Only messages from the user with this userId.' },
-      'message-id': { placeholder: 'MESSAGE_ID', sentence: 'Only messages with this messageId.' },
-      ...PERIOD_FLAGS,
-      ...LIMIT_FLAG,
-    },
+    flags: { ...filterFlags(MESSAGE_FILTERS), ...LIMIT_FLAG },
     examples: ['switchyard messages --user-id user-1 --from 2h'],
     async run(call) {
-      const { flag } = call
-      const sourceId = await optionalId(call.api, 'source', flag('source'))
-      const query = {
-        sourceId,
-        type: flag('type'),
-        event: flag('event'),
-        userId: flag('user-id'),
-        messageId: flag('message-id'),
-        ...periodOf(call),
-      }
-      await showNewest(call, '/api/messages', query, COLUMNS, 'No messages match.')
+      await showNewest(call, '/api/messages', await filtersFrom(call, MESSAGE_FILTERS), COLUMNS, 'No messages match.')
       return EXIT.ok
     },
   },

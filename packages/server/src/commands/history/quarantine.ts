@@ -21,19 +21,19 @@ const IDS_PER_CALL = 1_000
 
 const MESSAGE_ID: Argument = {
   name: 'MESSAGE_ID',
-  sentence: 'The id or messageId of a message, as listed by `switchyard quarantine`. Use - for stdin or @FILE to read several.',
+  description: 'The id or messageId of a message, as listed by `switchyard quarantine`. Use - for stdin or @FILE to read several.',
   many: true,
   optional: true,
 }
-const RULE_FLAG: Flag = { placeholder: 'RULE', sentence: "Only messages that violate this rule, such as 'track Order Completed'." }
+const RULE_FLAG: Flag = { placeholder: 'RULE', description: "Only messages that violate this rule, such as 'track Order Completed'." }
 
 export const QUARANTINE_COMMANDS: readonly Command[] = [
   {
     name: 'quarantine list',
     summary: 'List messages that violate a tracking plan and are not sent until they are released',
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'Only messages of this source, by id or name.' },
-      plan: { placeholder: 'PLAN_ID', sentence: 'Only messages that violate this plan.' },
+      source: { placeholder: 'SOURCE', description: 'Only messages of this source, by id or name.' },
+      plan: { placeholder: 'PLAN_ID', description: 'Only messages that violate this plan.' },
       rule: RULE_FLAG,
       ...LIMIT_FLAG,
     },
@@ -55,7 +55,7 @@ function command(action: 'release' | 'delete', summary: string, done: 'Released'
     summary,
     arguments: [MESSAGE_ID],
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'All messages of this source, by id or name.' },
+      source: { placeholder: 'SOURCE', description: 'All messages of this source, by id or name.' },
       rule: RULE_FLAG,
       ...(action === 'delete' ? YES_FLAG : {}),
     },

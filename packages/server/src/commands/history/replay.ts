@@ -10,7 +10,7 @@ import { at, optionalId } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
 import { pause } from '../service/api.ts'
 
-const JOB: Argument = { name: 'REPLAY_ID', sentence: 'The id of the job, as listed by `switchyard replay list`.' }
+const JOB: Argument = { name: 'REPLAY_ID', description: 'The id of the job, as listed by `switchyard replay list`.' }
 const STATES = ['failed', 'expired', 'delivered', 'cancelled']
 const SELECTION_FLAGS = ['destination', 'state', 'reason', 'from', 'to']
 const POLL_MS = 300
@@ -18,8 +18,8 @@ const OVER = new Set(['finished', 'cancelled'])
 const DEFAULT_TIMEOUT = '10s'
 const TIMEOUT_FLAG = {
   placeholder: 'DURATION',
-  sentence: 'How long to wait for the remaining outcomes after the job has queued all deliveries.',
-  usual: DEFAULT_TIMEOUT,
+  description: 'How long to wait for the remaining outcomes after the job has queued all deliveries.',
+  defaultText: DEFAULT_TIMEOUT,
 }
 
 const COLUMNS: readonly Column[] = [
@@ -43,7 +43,7 @@ export const REPLAY_COMMANDS: readonly Command[] = [
     arguments: [
       {
         name: 'DELIVERY_ID',
-        sentence:
+        description:
           'The id of a delivery, as shown by `switchyard deliveries` and `switchyard trace --json`. Use - for stdin or @FILE to read ids, one per line.',
         optional: true,
         many: true,
@@ -52,19 +52,25 @@ export const REPLAY_COMMANDS: readonly Command[] = [
     flags: {
       destination: {
         placeholder: 'DESTINATION',
-        sentence: 'Only deliveries to this destination, by id or name.',
-        usual: 'all destinations',
+        description: 'Only deliveries to this destination, by id or name.',
+        defaultText: 'all destinations',
       },
-      state: { placeholder: 'STATE', sentence: 'Only deliveries in this state.', many: true, values: STATES, usual: 'failed and expired' },
-      reason: { placeholder: 'REASON', sentence: 'Only deliveries with this reason, such as http_500 or timeout.' },
+      state: {
+        placeholder: 'STATE',
+        description: 'Only deliveries in this state.',
+        many: true,
+        values: STATES,
+        defaultText: 'failed and expired',
+      },
+      reason: { placeholder: 'REASON', description: 'Only deliveries with this reason, such as http_500 or timeout.' },
       ...PERIOD_FLAGS,
       'include-replayed': {
         placeholder: null,
-        sentence: 'Also send messages again that were replayed before and have been delivered since. Each message is sent once.',
+        description: 'Also send messages again that were replayed before and have been delivered since. Each message is sent once.',
       },
-      rate: { placeholder: 'NUMBER', sentence: 'The maximum number of deliveries per second.', usual: 'no limit' },
-      'dry-run': { placeholder: null, sentence: 'Count the matching deliveries without sending anything.' },
-      detach: { placeholder: null, sentence: 'Start the job and do not wait for it.' },
+      rate: { placeholder: 'NUMBER', description: 'The maximum number of deliveries per second.', defaultText: 'no limit' },
+      'dry-run': { placeholder: null, description: 'Count the matching deliveries without sending anything.' },
+      detach: { placeholder: null, description: 'Start the job and do not wait for it.' },
       timeout: TIMEOUT_FLAG,
     },
     examples: [
@@ -101,7 +107,7 @@ export const REPLAY_COMMANDS: readonly Command[] = [
     name: 'replay show',
     summary: 'Show a replay job',
     arguments: [JOB],
-    flags: { wait: { placeholder: null, sentence: 'Show the progress until the job is finished.' }, timeout: TIMEOUT_FLAG },
+    flags: { wait: { placeholder: null, description: 'Show the progress until the job is finished.' }, timeout: TIMEOUT_FLAG },
     async run(call) {
       const job = await call.api.get(pathOf(call))
       if (call.has('wait')) return await follow(call, job)

@@ -57,7 +57,7 @@ export const REPORT_COMMANDS: readonly Command[] = [
     flags: {
       recount: {
         placeholder: null,
-        sentence: 'Recount the deliveries from the stored rows, and compare. This can take a long time on a large store.',
+        description: 'Recount the deliveries from the stored rows, and compare. This can take a long time on a large store.',
       },
     },
     async run(call) {
@@ -80,7 +80,7 @@ export const REPORT_COMMANDS: readonly Command[] = [
     name: 'rejections',
     summary: 'Show rejected messages and requests: how many for each reason, and the latest example',
     details: 'If `switchyard trace` does not find a message, it may have been rejected.',
-    flags: { source: { placeholder: 'SOURCE', sentence: 'Only rejections from this source, by id or name.' } },
+    flags: { source: { placeholder: 'SOURCE', description: 'Only rejections from this source, by id or name.' } },
     async run(call) {
       const sourceId = await optionalId(call.api, 'source', call.flag('source'))
       const rows = (await call.api.get('/api/rejections'))['data'] as JsonObject[]
@@ -93,11 +93,11 @@ export const REPORT_COMMANDS: readonly Command[] = [
     name: 'stats',
     summary: 'Show the number of messages and deliveries over time, in total or for one source or destination',
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'Count the messages of this source, by id or name.' },
-      destination: { placeholder: 'DESTINATION', sentence: 'Count the deliveries to this destination, by id or name.' },
-      step: { placeholder: 'STEP', sentence: 'The length of each interval.', usual: '1m', values: ['1m', '5m', '1h', '1d'] },
+      source: { placeholder: 'SOURCE', description: 'Count the messages of this source, by id or name.' },
+      destination: { placeholder: 'DESTINATION', description: 'Count the deliveries to this destination, by id or name.' },
+      step: { placeholder: 'STEP', description: 'The length of each interval.', defaultText: '1m', values: ['1m', '5m', '1h', '1d'] },
       ...PERIOD_FLAGS,
-      all: { placeholder: null, sentence: 'Also show intervals without activity.' },
+      all: { placeholder: null, description: 'Also show intervals without activity.' },
     },
     examples: ['switchyard stats', "switchyard stats --destination 'my webhook' --step 1h --from 7d"],
     run: stats,
@@ -106,9 +106,9 @@ export const REPORT_COMMANDS: readonly Command[] = [
     name: 'audit',
     summary: 'List changes (who changed what, without secrets), newest first',
     flags: {
-      subject: { placeholder: 'ID', sentence: 'Only changes to the resource with this id.' },
-      action: { placeholder: 'ACTION', sentence: 'Only changes with this action, such as destination.update.' },
-      actor: { placeholder: 'ID', sentence: 'Only changes made with the token that has this id.' },
+      subject: { placeholder: 'ID', description: 'Only changes to the resource with this id.' },
+      action: { placeholder: 'ACTION', description: 'Only changes with this action, such as destination.update.' },
+      actor: { placeholder: 'ID', description: 'Only changes made with the token that has this id.' },
       ...PERIOD_FLAGS,
       ...LIMIT_FLAG,
     },

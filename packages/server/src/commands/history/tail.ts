@@ -15,11 +15,11 @@ export const tail: Command = {
   summary: 'Show accepted messages, rejections and delivery attempts as they happen',
   details: 'Runs until Ctrl-C, and reconnects when the service restarts. With --json, each line is one JSON value.',
   flags: {
-    source: { placeholder: 'SOURCE', sentence: 'Only messages of this source, and their attempts and rejections, by id or name.' },
-    destination: { placeholder: 'DESTINATION', sentence: 'Only attempts to this destination, by id or name.' },
-    type: { placeholder: 'TYPE', sentence: 'Only messages of this type and their attempts.', values: TYPES },
-    'message-id': { placeholder: 'MESSAGE_ID', sentence: 'Only the message with this messageId and its attempts.' },
-    count: { placeholder: 'NUMBER', sentence: 'Exit after this number of lines.', usual: 'no limit' },
+    source: { placeholder: 'SOURCE', description: 'Only messages of this source, and their attempts and rejections, by id or name.' },
+    destination: { placeholder: 'DESTINATION', description: 'Only attempts to this destination, by id or name.' },
+    type: { placeholder: 'TYPE', description: 'Only messages of this type and their attempts.', values: TYPES },
+    'message-id': { placeholder: 'MESSAGE_ID', description: 'Only the message with this messageId and its attempts.' },
+    count: { placeholder: 'NUMBER', description: 'Exit after this number of lines.', defaultText: 'no limit' },
   },
   examples: ['switchyard tail', "switchyard tail --destination 'my webhook' --type track", 'switchyard tail --json | jq .messageId'],
   async run({ api, flag, json, out, signal }) {

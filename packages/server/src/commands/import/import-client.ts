@@ -47,14 +47,18 @@ const UNSENT: ReadonlySet<string> = new Set(['close_timeout', 'call_after_close'
 const FATAL: ReadonlySet<string> = new Set(['delivery_failure', 'oauth_failure', 'queue_full'])
 
 export const OAUTH_FLAGS: Readonly<Record<string, Flag>> = {
-  'client-id': { placeholder: 'ID', sentence: 'If the source requires OAuth: the id of the OAuth application.' },
-  'key-id': { placeholder: 'ID', sentence: 'With --client-id: the id of the key.' },
+  'client-id': { placeholder: 'ID', description: 'If the source requires OAuth: the id of the OAuth application.' },
+  'key-id': { placeholder: 'ID', description: 'With --client-id: the id of the key.' },
   'private-key': {
     placeholder: 'FILE',
-    sentence: 'With --client-id: a file with the private key in PEM format, or env:NAME to read it from an environment variable.',
+    description: 'With --client-id: a file with the private key in PEM format, or env:NAME to read it from an environment variable.',
   },
-  'auth-server': { placeholder: 'URL', sentence: 'With --client-id: the server that issues access tokens.', usual: 'the service itself' },
-  scope: { placeholder: 'SCOPE', sentence: 'With --client-id: the scope to request.', usual: 'tracking_api:write' },
+  'auth-server': {
+    placeholder: 'URL',
+    description: 'With --client-id: the server that issues access tokens.',
+    defaultText: 'the service itself',
+  },
+  scope: { placeholder: 'SCOPE', description: 'With --client-id: the scope to request.', defaultText: 'tracking_api:write' },
 }
 
 export async function oauthOf(call: Call): Promise<OAuthSettings | undefined> {

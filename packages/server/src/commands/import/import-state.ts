@@ -2,7 +2,7 @@
 // lag behind: lines after `offset` are sent again, with the same messageIds.
 
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { CommandProblem, EXIT } from '../line/problem.ts'
+import { CommandProblem, EXIT } from '../service/problem.ts'
 
 export interface ImportState {
   version: 1

@@ -11,7 +11,7 @@ import { textProblem } from '../../api/json-problem.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { at, idOf } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
-import { firstKey } from '../send.ts'
+import { firstKey } from '../sending/send.ts'
 import { pause } from '../service/api.ts'
 import { createImportClient, OAUTH_FLAGS, oauthOf } from './import-client.ts'
 import { fingerprintOf, type Line, readLines } from './import-lines.ts'
@@ -30,23 +30,31 @@ export const importCommand: Command = {
   details:
     'Each line is one message in the format of POST /v1/import. Messages keep their timestamp. Files compressed with gzip are detected. A line without a messageId gets one that is derived from its position and content, so that it is the same in every run.\n\n' +
     'Progress is saved in FILE.switchyard-import until the import is complete: if it is interrupted, run the same command again to resume. Rejected lines are reported with their line number and error code, and the exit code is then 1. Destinations with historical: false do not get messages older than 24 h.',
-  arguments: [{ name: 'FILE', sentence: 'The file, or - for stdin, which cannot be resumed.' }],
+  arguments: [{ name: 'FILE', description: 'The file, or - for stdin, which cannot be resumed.' }],
   flags: {
     'write-key': {
       placeholder: 'KEY',
-      sentence: 'The write key of the source.',
+      description: 'The write key of the source.',
       variable: 'SWITCHYARD_WRITE_KEY',
-      usual: 'read from the control API',
+      defaultText: 'read from the control API',
     },
-    source: { placeholder: 'SOURCE', sentence: 'Without a write key: the source to import into, by id or name.', usual: 'default' },
+    source: {
+      placeholder: 'SOURCE',
+      description: 'Without a write key: the source to import into, by id or name.',
+      defaultText: 'default',
+    },
     rejects: {
       placeholder: 'FILE',
-      sentence: 'Write rejected lines to this file, as JSON lines with line number, code, message and text.',
+      description: 'Write rejected lines to this file, as JSON lines with line number, code, message and text.',
     },
-    'dry-run': { placeholder: null, sentence: 'Check every line without sending anything.' },
-    rate: { placeholder: 'NUMBER', sentence: 'The maximum number of messages per second.', usual: 'no limit' },
-    restart: { placeholder: null, sentence: 'Start at the first line, ignoring saved progress.' },
-    'give-up': { placeholder: 'DURATION', sentence: 'Stop after the service has been unreachable for this long.', usual: DEFAULT_GIVE_UP },
+    'dry-run': { placeholder: null, description: 'Check every line without sending anything.' },
+    rate: { placeholder: 'NUMBER', description: 'The maximum number of messages per second.', defaultText: 'no limit' },
+    restart: { placeholder: null, description: 'Start at the first line, ignoring saved progress.' },
+    'give-up': {
+      placeholder: 'DURATION',
+      description: 'Stop after the service has been unreachable for this long.',
+      defaultText: DEFAULT_GIVE_UP,
+    },
     ...OAUTH_FLAGS,
   },
   examples: [

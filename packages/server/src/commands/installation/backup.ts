@@ -22,14 +22,14 @@ export const backup: Command = {
   details:
     'The service first writes the copy next to its store, so there must be enough free disk space for a second copy. It keeps accepting and delivering messages meanwhile. The copy is verified before it is moved to FILE: its integrity is checked, and its ledger is recounted from the rows.\n\n' +
     'Secrets in the copy are encrypted, so restoring it also needs the key. With --with-key, the command copies the key to FILE.key, readable only by the owner. Run it on the machine of the service, where it can read the key. To restore: stop the service, replace the store with FILE and put FILE.key next to it, and start the service. See docs/operations/backup.md.\n\nBack up a PostgreSQL store with its own tools, such as pg_dump.',
-  arguments: [{ name: 'FILE', sentence: 'The file to write, or with --check the copy to check.' }],
+  arguments: [{ name: 'FILE', description: 'The file to write, or with --check the copy to check.' }],
   flags: {
-    check: { placeholder: null, sentence: 'Check the existing copy FILE instead of making one.' },
-    force: { placeholder: null, sentence: 'Overwrite FILE if it exists.' },
-    'with-key': { placeholder: null, sentence: 'Also copy the secret key.' },
+    check: { placeholder: null, description: 'Check the existing copy FILE instead of making one.' },
+    force: { placeholder: null, description: 'Overwrite FILE if it exists.' },
+    'with-key': { placeholder: null, description: 'Also copy the secret key.' },
     store: {
       placeholder: 'ADDRESS',
-      sentence: 'With --with-key: the address of the store of the service. The key file is next to it.',
+      description: 'With --with-key: the address of the store of the service. The key file is next to it.',
       variable: 'SWITCHYARD_STORE',
     },
   },

@@ -11,14 +11,14 @@ export const catalogInstall: Command = {
     'The integrations are a separate package, @switchyard/integrations, which npm downloads from its registry. Run the command on the machine of the service, with the same settings. The service finds the package without a restart. If the service runs in a clone, the package is installed there; otherwise in the folder SWITCHYARD_INTEGRATIONS_FOLDER. With several nodes, run it on each of them.\n\n' +
     'If an installation is interrupted, nothing changes; run the command again. After an upgrade of the service, run it again to get the integrations of the new version.',
   flags: {
-    force: { placeholder: null, sentence: 'Install again, even if the catalogue is already installed.' },
+    force: { placeholder: null, description: 'Install again, even if the catalogue is already installed.' },
     from: {
       placeholder: 'PACKAGE',
-      sentence: 'The path or URL of a tarball to install instead of the package in the registry. Not used in a clone.',
+      description: 'The path or URL of a tarball to install instead of the package in the registry. Not used in a clone.',
     },
     store: {
       placeholder: 'ADDRESS',
-      sentence: 'The address of the store of the service. By default, the package is installed in a folder beside a SQLite store.',
+      description: 'The address of the store of the service. By default, the package is installed in a folder beside a SQLite store.',
       variable: 'SWITCHYARD_STORE',
     },
   },

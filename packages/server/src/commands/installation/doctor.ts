@@ -30,7 +30,7 @@ export const doctor: Command = {
   summary: 'Check the configuration, store, ledger, clocks, disk, and whether destinations are reachable',
   details:
     'Every check says what it found and what to do next. No request is sent to a receiver: its host name is resolved, its address is checked against the address policy, and a connection is opened and closed again. For an integration, the settings and the subscriptions are checked and its code is loaded. If no service responds, the store itself is checked instead, without changing it. The exit code is 1 if a check fails; warnings do not count.',
-  flags: { store: { placeholder: 'ADDRESS', sentence: 'The store to check if no service responds.', variable: 'SWITCHYARD_STORE' } },
+  flags: { store: { placeholder: 'ADDRESS', description: 'The store to check if no service responds.', variable: 'SWITCHYARD_STORE' } },
   examples: ['switchyard doctor', 'switchyard doctor --json'],
   async run(call) {
     const configuration = checkConfiguration(call)
@@ -55,13 +55,12 @@ export const doctor: Command = {
 
 function checkConfiguration({ env, flag }: Call): { config: Config | null; checks: Check[] } {
   const store = flag('store')
-  const result = readConfig(env, store === undefined ? [] : ['--store', store])
+  const result = readConfig(env, store === undefined ? {} : { store })
   const name = 'configuration'
   if (result.kind === 'problems') {
     const advice = 'Correct the setting before you start the service in this environment.'
     return { config: null, checks: result.problems.map(({ message }) => ({ name, state: 'bad', message, advice })) }
   }
-  if (result.kind !== 'config') return { config: null, checks: [] }
   const warnings: Check[] = result.warnings.map((message) => ({ name, state: 'warning', message, advice: null }))
   const good: Check = { name, state: 'good', message: 'The settings in this environment are valid.', advice: null }
   return { config: result.config, checks: warnings.length > 0 ? warnings : [good] }

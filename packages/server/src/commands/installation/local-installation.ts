@@ -10,10 +10,9 @@ import { type Call, CommandProblem, EXIT } from '../line/command.ts'
 /** The settings as `serve` would read them from this environment, with --store if the command has that flag. */
 export function localConfig({ env, flag }: Call): Config {
   const store = flag('store')
-  const result = readConfig(env, store === undefined ? [] : ['--store', store])
+  const result = readConfig(env, store === undefined ? {} : { store })
   if (result.kind === 'config') return result.config
-  const sentences = result.kind === 'problems' ? result.problems.map(({ message }) => message) : []
-  throw new CommandProblem(sentences.join('\n'), EXIT.usage)
+  throw new CommandProblem(result.problems.map(({ message }) => message).join('\n'), EXIT.usage)
 }
 
 export type LocalKey = { from: 'environment' | 'file'; path: string | null; key: string }

@@ -14,21 +14,21 @@ export const migrateStore: Command = {
     "In PostgreSQL, secrets are encrypted with the key in SWITCHYARD_SECRET_KEY, which every node needs (`switchyard rotate-key --generate` prints a new one). To decrypt the secrets of the file, the command tries the .key file next to it and the key in SWITCHYARD_SECRET_KEY. If the file uses one key from SWITCHYARD_SECRET_KEY and the nodes will use another, keep the file's key there and set SWITCHYARD_NEW_SECRET_KEY to the nodes' key.\n\n" +
     'The rows stay in the file, and the file is marked as migrated: no service starts on it until you remove the mark with --undo. Messages and deliveries get new ids; lookups by the old ids still work. See docs/operations/postgresql.md.',
   flags: {
-    from: { placeholder: 'ADDRESS', sentence: 'The SQLite file to migrate.', usual: SETTINGS.store.usual },
+    from: { placeholder: 'ADDRESS', description: 'The SQLite file to migrate.', defaultText: SETTINGS.store.defaultText },
     to: {
       placeholder: 'ADDRESS',
-      sentence:
+      description:
         'The PostgreSQL database to migrate to: postgres://… Other users of this machine can see the flags of a process, so prefer the environment variable.',
       variable: 'SWITCHYARD_STORE',
     },
-    'dry-run': { placeholder: null, sentence: 'Check both stores and count the rows, without changing anything.' },
+    'dry-run': { placeholder: null, description: 'Check both stores and count the rows, without changing anything.' },
     'keep-usable': {
       placeholder: null,
-      sentence: 'Do not mark the file as migrated. Make sure that no service starts on it, because the two stores would diverge.',
+      description: 'Do not mark the file as migrated. Make sure that no service starts on it, because the two stores would diverge.',
     },
     undo: {
       placeholder: null,
-      sentence: 'Remove the mark, so that a service can start on the file again. Does not change the PostgreSQL database.',
+      description: 'Remove the mark, so that a service can start on the file again. Does not change the PostgreSQL database.',
     },
   },
   examples: [
@@ -151,7 +151,7 @@ async function undo(call: Call): Promise<ExitCode> {
 }
 
 function fileOf(call: Call): string {
-  const address = parsed(call.flag('from') ?? SETTINGS.store.usual, '--from')
+  const address = parsed(call.flag('from') ?? SETTINGS.store.defaultText, '--from')
   if (address.kind !== 'sqlite') throw new CommandProblem('--from must be a SQLite store (sqlite:PATH).', EXIT.usage)
   return address.path
 }

@@ -15,16 +15,16 @@ export const rotateKey: Command = {
   flags: {
     store: {
       placeholder: 'ADDRESS',
-      sentence: 'The store whose secrets to re-encrypt.',
-      usual: 'sqlite:./data/switchyard.db',
+      description: 'The store whose secrets to re-encrypt.',
+      defaultText: 'sqlite:./data/switchyard.db',
       variable: 'SWITCHYARD_STORE',
     },
     'end-tokens': {
       placeholder: null,
-      sentence:
+      description:
         'Also invalidate all dashboard sessions and OAuth access tokens, by replacing the keys that sign them. Use this flag if someone may have copied the store and its key.',
     },
-    generate: { placeholder: null, sentence: 'Print a new key for SWITCHYARD_NEW_SECRET_KEY without changing anything.' },
+    generate: { placeholder: null, description: 'Print a new key for SWITCHYARD_NEW_SECRET_KEY without changing anything.' },
   },
   examples: ['switchyard rotate-key', 'SWITCHYARD_NEW_SECRET_KEY=… switchyard rotate-key'],
   async run(call) {

@@ -3,15 +3,15 @@
 // help and completion, so heavy modules (the service, YAML, the client) are imported inside `run`.
 
 import type { Api } from '../service/api.ts'
+import type { ExitCode } from '../service/problem.ts'
 import type { Output } from './output.ts'
-import type { ExitCode } from './problem.ts'
 
-export { CommandProblem, EXIT, type ExitCode } from './problem.ts'
+export { CommandProblem, EXIT, type ExitCode } from '../service/problem.ts'
 
 export interface Argument {
   /** The name shown in help, such as MESSAGE_ID. */
   name: string
-  sentence: string
+  description: string
   optional?: true
   /** Takes all remaining arguments. */
   many?: true
@@ -22,13 +22,15 @@ export interface Argument {
 export interface Flag {
   /** The name of the value in help, such as NUMBER. Null for a flag without a value. */
   placeholder: string | null
-  sentence: string
+  description: string
   /** The default, as text for help. */
-  usual?: string
+  defaultText?: string
   /** The environment variable with the same meaning. The flag takes precedence. */
   variable?: string
   /** May be given more than once. */
   many?: true
+  /** A flag without a value that accepts one after an equals sign: `--lenient-keys=off`. */
+  optionalValue?: true
   /** The allowed values, for completion and validation. */
   values?: readonly string[]
 }
@@ -45,11 +47,10 @@ export interface Command {
   arguments?: readonly Argument[]
   /** By name in kebab-case, without the dashes. */
   flags?: Readonly<Record<string, Flag>>
-  /**
-   * Set for the command that runs the service: `arguments` are all unparsed words after its name, it handles signals itself, and it keeps
-   * running when its stdout is closed.
-   */
+  /** Set for the command that runs the service: it calls no service, handles signals itself, and keeps running when its stdout is closed. */
   isService?: true
+  /** What else is wrong, besides the words of the command line, so that all problems are reported together. */
+  otherProblems?(flags: ReadonlyMap<string, readonly string[]>, env: Call['env']): string[]
   /** Resolves with the exit code. Throws a CommandProblem for an error that the user can fix. */
   run(call: Call): Promise<ExitCode>
 }

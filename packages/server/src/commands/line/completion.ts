@@ -11,7 +11,7 @@ export function completionCommand(commands: () => readonly Command[]): Command {
   return {
     name: 'completion',
     summary: 'Print a shell completion script',
-    arguments: [{ name: 'SHELL', sentence: 'The shell: bash, zsh or fish.', values: SHELLS }],
+    arguments: [{ name: 'SHELL', description: 'The shell: bash, zsh or fish.', values: SHELLS }],
     examples: [
       'source <(switchyard completion bash)',
       'switchyard completion zsh > "${fpath[1]}/_switchyard"',
@@ -157,8 +157,8 @@ function zshScript(commands: readonly Command[]): string {
   const described = (rows: readonly (readonly [string, string])[]): string =>
     rows.map(([word, text]) => `    ${quotedWord(`${word.replaceAll(':', '\\:')}:${text}`)}`).join('\n')
   const argumentsOf = (command: Command): string => {
-    const flags = flagsOf(command).map(([name, { placeholder, sentence, values, many }]) => {
-      const text = sentence.replaceAll(/[[\]:]/g, '\\$&')
+    const flags = flagsOf(command).map(([name, { placeholder, description, values, many }]) => {
+      const text = description.replaceAll(/[[\]:]/g, '\\$&')
       const value = placeholder === null ? '' : `:${placeholder}:${values === undefined ? '_files' : `(${values.join(' ')})`}`
       return `    ${quotedWord(`${many ? '*' : ''}--${name}${placeholder === null ? '' : '='}[${text}]${value}`)}`
     })
@@ -207,9 +207,9 @@ if [[ $funcstack[1] == _switchyard ]]; then _switchyard "$@"; else compdef _swit
 function fishScript(commands: readonly Command[]): string {
   const words = firstWords(commands)
   const firsts = words.map(({ word }) => word).join(' ')
-  const text = (sentence: string): string => `'${sentence.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
-  const flagLine = (condition: string, [name, { placeholder, sentence, values }]: [string, Flag]): string =>
-    `complete -c switchyard${condition === '' ? '' : ` -n ${text(condition)}`} -l ${name}${placeholder === null ? '' : values === undefined ? ' -r' : ` -x -a ${text(values.join(' '))}`} -d ${text(sentence)}`
+  const text = (description: string): string => `'${description.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+  const flagLine = (condition: string, [name, { placeholder, description, values }]: [string, Flag]): string =>
+    `complete -c switchyard${condition === '' ? '' : ` -n ${text(condition)}`} -l ${name}${placeholder === null ? '' : values === undefined ? ' -r' : ` -x -a ${text(values.join(' '))}`} -d ${text(description)}`
   const lines = [
     '# Completion of switchyard for fish: switchyard completion fish > ~/.config/fish/completions/switchyard.fish',
     ...flagsOf(undefined).map((flag) => flagLine('', flag)),

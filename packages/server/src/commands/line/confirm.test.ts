@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { COMMANDS } from '../commands.ts'
 import type { Api } from '../service/api.ts'
+import { EXIT } from '../service/problem.ts'
 import type { Call } from './command.ts'
 import { confirm } from './confirm.ts'
-import { EXIT } from './problem.ts'
 
 const without = { has: () => false }
 

@@ -4,7 +4,7 @@
 import { type Call, CommandProblem, EXIT, type Flag } from './command.ts'
 
 export const YES_FLAG: Readonly<Record<string, Flag>> = {
-  yes: { placeholder: null, sentence: 'Do not ask for confirmation. Required if there is no terminal to ask in.' },
+  yes: { placeholder: null, description: 'Do not ask for confirmation. Required if there is no terminal to ask in.' },
 }
 
 /** `question` names what is deleted and what follows, such as `Delete the source web (src_1)? Its write keys will be rejected.` Throws unless it is confirmed. */

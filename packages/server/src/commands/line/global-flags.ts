@@ -4,22 +4,22 @@ import { type Config, SETTINGS } from '../../config.ts'
 import { CommandProblem, EXIT, type Flag } from './command.ts'
 
 export const GLOBAL_FLAGS = {
-  json: { placeholder: null, sentence: 'Write the result to stdout as JSON.' },
+  json: { placeholder: null, description: 'Write the result to stdout as JSON.' },
   url: {
     placeholder: 'URL',
-    sentence: 'The URL of the service.',
-    usual: 'http://127.0.0.1:8080, or the host and port in SWITCHYARD_HOST and SWITCHYARD_PORT',
+    description: 'The URL of the service.',
+    defaultText: 'http://127.0.0.1:8080, or the host and port in SWITCHYARD_HOST and SWITCHYARD_PORT',
     variable: 'SWITCHYARD_URL',
   },
   token: {
     placeholder: 'TOKEN',
-    sentence: 'A control token. Other users of this machine can see the flags of a process, so prefer the environment variable.',
-    usual: 'the value of SWITCHYARD_ADMIN_TOKEN',
+    description: 'A control token. Other users of this machine can see the flags of a process, so prefer the environment variable.',
+    defaultText: 'the value of SWITCHYARD_ADMIN_TOKEN',
     variable: 'SWITCHYARD_TOKEN',
   },
-  'no-color': { placeholder: null, sentence: 'Do not use colours, even on a terminal.', variable: 'NO_COLOR' },
-  help: { placeholder: null, sentence: 'Show help for a command. Short form: -h.' },
-  version: { placeholder: null, sentence: 'Show the version.' },
+  'no-color': { placeholder: null, description: 'Do not use colours, even on a terminal.', variable: 'NO_COLOR' },
+  help: { placeholder: null, description: 'Show help for a command. Short form: -h.' },
+  version: { placeholder: null, description: 'Show the version.' },
 } as const satisfies Record<string, Flag>
 
 type Environment = Readonly<Record<string, string | undefined>>

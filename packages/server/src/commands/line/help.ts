@@ -42,7 +42,7 @@ export function helpText(sections: readonly Section[], { command, group }: Subje
 export function describe(sections: readonly Section[], { command, group }: Subject): unknown {
   if (command !== undefined) return described(command)
   const flags = describedFlags(GLOBAL_FLAGS)
-  const exitCodes = (Object.keys(EXIT) as (keyof typeof EXIT)[]).map((name) => ({ code: EXIT[name], sentence: EXIT_SENTENCES[name] }))
+  const exitCodes = (Object.keys(EXIT) as (keyof typeof EXIT)[]).map((name) => ({ code: EXIT[name], description: EXIT_SENTENCES[name] }))
   const inGroup = ({ name }: Command): boolean => group === undefined || name === group || name.startsWith(`${group} `)
   return {
     sections: sections
@@ -118,7 +118,9 @@ function commandHelp(command: Command, width: number): string[] {
     '',
     ...wrap(`${summary}.`, width),
     ...(details === undefined ? [] : details.split('\n\n').flatMap((paragraph) => [''].concat(wrap(paragraph, width)))),
-    ...(positional.length === 0 ? [] : ['', 'Arguments', ...positional.flatMap(({ name, sentence }) => row(name, sentence, wide, width))]),
+    ...(positional.length === 0
+      ? []
+      : ['', 'Arguments', ...positional.flatMap(({ name, description }) => row(name, description, wide, width))]),
     ...(Object.keys(flags).length === 0 ? [] : ['', 'Flags', ...flagLines(flags, width)]),
     ...(examples.length === 0 ? [] : ['', examples.length === 1 ? 'Example' : 'Examples', ...examples.map((line) => `  ${line}`)]),
     '',
@@ -152,12 +154,12 @@ function flagLines(flags: Readonly<Record<string, Flag>>, width: number): string
   return Object.values(flags).flatMap((flag, at) => row(names[at] as string, flagSentence(flag), wide, width))
 }
 
-export function flagSentence({ sentence, usual, variable, many, values }: Flag): string {
+export function flagSentence({ description, defaultText, variable, many, values }: Flag): string {
   return [
-    sentence,
+    description,
     ...(values === undefined ? [] : [`One of ${values.join(', ')}.`]),
     ...(many ? ['Can be given several times.'] : []),
-    ...(usual === undefined ? [] : [`Default: ${usual}.`]),
+    ...(defaultText === undefined ? [] : [`Default: ${defaultText}.`]),
     ...(variable === undefined ? [] : [`Environment: ${variable}.`]),
   ].join(' ')
 }
@@ -170,8 +172,8 @@ function exitLines(width: number): string[] {
 }
 
 /** A name that is wider than its column gets its own line. */
-function row(name: string, sentence: string, wide: number, width: number): string[] {
-  const lines = wrap(sentence, width - wide - 2)
+function row(name: string, description: string, wide: number, width: number): string[] {
+  const lines = wrap(description, width - wide - 2)
   const indent = ' '.repeat(wide + 2)
   if (name.length + 1 > wide) return [`  ${name}`, ...lines.map((line) => indent + line)]
   return lines.map((line, at) => (at === 0 ? `  ${name.padEnd(wide)}${line}` : indent + line))

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import type { JsonObject } from '@switchyard/protocol'
 import { textProblem } from '../../api/json-problem.ts'
-import { CommandProblem, EXIT } from './problem.ts'
+import { CommandProblem, EXIT } from '../service/problem.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

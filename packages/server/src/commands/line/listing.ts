@@ -8,15 +8,15 @@ import { parseCount, parseTimeFlag } from './times.ts'
 
 export type Column = readonly [title: string, value: (entry: JsonObject) => unknown]
 
-const USUAL_LIMIT = 50
+const DEFAULT_LIMIT = 50
 
 export const LIMIT_FLAG: Readonly<Record<string, Flag>> = {
-  limit: { placeholder: 'NUMBER', sentence: 'The maximum number of entries to show.', usual: String(USUAL_LIMIT) },
+  limit: { placeholder: 'NUMBER', description: 'The maximum number of entries to show.', defaultText: String(DEFAULT_LIMIT) },
 }
 
 export const PERIOD_FLAGS: Readonly<Record<string, Flag>> = {
-  from: { placeholder: 'TIME', sentence: 'The start of the period: 2h (two hours ago) or 2026-11-14T09:00:00Z.' },
-  to: { placeholder: 'TIME', sentence: 'The end of the period, in the same format.' },
+  from: { placeholder: 'TIME', description: 'The start of the period: 2h (two hours ago) or 2026-11-14T09:00:00Z.' },
+  to: { placeholder: 'TIME', description: 'The end of the period, in the same format.' },
 }
 
 export function periodOf({ flag }: Call): { from: string | undefined; to: string | undefined } {
@@ -35,7 +35,7 @@ export async function showAll(call: Call, path: string, query: Query, columns: r
 /** Shows the newest entries, up to --limit. */
 export async function showNewest(call: Call, path: string, query: Query, columns: readonly Column[], none: string): Promise<void> {
   const given = call.flag('limit')
-  await showSome(call, path, query, columns, none, given === undefined ? USUAL_LIMIT : parseCount('limit', given))
+  await showSome(call, path, query, columns, none, given === undefined ? DEFAULT_LIMIT : parseCount('limit', given))
 }
 
 async function showSome(call: Call, path: string, query: Query, columns: readonly Column[], none: string, limit: number): Promise<void> {

@@ -5,22 +5,28 @@ import { type CommandLine, parseCommandLine } from './parse-command-line.ts'
 
 const run = async (): Promise<typeof EXIT.ok> => EXIT.ok
 const COMMANDS: readonly Command[] = [
-  { name: 'serve', summary: 'Serves', isService: true, run },
+  {
+    name: 'serve',
+    summary: 'Serves',
+    isService: true,
+    flags: { port: { placeholder: 'PORT', description: '' }, lenient: { placeholder: null, description: '', optionalValue: true } },
+    run,
+  },
   {
     name: 'send',
     summary: 'Sends',
-    arguments: [{ name: 'TYPE', sentence: '', optional: true, values: ['track', 'page'] }],
+    arguments: [{ name: 'TYPE', description: '', optional: true, values: ['track', 'page'] }],
     flags: {
-      event: { placeholder: 'EVENT', sentence: '' },
-      wait: { placeholder: null, sentence: '' },
-      tag: { placeholder: 'TAG', sentence: '', many: true },
-      mode: { placeholder: 'MODE', sentence: '', values: ['fast', 'slow'] },
+      event: { placeholder: 'EVENT', description: '' },
+      wait: { placeholder: null, description: '' },
+      tag: { placeholder: 'TAG', description: '', many: true },
+      mode: { placeholder: 'MODE', description: '', values: ['fast', 'slow'] },
     },
     run,
   },
   { name: 'sources list', summary: 'Lists', run },
-  { name: 'sources show', summary: 'Shows', arguments: [{ name: 'SOURCE', sentence: '' }], run },
-  { name: 'replay', summary: 'Replays', arguments: [{ name: 'ID', sentence: '', optional: true, many: true }], run },
+  { name: 'sources show', summary: 'Shows', arguments: [{ name: 'SOURCE', description: '' }], run },
+  { name: 'replay', summary: 'Replays', arguments: [{ name: 'ID', description: '', optional: true, many: true }], run },
   { name: 'replay list', summary: 'Lists replays', run },
   { name: 'keys add', summary: 'Adds', run },
 ]
@@ -50,11 +56,17 @@ test('a group without a subcommand lists', () => {
   assert.equal(shown('keys'), 'keys needs a subcommand: add.')
 })
 
-test('without a command it runs serve with all flags unparsed', () => {
+test('without a command it runs serve, whose flags are read like all others', () => {
   assert.equal(shown(), 'serve []')
-  assert.equal(shown('--port', '9000'), 'serve [--port 9000]')
-  assert.equal(shown('--json', '--port', '9000', 'x'), 'serve [--json --port 9000 x]')
-  assert.equal(shown('serve', '--port=9000', '--nonsense'), 'serve [--port=9000 --nonsense]')
+  assert.equal(shown('--port', '9000'), 'serve [] port=9000')
+  assert.equal(shown('--json', '--port', '9000'), 'serve [] json= port=9000')
+  assert.equal(shown('serve', '--port=9000', '--lenient'), 'serve [] port=9000 lenient=')
+  assert.equal(shown('serve', '--lenient=off'), 'serve [] lenient=off')
+  assert.equal(shown('serve', '--prot', '80'), 'Unknown flag for serve: --prot. Did you mean --port?')
+  assert.equal(shown('serve', '8080'), 'Unexpected argument for serve: 8080.')
+  assert.equal(shown('serve', '--url', 'http://127.0.0.1'), 'Unknown flag for serve: --url.')
+  assert.equal(shown('serve', '--port', '--lenient'), '--port needs a value: --port PORT.')
+  assert.equal(shown('serve', '--port', '1', '--port', '2'), '--port can be given only once.')
 })
 
 test('flags with a space or an equals sign, before and after arguments', () => {
@@ -103,7 +115,7 @@ test('names of Object.prototype are neither flags nor commands', () => {
   assert.match(shown('send', '--constructor', 'x'), /Unknown flag for send: --constructor/)
   assert.match(shown('send', '--__proto__=x'), /Unknown flag for send: --__proto__/)
   assert.match(shown('constructor'), /Unknown command/)
-  assert.match(shown('--hasOwnProperty'), /^serve/)
+  assert.match(shown('--hasOwnProperty'), /Unknown flag for serve: --hasOwnProperty/)
 })
 
 test('help at every level, with --help and with help', () => {

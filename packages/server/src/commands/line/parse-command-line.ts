@@ -16,7 +16,8 @@ export type CommandLine =
   /** Help for one command, for a group such as `sources`, or for all commands. */
   | { kind: 'help'; command?: Command; group?: string; json: boolean }
   | { kind: 'version' }
-  | { kind: 'problems'; messages: string[]; help: string }
+  /** With `parsed`, the command itself may have more to say. */
+  | { kind: 'problems'; messages: string[]; help: string; parsed?: Parsed }
 
 /** What `switchyard` without a command runs. */
 export const DEFAULT_COMMAND = 'serve'
@@ -55,8 +56,9 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
     return problem(`Unknown command: ${shown(first)}. ${hint(nearest(first, names))}`, 'switchyard --help')
   }
   if (isHelp && (second === '' || second.startsWith('-'))) return { kind: 'help', group: first, json }
-  const usual = find(commands, `${first} ${DEFAULT_VERB}`)
-  if ((second === '' || second.startsWith('-')) && usual !== undefined) return parseFor(usual, leading, words.slice(1), isHelp, json, first)
+  const listed = find(commands, `${first} ${DEFAULT_VERB}`)
+  if ((second === '' || second.startsWith('-')) && listed !== undefined)
+    return parseFor(listed, leading, words.slice(1), isHelp, json, first)
   if (second === '' || second.startsWith('-'))
     return problem(`${first} needs a subcommand: ${verbs.join(', ')}.`, `switchyard ${first} --help`)
   const near = nearest(second, verbs)
@@ -70,11 +72,12 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
 function parseFor(command: Command, leading: string[], words: string[], isHelp: boolean, json: boolean, typed = command.name): CommandLine {
   if (isHelp) return { kind: 'help', command, json }
   if (words.slice(0, beforeDashes(words)).includes('--version') || leading.includes('--version')) return { kind: 'version' }
-  if (command.isService) return { kind: 'run', parsed: { command, arguments: [...leading, ...words], flags: new Map() } }
-  const { positional, flags, messages } = readWords([...leading, ...words], { ...GLOBAL_FLAGS, ...command.flags }, typed)
+  const { url, token, ...others } = GLOBAL_FLAGS
+  const globals: Readonly<Record<string, Flag>> = command.isService ? others : { ...others, url, token }
+  const { positional, flags, messages } = readWords([...leading, ...words], { ...globals, ...command.flags }, typed)
   messages.push(...argumentProblems(command, positional, typed))
-  if (messages.length > 0) return { kind: 'problems', messages, help: `switchyard ${typed} --help` }
-  return { kind: 'run', parsed: { command, arguments: positional, flags } }
+  const parsed = { command, arguments: positional, flags }
+  return messages.length > 0 ? { kind: 'problems', messages, help: `switchyard ${typed} --help`, parsed } : { kind: 'run', parsed }
 }
 
 function readWords(words: readonly string[], known: Readonly<Record<string, Flag>>, commandName: string) {
@@ -108,8 +111,8 @@ function readWords(words: readonly string[], known: Readonly<Record<string, Flag
     }
     let value = equals === -1 ? undefined : word.slice(equals + 1)
     if (flag.placeholder === null) {
-      if (value !== undefined) messages.push(`--${name} does not take a value.`)
-      flags.set(name, [])
+      if (value !== undefined && !flag.optionalValue) messages.push(`--${name} does not take a value.`)
+      flags.set(name, value === undefined ? [] : [value])
       continue
     }
     if (value === undefined && words[at + 1]?.startsWith('--') === false) {

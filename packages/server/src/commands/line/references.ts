@@ -2,7 +2,7 @@
 
 import { suggestion } from '../../api/nearest.ts'
 import type { Api } from '../service/api.ts'
-import { CommandProblem, EXIT } from './problem.ts'
+import { CommandProblem, EXIT } from '../service/problem.ts'
 
 const KINDS = {
   source: { path: '/api/sources', prefix: 'src_', list: 'switchyard sources' },

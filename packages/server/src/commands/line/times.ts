@@ -1,7 +1,7 @@
 // Parses the times, durations and counts in flags: `2h` (ago), `2026-11-14T09:00:00Z`, `90s`, `1.5h`.
 
 import { isoTime, parseTime } from '@switchyard/protocol'
-import { CommandProblem, EXIT } from './problem.ts'
+import { CommandProblem, EXIT } from '../service/problem.ts'
 
 const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 

@@ -15,12 +15,12 @@ export const planCheck: Command = {
   flags: {
     source: {
       placeholder: 'SOURCE',
-      sentence: 'A source, by id or name. Repeat the flag for several.',
+      description: 'A source, by id or name. Repeat the flag for several.',
       many: true,
-      usual: 'the sources in the file',
+      defaultText: 'the sources in the file',
     },
     ...messageFlags(USUAL_PERIOD),
-    allow: { placeholder: 'NUMBER', sentence: 'How many flagged messages to accept.', usual: '0' },
+    allow: { placeholder: 'NUMBER', description: 'How many flagged messages to accept.', defaultText: '0' },
   },
   examples: ['switchyard plan check plan.yaml --source shop --from 24h', 'switchyard plan check plan.yaml --allow 10 --json'],
   async run(call) {
@@ -38,7 +38,7 @@ export const planCheck: Command = {
     ])
     const judge = createPlanJudge(file.plan, createSchemaCompiler)
     const check = new MessageCheck(judge)
-    const { isMore } = await readMessages(call, { sources, usualPeriod: USUAL_PERIOD, what: 'Checking messages' }, (message) =>
+    const { isMore } = await readMessages(call, { sources, defaultPeriod: USUAL_PERIOD, what: 'Checking messages' }, (message) =>
       check.add(message),
     )
     limitRemark(call, isMore)

@@ -18,7 +18,7 @@ export const planDiff: Command = {
     'Without --source, shows what `plan apply` would change. With --source, learns a plan from the messages of the source and shows how the file differs from it, so that you see new events and properties.\n\nThe exit code is 0 if there are no differences and 5 if there are some.',
   arguments: [PLAN_FILE],
   flags: {
-    source: { placeholder: 'SOURCE', sentence: 'Compare with what this source sent, by id or name.' },
+    source: { placeholder: 'SOURCE', description: 'Compare with what this source sent, by id or name.' },
     ...messageFlags(USUAL_PERIOD),
   },
   examples: ['switchyard plan diff plan.yaml', 'switchyard plan diff plan.yaml --source shop --from 7d'],
@@ -79,7 +79,7 @@ export const planApply: Command = {
 async function learnedPlan(call: Call, source: string): Promise<TrackingPlan> {
   const { PlanLearner } = await import('../../plans/learn-plan.ts')
   const learner = new PlanLearner()
-  const { isMore } = await readMessages(call, { sources: [source], usualPeriod: USUAL_PERIOD, what: 'Reading messages' }, (message) =>
+  const { isMore } = await readMessages(call, { sources: [source], defaultPeriod: USUAL_PERIOD, what: 'Reading messages' }, (message) =>
     learner.add(message),
   )
   limitRemark(call, isMore)

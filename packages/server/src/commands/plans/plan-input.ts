@@ -8,18 +8,22 @@ import { periodOf } from '../line/listing.ts'
 import { idOf } from '../line/references.ts'
 import { parseCount, parseTimeFlag } from '../line/times.ts'
 
-export const PLAN_FILE: Argument = { name: 'FILE', sentence: 'The plan as a YAML file; - reads it from stdin.' }
+export const PLAN_FILE: Argument = { name: 'FILE', description: 'The plan as a YAML file; - reads it from stdin.' }
 
 const USUAL_LIMIT = 100_000
 
-export function messageFlags(usualPeriod: string): Readonly<Record<string, Flag>> {
+export function messageFlags(defaultPeriod: string): Readonly<Record<string, Flag>> {
   return {
-    from: { placeholder: 'TIME', sentence: 'The start of the period: 2h (two hours ago) or 2026-11-14T09:00:00Z.', usual: usualPeriod },
-    to: { placeholder: 'TIME', sentence: 'The end of the period, in the same format.', usual: 'now' },
+    from: {
+      placeholder: 'TIME',
+      description: 'The start of the period: 2h (two hours ago) or 2026-11-14T09:00:00Z.',
+      defaultText: defaultPeriod,
+    },
+    to: { placeholder: 'TIME', description: 'The end of the period, in the same format.', defaultText: 'now' },
     limit: {
       placeholder: 'NUMBER',
-      sentence: 'The maximum number of messages to read from each source, newest first.',
-      usual: String(USUAL_LIMIT),
+      description: 'The maximum number of messages to read from each source, newest first.',
+      defaultText: String(USUAL_LIMIT),
     },
   }
 }
@@ -68,11 +72,11 @@ export async function planNamed({ api }: Call, name: string): Promise<JsonObject
 /** Calls `add` with each message of the sources, newest first. Returns how many were read, and whether there are more. */
 export async function readMessages(
   call: Call,
-  { sources, usualPeriod, what }: { sources: readonly string[]; usualPeriod: string; what: string },
+  { sources, defaultPeriod, what }: { sources: readonly string[]; defaultPeriod: string; what: string },
   add: (message: JsonObject) => void,
 ): Promise<{ read: number; isMore: boolean }> {
   const { api, flag, out } = call
-  const { from = parseTimeFlag('from', usualPeriod), to } = periodOf(call)
+  const { from = parseTimeFlag('from', defaultPeriod), to } = periodOf(call)
   const limit = parseCount('limit', flag('limit') ?? String(USUAL_LIMIT))
   const ids: string[] = []
   for (const source of sources) ids.push(await idOf(api, 'source', source))

@@ -13,11 +13,11 @@ export const planLearn: Command = {
   details:
     'The plan has a rule for each event: the types of its properties, which of them every message has, formats, and small sets of values. All rules have the mode observe. Review the plan before you apply it.\n\nA set of values is only listed if each was sent at least three times, and by several users if there are several. Values and names that look personal, such as email addresses, ids and names, are left out. The exit code is 4 if the source sent no messages in the period.',
   flags: {
-    source: { placeholder: 'SOURCE', sentence: 'The source, by id or name.' },
+    source: { placeholder: 'SOURCE', description: 'The source, by id or name.' },
     ...messageFlags(USUAL_PERIOD),
-    name: { placeholder: 'NAME', sentence: 'The name of the plan.', usual: 'the name of the source' },
-    out: { placeholder: 'FILE', sentence: 'The file to write. Without it, the plan is written to stdout.' },
-    force: { placeholder: null, sentence: 'Overwrite the file if it exists.' },
+    name: { placeholder: 'NAME', description: 'The name of the plan.', defaultText: 'the name of the source' },
+    out: { placeholder: 'FILE', description: 'The file to write. Without it, the plan is written to stdout.' },
+    force: { placeholder: null, description: 'Overwrite the file if it exists.' },
   },
   examples: ['switchyard plan learn --source shop --from 7d --out plan.yaml'],
   async run(call) {
@@ -26,7 +26,7 @@ export const planLearn: Command = {
     if (source === undefined) throw new CommandProblem('--source is required: the source whose messages to read.', EXIT.usage)
     const [{ PlanLearner }, { planText }] = await Promise.all([import('../../plans/learn-plan.ts'), import('../../plans/plan-file.ts')])
     const learner = new PlanLearner()
-    const { isMore } = await readMessages(call, { sources: [source], usualPeriod: USUAL_PERIOD, what: 'Reading messages' }, (message) =>
+    const { isMore } = await readMessages(call, { sources: [source], defaultPeriod: USUAL_PERIOD, what: 'Reading messages' }, (message) =>
       learner.add(message),
     )
     const { plan, messages, leftOut } = learner.learned(flag('name') ?? source)

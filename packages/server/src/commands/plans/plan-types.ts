@@ -13,18 +13,18 @@ export const planTypes: Command = {
   summary: 'Write TypeScript functions for the events of a tracking plan',
   details:
     'The module has a function for each planned track event, and typed identify, group, page and screen if the plan has rules for them. Wrong names, and missing or wrong properties, do not compile. It imports nothing but types.\n\nThe plan is read from FILE or from the service. Without FILE and --plan, it is the only plan of the service.',
-  arguments: [{ name: 'FILE', sentence: 'The plan as a YAML file; - reads it from stdin.', optional: true }],
+  arguments: [{ name: 'FILE', description: 'The plan as a YAML file; - reads it from stdin.', optional: true }],
   flags: {
-    plan: { placeholder: 'PLAN', sentence: 'Read this plan from the service, by id or name.' },
-    out: { placeholder: 'FILE', sentence: 'The file to write. Without it, the module is written to stdout.' },
+    plan: { placeholder: 'PLAN', description: 'Read this plan from the service, by id or name.' },
+    out: { placeholder: 'FILE', description: 'The file to write. Without it, the module is written to stdout.' },
     for: {
       placeholder: 'CLIENT',
-      sentence:
+      description:
         'The client that the functions call: node is @switchyard/node, browser is @segment/analytics-next. testing writes the plan itself, for @switchyard/node/testing.',
       values: TARGETS,
-      usual: 'node',
+      defaultText: 'node',
     },
-    check: { placeholder: null, sentence: 'Write nothing, and exit with 1 if the file given with --out is not up to date.' },
+    check: { placeholder: null, description: 'Write nothing, and exit with 1 if the file given with --out is not up to date.' },
   },
   examples: [
     'switchyard plan types plan.yaml --out analytics.gen.ts',

@@ -11,7 +11,7 @@ import { planOf } from './plan-input.ts'
 import { planLearn } from './plan-learn.ts'
 import { planTypes } from './plan-types.ts'
 
-const PLAN: Argument = { name: 'PLAN', sentence: 'The plan, by id or name.' }
+const PLAN: Argument = { name: 'PLAN', description: 'The plan, by id or name.' }
 
 async function columns({ api }: Call): Promise<readonly Column[]> {
   const sources = await namesOf(api, 'source')
@@ -93,8 +93,8 @@ export const PLAN_COMMANDS: readonly Command[] = [
     details:
       'Each line is one property of one rule, with the number of messages in the last 24 hours and in all. `switchyard trace MESSAGE_ID` shows a message.',
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'Only violations of this source, by id or name.' },
-      plan: { placeholder: 'PLAN', sentence: 'Only violations of this plan, by id or name.' },
+      source: { placeholder: 'SOURCE', description: 'Only violations of this source, by id or name.' },
+      plan: { placeholder: 'PLAN', description: 'Only violations of this plan, by id or name.' },
       ...LIMIT_FLAG,
     },
     examples: ['switchyard plan violations --source shop'],

@@ -9,10 +9,10 @@ import { parseDuration, parseTimeFlag } from '../line/times.ts'
 
 const MINUTE_MS = 60_000
 
-const RULE_FLAG: Flag = { placeholder: 'RULE', sentence: 'Only this rule.', values: RULE_IDS }
+const RULE_FLAG: Flag = { placeholder: 'RULE', description: 'Only this rule.', values: RULE_IDS }
 const SUBJECT_FLAGS: Readonly<Record<string, Flag>> = {
-  source: { placeholder: 'SOURCE', sentence: 'Only for this source, by id or name.' },
-  destination: { placeholder: 'DESTINATION', sentence: 'Only for this destination, by id or name.' },
+  source: { placeholder: 'SOURCE', description: 'Only for this source, by id or name.' },
+  destination: { placeholder: 'DESTINATION', description: 'Only for this destination, by id or name.' },
 }
 
 const COLUMNS: readonly Column[] = [
@@ -38,7 +38,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
     summary: 'List incidents: the open ones first, then the closed ones',
     details: 'The exit code is 0 whether or not there are open incidents.',
     flags: {
-      state: { placeholder: 'STATE', sentence: 'Only incidents in this state.', values: ['open', 'closed'] },
+      state: { placeholder: 'STATE', description: 'Only incidents in this state.', values: ['open', 'closed'] },
       rule: RULE_FLAG,
       ...SUBJECT_FLAGS,
       ...LIMIT_FLAG,
@@ -53,7 +53,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
   {
     name: 'alerts show',
     summary: 'Show an incident with its timeline',
-    arguments: [{ name: 'INCIDENT_ID', sentence: 'The id, as listed by `switchyard alerts`.' }],
+    arguments: [{ name: 'INCIDENT_ID', description: 'The id, as listed by `switchyard alerts`.' }],
     async run(call) {
       const { json, out } = call
       const incident = await call.api.get(at`/api/incidents/${call.arguments[0] as string}`)
@@ -84,12 +84,12 @@ export const ALERT_COMMANDS: readonly Command[] = [
     details:
       'Without RULE, all rules are listed. With RULE and no flag, the settings of the rule are explained. ' +
       'A change applies to all sources or destinations, or to the one given with --source or --destination.',
-    arguments: [{ name: 'RULE', sentence: 'The rule, such as destination_failing.', optional: true }],
+    arguments: [{ name: 'RULE', description: 'The rule, such as destination_failing.', optional: true }],
     flags: {
-      set: { placeholder: 'NAME=NUMBER', sentence: 'Change a setting of the rule.', many: true },
-      enable: { placeholder: null, sentence: 'Turn the rule on.' },
-      disable: { placeholder: null, sentence: 'Turn the rule off.' },
-      reset: { placeholder: null, sentence: 'Return to the default settings.' },
+      set: { placeholder: 'NAME=NUMBER', description: 'Change a setting of the rule.', many: true },
+      enable: { placeholder: null, description: 'Turn the rule on.' },
+      disable: { placeholder: null, description: 'Turn the rule off.' },
+      reset: { placeholder: null, description: 'Return to the default settings.' },
       ...SUBJECT_FLAGS,
     },
     examples: [
@@ -139,11 +139,11 @@ export const ALERT_COMMANDS: readonly Command[] = [
     details:
       'Without --rule, --source or --destination, all alerts are muted. If an incident is still open when the mute ends, the alert is sent then.',
     flags: {
-      for: { placeholder: 'DURATION', sentence: 'For how long, such as 2h.' },
-      until: { placeholder: 'TIME', sentence: 'Until when, such as 2026-11-20T08:00:00Z.' },
+      for: { placeholder: 'DURATION', description: 'For how long, such as 2h.' },
+      until: { placeholder: 'TIME', description: 'Until when, such as 2026-11-20T08:00:00Z.' },
       rule: RULE_FLAG,
       ...SUBJECT_FLAGS,
-      note: { placeholder: 'TEXT', sentence: 'Why, for other people.' },
+      note: { placeholder: 'TEXT', description: 'Why, for other people.' },
     },
     examples: ["switchyard alerts mute --destination warehouse --for 2h --note 'migration'"],
     async run(call) {
@@ -186,7 +186,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
   {
     name: 'alerts unmute',
     summary: 'End a mute',
-    arguments: [{ name: 'MUTE_ID', sentence: 'The id, as listed by `switchyard alerts mutes`.' }],
+    arguments: [{ name: 'MUTE_ID', description: 'The id, as listed by `switchyard alerts mutes`.' }],
     async run({ api, arguments: [id = ''], json, out }) {
       await api.delete(at`/api/alerts/mutes/${id}`)
       if (json) out.json({ id, ended: true })

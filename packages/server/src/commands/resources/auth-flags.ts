@@ -10,34 +10,34 @@ const TYPES = ['basic', 'bearer', 'oauth2', 'none'] as const
 export const AUTH_FLAGS: Readonly<Record<string, Flag>> = {
   auth: {
     placeholder: 'TYPE',
-    sentence: 'How to authenticate to the receiver. Use none to remove the stored credentials.',
+    description: 'How to authenticate to the receiver. Use none to remove the stored credentials.',
     values: TYPES,
   },
-  'auth-username': { placeholder: 'NAME', sentence: 'For basic: the user name. env:NAME reads it from an environment variable.' },
+  'auth-username': { placeholder: 'NAME', description: 'For basic: the user name. env:NAME reads it from an environment variable.' },
   'auth-secret': {
     placeholder: 'WHERE',
-    sentence: 'Where to read the password, the token or the client secret: - for stdin, @FILE or env:NAME.',
+    description: 'Where to read the password, the token or the client secret: - for stdin, @FILE or env:NAME.',
   },
-  'auth-token-url': { placeholder: 'URL', sentence: 'For oauth2: the token endpoint.' },
-  'auth-client-id': { placeholder: 'ID', sentence: 'For oauth2: the client id.' },
+  'auth-token-url': { placeholder: 'URL', description: 'For oauth2: the token endpoint.' },
+  'auth-client-id': { placeholder: 'ID', description: 'For oauth2: the client id.' },
   'auth-scope': {
     placeholder: 'SCOPES',
-    sentence: 'For oauth2: the scopes to request, separated by spaces. Use none to request no scopes.',
+    description: 'For oauth2: the scopes to request, separated by spaces. Use none to request no scopes.',
   },
-  'auth-audience': { placeholder: 'AUDIENCE', sentence: 'For oauth2: the audience to request. Use none to request no audience.' },
+  'auth-audience': { placeholder: 'AUDIENCE', description: 'For oauth2: the audience to request. Use none to request no audience.' },
   'auth-credentials': {
     placeholder: 'PLACE',
-    sentence: 'For oauth2: how the client id and secret are sent to the token endpoint, with HTTP Basic or in the body.',
+    description: 'For oauth2: how the client id and secret are sent to the token endpoint, with HTTP Basic or in the body.',
     values: ['basic', 'body'],
   },
   'tls-certificate': {
     placeholder: 'FILE',
-    sentence: 'The client certificate in PEM format (mutual TLS). Use none to remove it and its key.',
+    description: 'The client certificate in PEM format (mutual TLS). Use none to remove it and its key.',
   },
-  'tls-key': { placeholder: 'FILE', sentence: 'The private key of the client certificate in PEM format, not encrypted.' },
+  'tls-key': { placeholder: 'FILE', description: 'The private key of the client certificate in PEM format, not encrypted.' },
   'tls-ca': {
     placeholder: 'FILE',
-    sentence: 'Certificate authorities in PEM format, trusted instead of the usual ones. Use none to remove them.',
+    description: 'Certificate authorities in PEM format, trusted instead of the usual ones. Use none to remove them.',
   },
 }
 

@@ -27,11 +27,13 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalog',
     summary: 'List the integrations of the catalogue, or those that match some words',
-    arguments: [{ name: 'WORD', sentence: 'Words that must all be in the name, the slug or the description.', many: true, optional: true }],
+    arguments: [
+      { name: 'WORD', description: 'Words that must all be in the name, the slug or the description.', many: true, optional: true },
+    ],
     flags: {
       auth: {
         placeholder: 'AUTH',
-        sentence: 'List only integrations that authenticate in this way.',
+        description: 'List only integrations that authenticate in this way.',
         values: ['none', 'custom', 'basic', 'oauth2', 'oauth-managed'],
       },
     },
@@ -47,7 +49,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalog show',
     summary: 'Show the settings, actions and presets of an integration',
-    arguments: [{ name: 'SLUG', sentence: 'The integration, as `switchyard catalog` lists it.' }],
+    arguments: [{ name: 'SLUG', description: 'The integration, as `switchyard catalog` lists it.' }],
     examples: ['switchyard catalog show actions-slack'],
     async run(call) {
       const integration = await call.api.get(at`/api/catalog/${call.arguments[0] as string}`)

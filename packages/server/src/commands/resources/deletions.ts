@@ -24,8 +24,8 @@ const TARGET_COLUMNS: readonly Column[] = [
 ]
 const STATES = ['pending', 'running', 'finished', 'failed']
 const FILTER_FLAGS: Readonly<Record<string, Flag>> = {
-  state: { placeholder: 'STATE', sentence: 'Only entries in this state.', values: STATES },
-  'user-id': { placeholder: 'USER_ID', sentence: 'Only entries for the user with this userId.' },
+  state: { placeholder: 'STATE', description: 'Only entries in this state.', values: STATES },
+  'user-id': { placeholder: 'USER_ID', description: 'Only entries for the user with this userId.' },
 }
 const POLL_MS = 500
 const DONE = new Set(['finished', 'failed'])
@@ -45,11 +45,18 @@ export const DELETION_COMMANDS: readonly Command[] = [
   {
     name: 'deletions create',
     summary: 'Delete the stored messages of users and notify the destinations of their sources',
-    arguments: [{ name: 'USER_ID', sentence: 'The userId of a user. Use - for stdin or @FILE to read several, one per line.', many: true }],
+    arguments: [
+      { name: 'USER_ID', description: 'The userId of a user. Use - for stdin or @FILE to read several, one per line.', many: true },
+    ],
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'Only messages of this source, by id or name.', many: true, usual: 'all sources' },
-      suppress: { placeholder: null, sentence: 'Also drop new messages of these users from now on.' },
-      wait: { placeholder: null, sentence: 'Wait until the request is finished. The exit code is 1 if part of it failed.' },
+      source: {
+        placeholder: 'SOURCE',
+        description: 'Only messages of this source, by id or name.',
+        many: true,
+        defaultText: 'all sources',
+      },
+      suppress: { placeholder: null, description: 'Also drop new messages of these users from now on.' },
+      wait: { placeholder: null, description: 'Wait until the request is finished. The exit code is 1 if part of it failed.' },
     },
     examples: ['switchyard deletions create user-1 user-2 --wait', 'switchyard deletions create @users.txt --suppress'],
     async run(call) {
@@ -63,10 +70,10 @@ export const DELETION_COMMANDS: readonly Command[] = [
   {
     name: 'deletions show',
     summary: 'Show a deletion request, with its state per user, source and destination',
-    arguments: [{ name: 'DELETION_ID', sentence: 'The id of the request, as listed by `switchyard deletions`.' }],
+    arguments: [{ name: 'DELETION_ID', description: 'The id of the request, as listed by `switchyard deletions`.' }],
     details: 'With --json, the output is the request with its first targets; --state, --user-id and --limit have no effect.',
     flags: {
-      wait: { placeholder: null, sentence: 'Wait until the request is finished. The exit code is 1 if part of it failed.' },
+      wait: { placeholder: null, description: 'Wait until the request is finished. The exit code is 1 if part of it failed.' },
       ...FILTER_FLAGS,
       ...LIMIT_FLAG,
     },
@@ -82,8 +89,8 @@ export const SUPPRESSION_COMMANDS: readonly Command[] = [
     name: 'suppressions list',
     summary: 'List users whose new messages are dropped',
     flags: {
-      'user-id': { placeholder: 'USER_ID', sentence: 'Only entries for the user with this userId.' },
-      source: { placeholder: 'SOURCE', sentence: 'Only entries for this source, by id or name.' },
+      'user-id': { placeholder: 'USER_ID', description: 'Only entries for the user with this userId.' },
+      source: { placeholder: 'SOURCE', description: 'Only entries for this source, by id or name.' },
       ...LIMIT_FLAG,
     },
     async run(call) {
@@ -100,9 +107,16 @@ export const SUPPRESSION_COMMANDS: readonly Command[] = [
   {
     name: 'suppressions add',
     summary: 'Drop new messages of users from now on (stored messages stay)',
-    arguments: [{ name: 'USER_ID', sentence: 'The userId of a user. Use - for stdin or @FILE to read several, one per line.', many: true }],
+    arguments: [
+      { name: 'USER_ID', description: 'The userId of a user. Use - for stdin or @FILE to read several, one per line.', many: true },
+    ],
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'Only messages of this source, by id or name.', many: true, usual: 'all sources' },
+      source: {
+        placeholder: 'SOURCE',
+        description: 'Only messages of this source, by id or name.',
+        many: true,
+        defaultText: 'all sources',
+      },
     },
     async run(call) {
       const userIds = await userIdsOf(call)
@@ -116,8 +130,8 @@ export const SUPPRESSION_COMMANDS: readonly Command[] = [
   {
     name: 'suppressions remove',
     summary: 'Accept the messages of a user again',
-    arguments: [{ name: 'USER_ID', sentence: 'The userId of the user.' }],
-    flags: { source: { placeholder: 'SOURCE', sentence: 'Only for this source, by id or name.', usual: 'all sources' } },
+    arguments: [{ name: 'USER_ID', description: 'The userId of the user.' }],
+    flags: { source: { placeholder: 'SOURCE', description: 'Only for this source, by id or name.', defaultText: 'all sources' } },
     async run(call) {
       const sourceId = await optionalId(call.api, 'source', call.flag('source'))
       const answer = (await call.api.delete('/api/suppressions', { userId: call.arguments[0], sourceId })) ?? {}

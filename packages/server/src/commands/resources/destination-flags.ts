@@ -11,7 +11,7 @@ import { AUTH_FLAGS, authOf, tlsOf } from './auth-flags.ts'
 const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
 const SECRET_PLACES = '- for stdin, @FILE or env:NAME'
 
-export const DESTINATION_ARGUMENT: Argument = { name: 'DESTINATION', sentence: "The destination's id or name." }
+export const DESTINATION_ARGUMENT: Argument = { name: 'DESTINATION', description: "The destination's id or name." }
 
 export async function destinationPath({ api, arguments: [reference = ''] }: Call): Promise<string> {
   return at`/api/destinations/${await idOf(api, 'destination', reference)}`
@@ -20,101 +20,101 @@ export async function destinationPath({ api, arguments: [reference = ''] }: Call
 export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   source: {
     placeholder: 'SOURCE',
-    sentence: 'A source whose messages the destination receives, by id or name. Replaces all current sources.',
+    description: 'A source whose messages the destination receives, by id or name. Replaces all current sources.',
     many: true,
   },
   header: {
     placeholder: 'NAME:VALUE',
-    sentence: 'A header to add to every request. The value env:NAME reads it from an environment variable.',
+    description: 'A header to add to every request. The value env:NAME reads it from an environment variable.',
     many: true,
   },
   secret: {
     placeholder: 'NAME=WHERE',
-    sentence: `A secret that the templates and the mapping of the request use as {{secrets.NAME}}. WHERE says where to read it: ${SECRET_PLACES}; none removes it. Other secrets are kept.`,
+    description: `A secret that the templates and the mapping of the request use as {{secrets.NAME}}. WHERE says where to read it: ${SECRET_PLACES}; none removes it. Other secrets are kept.`,
     many: true,
   },
   'shared-secret': {
     placeholder: 'WHERE',
-    sentence: `Where to read the secret for X-Signature: ${SECRET_PLACES}. Use none to remove the secret.`,
+    description: `Where to read the secret for X-Signature: ${SECRET_PLACES}. Use none to remove the secret.`,
   },
   'signing-secret': {
     placeholder: 'WHERE',
-    sentence: `Where to read a secret for Standard Webhooks signatures (whsec_…): ${SECRET_PLACES}. Use none to remove all.`,
+    description: `Where to read a secret for Standard Webhooks signatures (whsec_…): ${SECRET_PLACES}. Use none to remove all.`,
     many: true,
   },
   set: {
     placeholder: 'NAME=VALUE',
-    sentence:
+    description:
       'A setting of an integration. env:NAME reads the value from an environment variable, and - from stdin; use one of these for secrets. none removes the setting.',
     many: true,
   },
   'settings-file': {
     placeholder: 'FILE',
-    sentence: 'A JSON or YAML file with an object of settings of an integration. - reads stdin. --set takes precedence.',
+    description: 'A JSON or YAML file with an object of settings of an integration. - reads stdin. --set takes precedence.',
   },
   'subscriptions-file': {
     placeholder: 'FILE',
-    sentence:
+    description:
       'The subscriptions of an integration: a JSON or YAML file with the key `subscriptions`, a list of objects with name, action, subscribe, mapping and enabled. - reads stdin. Replaces all current subscriptions.',
   },
-  'batch-size': { placeholder: 'NUMBER', sentence: 'The maximum number of messages in one request; 1 turns batching off.' },
-  'batch-bytes': { placeholder: 'NUMBER', sentence: 'The maximum size of a request body in bytes.' },
-  'batch-linger': { placeholder: 'DURATION', sentence: 'How long to wait for more messages before sending a batch that is not full.' },
-  timeout: { placeholder: 'DURATION', sentence: 'The timeout of one attempt, at most 5s; for an integration at most 30s.' },
-  'retry-window': { placeholder: 'DURATION', sentence: 'How long to retry a delivery: 1s to 14d, by default 4h.' },
-  'retry-initial': { placeholder: 'DURATION', sentence: 'The longest wait after the first attempt: 100ms to 1h, by default 5s.' },
-  'retry-max': { placeholder: 'DURATION', sentence: 'The longest wait between two attempts: at most 24h, by default 10m.' },
+  'batch-size': { placeholder: 'NUMBER', description: 'The maximum number of messages in one request; 1 turns batching off.' },
+  'batch-bytes': { placeholder: 'NUMBER', description: 'The maximum size of a request body in bytes.' },
+  'batch-linger': { placeholder: 'DURATION', description: 'How long to wait for more messages before sending a batch that is not full.' },
+  timeout: { placeholder: 'DURATION', description: 'The timeout of one attempt, at most 5s; for an integration at most 30s.' },
+  'retry-window': { placeholder: 'DURATION', description: 'How long to retry a delivery: 1s to 14d, by default 4h.' },
+  'retry-initial': { placeholder: 'DURATION', description: 'The longest wait after the first attempt: 100ms to 1h, by default 5s.' },
+  'retry-max': { placeholder: 'DURATION', description: 'The longest wait between two attempts: at most 24h, by default 10m.' },
   'retry-factor': {
     placeholder: 'NUMBER',
-    sentence: 'The factor by which each wait is longer than the one before: 1 to 10, by default 2.',
+    description: 'The factor by which each wait is longer than the one before: 1 to 10, by default 2.',
   },
   'retry-status': {
     placeholder: 'STATUS',
-    sentence: 'An HTTP status to retry in addition to the usual ones. Replaces the current list; none empties it.',
+    description: 'An HTTP status to retry in addition to the usual ones. Replaces the current list; none empties it.',
     many: true,
   },
   'fail-status': {
     placeholder: 'STATUS',
-    sentence: 'An HTTP status not to retry, although it is by default. Replaces the current list; none empties it.',
+    description: 'An HTTP status not to retry, although it is by default. Replaces the current list; none empties it.',
     many: true,
   },
   'dead-letter': {
     placeholder: 'DESTINATION',
-    sentence:
+    description:
       'The dead-letter destination, by id or name: it gets the messages whose delivery to this destination fails or expires. Use none to remove it.',
   },
-  'max-in-flight': { placeholder: 'NUMBER', sentence: 'The maximum number of concurrent requests.' },
-  historical: { placeholder: 'BOOLEAN', sentence: 'Whether to send messages older than 24 h.', values: ['true', 'false'] },
+  'max-in-flight': { placeholder: 'NUMBER', description: 'The maximum number of concurrent requests.' },
+  historical: { placeholder: 'BOOLEAN', description: 'Whether to send messages older than 24 h.', values: ['true', 'false'] },
   'include-violations': {
     placeholder: 'BOOLEAN',
-    sentence: 'Whether to send violations of the tracking plan with a message, in context.violations.',
+    description: 'Whether to send violations of the tracking plan with a message, in context.violations.',
     values: ['true', 'false'],
   },
-  'allow-type': { placeholder: 'TYPE', sentence: 'Send only messages of this type.', many: true, values: TYPES },
-  'deny-type': { placeholder: 'TYPE', sentence: 'Do not send messages of this type.', many: true, values: TYPES },
-  'allow-event': { placeholder: 'EVENT', sentence: 'Among track messages, send only those with this event name.', many: true },
-  'deny-event': { placeholder: 'EVENT', sentence: 'Do not send track messages with this event name.', many: true },
+  'allow-type': { placeholder: 'TYPE', description: 'Send only messages of this type.', many: true, values: TYPES },
+  'deny-type': { placeholder: 'TYPE', description: 'Do not send messages of this type.', many: true, values: TYPES },
+  'allow-event': { placeholder: 'EVENT', description: 'Among track messages, send only those with this event name.', many: true },
+  'deny-event': { placeholder: 'EVENT', description: 'Do not send track messages with this event name.', many: true },
   subscribe: {
     placeholder: 'EXPRESSION',
-    sentence: 'Send only messages that match this expression. - reads it from stdin and @FILE from a file. Use none to remove it.',
+    description: 'Send only messages that match this expression. - reads it from stdin and @FILE from a file. Use none to remove it.',
   },
   'request-file': {
     placeholder: 'FILE',
-    sentence:
+    description:
       'How a message becomes an HTTP request: a JSON or YAML file with method, path, headers, body and format. - reads stdin. Use none for the classic webhook.',
   },
   'transformation-file': {
     placeholder: 'FILE',
-    sentence:
+    description:
       'The transformation: a JavaScript file whose function changes or drops each message before it is sent. - reads stdin. Use none to remove it.',
   },
   'transformation-timeout': {
     placeholder: 'DURATION',
-    sentence: 'The CPU time that the transformation may use for one message: at most 1s, by default 50ms.',
+    description: 'The CPU time that the transformation may use for one message: at most 1s, by default 50ms.',
   },
   'transformation-memory': {
     placeholder: 'MEGABYTES',
-    sentence: 'The memory that the transformation may use for one message: 1 to 64, by default 8.',
+    description: 'The memory that the transformation may use for one message: 1 to 64, by default 8.',
   },
   ...AUTH_FLAGS,
 }
@@ -251,7 +251,7 @@ function filterOf({ flags, has }: Call, before: JsonObject | undefined): { filte
   const cleared = has('no-filter')
   if (!cleared && !names.some(has)) return {}
   const old = (cleared ? undefined : before?.['filter']) as { types?: Names; events?: Names } | undefined
-  const list = (flag: string, usual: readonly string[] = []): readonly string[] => (has(flag) ? flags(flag) : usual)
+  const list = (flag: string, fallback: readonly string[] = []): readonly string[] => (has(flag) ? flags(flag) : fallback)
   return {
     filter: {
       types: { allow: list('allow-type', old?.types?.allow), deny: list('deny-type', old?.types?.deny) },

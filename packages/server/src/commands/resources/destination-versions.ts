@@ -22,9 +22,9 @@ export const VERSION_COMMANDS: readonly Command[] = [
       'Uses the last messages of the sources of the destination, or the message that you give. Settings that you give are applied to the preview only, and not saved: try a file with --request-file or --transformation-file before you save it with `switchyard destinations update`.',
     arguments: [DESTINATION_ARGUMENT],
     flags: {
-      'message-id': { placeholder: 'ID', sentence: 'Show this stored message only, by its id or messageId.' },
-      message: { placeholder: 'JSON', sentence: 'Show this message instead of stored ones: JSON, - for stdin, or @FILE.' },
-      limit: { placeholder: 'NUMBER', sentence: 'The maximum number of messages to show.', usual: '10' },
+      'message-id': { placeholder: 'ID', description: 'Show this stored message only, by its id or messageId.' },
+      message: { placeholder: 'JSON', description: 'Show this message instead of stored ones: JSON, - for stdin, or @FILE.' },
+      limit: { placeholder: 'NUMBER', description: 'The maximum number of messages to show.', defaultText: '10' },
       ...DESTINATION_FLAGS,
     },
     examples: [
@@ -68,7 +68,7 @@ export const VERSION_COMMANDS: readonly Command[] = [
   {
     name: 'destinations restore',
     summary: 'Restore a version of the request and the transformation, as a new version',
-    arguments: [DESTINATION_ARGUMENT, { name: 'VERSION', sentence: 'The number of the version to restore.' }],
+    arguments: [DESTINATION_ARGUMENT, { name: 'VERSION', description: 'The number of the version to restore.' }],
     examples: ['switchyard destinations restore orders 3'],
     async run(call) {
       const version = parseCount('version', call.arguments[1] as string)

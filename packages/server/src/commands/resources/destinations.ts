@@ -53,29 +53,32 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     details:
       'A webhook needs a URL; an integration needs --integration, and --set for each of its settings. The destination receives the messages of the sources given with --source; if there is only one source, --source can be left out. Secrets are read from stdin, a file or an environment variable, never from the command line.',
     arguments: [
-      { name: 'NAME', sentence: "The display name, which also selects the destination in a message's integrations object." },
+      { name: 'NAME', description: "The display name, which also selects the destination in a message's integrations object." },
       {
         name: 'URL',
-        sentence:
+        description:
           'The URL of a webhook to send messages to. With several (up to five), a message counts as delivered when one of them accepts it.',
         many: true,
         optional: true,
       },
     ],
     flags: {
-      integration: { placeholder: 'SLUG', sentence: 'Create an integration instead of a webhook. `switchyard catalog` lists the slugs.' },
+      integration: {
+        placeholder: 'SLUG',
+        description: 'Create an integration instead of a webhook. `switchyard catalog` lists the slugs.',
+      },
       ...DESTINATION_FLAGS,
       source: {
         placeholder: 'SOURCE',
-        sentence: 'A source whose messages the destination receives, by id or name.',
+        description: 'A source whose messages the destination receives, by id or name.',
         many: true,
-        usual: 'the only source',
+        defaultText: 'the only source',
       },
-      disabled: { placeholder: null, sentence: 'Create it disabled: messages are neither sent to it nor kept for it.' },
-      paused: { placeholder: null, sentence: 'Create it paused: messages are kept for it and sent when it is resumed.' },
+      disabled: { placeholder: null, description: 'Create it disabled: messages are neither sent to it nor kept for it.' },
+      paused: { placeholder: null, description: 'Create it paused: messages are kept for it and sent when it is resumed.' },
       'allow-duplicate': {
         placeholder: null,
-        sentence:
+        description:
           'Create it even if a destination with this name and URL, or this name and integration, gets messages of the same source. Every message is then sent twice.',
       },
     },
@@ -104,11 +107,11 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       'Settings that are not given stay unchanged. --header adds or replaces one header and keeps the others, and --set does the same for the settings of an integration. Each filter flag replaces its own list and keeps the other lists. If --webhook points to another server, give the stored secrets again in the same command.',
     arguments: [DESTINATION_ARGUMENT],
     flags: {
-      name: { placeholder: 'NAME', sentence: 'The new name.' },
-      webhook: { placeholder: 'URL', sentence: 'A URL to send messages to. Replaces all current URLs.', many: true },
+      name: { placeholder: 'NAME', description: 'The new name.' },
+      webhook: { placeholder: 'URL', description: 'A URL to send messages to. Replaces all current URLs.', many: true },
       ...DESTINATION_FLAGS,
-      'remove-header': { placeholder: 'NAME', sentence: 'A header to remove.', many: true },
-      'no-filter': { placeholder: null, sentence: 'Remove the current filter before applying the other filter flags.' },
+      'remove-header': { placeholder: 'NAME', description: 'A header to remove.', many: true },
+      'no-filter': { placeholder: null, description: 'Remove the current filter before applying the other filter flags.' },
     },
     examples: [
       "switchyard destinations update orders --deny-event 'Cart Viewed' --retry-window 1h",
@@ -183,7 +186,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     name: 'destinations test',
     summary: 'Send a sample message now and show the result (exit code 1 if it failed)',
     arguments: [DESTINATION_ARGUMENT],
-    flags: { type: { placeholder: 'TYPE', sentence: 'The type of the sample message.', usual: 'track', values: SAMPLE_TYPES } },
+    flags: { type: { placeholder: 'TYPE', description: 'The type of the sample message.', defaultText: 'track', values: SAMPLE_TYPES } },
     examples: ["switchyard destinations test 'my webhook'"],
     async run(call) {
       const type = call.flag('type')
@@ -314,15 +317,8 @@ function retryFacts({ retry, deadLetter }: JsonObject): [string, unknown][] {
   ]
 }
 
-function integrationFacts({
-  type,
-  integration,
-  integrationName,
-  settings,
-  secretSettings,
-  subscriptions,
-}: JsonObject): [string, unknown][] {
-  if (type !== 'integration') return []
+function integrationFacts({ integration, integrationName, settings, secretSettings, subscriptions }: JsonObject): [string, unknown][] {
+  if (integration === undefined) return []
   const shown = Object.entries(settings as JsonObject).map(
     ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   )

@@ -7,7 +7,7 @@ import { readNamedFile, readText } from '../line/input.ts'
 import { type Column, cell, showAll, showFacts, time } from '../line/listing.ts'
 import { at, idOf, idsOf } from '../line/references.ts'
 
-const APP: Argument = { name: 'APP', sentence: "The application's id (its clientId) or name." }
+const APP: Argument = { name: 'APP', description: "The application's id (its clientId) or name." }
 const KEY_SENTENCE = 'A file with the public key in PEM format, or - for stdin. Never give the private key.'
 
 const COLUMNS: readonly Column[] = [
@@ -46,11 +46,11 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
     name: 'oauth-apps create',
     summary: 'Create an OAuth application',
     details: 'Clients use the id of the application as their clientId, and the id of a key as their keyId.',
-    arguments: [{ name: 'NAME', sentence: 'The display name.' }],
+    arguments: [{ name: 'NAME', description: 'The display name.' }],
     flags: {
-      source: { placeholder: 'SOURCE', sentence: 'A source that its access tokens may send to, by id or name.', many: true },
-      key: { placeholder: 'FILE', sentence: KEY_SENTENCE },
-      'key-id': { placeholder: 'ID', sentence: 'The id of the key.', usual: 'generated' },
+      source: { placeholder: 'SOURCE', description: 'A source that its access tokens may send to, by id or name.', many: true },
+      key: { placeholder: 'FILE', description: KEY_SENTENCE },
+      'key-id': { placeholder: 'ID', description: 'The id of the key.', defaultText: 'generated' },
     },
     examples: ["switchyard oauth-apps create 'web shop' --source default --key public.pem"],
     async run(call) {
@@ -67,10 +67,10 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
     summary: 'Change the name or the sources of an OAuth application',
     arguments: [APP],
     flags: {
-      name: { placeholder: 'NAME', sentence: 'The new name.' },
+      name: { placeholder: 'NAME', description: 'The new name.' },
       source: {
         placeholder: 'SOURCE',
-        sentence: 'A source that its access tokens may send to, by id or name. Replaces all current sources.',
+        description: 'A source that its access tokens may send to, by id or name. Replaces all current sources.',
         many: true,
       },
     },
@@ -88,8 +88,8 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
   {
     name: 'oauth-apps add-key',
     summary: 'Add a public key, so that keys can be rotated without downtime',
-    arguments: [APP, { name: 'FILE', sentence: KEY_SENTENCE }],
-    flags: { 'key-id': { placeholder: 'ID', sentence: 'The id of the key.', usual: 'generated' } },
+    arguments: [APP, { name: 'FILE', description: KEY_SENTENCE }],
+    flags: { 'key-id': { placeholder: 'ID', description: 'The id of the key.', defaultText: 'generated' } },
     async run(call) {
       const keyId = call.flag('key-id')
       const body = { ...(keyId === undefined ? {} : { id: keyId }), publicKeyPem: await readKey(call.arguments[1] as string) }
@@ -102,7 +102,7 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
   {
     name: 'oauth-apps remove-key',
     summary: 'Remove a key (tokens that were issued for it are rejected from now on)',
-    arguments: [APP, { name: 'KEY_ID', sentence: 'The id of the key.' }],
+    arguments: [APP, { name: 'KEY_ID', description: 'The id of the key.' }],
     flags: YES_FLAG,
     async run(call) {
       const keyId = call.arguments[1] as string

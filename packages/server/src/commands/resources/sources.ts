@@ -1,12 +1,15 @@
 // `switchyard sources`: manages sources and their write keys.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { SEARCH_FILTERS } from '../../api/list-filters.ts'
+import { SOURCE } from '../../api/resources/source.ts'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type Flag } from '../line/command.ts'
 import { confirm, YES_FLAG } from '../line/confirm.ts'
-import { type Column, showAll, showFacts, time } from '../line/listing.ts'
+import { bodyFrom, changesFrom, filterFlags, filtersFrom, flagsFor, type Shown, showResource } from '../line/fields.ts'
+import { type Column, showAll } from '../line/listing.ts'
 import { at, idOf } from '../line/references.ts'
 
-const SOURCE: Argument = { name: 'SOURCE', sentence: "The source's id or name." }
+const SOURCE_ARGUMENT: Argument = { name: 'SOURCE', description: "The source's id or name." }
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
   ['name', ({ name }) => name],
@@ -14,38 +17,37 @@ const COLUMNS: readonly Column[] = [
   ['oauth', ({ requireOAuth }) => (requireOAuth ? 'required' : 'no')],
   ['write keys', ({ writeKeys }) => writeKeys],
 ]
-const BOOLEANS = ['true', 'false'] as const
+const SHOWN: Shown = {
+  requireOAuth: { label: 'requires OAuth' },
+  privacy: { value: (rules) => ((rules ?? []) as { path: string; action: string }[]).map(({ path, action }) => `${path}=${action}`) },
+  builtIn: null,
+  createdAt: { label: 'created' },
+}
 const PRIVACY: Flag = {
   placeholder: 'PATH=ACTION',
-  sentence: 'A privacy rule: drop, hash or mask the value at this path before a message is stored. Repeat the flag for several rules.',
+  description: 'A privacy rule: drop, hash or mask the value at this path before a message is stored. Repeat the flag for several rules.',
   many: true,
 }
-const CHANGES: Readonly<Record<string, Flag>> = {
-  name: { placeholder: 'NAME', sentence: 'The new name.' },
-  enabled: { placeholder: 'BOOLEAN', sentence: 'Whether the source accepts messages.', values: BOOLEANS },
-  'require-oauth': {
-    placeholder: 'BOOLEAN',
-    sentence: 'Whether to require an OAuth access token; a write key alone is then rejected.',
-    values: BOOLEANS,
-  },
-  privacy: PRIVACY,
-  'no-privacy': { placeholder: null, sentence: 'Remove all privacy rules.' },
-}
+/** The name of a new source is an argument, and a new source is enabled. */
+const { name: _name, enabled: _enabled, ...NEW_FIELDS } = SOURCE.create.fields
+const NEW = { fields: NEW_FIELDS }
 
 export const SOURCE_COMMANDS: readonly Command[] = [
   {
     name: 'sources list',
     summary: 'List sources and their write keys',
-    examples: ['switchyard sources'],
+    flags: filterFlags(SEARCH_FILTERS),
+    examples: ['switchyard sources', 'switchyard sources --search shop'],
     async run(call) {
-      await showAll(call, '/api/sources', {}, COLUMNS, 'There are no sources. Create one with `switchyard sources create NAME`.')
+      const none = call.has('search') ? 'No sources match.' : 'There are no sources. Create one with `switchyard sources create NAME`.'
+      await showAll(call, '/api/sources', await filtersFrom(call, SEARCH_FILTERS), COLUMNS, none)
       return EXIT.ok
     },
   },
   {
     name: 'sources show',
     summary: 'Show a source',
-    arguments: [SOURCE],
+    arguments: [SOURCE_ARGUMENT],
     examples: ['switchyard sources show default'],
     async run(call) {
       show(call, await call.api.get(await pathOf(call)))
@@ -55,26 +57,25 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   {
     name: 'sources create',
     summary: 'Create a source',
-    arguments: [{ name: 'NAME', sentence: 'The display name.' }],
+    arguments: [{ name: 'NAME', description: 'The display name.' }],
     flags: {
       'write-key': {
         placeholder: 'KEY',
-        sentence: 'A write key for the source, such as one that clients already use.',
+        description: 'A write key for the source, such as one that clients already use.',
         many: true,
-        usual: 'a generated one',
+        defaultText: 'a generated one',
       },
-      'require-oauth': { placeholder: null, sentence: 'Require an OAuth access token; a write key alone is rejected.' },
+      ...flagsFor(NEW),
       privacy: PRIVACY,
     },
     examples: ["switchyard sources create 'web shop'", "switchyard sources create 'web shop' --privacy traits.email=hash"],
     async run(call) {
       const writeKeys = call.flags('write-key')
-      const privacy = privacyOf(call)
       const body = {
         name: call.arguments[0],
-        requireOAuth: call.has('require-oauth'),
+        ...bodyFrom(call, NEW),
         ...(writeKeys.length > 0 ? { writeKeys } : {}),
-        ...(privacy === undefined ? {} : { privacy }),
+        ...privacyOf(call),
       }
       show(call, await call.api.post('/api/sources', body))
       return EXIT.ok
@@ -84,23 +85,14 @@ export const SOURCE_COMMANDS: readonly Command[] = [
     name: 'sources update',
     summary: 'Change the given settings of a source',
     details: 'The privacy rules that you give replace all existing ones. Messages that are already stored do not change.',
-    arguments: [SOURCE],
-    flags: CHANGES,
+    arguments: [SOURCE_ARGUMENT],
+    flags: { ...flagsFor(SOURCE.patch), privacy: PRIVACY, 'no-privacy': { placeholder: null, description: 'Remove all privacy rules.' } },
     examples: [
       'switchyard sources update default --require-oauth true',
       'switchyard sources update default --privacy traits.email=hash --privacy context.ip=drop',
     ],
     async run(call) {
-      const [name, enabled, requireOAuth] = [call.flag('name'), call.flag('enabled'), call.flag('require-oauth')]
-      const privacy = privacyOf(call)
-      const body = {
-        ...(name === undefined ? {} : { name }),
-        ...(enabled === undefined ? {} : { enabled: enabled === 'true' }),
-        ...(requireOAuth === undefined ? {} : { requireOAuth: requireOAuth === 'true' }),
-        ...(privacy === undefined ? {} : { privacy }),
-      }
-      if (Object.keys(body).length === 0)
-        throw new CommandProblem('Nothing to change: use --name, --enabled, --require-oauth, --privacy or --no-privacy.', EXIT.usage)
+      const body = changesFrom(call, SOURCE.patch, privacyOf(call), ['privacy', 'no-privacy'])
       show(call, await call.api.patch(await pathOf(call), body))
       return EXIT.ok
     },
@@ -108,7 +100,7 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   {
     name: 'sources delete',
     summary: 'Delete a source (its write keys are rejected from now on)',
-    arguments: [SOURCE],
+    arguments: [SOURCE_ARGUMENT],
     flags: YES_FLAG,
     async run(call) {
       const id = await idOf(call.api, 'source', call.arguments[0] as string)
@@ -123,7 +115,7 @@ export const SOURCE_COMMANDS: readonly Command[] = [
     summary: 'Add a write key to a source',
     details:
       'A source can have several write keys, so that one can be replaced without losing messages: add the new key, switch the clients to it, and remove the old key.',
-    arguments: [SOURCE, { name: 'KEY', sentence: 'The key to add. Without it, a new one is generated.', optional: true }],
+    arguments: [SOURCE_ARGUMENT, { name: 'KEY', description: 'The key to add. Without it, a new one is generated.', optional: true }],
     examples: ['switchyard sources add-key default'],
     async run(call) {
       const key = call.arguments[1]
@@ -135,7 +127,7 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   {
     name: 'sources remove-key',
     summary: 'Remove a write key from a source (but not its last one)',
-    arguments: [SOURCE, { name: 'KEY', sentence: 'The key to remove.' }],
+    arguments: [SOURCE_ARGUMENT, { name: 'KEY', description: 'The key to remove.' }],
     flags: YES_FLAG,
     async run(call) {
       const key = call.arguments[1] as string
@@ -148,35 +140,26 @@ export const SOURCE_COMMANDS: readonly Command[] = [
   },
 ]
 
-/** Undefined if the command line does not mention privacy. */
-function privacyOf(call: Call): { path: string; action: string }[] | undefined {
+/** Empty if the command line does not mention privacy. */
+function privacyOf(call: Call): { privacy?: { path: string; action: string }[] } {
   const given = call.flags('privacy')
-  if (given.length === 0) return call.has('no-privacy') ? [] : undefined
+  if (given.length === 0) return call.has('no-privacy') ? { privacy: [] } : {}
   if (call.has('no-privacy')) throw new CommandProblem('--privacy and --no-privacy cannot be used together.', EXIT.usage)
-  return given.map((text) => {
+  const privacy = given.map((text) => {
     const [, path, action] = /^(.+)=([^=]*)$/s.exec(text) ?? []
     if (path === undefined || action === undefined)
       throw new CommandProblem(`--privacy ${text} must be a path, = and an action, such as traits.email=hash.`, EXIT.usage)
     return { path, action }
   })
+  return { privacy }
 }
 
 async function pathOf({ api, arguments: [reference = ''] }: Call): Promise<string> {
   return at`/api/sources/${await idOf(api, 'source', reference)}`
 }
 
-function show({ json, out }: Call, source: JsonObject): void {
-  if (json) return out.json(source)
-  const { id, name, enabled, writeKeys, requireOAuth, privacy, createdAt } = source
-  showFacts(out, [
-    ['id', id],
-    ['name', name],
-    ['enabled', enabled],
-    ['write keys', writeKeys],
-    ['requires OAuth', requireOAuth],
-    ['privacy', ((privacy ?? []) as { path: string; action: string }[]).map(({ path, action }) => `${path}=${action}`)],
-    ['created', time(createdAt)],
-  ])
+function show(call: Call, source: JsonObject): void {
+  showResource(call, SOURCE.viewFields, source, SHOWN)
 }
 
 function done({ json, out }: Call, value: object, sentence: string): void {

@@ -25,12 +25,12 @@ export const TOKEN_COMMANDS: readonly Command[] = [
   {
     name: 'tokens create',
     summary: 'Create a control token (shown only once; only a hash is stored)',
-    arguments: [{ name: 'NAME', sentence: 'The display name, such as who or what uses it.' }],
+    arguments: [{ name: 'NAME', description: 'The display name, such as who or what uses it.' }],
     flags: {
       role: {
         placeholder: 'ROLE',
-        sentence: 'What the token may do: admin allows everything, viewer allows only reading.',
-        usual: 'viewer',
+        description: 'What the token may do: admin allows everything, viewer allows only reading.',
+        defaultText: 'viewer',
         values: ['admin', 'viewer'],
       },
     },
@@ -53,7 +53,7 @@ export const TOKEN_COMMANDS: readonly Command[] = [
   {
     name: 'tokens revoke',
     summary: 'Revoke a control token (it is rejected from now on)',
-    arguments: [{ name: 'TOKEN', sentence: "The token's id or name." }],
+    arguments: [{ name: 'TOKEN', description: "The token's id or name." }],
     flags: YES_FLAG,
     async run(call) {
       const {

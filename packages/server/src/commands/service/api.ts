@@ -4,9 +4,9 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { Agent, request } from 'undici'
 import { entityTag } from '../../api/entity-tag.ts'
-import { CommandProblem, EXIT, type ExitCode } from '../line/problem.ts'
 import { connectionProblem, pathAdvice } from './connection-problem.ts'
 import { parseEvents } from './event-stream.ts'
+import { CommandProblem, EXIT, type ExitCode } from './problem.ts'
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
@@ -75,112 +75,80 @@ const SLOW_MS = 5_000
 const SILENCE_MS = 60_000
 
 export function createApi(options: ApiOptions): Api {
-  const { url, token, signal, deadlineMs = DEADLINE_MS, reconnectMs = RECONNECT_MS, onSlow, slowMs = SLOW_MS } = options
-  let loading: Promise<{ agent: Agent; request: typeof request }> | undefined
-  // Loading undici takes longer than most calls, so it is loaded only for a command that makes one.
-  const client = (): NonNullable<typeof loading> =>
-    (loading ??= import('undici').then(({ Agent, request }) => ({ agent: new Agent({ connect: { timeout: 10_000 } }), request })))
-  const headers = { accept: 'application/json', ...(token === null ? {} : { authorization: `Bearer ${token}` }) }
+  return new ServiceApi(options)
+}
 
-  async function call(method: Method, path: string, query: Query = {}, body?: object, read?: JsonObject): Promise<Answer> {
-    const { agent, request } = await client()
-    const precondition = read === undefined ? {} : { 'if-match': entityTag(read) }
-    const startedMs = performance.now()
-    const slow = onSlow === undefined ? undefined : setInterval(() => onSlow(performance.now() - startedMs), slowMs)
-    try {
-      const response = await request(`${url}${path}${queryText(query)}`, {
-        method,
-        dispatcher: agent,
-        headers: { ...headers, ...precondition, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-        body: body === undefined ? null : JSON.stringify(body),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]),
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      })
-      const text = await response.body.text()
-      return { status: response.statusCode, body: parseAnswer(text) }
-    } catch (error) {
-      throw unreachable(error)
-    } finally {
-      clearInterval(slow)
-    }
+class ServiceApi implements Api {
+  readonly #options: ApiOptions & Required<Pick<ApiOptions, 'deadlineMs' | 'reconnectMs' | 'slowMs'>>
+  readonly #headers: Record<string, string>
+  #loading: Promise<{ agent: Agent; request: typeof request }> | undefined
+
+  constructor(options: ApiOptions) {
+    this.#options = { deadlineMs: DEADLINE_MS, reconnectMs: RECONNECT_MS, slowMs: SLOW_MS, ...options }
+    this.#headers = { accept: 'application/json', ...(options.token === null ? {} : { authorization: `Bearer ${options.token}` }) }
   }
 
-  function unreachable(error: unknown): Error {
-    if (signal.aborted) return error instanceof Error ? error : new Error(String(error))
-    return connectionProblem(url, error, deadlineMs)
+  get url(): string {
+    return this.#options.url
   }
 
-  function errorOf(path: string, { status, body }: Answer): ApiProblem {
-    const code = typeof body?.['code'] === 'string' ? body['code'] : ''
-    const text = typeof body?.['message'] === 'string' ? body['message'] : ''
-    if (status === 401 && (code === 'unauthorized' || code === '')) {
-      const sentence =
-        token === null
-          ? `The service at ${url} requires a control token. Set SWITCHYARD_TOKEN or use --token. The service printed an admin token at its first start.`
-          : `The service at ${url} rejected this control token. ${/write key/.test(text) ? text : 'Set SWITCHYARD_TOKEN or --token to a valid one.'}`
-      return new ApiProblem(sentence, EXIT.unreachable, status, code)
-    }
-    if (code === '') {
-      const sentence = `The server at ${url} answered ${status}, but the response is not from a Switchyard service. ${pathAdvice(url) || 'Check --url or SWITCHYARD_URL.'}`
-      return new ApiProblem(sentence, EXIT.unreachable, status, code)
-    }
-    if (code === 'not_found')
-      return new ApiProblem(
-        `The service at ${url} has no endpoint ${path}. ${pathAdvice(url) || 'It may be older than this command: compare `switchyard --version` with `switchyard doctor`.'}`,
-        EXIT.failed,
-        status,
-        code,
-      )
-    const exit =
-      status === 401 || status === 403 ? EXIT.unreachable : status === 404 ? EXIT.notFound : status === 400 ? EXIT.usage : EXIT.failed
-    return new ApiProblem(`${text} (${code})`, exit, status, code, body)
+  async get(path: string, query?: Query): Promise<JsonObject> {
+    return (await this.#answered('GET', path, query)) ?? {}
   }
 
-  async function answered(method: Method, path: string, query?: Query, body?: object, read?: JsonObject): Promise<JsonObject | undefined> {
-    const answer = await call(method, path, query, body, read)
-    if (answer.status < 200 || answer.status > 299 || (answer.body === undefined && answer.status !== 204)) throw errorOf(path, answer)
-    return answer.body
+  async post(path: string, body: object, query?: Query): Promise<JsonObject> {
+    return (await this.#answered('POST', path, query, body)) ?? {}
   }
 
-  async function bytes(path: string): Promise<AsyncIterable<Uint8Array>> {
-    const { agent, request } = await client()
+  async patch(path: string, body: object, read?: JsonObject): Promise<JsonObject> {
+    return (await this.#answered('PATCH', path, {}, body, read)) ?? {}
+  }
+
+  delete(path: string, query?: Query, read?: JsonObject): Promise<JsonObject | undefined> {
+    return this.#answered('DELETE', path, query, undefined, read)
+  }
+
+  async bytes(path: string): Promise<AsyncIterable<Uint8Array>> {
+    const { url, signal, deadlineMs } = this.#options
+    const { agent, request } = await this.#client()
     try {
       const response = await request(`${url}${path}`, {
         method: 'GET',
         dispatcher: agent,
-        headers,
+        headers: this.#headers,
         signal,
         headersTimeout: deadlineMs,
         bodyTimeout: deadlineMs,
       })
-      if (response.statusCode !== 200) throw errorOf(path, { status: response.statusCode, body: parseAnswer(await response.body.text()) })
+      if (response.statusCode !== 200)
+        throw errorOf(this.#options, path, { status: response.statusCode, body: parseAnswer(await response.body.text()) })
       return response.body as AsyncIterable<Uint8Array>
     } catch (error) {
-      throw error instanceof CommandProblem ? error : unreachable(error)
+      throw error instanceof CommandProblem ? error : this.#unreachable(error)
     }
   }
 
-  async function* pages(path: string, query: Query = {}): AsyncIterable<JsonObject> {
+  async *all(path: string, query: Query = {}): AsyncIterable<JsonObject> {
     let cursor: string | undefined
     do {
-      const page = (await answered('GET', path, { limit: PAGE, ...query, cursor })) ?? {}
+      const page = (await this.#answered('GET', path, { limit: PAGE, ...query, cursor })) ?? {}
       for (const entry of (page['data'] as JsonObject[] | undefined) ?? []) yield entry
       cursor = typeof page['next'] === 'string' ? page['next'] : undefined
     } while (cursor !== undefined)
   }
 
-  async function* events(path: string, query: Query, ending: AbortSignal): AsyncIterable<{ event: string; data: JsonObject }> {
+  async *events(path: string, query: Query, ending: AbortSignal): AsyncIterable<{ event: string; data: JsonObject }> {
+    const { url, signal, deadlineMs, reconnectMs } = this.#options
     const either = AbortSignal.any([signal, ending])
     let lastId: string | undefined
     let connected = false
     while (!either.aborted) {
       try {
-        const { agent, request } = await client()
+        const { agent, request } = await this.#client()
         const response = await request(`${url}${path}${queryText(query)}`, {
           method: 'GET',
           dispatcher: agent,
-          headers: { ...headers, accept: 'text/event-stream', ...(lastId === undefined ? {} : { 'last-event-id': lastId }) },
+          headers: { ...this.#headers, accept: 'text/event-stream', ...(lastId === undefined ? {} : { 'last-event-id': lastId }) },
           signal: either,
           headersTimeout: deadlineMs,
           bodyTimeout: SILENCE_MS,
@@ -188,7 +156,7 @@ export function createApi(options: ApiOptions): Api {
         if (response.statusCode !== 200) {
           const answer = { status: response.statusCode, body: parseAnswer(await response.body.text()) }
           // A service that is stopping or starting answers 503, so try again.
-          if (!(connected && answer.status === 503)) throw errorOf(path, answer)
+          if (!(connected && answer.status === 503)) throw errorOf(this.#options, path, answer)
         } else {
           connected = true
           for await (const { id, event, data } of parseEvents(response.body)) {
@@ -201,22 +169,83 @@ export function createApi(options: ApiOptions): Api {
         if (either.aborted) return
         // Report an error if the stream was never established; reconnect if it was lost.
         if (error instanceof CommandProblem) throw error
-        if (!connected) throw unreachable(error)
+        if (!connected) throw this.#unreachable(error)
       }
       await pause(reconnectMs, either)
     }
   }
 
-  return {
-    url,
-    get: async (path, query) => (await answered('GET', path, query)) ?? {},
-    post: async (path, body, query) => (await answered('POST', path, query, body)) ?? {},
-    patch: async (path, body, read) => (await answered('PATCH', path, {}, body, read)) ?? {},
-    delete: (path, query, read) => answered('DELETE', path, query, undefined, read),
-    bytes,
-    all: pages,
-    events,
+  /** Loading undici takes longer than most calls, so it is loaded only for a command that makes one. */
+  #client(): Promise<{ agent: Agent; request: typeof request }> {
+    return (this.#loading ??= import('undici').then(({ Agent, request }) => ({
+      agent: new Agent({ connect: { timeout: 10_000 } }),
+      request,
+    })))
   }
+
+  async #call(method: Method, path: string, query: Query = {}, body?: object, read?: JsonObject): Promise<Answer> {
+    const { url, signal, deadlineMs, onSlow, slowMs } = this.#options
+    const { agent, request } = await this.#client()
+    const precondition = read === undefined ? {} : { 'if-match': entityTag(read) }
+    const startedMs = performance.now()
+    const slow = onSlow === undefined ? undefined : setInterval(() => onSlow(performance.now() - startedMs), slowMs)
+    try {
+      const response = await request(`${url}${path}${queryText(query)}`, {
+        method,
+        dispatcher: agent,
+        headers: { ...this.#headers, ...precondition, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        body: body === undefined ? null : JSON.stringify(body),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]),
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      })
+      const text = await response.body.text()
+      return { status: response.statusCode, body: parseAnswer(text) }
+    } catch (error) {
+      throw this.#unreachable(error)
+    } finally {
+      clearInterval(slow)
+    }
+  }
+
+  async #answered(method: Method, path: string, query?: Query, body?: object, read?: JsonObject): Promise<JsonObject | undefined> {
+    const answer = await this.#call(method, path, query, body, read)
+    if (answer.status < 200 || answer.status > 299 || (answer.body === undefined && answer.status !== 204))
+      throw errorOf(this.#options, path, answer)
+    return answer.body
+  }
+
+  #unreachable(error: unknown): Error {
+    const { url, signal, deadlineMs } = this.#options
+    if (signal.aborted) return error instanceof Error ? error : new Error(String(error))
+    return connectionProblem(url, error, deadlineMs)
+  }
+}
+
+function errorOf({ url, token }: Pick<ApiOptions, 'url' | 'token'>, path: string, { status, body }: Answer): ApiProblem {
+  const code = typeof body?.['code'] === 'string' ? body['code'] : ''
+  const text = typeof body?.['message'] === 'string' ? body['message'] : ''
+  if (status === 401 && (code === 'unauthorized' || code === '')) {
+    const sentence =
+      token === null
+        ? `The service at ${url} requires a control token. Set SWITCHYARD_TOKEN or use --token. The service printed an admin token at its first start.`
+        : `The service at ${url} rejected this control token. ${/write key/.test(text) ? text : 'Set SWITCHYARD_TOKEN or --token to a valid one.'}`
+    return new ApiProblem(sentence, EXIT.unreachable, status, code)
+  }
+  if (code === '') {
+    const sentence = `The server at ${url} answered ${status}, but the response is not from a Switchyard service. ${pathAdvice(url) || 'Check --url or SWITCHYARD_URL.'}`
+    return new ApiProblem(sentence, EXIT.unreachable, status, code)
+  }
+  if (code === 'not_found')
+    return new ApiProblem(
+      `The service at ${url} has no endpoint ${path}. ${pathAdvice(url) || 'It may be older than this command: compare `switchyard --version` with `switchyard doctor`.'}`,
+      EXIT.failed,
+      status,
+      code,
+    )
+  const exit =
+    status === 401 || status === 403 ? EXIT.unreachable : status === 404 ? EXIT.notFound : status === 400 ? EXIT.usage : EXIT.failed
+  return new ApiProblem(`${text} (${code})`, exit, status, code, body)
 }
 
 function queryText(query: Query): string {

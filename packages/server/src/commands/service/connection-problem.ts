@@ -1,6 +1,6 @@
 // Explains why a request to the service got no response: in words of the command line, without the text of OpenSSL.
 
-import { CommandProblem, EXIT } from '../line/problem.ts'
+import { CommandProblem, EXIT } from './problem.ts'
 
 const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT', 'EHOSTUNREACH', 'ENETUNREACH'])
 /** What OpenSSL reports if the first bytes of the server are not TLS. */

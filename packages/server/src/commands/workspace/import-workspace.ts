@@ -20,12 +20,12 @@ export const importWorkspace: Command = {
     'The file contains the responses of Segment\'s Public API to GET /sources, /destinations and /destinations/{id}/subscriptions as JSON: one object, or a list of responses. The guide "Move a Segment workspace" has a script that writes it. Sources keep their write keys.\n\n' +
     'Sources and destinations that already exist are not changed, so the command can be run again. It lists everything that cannot be imported, with the reason. The export does not contain secrets: destinations that need one are not created until you give it with --secrets.\n\n' +
     'The exit code is 0 if everything was imported, and 1 otherwise. With --dry-run, it is 5 if something would be created.',
-  arguments: [{ name: 'FILE', sentence: 'The export, or - for stdin.' }],
+  arguments: [{ name: 'FILE', description: 'The export, or - for stdin.' }],
   flags: {
-    'dry-run': { placeholder: null, sentence: 'Show what would be created, without changing anything.' },
+    'dry-run': { placeholder: null, description: 'Show what would be created, without changing anything.' },
     secrets: {
       placeholder: 'FILE',
-      sentence:
+      description:
         'A JSON or YAML file with the secrets, as { destination: { setting: value } }. A value of env:NAME is read from the environment, and null leaves a setting out.',
     },
   },

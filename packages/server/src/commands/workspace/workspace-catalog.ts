@@ -1,9 +1,9 @@
 // The parts of the service's catalogue that an import of a workspace needs.
 
-import { CommandProblem, EXIT } from '../line/problem.ts'
 import { at } from '../line/references.ts'
 import type { Api } from '../service/api.ts'
 import { ApiProblem } from '../service/api.ts'
+import { CommandProblem, EXIT } from '../service/problem.ts'
 
 export interface CatalogIntegration {
   available: boolean

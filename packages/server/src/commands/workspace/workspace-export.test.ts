@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CommandProblem } from '../line/problem.ts'
+import { CommandProblem } from '../service/problem.ts'
 import { destinationOf, exportedWorkspace, pageOf, sourceOf, subscriptionOf } from './fixtures/exported-workspace.ts'
 import { parseWorkspace } from './workspace-export.ts'
 

@@ -24,9 +24,9 @@ import {
 } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { type Configuration, SYSTEM_SOURCE } from '../../store/store.ts'
-import { recordAction } from '../access/audit.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlAlerts, type ControlParts, type Route, route } from '../route.ts'
+import { recordAction } from '../routes/audit-entries.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlAlerts, type ControlParts, type Route, route } from '../routes/route.ts'
 
 const MINUTE_MS = 60_000
 const MAX_MUTE_MINUTES = 366 * 24 * 60
@@ -117,8 +117,8 @@ const ALERTS = object(
 /** The settings of a rule, as they are changed. Null: the default applies again. */
 function choiceSchema({ settings }: Rule<never>): Schema<Readonly<Record<string, boolean | number | null>>> {
   const numbers = Object.entries(settings).map(
-    ([name, { usual, min, max, sentence }]) =>
-      [name, optional(nullable(integer({ min, max, description: `${sentence} Default: ${usual}.` })))] as const,
+    ([name, { fallback, min, max, description: text }]) =>
+      [name, optional(nullable(integer({ min, max, description: `${text} Default: ${fallback}.` })))] as const,
   )
   return object({ enabled: optional(nullable(boolean())), ...Object.fromEntries(numbers) })
 }
@@ -164,28 +164,12 @@ const TEST_ANSWER = object({
   destinationIds: array(string(), { description: 'The destinations that it is sent to.' }),
 })
 
-export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
-  const running = (): ControlAlerts => {
-    if (alerts === undefined) throw new Error('alerts are not running')
-    return alerts
-  }
-  const viewer = async () => {
-    const nowMs = clock.wallMs()
-    const mutes = await running().settings.mutes(nowMs)
-    return (incident: Incident) => incidentView(incident, mutes, nowMs)
-  }
-  async function alertsView() {
-    const { settings } = running()
-    const choices = await settings.choices()
-    return {
-      rules: RULES.map((rule) => ruleView(rule, choices, store.configuration())),
-      destinationIds: [...store.configuration().destinations.values()]
-        .filter(({ sourceIds }) => sourceIds.includes(SYSTEM_SOURCE))
-        .map(({ id }) => id),
-      openIncidents: await running().openCount(),
-      mutes: (await settings.mutes(clock.wallMs())).length,
-    }
-  }
+export function alertRoutes(parts: ControlParts): Route[] {
+  return [...incidentRoutes(parts), ...ruleRoutes(parts), ...muteRoutes(parts), testRoute(parts)]
+}
+
+function incidentRoutes(parts: ControlParts): Route[] {
+  const { alerts } = parts
   return [
     route({
       method: 'GET',
@@ -200,7 +184,7 @@ export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
         const subjectId = query.sourceId ?? query.destinationId
         const isWanted = ({ state, rule, subject }: Incident): boolean =>
           (query.state ?? state) === state && (query.rule ?? rule) === rule && (subjectId ?? subject.id) === subject.id
-        return pageAnswer('incidents', await running().incidents(isWanted, pageRequest('incidents', query)), await viewer())
+        return pageAnswer('incidents', await running(alerts).incidents(isWanted, pageRequest('incidents', query)), await viewer(parts))
       },
     }),
     route({
@@ -211,11 +195,17 @@ export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
       answer: INCIDENT_DETAIL,
       errors: ['incident_not_found'],
       async handle({ params }) {
-        const incident = await running().incident(params['id'] ?? '')
+        const incident = await running(alerts).incident(params['id'] ?? '')
         if (incident === undefined) throw new ApiError('incident_not_found')
-        return { ...(await viewer())(incident), timeline: timelineOf(incident) }
+        return { ...(await viewer(parts))(incident), timeline: timelineOf(incident) }
       },
     }),
+  ]
+}
+
+function ruleRoutes(parts: ControlParts): Route[] {
+  const { store, clock, alerts } = parts
+  return [
     route({
       method: 'GET',
       path: '/alerts',
@@ -223,7 +213,7 @@ export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
       status: 200,
       answer: ALERTS,
       tagged: true,
-      handle: alertsView,
+      handle: () => alertsView(parts),
     }),
     route({
       method: 'PATCH',
@@ -246,13 +236,18 @@ export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
               )
           }
         }
-        const { before, after } = await running()
+        const { before, after } = await running(alerts)
           .settings.change(body as ChoiceChange, clock.wallMs())
           .catch(asApiError)
         await store.history.noteAudit({ actor, action: 'alerts.update', subject: null, before: { ...before }, after: { ...after } })
-        return alertsView()
+        return alertsView(parts)
       },
     }),
+  ]
+}
+
+function muteRoutes({ store, clock, alerts }: ControlParts): Route[] {
+  return [
     route({
       method: 'GET',
       path: '/alerts/mutes',
@@ -260,7 +255,7 @@ export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
       status: 200,
       answer: listAnswer(MUTE),
       async handle() {
-        const mutes = await running().settings.mutes(clock.wallMs())
+        const mutes = await running(alerts).settings.mutes(clock.wallMs())
         return { data: mutes.map((mute) => muteView(mute, store.configuration())), next: null }
       },
     }),
@@ -290,7 +285,7 @@ export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
           createdAtMs: nowMs,
           createdBy: { id: actor.id, name: actor.name },
         }
-        const view = muteView(await running().settings.mute(made).catch(asApiError), store.configuration())
+        const view = muteView(await running(alerts).settings.mute(made).catch(asApiError), store.configuration())
         await recordAction(store.history, { actor, action: 'mute.create', subject: view.id, after: view })
         return view
       },
@@ -302,7 +297,7 @@ export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
       status: 204,
       errors: ['mute_not_found'],
       async handle({ params, actor }) {
-        const ended = await running().settings.unmute(params['id'] ?? '')
+        const ended = await running(alerts).settings.unmute(params['id'] ?? '')
         if (ended === undefined) throw new ApiError('mute_not_found')
         await store.history.noteAudit({
           actor,
@@ -313,20 +308,47 @@ export function alertRoutes({ store, clock, alerts }: ControlParts): Route[] {
         })
       },
     }),
-    route({
-      method: 'POST',
-      path: '/alerts/test',
-      summary: 'Send a test alert to all destinations of the source system',
-      description: 'The message has the event `Alert Test`. It is routed and delivered like an alert.',
-      status: 200,
-      answer: TEST_ANSWER,
-      async handle({ actor }) {
-        const sent = await running().test(actor)
-        await recordAction(store.history, { actor, action: 'alerts.test', subject: null, after: sent })
-        return sent
-      },
-    }),
   ]
+}
+
+function testRoute({ store, alerts }: ControlParts): Route {
+  return route({
+    method: 'POST',
+    path: '/alerts/test',
+    summary: 'Send a test alert to all destinations of the source system',
+    description: 'The message has the event `Alert Test`. It is routed and delivered like an alert.',
+    status: 200,
+    answer: TEST_ANSWER,
+    async handle({ actor }) {
+      const sent = await running(alerts).test(actor)
+      await recordAction(store.history, { actor, action: 'alerts.test', subject: null, after: sent })
+      return sent
+    },
+  })
+}
+
+function running(alerts: ControlAlerts | undefined): ControlAlerts {
+  if (alerts === undefined) throw new Error('alerts are not running')
+  return alerts
+}
+
+async function viewer({ clock, alerts }: ControlParts) {
+  const nowMs = clock.wallMs()
+  const mutes = await running(alerts).settings.mutes(nowMs)
+  return (incident: Incident) => incidentView(incident, mutes, nowMs)
+}
+
+async function alertsView({ store, clock, alerts }: ControlParts) {
+  const { settings } = running(alerts)
+  const choices = await settings.choices()
+  return {
+    rules: RULES.map((rule) => ruleView(rule, choices, store.configuration())),
+    destinationIds: [...store.configuration().destinations.values()]
+      .filter(({ sourceIds }) => sourceIds.includes(SYSTEM_SOURCE))
+      .map(({ id }) => id),
+    openIncidents: await running(alerts).openCount(),
+    mutes: (await settings.mutes(clock.wallMs())).length,
+  }
 }
 
 function endOf({ until, minutes }: { until?: string | undefined; minutes?: number | undefined }, nowMs: number): number {
@@ -383,7 +405,7 @@ function timelineOf({ id, sinceMs, openedAtMs, closedAtMs, message, closedMessag
 }
 
 function ruleView(rule: Rule<never>, choices: Choices, { sources, destinations }: Configuration) {
-  const { id, event, closedEvent, subject, sentence, settings } = rule
+  const { id, event, closedEvent, subject, description, settings } = rule
   const { enabled, values } = settingsFor(choices, rule, null)
   const exceptions: Readonly<Record<string, Choice>> = choices.exceptions[id] ?? {}
   return {
@@ -391,12 +413,10 @@ function ruleView(rule: Rule<never>, choices: Choices, { sources, destinations }
     event,
     closedEvent,
     subject,
-    description: sentence,
+    description,
     enabled,
     settings: { ...values },
-    options: Object.fromEntries(
-      Object.entries(settings).map(([name, { usual, min, max, sentence }]) => [name, { default: usual, min, max, description: sentence }]),
-    ),
+    options: Object.fromEntries(Object.entries(settings).map(([name, { fallback, ...rest }]) => [name, { default: fallback, ...rest }])),
     exceptions: Object.keys(exceptions).map((subjectId) => {
       const own = settingsFor(choices, rule, subjectId)
       const subjectName = (sources.get(subjectId) ?? destinations.get(subjectId))?.name ?? null

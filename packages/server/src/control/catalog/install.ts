@@ -1,8 +1,8 @@
 // Routes that install the catalogue of integrations on the machine of the service, and show the progress.
 
 import { integer, nullable, object, oneOf, string } from '../../api/schema.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
-import type { CatalogInstaller } from './installer.ts'
+import type { CatalogInstaller } from '../routes/catalog-installer.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const INSTALLATION = object(
   {

@@ -4,6 +4,7 @@
 import { isoTime, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import { array, boolean, integer, invalidField, nullable, object, oneOf, optional, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
+import type { Privacy } from '../../ingest/privacy/privacy.ts'
 import type {
   Configuration,
   DeletionDetail,
@@ -13,10 +14,11 @@ import type {
   NewAuditEntry,
   NewDeletion,
   NewSuppressions,
+  Store,
 } from '../../store/store.ts'
-import { audited } from '../access/audit.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { audited } from '../routes/audit-entries.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { checkSources } from '../sources/sources.ts'
 
 /** The maximum number of rows that one request may write. It writes them in one commit, and other writes wait for it. */
@@ -94,44 +96,10 @@ const REMOVAL_QUERY = object({
 })
 
 export function deletionRoutes({ store, privacy }: ControlParts): Route[] {
-  /** Throws if the request would write too many rows. One user is always accepted, because the request could not be split any further. */
-  function checkSize(
-    { sources, destinations }: Configuration,
-    users: number,
-    sourceIds: readonly string[] | null,
-    what: 'deletion' | 'suppression',
-  ): void {
-    const concerned = new Set(sourceIds ?? sources.keys())
-    let perUser = concerned.size
-    if (what === 'deletion') {
-      for (const { enabled, sourceIds: of } of destinations.values()) if (enabled) perUser += of.filter((id) => concerned.has(id)).length
-    }
-    if (users === 1 || users * perUser <= MAX_ROWS) return
-    const most = Math.max(1, Math.floor(MAX_ROWS / perUser))
-    throw invalidField(
-      'userIds',
-      `has too many users for one request with this number of sources and destinations. Send at most ${most} users per request`,
-    )
-  }
+  return [...requestRoutes(store, privacy), ...suppressionRoutes(store)]
+}
 
-  function hashedUserIds({ sources }: Configuration, { sourceIds, userIds }: NewDeletion): Map<string, string[]> {
-    const hashed = new Map<string, string[]>()
-    for (const id of sourceIds ?? sources.keys()) {
-      const source = sources.get(id)
-      const stored = source === undefined ? null : privacy.storedUserIds(source, userIds)
-      if (stored !== null) hashed.set(id, stored)
-    }
-    return hashed
-  }
-
-  /** The name of a list of targets, for its cursors: a cursor is valid only for the deletion request that it came from. */
-  const targetList = (id: string): string => `targets of ${id}`
-
-  function detailView(deletion: DeletionDetail) {
-    const { data: targets, next: nextTargets } = pageAnswer(targetList(deletion.id), deletion.firstTargets, targetView)
-    return { ...summaryView(deletion), targetCounts: { ...deletion.targetCounts }, targets, nextTargets }
-  }
-
+function requestRoutes(store: Store, privacy: Privacy): Route[] {
   return [
     route({
       method: 'GET',
@@ -164,7 +132,7 @@ export function deletionRoutes({ store, privacy }: ControlParts): Route[] {
         const checked = (configuration: Configuration): NewDeletion => {
           checkSources(configuration, body.sourceIds)
           checkSize(configuration, request.userIds.length, request.sourceIds, 'deletion')
-          return { ...request, hashedUserIds: hashedUserIds(configuration, request) }
+          return { ...request, hashedUserIds: hashedUserIds(privacy, configuration, request) }
         }
         return detailView(await store.deletions.create(checked, audited(actor, 'deletion.create', requestView)))
       },
@@ -199,6 +167,11 @@ export function deletionRoutes({ store, privacy }: ControlParts): Route[] {
         return pageAnswer(targetList(id), page, targetView)
       },
     }),
+  ]
+}
+
+function suppressionRoutes(store: Store): Route[] {
+  return [
     route({
       method: 'GET',
       path: '/suppressions',
@@ -250,6 +223,44 @@ export function deletionRoutes({ store, privacy }: ControlParts): Route[] {
       },
     }),
   ]
+}
+
+/** Throws if the request would write too many rows. One user is always accepted, because the request could not be split any further. */
+function checkSize(
+  { sources, destinations }: Configuration,
+  users: number,
+  sourceIds: readonly string[] | null,
+  what: 'deletion' | 'suppression',
+): void {
+  const concerned = new Set(sourceIds ?? sources.keys())
+  let perUser = concerned.size
+  if (what === 'deletion') {
+    for (const { enabled, sourceIds: of } of destinations.values()) if (enabled) perUser += of.filter((id) => concerned.has(id)).length
+  }
+  if (users === 1 || users * perUser <= MAX_ROWS) return
+  const most = Math.max(1, Math.floor(MAX_ROWS / perUser))
+  throw invalidField(
+    'userIds',
+    `has too many users for one request with this number of sources and destinations. Send at most ${most} users per request`,
+  )
+}
+
+function hashedUserIds(privacy: Privacy, { sources }: Configuration, { sourceIds, userIds }: NewDeletion): Map<string, string[]> {
+  const hashed = new Map<string, string[]>()
+  for (const id of sourceIds ?? sources.keys()) {
+    const source = sources.get(id)
+    const stored = source === undefined ? null : privacy.storedUserIds(source, userIds)
+    if (stored !== null) hashed.set(id, stored)
+  }
+  return hashed
+}
+
+/** The name of a list of targets, for its cursors: a cursor is valid only for the deletion request that it came from. */
+const targetList = (id: string): string => `targets of ${id}`
+
+function detailView(deletion: DeletionDetail) {
+  const { data: targets, next: nextTargets } = pageAnswer(targetList(deletion.id), deletion.firstTargets, targetView)
+  return { ...summaryView(deletion), targetCounts: { ...deletion.targetCounts }, targets, nextTargets }
 }
 
 function summaryView({ id, createdAtMs, suppress, userCount, sourceIds, state, purged }: DeletionSummary) {

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import test from 'node:test'
 import { createCertificate } from '../../delivery/fixtures/certificates.ts'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { startControl } from '../fixtures/start-control.ts'
 
 const HOOK = { name: 'Hook', urls: ['https://example.com/hook'] }
@@ -46,7 +47,7 @@ test('secrets are never returned, and the other fields are', async (t) => {
     assert.equal(status, 201)
     assert.deepEqual(body.auth, shown[auth.type as keyof typeof shown])
     assert.doesNotMatch(JSON.stringify(body), /SECRET-(?!tenant)/)
-    assert.deepEqual(store.configuration().destinations.get(body.id)?.auth, {
+    assert.deepEqual(asWebhook(store.configuration().destinations.get(body.id)).auth, {
       ...(auth.type === 'oauth2' ? { scope: null, audience: null, credentials: 'basic' } : {}),
       ...auth,
     })
@@ -71,7 +72,7 @@ test('an update that leaves a secret out keeps it only for the same purpose', as
   const { clientSecret: _, ...same } = OAUTH2
   assert.equal((await call('PATCH', path, { name: 'Renamed' })).status, 200)
   assert.equal((await call('PATCH', path, { auth: { ...same, scope: 'a b', credentials: 'body' } })).status, 200)
-  assert.deepEqual(stored()?.auth, { ...OAUTH2, scope: 'a b', audience: null, credentials: 'body' })
+  assert.deepEqual(asWebhook(stored()).auth, { ...OAUTH2, scope: 'a b', audience: null, credentials: 'body' })
   const refused: [object, string][] = [
     [{ ...same, tokenUrl: 'https://auth.example.com/other' }, 'auth.clientSecret'],
     [{ ...same, clientId: 'other' }, 'auth.clientSecret'],
@@ -86,9 +87,9 @@ test('an update that leaves a secret out keeps it only for the same purpose', as
   await call('PATCH', path, { auth: BASIC })
   assert.equal((await call('PATCH', path, { auth: { type: 'basic', username: 'somebody' } })).body.field, 'auth.password')
   assert.equal((await call('PATCH', path, { auth: { type: 'basic', username: 'key-NAME' } })).status, 200)
-  assert.deepEqual(stored()?.auth, BASIC)
+  assert.deepEqual(asWebhook(stored()).auth, BASIC)
   assert.equal((await call('PATCH', path, { auth: null })).body.auth, null)
-  assert.equal(stored()?.auth, null)
+  assert.equal(asWebhook(stored()).auth, null)
 })
 
 test('a private key is kept for its own certificate', async (t) => {
@@ -96,10 +97,14 @@ test('a private key is kept for its own certificate', async (t) => {
   const { body } = await call('POST', '/api/destinations', { ...HOOK, tls: TLS })
   const path = `/api/destinations/${body.id}`
   assert.equal((await call('PATCH', path, { tls: { certificate: CLIENT.cert } })).status, 200)
-  assert.deepEqual(store.configuration().destinations.get(body.id)?.tls, { certificate: CLIENT.cert, privateKey: CLIENT.key, ca: null })
+  assert.deepEqual(asWebhook(store.configuration().destinations.get(body.id)).tls, {
+    certificate: CLIENT.cert,
+    privateKey: CLIENT.key,
+    ca: null,
+  })
   assert.equal((await call('PATCH', path, { tls: { certificate: OTHER.cert } })).body.field, 'tls.privateKey')
   assert.equal((await call('PATCH', path, { tls: { ca: OTHER.cert } })).status, 200)
-  assert.deepEqual(store.configuration().destinations.get(body.id)?.tls, { certificate: null, privateKey: null, ca: OTHER.cert })
+  assert.deepEqual(asWebhook(store.configuration().destinations.get(body.id)).tls, { certificate: null, privateKey: null, ca: OTHER.cert })
   assert.equal((await call('PATCH', path, { urls: ['http://example.com/'] })).body.field, 'tls')
   assert.equal((await call('PATCH', path, { tls: null })).body.tls, null)
 })

@@ -3,8 +3,8 @@
 import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
 import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
-import { listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { INSTALL_HINT, slugsMeant } from './integration-definition.ts'
 
 const AUTHS = ['none', 'custom', 'basic', 'oauth2', 'oauth-managed'] as const

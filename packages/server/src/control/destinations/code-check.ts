@@ -1,19 +1,22 @@
 // The check of a transformation's code when it is saved: it must load in the sandbox, and export a function.
 
 import { invalidField } from '../../api/schema.ts'
-import type { CodeProblem } from '../../delivery/transforming/transformer.ts'
+import { KINDS } from '../../destinations/kinds.ts'
 import type { ApiError } from '../../errors.ts'
-import type { Destination } from '../../store/store.ts'
-
-export type CheckCode = (code: string) => Promise<CodeProblem | null>
+import type { Destination, DestinationType } from '../../store/store.ts'
+import type { CheckCode } from '../routes/route.ts'
 
 /** Returns why the code is rejected, or null. The code of a transformation that is not changed is not checked again. */
 export async function codeProblem(
   checkCode: CheckCode | undefined,
-  { transformation }: Pick<Partial<Destination>, 'transformation'>,
+  type: DestinationType,
+  settings: object,
   before: Destination | undefined,
 ): Promise<ApiError | null> {
-  if (checkCode === undefined || transformation == null || transformation.code === before?.transformation?.code) return null
+  const kind = KINDS[type]
+  const transformation = kind.transformation(settings)
+  if (checkCode === undefined || transformation === null || transformation.code === (before && kind.transformation(before))?.code)
+    return null
   const found = await checkCode(transformation.code)
   if (found === null) return null
   const { line, column, message } = found

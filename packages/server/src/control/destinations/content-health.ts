@@ -3,7 +3,8 @@
 
 import { isoTime } from '@switchyard/protocol'
 import { integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
-import { type DeliveryRow, type Destination, type Store, VERSIONED } from '../../store/store.ts'
+import { contentOf } from '../../destinations/kinds.ts'
+import type { DeliveryRow, Destination, Store } from '../../store/store.ts'
 
 const REASONS = ['transformation_failed', 'mapping_failed'] as const
 /** How many versions are searched for the first one that failed. */
@@ -37,7 +38,7 @@ const sinceVersions = new WeakMap<Destination, Promise<number>>()
 export async function contentHealth(store: Reads, destination: Destination) {
   const { id, version } = destination
   const healthy = { version, failing: null }
-  if (VERSIONED.every((name) => destination[name] === null)) return healthy
+  if (Object.values(contentOf(destination)).every((setting) => setting === null)) return healthy
   const row = await newestFailure(store, id, {})
   const last = row && (await store.history.delivery(row.id))?.history.at(-1)
   if (last?.version !== version || row?.atMs == null) return healthy

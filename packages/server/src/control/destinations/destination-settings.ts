@@ -2,14 +2,17 @@
 // message here may quote a value, because it may be a secret.
 
 import { MESSAGE_TYPES } from '@switchyard/protocol'
-import { INTEGRATION_TIMEOUT_MS } from '../../api/configuration-export.ts'
+import { listed } from '../../api/listed.ts'
+import { nameProblem } from '../../api/resources/names.ts'
 import {
   array,
   boolean,
+  type Fields,
   type Infer,
   integer,
   invalidField,
   nullable,
+  type ObjectOf,
   object,
   oneOf,
   optional,
@@ -18,10 +21,10 @@ import {
   string,
   withDefault,
 } from '../../api/schema.ts'
+import type { DestinationKind } from '../../destinations/kind.ts'
 import { KINDS } from '../../destinations/kinds.ts'
 import { MAX_EXPRESSION, subscribeProblem } from '../../destinations/subscribe/parse-subscribe.ts'
-import { type Destination, NO_FILTER } from '../../store/store.ts'
-import { nameProblem } from '../name.ts'
+import { type DestinationType, NO_FILTER } from '../../store/store.ts'
 import { DEAD_LETTER } from './dead-letter-setting.ts'
 import { RETRY_PATCH, RETRY_SETTINGS } from './retry-settings.ts'
 import { VERSION_FIELD } from './versions.ts'
@@ -29,7 +32,7 @@ import { VERSION_FIELD } from './versions.ts'
 const KIB = 1024
 
 /** In the integrations object of a message, these names stand for all destinations, so no destination can have one of them. */
-const RESERVED_NAMES = new Set(['All', 'Webhooks'])
+export const RESERVED_NAMES = new Set(['All', 'Webhooks'])
 
 const BATCH_FIELDS = {
   size: integer({ min: 1, max: 1_000, description: 'The maximum number of messages in one request. 1 turns batching off.' }),
@@ -81,16 +84,7 @@ export const SUBSCRIBE = nullable(
   }),
 )
 
-/** The longest timeout of an attempt, which is also the default. An integration may make several requests in one attempt. */
-const MAX_TIMEOUT_MS = { webhook: 5_000, integration: INTEGRATION_TIMEOUT_MS }
-
-function timeoutOf(type: Destination['type']) {
-  const max = MAX_TIMEOUT_MS[type]
-  return withDefault(
-    integer({ min: 100, max, description: 'The timeout of one attempt, from connecting to the end of the response.' }),
-    max,
-  )
-}
+const TIMEOUT = 'The timeout of one attempt, from connecting to the end of the response.'
 
 const COMMON = {
   name: string({
@@ -140,44 +134,76 @@ const COMMON = {
   subscribe: withDefault(SUBSCRIBE, null),
 }
 
-export const NEW_DESTINATION_FIELDS = {
-  webhook: { type: withDefault(oneOf(['webhook']), 'webhook'), ...COMMON, ...KINDS.webhook.settings, timeoutMs: timeoutOf('webhook') },
-  integration: { type: oneOf(['integration']), ...COMMON, ...KINDS.integration.settings, timeoutMs: timeoutOf('integration') },
-}
-const SCHEMAS = { webhook: object(NEW_DESTINATION_FIELDS.webhook), integration: object(NEW_DESTINATION_FIELDS.integration) }
+const TYPES = Object.keys(KINDS) as DestinationType[]
+/** The type of a destination whose request gives none. */
+const DEFAULT_TYPE = 'webhook'
 
-/** All settings of both kinds. In the JSON Schema, the descriptions say which kind needs a setting: a choice of two schemas is harder to read. */
+function typeField(type: DestinationType): Schema<DestinationType> {
+  return type === DEFAULT_TYPE ? withDefault(oneOf([type]), type) : oneOf([type])
+}
+
+export function newDestinationFields(type: DestinationType) {
+  const { settings, maxTimeoutMs } = KINDS[type]
+  const timeoutMs = withDefault(integer({ min: 100, max: maxTimeoutMs, description: TIMEOUT }), maxTimeoutMs)
+  return { type: typeField(type), ...COMMON, ...settings, timeoutMs }
+}
+
+const SCHEMAS = new Map(TYPES.map((type) => [type, object(newDestinationFields(type))] as const))
+
+function schemaOf(type: DestinationType): Schema<NewDestinationInput> {
+  return SCHEMAS.get(type) as Schema<NewDestinationInput>
+}
+
+/** The settings that a destination of the kind must be given, in addition to its name. */
+function required({ settings }: DestinationKind): string[] {
+  return Object.entries(settings).flatMap(([name, schema]) => ('optional' in schema || 'fallback' in schema ? [] : [name]))
+}
+
+const names = (fields: readonly string[]): string => listed(fields.map((name) => `\`${name}\``))
+const kinds = Object.values(KINDS)
+const neededText = listed(
+  kinds.map((kind) => `${kind.noun.one} needs ${names(required(kind))}`),
+  ', and ',
+)
+const ownText = kinds.map(({ noun, settings }) => `${names(Object.keys(settings))} are for ${noun.many}`).join('; ')
+const timeoutText = listed(kinds.map(({ noun, maxTimeoutMs }) => `${maxTimeoutMs} for ${noun.one}`))
+
+/** The settings of kinds, without those that all have. Each is optional, because a destination of another kind does not have it. */
+function ownFields(some: readonly DestinationKind[]): Fields {
+  const fields = some.flatMap((kind) => {
+    const needed = new Set(required(kind))
+    return Object.entries(kind.settings).map(([name, schema]) => [name, needed.has(name) ? optional(schema) : schema] as const)
+  })
+  return Object.fromEntries(fields)
+}
+
+/** All settings of all kinds. In the JSON Schema, the descriptions say which kind needs a setting: a choice of several schemas is harder to read. */
 const ALL_FIELDS = {
-  ...NEW_DESTINATION_FIELDS.integration,
-  ...NEW_DESTINATION_FIELDS.webhook,
   type: withDefault(
-    oneOf(['webhook', 'integration'], {
-      description:
-        'A webhook needs `urls`, and an integration needs `integration`. Each refuses the settings of the other kind: `urls`, `headers`, `sharedSecret`, `signingSecrets`, `request`, `transformation`, `secrets`, `auth` and `tls` are for webhooks; `integration`, `settings` and `subscriptions` are for integrations.',
+    oneOf(TYPES, {
+      description: `${neededText.charAt(0).toUpperCase()}${neededText.slice(1)}. Each refuses the settings of the other kinds: ${ownText}.`,
     }),
-    'webhook',
+    DEFAULT_TYPE,
   ),
+  ...COMMON,
+  ...ownFields(kinds.filter(({ type }) => type !== DEFAULT_TYPE)),
   timeoutMs: withDefault(
     integer({
       min: 100,
-      max: MAX_TIMEOUT_MS.integration,
-      description:
-        'The timeout of one attempt, from connecting to the end of the response. The default and maximum are 5000 for a webhook and 30000 for an integration.',
+      max: Math.max(...kinds.map(({ maxTimeoutMs }) => maxTimeoutMs)),
+      description: `${TIMEOUT} The default and maximum are ${timeoutText}.`,
     }),
-    MAX_TIMEOUT_MS.webhook,
+    KINDS[DEFAULT_TYPE].maxTimeoutMs,
   ),
-  urls: optional(NEW_DESTINATION_FIELDS.webhook.urls),
-  integration: optional(NEW_DESTINATION_FIELDS.integration.integration),
+  ...ownFields([KINDS[DEFAULT_TYPE]]),
 }
 
 export const NEW_DESTINATION: Schema<NewDestinationInput> = {
   parse(value, path) {
-    const type = typeof value === 'object' && value !== null && 'type' in value && value.type === 'integration' ? 'integration' : 'webhook'
-    if (typeof value === 'object' && value !== null) {
-      if ('type' in value && value.type !== undefined) ALL_FIELDS.type.parse(value.type, 'type')
-      refuseOtherKind(type, value)
-    }
-    return SCHEMAS[type].parse(value, path)
+    if (typeof value !== 'object' || value === null) return schemaOf(DEFAULT_TYPE).parse(value, path)
+    const type = 'type' in value && value.type !== undefined ? ALL_FIELDS.type.parse(value.type, 'type') : DEFAULT_TYPE
+    refuseOtherKinds(type, value)
+    return schemaOf(type).parse(value, path)
   },
   toJsonSchema: () => object(ALL_FIELDS).toJsonSchema(),
 }
@@ -189,23 +215,20 @@ export const DESTINATION_PATCH = object({
   version: optional(VERSION_FIELD),
 })
 
-/** Throws if an update contains a setting of the other kind, or changes the kind. */
-export function assertFits(type: Destination['type'], patch: DestinationPatch): void {
+/** Throws if an update contains a setting of another kind, or changes the kind. */
+export function assertFits(type: DestinationType, patch: DestinationPatch): void {
   if (patch.type !== undefined && patch.type !== type) throw invalidField('type', 'cannot be changed; create another destination')
-  refuseOtherKind(type, patch)
-  if (patch.timeoutMs !== undefined) NEW_DESTINATION_FIELDS[type].timeoutMs.parse(patch.timeoutMs, 'timeoutMs')
+  refuseOtherKinds(type, patch)
+  if (patch.timeoutMs !== undefined) newDestinationFields(type).timeoutMs.parse(patch.timeoutMs, 'timeoutMs')
 }
 
-function refuseOtherKind(type: Destination['type'], given: object): void {
-  const other = type === 'webhook' ? 'integration' : 'webhook'
-  const field = Object.keys(given).find((name) => Object.hasOwn(KINDS[other].settings, name))
-  if (field === undefined) return
-  throw invalidField(
-    field,
-    type === 'webhook'
-      ? 'is a setting of integrations, and this destination is a webhook'
-      : 'is a setting of webhooks, and this destination is an integration',
-  )
+function refuseOtherKinds(type: DestinationType, given: object): void {
+  for (const field of Object.keys(given)) {
+    if (Object.hasOwn(KINDS[type].settings, field)) continue
+    const other = kinds.find(({ settings }) => Object.hasOwn(settings, field))
+    if (other !== undefined)
+      throw invalidField(field, `is a setting of ${other.noun.many}, and this destination is ${KINDS[type].noun.one}`)
+  }
 }
 
 export const FILTER_VIEW = object(FILTER_FIELDS)
@@ -215,5 +238,6 @@ function namesOf<T extends string>(name: Schema<T>) {
   return withDefault(array(name, { max: MAX_FILTER_NAMES, identity: (text) => text }), [])
 }
 
-export type NewDestinationInput = Infer<typeof SCHEMAS.webhook> | Infer<typeof SCHEMAS.integration>
-export type DestinationPatch = Infer<typeof DESTINATION_PATCH>
+/** The settings of its kind are not listed here: the kind reads them. */
+export type NewDestinationInput = ObjectOf<typeof COMMON> & { type: DestinationType; timeoutMs: number }
+export type DestinationPatch = Partial<Infer<typeof DESTINATION_PATCH>>

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { generateSecret } from '@switchyard/webhook'
 import type { DestinationHealth, TestAttempt } from '../../delivery/delivery.ts'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { accept, STILL, startControl } from '../fixtures/start-control.ts'
-import type { ControlDelivery } from '../route.ts'
+import type { ControlDelivery } from '../routes/route.ts'
 
 const HOOK = { name: 'Hook', urls: ['https://example.com/hook'] }
 
@@ -64,7 +65,7 @@ test('no response contains a secret', async (t) => {
   }
   for (const text of texts) assert.doesNotMatch(text, /hush|whsec_[A-Za-z0-9]/)
   const kept = store.configuration().destinations.get(id)
-  assert.deepEqual([kept?.sharedSecret, kept?.signingSecrets], ['hush', secrets])
+  assert.deepEqual([asWebhook(kept).sharedSecret, asWebhook(kept).signingSecrets], ['hush', secrets])
   const { body } = await call('GET', `/api/destinations/${id}`)
   assert.deepEqual([body.hasSharedSecret, body.hasSigningSecrets, body.signingSecretCount], [true, true, 2])
 })
@@ -95,10 +96,10 @@ test('a change keeps other fields, other batch settings and secrets', async (t) 
   const path = `/api/destinations/${before.id}`
   const { body: after } = await call('PATCH', path, { batch: { bytes: 1_000 }, timeoutMs: 100 })
   assert.deepEqual(after, { ...before, timeoutMs: 100, batch: { size: 10, bytes: 1_000, lingerMs: 5 } })
-  assert.equal(store.configuration().destinations.get(before.id)?.sharedSecret, 'hush')
+  assert.equal(asWebhook(store.configuration().destinations.get(before.id)).sharedSecret, 'hush')
 
   assert.equal((await call('PATCH', path, { sharedSecret: null })).body.hasSharedSecret, false)
-  assert.equal(store.configuration().destinations.get(before.id)?.sharedSecret, null)
+  assert.equal(asWebhook(store.configuration().destinations.get(before.id)).sharedSecret, null)
   assert.equal((await call('PATCH', path, { signingSecrets: [generateSecret()] })).body.signingSecretCount, 1)
   assert.equal((await call('PATCH', path, { signingSecrets: [] })).body.signingSecretCount, 0)
   assert.deepEqual((await call('PATCH', path, { headers: { 'X-A': 'b' } })).body.headers, { 'X-A': 'b' })

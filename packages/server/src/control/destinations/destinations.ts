@@ -18,28 +18,19 @@ import {
   variants,
   withDefault,
 } from '../../api/schema.ts'
-import type { DestinationHealth, SentRequest, TestAttempt } from '../../delivery/delivery.ts'
+import type { DestinationHealth, SentRequest } from '../../delivery/delivery.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
-import {
-  type Actor,
-  type Audit,
-  CLASSIC,
-  type Configuration,
-  type Destination,
-  type EventFilter,
-  type NewDestination,
-  type Role,
-} from '../../store/store.ts'
+import { type Actor, type Audit, CLASSIC, type Destination, type EventFilter, type NewDestination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import { audited, recordAction } from '../access/audit.ts'
 import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
 import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
-import { checkName } from '../name.ts'
-import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from '../query.ts'
-import { type ControlParts, checkIfMatch, type Route, route } from '../route.ts'
+import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from '../history/redaction.ts'
+import { audited, recordAction } from '../routes/audit-entries.ts'
+import { createRoute, deleteRoute, found, listRoute, type ResourceKind, readRoute, updateRoute } from '../routes/resource-routes.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
+import { dueTime } from '../routes/times.ts'
 import { checkSources } from '../sources/sources.ts'
-import { dueTime } from '../times.ts'
 import { assertLoadable } from './code-check.ts'
 import { CONTENT_HEALTH, contentHealth } from './content-health.ts'
 import { checkDeadLetter, DEAD_LETTER } from './dead-letter-setting.ts'
@@ -47,7 +38,6 @@ import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION, SUBSCRIBE 
 import { checkDuplicate, DESTINATION_QUERY } from './duplicates.ts'
 import { definitionToUse, installedDefinition } from './integration-definition.ts'
 import { checkedSettings, patchedSettings } from './patched-settings.ts'
-import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from './redaction.ts'
 import { retryOf, retryView, SHOWN_RETRY_SETTINGS } from './retry-settings.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 import { contentToRestore, SHOWN_VERSION } from './versions.ts'
@@ -80,7 +70,7 @@ const SHOWN = {
 
 export const DESTINATION = variants(
   'type',
-  { webhook: { ...SHOWN, ...KINDS.webhook.shownSettings }, integration: { ...SHOWN, ...KINDS.integration.shownSettings } },
+  Object.fromEntries(Object.values(KINDS).map(({ type, shownSettings }) => [type, { ...SHOWN, ...shownSettings }])),
   { title: 'Destination', description: 'A webhook or an integration that messages are sent to.' },
 )
 
@@ -173,179 +163,153 @@ const NO_HEALTH: DestinationHealth = {
   urls: [],
 }
 
-export function destinationRoutes({ store, clock, delivery, checkUrl = () => null, checkCode, catalog }: ControlParts): Route[] {
-  function existing(destination: Destination | undefined): Destination {
-    if (destination === undefined) throw new ApiError('destination_not_found')
-    return destination
+export function destinationRoutes(parts: ControlParts): Route[] {
+  const { store, checkUrl = () => null, checkCode, catalog } = parts
+  const kind: ResourceKind<Destination> = {
+    path: '/destinations',
+    noun: 'a destination',
+    plural: 'destinations',
+    action: 'destination',
+    notFound: 'destination_not_found',
+    answer: DESTINATION,
+    stored: () => store.configuration().destinations,
+    view: destinationView,
+    viewFor: (role) => (role === 'admin' ? destinationView : redactedView),
+    audit: destinationAudit,
   }
-  const find = (id: string | undefined): Destination => existing(store.configuration().destinations.get(id ?? ''))
-
   return [
-    route({
-      method: 'GET',
-      path: '/destinations',
-      summary: 'List destinations, oldest first',
-      query: listQuery({}),
-      status: 200,
-      answer: listAnswer(DESTINATION),
-      errors: ['invalid_cursor'],
-      handle: ({ query, role }) =>
-        pageAnswer('destinations', pageOf(store.configuration().destinations.values(), pageRequest('destinations', query)), viewFor(role)),
-    }),
-    route({
-      method: 'POST',
-      path: '/destinations',
-      summary: 'Create a destination',
-      query: DESTINATION_QUERY,
+    listRoute(kind),
+    createRoute(kind, {
       body: NEW_DESTINATION,
-      status: 201,
-      answer: DESTINATION,
-      tagged: true,
-      errors: ['name_taken', 'destination_exists'],
-      async handle({ body, query, actor }) {
-        const definition = body.type === 'integration' ? await definitionToUse(catalog, body.integration) : null
+      query: DESTINATION_QUERY,
+      errors: ['destination_exists'],
+      others: ({ destinations }) => destinations,
+      async wanted(body, query) {
+        const definition = await definitionToUse(catalog, body)
         const settings = checkedSettings(body.type, body, undefined, { checkUrl, definition })
-        await assertLoadable(checkCode, settings, undefined)
-        const checked = (configuration: Configuration): NewDestination => {
-          checkName(query, body.name, configuration.destinations)
+        await assertLoadable(checkCode, body.type, settings, undefined)
+        return (configuration): NewDestination => {
           checkSources(configuration, body.sourceIds)
           checkDeadLetter(configuration, body.deadLetter, null)
           const wanted = { ...CLASSIC, ...settings, ...retryOf(body) } as NewDestination
           checkDuplicate(query, wanted, configuration)
           return wanted
         }
-        return destinationView(await store.settings.createDestination(checked, destinationAudit(actor, 'destination.create')))
       },
+      create: (wanted, audit) => store.settings.createDestination(wanted, audit),
     }),
-    route({
-      method: 'GET',
-      path: '/destinations/health',
-      summary: 'Retrieve the health of all destinations',
-      status: 200,
-      answer: ALL_HEALTH,
-      async handle() {
-        const [rows, waiting] = await Promise.all([store.books.ledger(), store.books.oldestPending()])
-        const pending = new Map(rows.map((row) => [row.destinationId, row.pending]))
-        const oldest = new Map(waiting.map(({ destinationId, atMs }) => [destinationId, atMs]))
-        const data = [...store.configuration().destinations.keys()].map((destinationId) => {
-          const health = delivery.health(destinationId) ?? NO_HEALTH
-          const status = statusView(clock, health, pending.get(destinationId) ?? 0, oldest.get(destinationId) ?? null)
-          return Object.assign({ destinationId }, status)
-        })
-        return { data, next: null }
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/destinations/:id',
-      summary: 'Retrieve a destination',
-      status: 200,
-      answer: DESTINATION,
-      tagged: true,
-      errors: ['destination_not_found'],
-      handle: ({ params, role }) => viewFor(role)(find(params['id'])),
-    }),
-    route({
-      method: 'PATCH',
-      path: '/destinations/:id',
-      summary: 'Update a destination',
+    allHealthRoute(parts),
+    readRoute(kind),
+    updateRoute(kind, {
       description:
         'Changes only the fields that you send, including those inside `batch` and `retry`. `secrets` of a webhook and `settings` of an integration are merged by key, and null removes one. `filter`, `request`, `transformation` and `subscriptions` are replaced as a whole. `version` restores a version. If the change points to another server, stored secrets must be sent again; otherwise it is refused with `secrets_needed`.',
       body: DESTINATION_PATCH,
-      status: 200,
-      answer: DESTINATION,
-      tagged: true,
-      errors: ['destination_not_found', 'secrets_needed'],
-      async handle({ params, body, actor, role, exchange }) {
-        const id = params['id'] ?? ''
+      errors: ['secrets_needed'],
+      async wanted(body, id) {
         // Another node may have created it a moment ago. A change of nothing reads what is stored, and writes nothing.
-        const found = store.configuration().destinations.get(id) ?? existing(await store.settings.updateDestination(id, {}))
-        await assertLoadable(checkCode, body, found)
+        const before = kind.stored().get(id) ?? found(kind, await store.settings.updateDestination(id, {}))
+        await assertLoadable(checkCode, before.type, body, before)
         const restored = await contentToRestore(store.settings, id, body)
-        const definition = await installedDefinition(catalog, found)
-        const changed = (before: Destination, configuration: Configuration): Partial<NewDestination> => {
-          checkIfMatch(exchange, viewFor(role)(before))
-          return patchedSettings(body, before, { configuration, restored, checkUrl, definition })
-        }
-        const audit = destinationAudit(actor, 'destination.update')
-        return destinationView(existing(await store.settings.updateDestination(id, changed, audit)))
+        const definition = await installedDefinition(catalog, before)
+        return (stored, configuration): Partial<NewDestination> =>
+          patchedSettings(body, stored, { configuration, restored, checkUrl, definition })
       },
+      update: (id, change, audit) => store.settings.updateDestination(id, change, audit),
     }),
-    route({
-      method: 'DELETE',
-      path: '/destinations/:id',
-      summary: 'Delete a destination',
+    deleteRoute(kind, {
       description:
         'Its pending deliveries are cancelled. In destinations that have it as their dead-letter destination, `deadLetter` becomes null.',
-      status: 204,
-      tagged: true,
-      errors: ['destination_not_found'],
-      async handle({ params, actor, role, exchange }) {
-        const audit = destinationAudit(actor, 'destination.delete')
-        const check = (before: Destination): void => checkIfMatch(exchange, viewFor(role)(before))
-        if (!(await store.settings.deleteDestination(params['id'] ?? '', audit, check))) throw new ApiError('destination_not_found')
-      },
+      remove: (id, audit, check) => store.settings.deleteDestination(id, audit, check),
     }),
-    route({
-      method: 'POST',
-      path: '/destinations/:id/test',
-      summary: 'Send a test message to a destination',
-      description:
-        'Immediately sends one sample message, even if the destination is disabled or paused, and returns the attempts. A test is not retried, and nothing is stored.',
-      body: TEST,
-      status: 200,
-      answer: TEST_ANSWER,
-      errors: ['destination_not_found'],
-      async handle({ params, body, actor, role }) {
-        const { id, type } = find(params['id'])
-        const message = sampleMessage(body.type, clock.wallMs())
-        // Recorded before the message is sent, so that the audit log has the entry even if the request does not finish.
-        await recordAction(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
-        const sent = await delivery.test(id, message)
-        if (sent === undefined) throw new ApiError('destination_not_found')
-        return {
-          success: hasPassed(type, sent.attempts),
-          message,
-          request: sent.request === null ? null : testRequest(sent.request, sent.attempts.some(wasAnswered)),
-          attempts: sent.attempts.map((attempt) =>
-            Object.assign(attemptView(attempt, urlFor(role)), attempt.sent === undefined ? {} : { request: attempt.sent }),
-          ),
-        }
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/destinations/:id/health',
-      summary: 'Retrieve the health of a destination',
-      description: 'Returns the state of the circuit breaker, the backlog, the recent success rate and the latency.',
-      status: 200,
-      answer: HEALTH,
-      errors: ['destination_not_found'],
-      async handle({ params, role }) {
-        const destination = find(params['id'])
-        const { id } = destination
-        const [rows, oldestMs] = await Promise.all([store.books.ledger(), store.books.oldestPendingAtMs(id)])
-        const { destinationId: _, ...ledger } = rows.find((row) => row.destinationId === id) ?? emptyLedger(id)
-        const health = delivery.health(id) ?? NO_HEALTH
-        return {
-          ...statusView(clock, health, ledger.pending, oldestMs),
-          failure: health.failure,
-          ledger,
-          content: await contentHealth(store, destination),
-          urls: kindOf(destination)
-            .targets(destination)
-            .map((url) => urlView(url, urlFor(role)(url), health)),
-        }
-      },
-    }),
+    testRoute(parts),
+    healthRoute(parts),
   ]
 }
 
-/** An integration may make several requests for a subscription, and continue after a failed one. So the last request of each subscription decides. */
-function hasPassed(type: Destination['type'], attempts: readonly TestAttempt[]): boolean {
-  if (type === 'webhook') return attempts.some(({ reason }) => reason === null)
-  const last = new Map(attempts.map(({ step, reason }) => [step?.subscription, reason]))
-  return last.size > 0 && [...last.values()].every((reason) => reason === null)
+function find({ store }: ControlParts, id: string | undefined): Destination {
+  return found({ notFound: 'destination_not_found' }, store.configuration().destinations.get(id ?? ''))
+}
+
+function allHealthRoute({ store, clock, delivery }: ControlParts): Route {
+  return route({
+    method: 'GET',
+    path: '/destinations/health',
+    summary: 'Retrieve the health of all destinations',
+    status: 200,
+    answer: ALL_HEALTH,
+    async handle() {
+      const [rows, waiting] = await Promise.all([store.books.ledger(), store.books.oldestPending()])
+      const pending = new Map(rows.map((row) => [row.destinationId, row.pending]))
+      const oldest = new Map(waiting.map(({ destinationId, atMs }) => [destinationId, atMs]))
+      const data = [...store.configuration().destinations.keys()].map((destinationId) => {
+        const health = delivery.health(destinationId) ?? NO_HEALTH
+        const status = statusView(clock, health, pending.get(destinationId) ?? 0, oldest.get(destinationId) ?? null)
+        return Object.assign({ destinationId }, status)
+      })
+      return { data, next: null }
+    },
+  })
+}
+
+function testRoute(parts: ControlParts): Route {
+  const { store, clock, delivery } = parts
+  return route({
+    method: 'POST',
+    path: '/destinations/:id/test',
+    summary: 'Send a test message to a destination',
+    description:
+      'Immediately sends one sample message, even if the destination is disabled or paused, and returns the attempts. A test is not retried, and nothing is stored.',
+    body: TEST,
+    status: 200,
+    answer: TEST_ANSWER,
+    errors: ['destination_not_found'],
+    async handle({ params, body, actor, role }) {
+      const destination = find(parts, params['id'])
+      const { id } = destination
+      const message = sampleMessage(body.type, clock.wallMs())
+      // Recorded before the message is sent, so that the audit log has the entry even if the request does not finish.
+      await recordAction(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
+      const sent = await delivery.test(id, message)
+      if (sent === undefined) throw new ApiError('destination_not_found')
+      return {
+        success: kindOf(destination).hasPassed(sent.attempts),
+        message,
+        request: sent.request === null ? null : testRequest(sent.request, sent.attempts.some(wasAnswered)),
+        attempts: sent.attempts.map((attempt) =>
+          Object.assign(attemptView(attempt, urlFor(role)), attempt.sent === undefined ? {} : { request: attempt.sent }),
+        ),
+      }
+    },
+  })
+}
+
+function healthRoute(parts: ControlParts): Route {
+  const { store, clock, delivery } = parts
+  return route({
+    method: 'GET',
+    path: '/destinations/:id/health',
+    summary: 'Retrieve the health of a destination',
+    description: 'Returns the state of the circuit breaker, the backlog, the recent success rate and the latency.',
+    status: 200,
+    answer: HEALTH,
+    errors: ['destination_not_found'],
+    async handle({ params, role }) {
+      const destination = find(parts, params['id'])
+      const { id } = destination
+      const [rows, oldestMs] = await Promise.all([store.books.ledger(), store.books.oldestPendingAtMs(id)])
+      const { destinationId: _, ...ledger } = rows.find((row) => row.destinationId === id) ?? emptyLedger(id)
+      const health = delivery.health(id) ?? NO_HEALTH
+      return {
+        ...statusView(clock, health, ledger.pending, oldestMs),
+        failure: health.failure,
+        ledger,
+        content: await contentHealth(store, destination),
+        urls: kindOf(destination)
+          .targets(destination)
+          .map((url) => urlView(url, urlFor(role)(url), health)),
+      }
+    },
+  })
 }
 
 function testRequest({ headers, body, hidesSecrets }: SentRequest, wasSent: boolean) {
@@ -380,10 +344,6 @@ function filterView({ types, events }: EventFilter) {
 }
 
 /** Viewers do not see header values and query values of URLs: these can be credentials, with which a viewer could send to the receiver. */
-function viewFor(role: Role): (destination: Destination) => ReturnType<typeof destinationView> {
-  return role === 'admin' ? destinationView : redactedView
-}
-
 function redactedView(destination: Destination): ReturnType<typeof destinationView> {
   return { ...destinationView(destination), ...kindOf(destination).showHidden(destination) }
 }

@@ -1,11 +1,12 @@
 // Refuses a destination that would send every message twice: one with the name and the URL, or the name and the integration, of another destination
 // of the same source. It is nearly always a command or a request that was repeated. The check runs on the stored configuration, under its lock.
 
+import { queryBoolean } from '../../api/query-values.ts'
 import { object, withDefault } from '../../api/schema.ts'
+import { kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
-import type { Configuration, Destination, NewDestination } from '../../store/store.ts'
-import { CREATION_QUERY } from '../name.ts'
-import { queryBoolean } from '../query.ts'
+import type { Configuration, NewDestination } from '../../store/store.ts'
+import { CREATION_QUERY } from '../routes/resource-routes.ts'
 
 export const DESTINATION_QUERY = object({
   ...CREATION_QUERY.fields,
@@ -18,8 +19,6 @@ export const DESTINATION_QUERY = object({
   ),
 })
 
-type Compared = Pick<Destination, 'name' | 'urls' | 'sourceIds' | 'integration'>
-
 /** Throws destination_exists. */
 export function checkDuplicate(
   { allowDuplicate }: { allowDuplicate: boolean },
@@ -27,21 +26,19 @@ export function checkDuplicate(
   { destinations }: Configuration,
 ): void {
   if (allowDuplicate) return
-  const found = [...destinations.values()].find((other) => isSame(other, wanted))
-  if (found === undefined) return
-  const what = found.integration === null ? 'the same URL' : 'the same integration'
-  throw new ApiError('destination_exists', {
-    field: 'name',
-    destinationId: found.id,
-    message: `The destination ${found.id} already has the name ${JSON.stringify(found.name)} and ${what}, and gets messages of the same source, so every message would be sent twice. Change that destination, choose another name, or repeat the request with allowDuplicate=true.`,
-  })
+  for (const other of destinations.values()) {
+    const what = sharedReceiver(other, wanted)
+    if (what === null) continue
+    throw new ApiError('destination_exists', {
+      field: 'name',
+      destinationId: other.id,
+      message: `The destination ${other.id} already has the name ${JSON.stringify(other.name)} and ${what}, and gets messages of the same source, so every message would be sent twice. Change that destination, choose another name, or repeat the request with allowDuplicate=true.`,
+    })
+  }
 }
 
-function isSame(one: Compared, other: Compared): boolean {
-  return (
-    one.name === other.name &&
-    one.integration?.slug === other.integration?.slug &&
-    one.sourceIds.some((id) => other.sourceIds.includes(id)) &&
-    (one.integration !== null || one.urls.some((url) => other.urls.includes(url)))
-  )
+/** What both have in common besides the name and a source; null if they are not the same. */
+function sharedReceiver(one: NewDestination, other: NewDestination): string | null {
+  const isAlike = one.type === other.type && one.name === other.name && one.sourceIds.some((id) => other.sourceIds.includes(id))
+  return isAlike ? kindOf(one).sameReceiver(one, other) : null
 }

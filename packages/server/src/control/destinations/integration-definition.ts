@@ -1,22 +1,20 @@
 // The definition of an integration, which its settings are checked against. It comes from the integrations package, which may not be installed.
 
-import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
+import type { CatalogIntegration } from '@switchyard/integrations/catalog'
+import { listed } from '../../api/listed.ts'
 import { suggestion } from '../../api/nearest.ts'
 import { invalidField } from '../../api/schema.ts'
+import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import type { Destination } from '../../store/store.ts'
-
-export interface Catalog {
-  readCatalog(): Promise<readonly CatalogEntry[]>
-  readIntegration(slug: string): Promise<CatalogIntegration | null>
-}
-
-/** Called each time, because the package can be installed while the service runs. */
-export type OpenCatalog = () => Promise<Catalog | null>
+import type { Catalog, OpenCatalog } from '../routes/route.ts'
+import type { NewDestinationInput } from './destination-settings.ts'
 
 export const INSTALL_HINT = 'run `switchyard catalog install`'
 
-/** For a new destination. Throws if it cannot be created. */
-export async function definitionToUse(open: OpenCatalog | undefined, slug: string): Promise<CatalogIntegration> {
+/** For a new destination; null if its kind needs none. Throws if it cannot be created. */
+export async function definitionToUse(open: OpenCatalog | undefined, given: NewDestinationInput): Promise<CatalogIntegration | null> {
+  const slug = KINDS[given.type].slug(given)
+  if (slug === null) return null
   const catalog = (await open?.()) ?? null
   if (catalog === null)
     throw invalidField('integration', `cannot be used, because the integrations package is not installed; ${INSTALL_HINT}`)
@@ -51,16 +49,17 @@ export async function slugsMeant(catalog: Catalog, given: string): Promise<strin
         ) ?? [],
       ].flat(),
     )
-  return slugs.length < 2 ? (slugs[0] ?? '') : `${slugs.slice(0, -1).join(', ')} or ${slugs.at(-1)}`
+  return listed(slugs, ' or ')
 }
 
 function contains(text: string, part: string): boolean {
   return text.toLowerCase().includes(part.toLowerCase())
 }
 
-/** For an existing destination; null for a webhook, and if the package is not installed or no longer has the integration. */
-export async function installedDefinition(open: OpenCatalog | undefined, { integration }: Destination): Promise<CatalogIntegration | null> {
-  if (integration === null) return null
+/** For an existing destination; null if its kind needs none, and if the package is not installed or no longer has the integration. */
+export async function installedDefinition(open: OpenCatalog | undefined, destination: Destination): Promise<CatalogIntegration | null> {
+  const slug = kindOf(destination).slug(destination)
+  if (slug === null) return null
   const catalog = (await open?.()) ?? null
-  return catalog === null ? null : await catalog.readIntegration(integration.slug)
+  return catalog === null ? null : await catalog.readIntegration(slug)
 }

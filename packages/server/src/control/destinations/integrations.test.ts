@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { asIntegration } from '../../destinations/fixtures/integration.ts'
 import { openCatalog } from '../../installation/integrations-catalog.ts'
 import { type Answer, type Fixture, STILL, startControl } from '../fixtures/start-control.ts'
-import type { ControlDelivery } from '../route.ts'
+import type { ControlDelivery } from '../routes/route.ts'
 
 const SLACK_URL = 'https://hooks.slack.com/services/T0/B0/very-secret-path'
 const AMPLITUDE = {
@@ -78,7 +79,7 @@ test('what every destination has works for integrations', async (t) => {
 test('an update merges settings by key, and null removes one', async (t) => {
   const fixture = await start(t)
   const { id } = (await create(fixture, AMPLITUDE)).body
-  const stored = (): unknown => fixture.store.configuration().destinations.get(id)?.settings
+  const stored = (): unknown => asIntegration(fixture.store.configuration().destinations.get(id)).settings
   const patch = (settings: object): Promise<Answer> => fixture.call('PATCH', `/api/destinations/${id}`, { settings })
   assert.equal((await patch({ endpoint: 'europe' })).status, 200)
   assert.deepEqual(stored(), { apiKey: 'api-key-1', secretKey: 'secret-key-1', endpoint: 'europe' })
@@ -97,7 +98,7 @@ test('the tokens of OAuth are settings too: merged by key, and not shown', async
   const patched = await fixture.call('PATCH', `/api/destinations/${id}`, {
     settings: { oauth: { refreshToken: 'refresh-token-2', accessToken: 'access-1' } },
   })
-  assert.deepEqual(fixture.store.configuration().destinations.get(id)?.settings['oauth'], {
+  assert.deepEqual(asIntegration(fixture.store.configuration().destinations.get(id)).settings['oauth'], {
     ...oauth,
     refreshToken: 'refresh-token-2',
     accessToken: 'access-1',

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { type Fixture, startControl } from '../fixtures/start-control.ts'
 
 const EVIL = 'https://evil.example'
@@ -76,8 +77,12 @@ test('only what is not given again is named, and a request with everything is ac
   assert.deepEqual(await fieldsOf({ auth, request, secrets }), ['headers.X-Key'])
   const answer = await call('PATCH', path, { urls: [EVIL], ...GIVEN, secrets: { token: 'new', id: null } })
   assert.equal(answer.status, 200, answer.text)
-  assert.deepEqual(store.configuration().destinations.get(id)?.secrets, { token: 'new' })
-  assert.equal(store.configuration().destinations.get(id)?.sharedSecret, 'SECRET-3', 'a signing secret is not sent to the receiver')
+  assert.deepEqual(asWebhook(store.configuration().destinations.get(id)).secrets, { token: 'new' })
+  assert.equal(
+    asWebhook(store.configuration().destinations.get(id)).sharedSecret,
+    'SECRET-3',
+    'a signing secret is not sent to the receiver',
+  )
 })
 
 test('other changes keep the secrets: another path, fewer URLs, another order, no URLs at all', async (t) => {

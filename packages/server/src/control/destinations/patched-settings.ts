@@ -4,9 +4,8 @@
 import { invalidField } from '../../api/schema.ts'
 import type { GivenSettings, MoveContext, SettingsContext } from '../../destinations/kind.ts'
 import { KINDS } from '../../destinations/kinds.ts'
-import { hasNewOrigin } from '../../destinations/webhook/moved-secrets.ts'
 import { ApiError } from '../../errors.ts'
-import type { Configuration, Destination, NewDestination } from '../../store/store.ts'
+import type { Configuration, Destination, DestinationType, NewDestination } from '../../store/store.ts'
 import { checkSources } from '../sources/sources.ts'
 import { checkDeadLetter } from './dead-letter-setting.ts'
 import { assertFits, type DestinationPatch } from './destination-settings.ts'
@@ -15,13 +14,13 @@ import type { RestoredVersion } from './versions.ts'
 
 /** Throws if the schema accepts settings that do not fit together. `before` is undefined for a new destination. */
 export function checkedSettings(
-  type: Destination['type'],
+  type: DestinationType,
   given: GivenSettings,
   before: Destination | undefined,
   context: SettingsContext,
 ): Partial<Destination> {
   const settings = completedSettings(type, given, before, context)
-  if (before !== undefined) assertNoneMoved(given, settings, before, { ...context, isFromElsewhere: false })
+  if (before !== undefined) assertNoneMoved(given, settings, before, { ...context, restoredOrigins: undefined })
   return withoutProblem(type, settings, before, context)
 }
 
@@ -35,23 +34,13 @@ function assertNoneMoved(given: GivenSettings, settings: Partial<Destination>, b
   })
 }
 
-function completedSettings(
-  type: Destination['type'],
-  given: GivenSettings,
-  before: Destination | undefined,
-  { definition }: SettingsContext,
-) {
+function completedSettings(type: DestinationType, given: GivenSettings, before: Destination | undefined, { definition }: SettingsContext) {
   const found = KINDS[type].givenProblem(given, before)
   if (found !== null) throw invalidField(found.field, found.problem)
   return KINDS[type].completed(given, before, definition)
 }
 
-function withoutProblem(
-  type: Destination['type'],
-  settings: Partial<Destination>,
-  before: Destination | undefined,
-  context: SettingsContext,
-) {
+function withoutProblem(type: DestinationType, settings: Partial<Destination>, before: Destination | undefined, context: SettingsContext) {
   const found = KINDS[type].problem(settings, context, before)
   if (found !== null) throw invalidField(found.field, found.problem)
   return settings
@@ -72,7 +61,6 @@ export function patchedSettings(patch: DestinationPatch, before: Destination, co
   checkDeadLetter(configuration, rest.deadLetter, before.id)
   const changes = { ...rest, ...(batch && { batch: { ...before.batch, ...batch } }) }
   const completed = { ...completedSettings(before.type, changes, before, context), ...restored?.content }
-  const isFromElsewhere = restored?.origins !== undefined && hasNewOrigin(restored.origins, completed.urls ?? before.urls)
-  assertNoneMoved(changes, completed, before, { ...context, isFromElsewhere })
+  assertNoneMoved(changes, completed, before, { ...context, restoredOrigins: restored?.origins })
   return { ...withoutProblem(before.type, completed, before, context), ...retryOf({ retry, retryWindowMs }, before) }
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { ShownRequests } from '../../delivery/transforming/shown-requests.ts'
-import { ThreadTransformer } from '../../delivery/transforming/thread-transformer.ts'
+import { ShownRequests } from '../../delivery/previews/shown-requests.ts'
+import { ThreadTransformer } from '../../delivery/sender/transforming/thread-transformer.ts'
+import { kindOf } from '../../destinations/kinds.ts'
 import { planRoutes } from '../../routing/plan.ts'
 import type { Destination } from '../../store/store.ts'
 import { accept, type Fixture, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
@@ -23,8 +24,8 @@ interface Preview extends Fixture {
 async function start(t: TestContext, settings: object = {}, stored: Partial<Destination> = {}): Promise<Preview> {
   const shown = new ShownRequests(() => new ThreadTransformer())
   t.after(() => shown.close())
-  const preview = (destination: Destination, messages: Parameters<typeof shown.preview>[1]) =>
-    shown.preview(destination, messages, Date.now())
+  const preview = (destination: Destination, messages: Parameters<typeof shown.preview>[2]) =>
+    shown.preview(destination, kindOf(destination).requests ?? assert.fail(), messages, Date.now())
   const fixture = await startControl(t, { plan: planRoutes, delivery: { ...STILL, preview } })
   const sourceId = (await fixture.call('POST', '/api/sources', { name: 'Shop' })).body.id as string
   const { id } = (

@@ -22,13 +22,13 @@ import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import { isTooDeep } from '../../store/port/scan-json.ts'
 import type { Configuration, Destination, Role, SegmentContent, Skip, StoredMessage } from '../../store/store.ts'
+import { builtFor, hideConfiguredHeaders, hideOwnHeaders, replaceSignatures, textFor, urlFor } from '../history/redaction.ts'
 import { skipSentence } from '../history/timeline.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { assertLoadable } from './code-check.ts'
 import { DESTINATION_PATCH, type DestinationPatch } from './destination-settings.ts'
 import { installedDefinition } from './integration-definition.ts'
 import { patchedSettings } from './patched-settings.ts'
-import { builtFor, hideConfiguredHeaders, hideOwnHeaders, replaceSignatures, textFor, urlFor } from './redaction.ts'
 import { contentToRestore } from './versions.ts'
 
 const MAX_MESSAGES = 50
@@ -147,11 +147,11 @@ type Result = { skip: Skip } | Previewed
 export function previewRoutes({ store, clock, delivery, plan, checkUrl = () => null, checkCode, catalog }: ControlParts): Route[] {
   /** The destination with the changes applied. Throws as an update would. */
   async function changed(before: Destination, changes: DestinationPatch): Promise<Destination> {
-    await assertLoadable(checkCode, changes, before)
+    await assertLoadable(checkCode, before.type, changes, before)
     const restored = await contentToRestore(store.settings, before.id, changes)
     const definition = await installedDefinition(catalog, before)
     const fields = patchedSettings(changes, before, { configuration: store.configuration(), restored, checkUrl, definition })
-    return { ...before, ...fields, version: before.version }
+    return { ...before, ...fields, version: before.version } as Destination
   }
 
   async function newest({ sourceIds }: Destination, limit: number): Promise<StoredMessage[]> {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { startControl } from '../fixtures/start-control.ts'
 
 const REQUEST = {
@@ -35,13 +36,13 @@ test('secrets are write-only: reads, versions, the audit log and the export show
   assert.doesNotMatch(JSON.stringify(shown.map((answer) => answer.body)), /SECRET/)
   assert.match(JSON.stringify(shown[3]?.body), /"changedSecrets":\["secrets\.token"\]/)
   assert.match(shown[4]?.body.yaml, /token: \$\{HOOK_TOKEN\}/)
-  assert.deepEqual(store.configuration().destinations.get(body.id)?.secrets, { token: 'SECRET-2', path: 'SECRET-path' })
+  assert.deepEqual(asWebhook(store.configuration().destinations.get(body.id)).secrets, { token: 'SECRET-2', path: 'SECRET-path' })
 })
 
 test('an update merges secrets by name, and null removes one that is not used', async (t) => {
   const { call, store } = await startControl(t)
   const { id } = (await call('POST', '/api/destinations', HOOK)).body
-  const secrets = () => store.configuration().destinations.get(id)?.secrets
+  const secrets = () => asWebhook(store.configuration().destinations.get(id)).secrets
   assert.equal((await call('PATCH', `/api/destinations/${id}`, { secrets: { other: 'o' } })).status, 200)
   assert.deepEqual(secrets(), { ...HOOK.secrets, other: 'o' })
   assert.equal((await call('PATCH', `/api/destinations/${id}`, { secrets: { other: null } })).status, 200)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { ThreadTransformer } from '../../delivery/transforming/thread-transformer.ts'
+import { ThreadTransformer } from '../../delivery/sender/transforming/thread-transformer.ts'
 import { startControl } from '../fixtures/start-control.ts'
 
 const CODE = 'export default (message) => message'

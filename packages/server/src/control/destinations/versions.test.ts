@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { startControl } from '../fixtures/start-control.ts'
 
 const HOOK = { name: 'Hook', urls: ['https://example.com/hook'] }
@@ -31,7 +32,7 @@ test('versions are listed newest first, in pages, and one is restored by an upda
 
   const restored = await call('PATCH', path, { version: 2, name: 'Restored' })
   assert.deepEqual([restored.status, restored.body.version, restored.body.name], [200, 5, 'Restored'])
-  assert.equal(store.configuration().destinations.get(created.id)?.transformation?.code, 'one')
+  assert.equal(asWebhook(store.configuration().destinations.get(created.id)).transformation?.code, 'one')
   const [newest] = (await call('GET', `${path}/versions`)).body.data
   assert.deepEqual([newest.version, newest.current, newest.restoredFrom, newest.changed], [5, true, 2, ['transformation.code']])
   const [entry] = (await call('GET', '/api/audit?limit=1')).body.data

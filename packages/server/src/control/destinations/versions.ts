@@ -2,7 +2,7 @@
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { array, boolean, integer, invalidField, nullable, object, string, time } from '../../api/schema.ts'
-import { KINDS, kindOf } from '../../destinations/kinds.ts'
+import { KINDS, kindOf, VERSIONED } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
 import {
   type ConfigurationStore,
@@ -10,10 +10,9 @@ import {
   type DestinationContent,
   type DestinationVersion,
   type Role,
-  VERSIONED,
 } from '../../store/store.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 /** No destination gets that many versions. */
 const MAX_VERSION = 1_000_000_000
@@ -44,9 +43,7 @@ const VERSION = object(
     restoredFrom: nullable(
       integer({ description: 'If the version was saved by restoring an older one: the number of that version; otherwise null.' }),
     ),
-    request: KINDS.webhook.shownSettings.request,
-    transformation: KINDS.webhook.shownSettings.transformation,
-    subscriptions: nullable(KINDS.integration.shownSettings.subscriptions),
+    ...Object.assign({}, ...Object.values(KINDS).map(({ content }) => content.shown)),
   },
   { title: 'DestinationVersion', description: 'A version of what a destination sends.' },
 )
@@ -97,7 +94,7 @@ export async function contentToRestore(
 
 function versionView(destination: Destination, { version, atMs, actor, content, changed, restoredFrom }: DestinationVersion, role: Role) {
   const kind = kindOf(destination)
-  const whole = { ...destination, ...content }
+  const whole: Destination = { ...destination, ...content }
   const shown: JsonObject = role === 'admin' ? kind.show(whole) : kind.showHidden(whole)
   return {
     version,

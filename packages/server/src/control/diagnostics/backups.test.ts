@@ -7,7 +7,7 @@ import { createSecretBox } from '../../secrets/secret-box.ts'
 import { createSqliteStore } from '../../store/sqlite/store.ts'
 import { createBackups } from '../../store/sqlite/threads/backups.ts'
 import { startControl, TOKEN } from '../fixtures/start-control.ts'
-import type { OperatorTools } from './operator-tools.ts'
+import type { OperatorTools } from '../routes/operator-tools.ts'
 
 async function withBackups(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-backups-'))

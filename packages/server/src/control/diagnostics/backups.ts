@@ -5,8 +5,8 @@ import { isoTime } from '@switchyard/protocol'
 import { integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Backup } from '../../store/store.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
-import type { OperatorTools } from './operator-tools.ts'
+import type { OperatorTools } from '../routes/operator-tools.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const BACKUP = object(
   {

@@ -4,7 +4,8 @@
 import { X509Certificate } from 'node:crypto'
 import { isoTime } from '@switchyard/protocol'
 import type { DestinationHealth } from '../../delivery/delivery.ts'
-import type { DialCheck, DialReport } from '../../delivery/sending/dial-check.ts'
+import type { DialCheck, DialReport } from '../../delivery/sender/http/dial-check.ts'
+import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination, TlsSettings } from '../../store/store.ts'
 import type { Finding } from './finding.ts'
 
@@ -63,8 +64,9 @@ const AUTH_ADVICE = {
 }
 
 /** Of the client certificate. Receivers refuse an expired one. */
-function expiredCertificate({ name, tls }: Destination, nowMs: number): Finding | null {
-  const certificate = tls?.certificate ?? null
+function expiredCertificate(destination: Destination, nowMs: number): Finding | null {
+  const { name } = destination
+  const certificate = kindOf(destination).requests?.credentials(destination).tls?.certificate ?? null
   if (certificate === null) return null
   const { validToDate } = new X509Certificate(certificate)
   const leftMs = validToDate.getTime() - nowMs

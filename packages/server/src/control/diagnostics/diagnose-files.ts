@@ -2,8 +2,8 @@
 
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { Installation } from '../routes/operator-tools.ts'
 import type { Finding } from './finding.ts'
-import type { Installation } from './operator-tools.ts'
 
 const MIB = 1024 * 1024
 /** With less than this, a burst of messages fills the disk before anybody reacts. */

@@ -3,10 +3,11 @@
 // so they cannot be checked as those of a webhook are.
 
 import type { Previewed } from '../../delivery/delivery.ts'
-import { settingsProblem } from '../../destinations/integration/check-settings.ts'
+import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination, SegmentContent } from '../../store/store.ts'
-import { INSTALL_HINT, installedDefinition, type OpenCatalog } from '../destinations/integration-definition.ts'
+import { INSTALL_HINT, installedDefinition } from '../destinations/integration-definition.ts'
 import { sampleContent } from '../destinations/sample-message.ts'
+import type { OpenCatalog } from '../routes/route.ts'
 import type { Finding } from './finding.ts'
 
 type Preview = (destination: Destination, messages: readonly SegmentContent[]) => Promise<Previewed[]>
@@ -24,7 +25,7 @@ export function createIntegrationChecks({ catalog, preview, deadlineMs, nowMs }:
   let last: Promise<unknown> = Promise.resolve()
 
   async function run(destination: Destination): Promise<Finding> {
-    const name = `${destination.name} (${destination.integration?.slug})`
+    const name = nameOf(destination)
     const again = 'Run the diagnostics again.'
     if (performance.now() > endAtMs)
       return { state: 'unknown', message: `${name}: its code was not loaded, because other checks took too long.`, advice: again }
@@ -52,9 +53,14 @@ export function createIntegrationChecks({ catalog, preview, deadlineMs, nowMs }:
   }
 }
 
+function nameOf(destination: Destination): string {
+  return `${destination.name} (${kindOf(destination).slug(destination)})`
+}
+
 async function configurationProblem(destination: Destination, open: OpenCatalog | undefined): Promise<Finding | null> {
-  const { id, integration, settings, subscriptions } = destination
-  const name = `${destination.name} (${integration?.slug})`
+  const { id } = destination
+  const kind = kindOf(destination)
+  const name = nameOf(destination)
   if (((await open?.()) ?? null) === null)
     return {
       state: 'bad',
@@ -70,14 +76,14 @@ async function configurationProblem(destination: Destination, open: OpenCatalog 
     }
   if (!definition.available)
     return { state: 'bad', message: `${name} is not available. ${definition.problem}`, advice: 'Delete or disable the destination.' }
-  const missing = settingsProblem(settings, definition)
+  const missing = kind.setupProblem(destination, definition)
   if (missing !== null)
     return {
       state: 'bad',
       message: `${name}: ${missing.field} ${missing.problem}.`,
       advice: `Correct the settings of the destination, for example with \`switchyard destinations update ${id} --set NAME=VALUE\`.`,
     }
-  if (!subscriptions.some(({ enabled }) => enabled))
+  if (kind.isInactive(destination))
     return {
       state: 'warning',
       message: `${name} has no enabled subscription, so no message is sent to it.`,

@@ -4,17 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createCertificate } from '../../delivery/fixtures/certificates.ts'
-import type { DialReport } from '../../delivery/sending/dial-check.ts'
-import type { Previewed } from '../../delivery/transforming/shown-requests.ts'
+import type { Previewed } from '../../delivery/previews/shown-requests.ts'
+import type { DialReport } from '../../delivery/sender/http/dial-check.ts'
+import { webhookOf } from '../../destinations/fixtures/webhook.ts'
 import { openCatalog } from '../../installation/integrations-catalog.ts'
 import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
-import type { Destination } from '../../store/store.ts'
-import type { Catalog } from '../destinations/integration-definition.ts'
+import type { IntegrationDestination } from '../../store/store.ts'
 import { accept, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
+import type { OperatorTools } from '../routes/operator-tools.ts'
+import type { Catalog } from '../routes/route.ts'
 import { checkDestination, createUrlChecks, judgeDial } from './diagnose-destinations.ts'
 import { checkSecretKey, judgeDisk } from './diagnose-files.ts'
 import { checkInspection, checkRetention } from './diagnose-store.ts'
-import type { OperatorTools } from './operator-tools.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'switchyard-diagnostics-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -221,7 +222,7 @@ test('each origin is dialled once, eight at a time, and none after the deadline'
 })
 
 test('pending deliveries of a disabled or paused destination, or older than an hour, are a warning', () => {
-  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false } as Parameters<typeof checkDestination>[0]
+  const destination = webhookOf({ name: 'd' })
   const HOUR = 3_600_000
   assert.equal(checkDestination(destination, undefined, 0, null, HOUR).state, 'good')
   assert.equal(checkDestination(destination, undefined, 5, 0, 2 * HOUR).state, 'warning')
@@ -237,7 +238,7 @@ test('pending deliveries of a disabled or paused destination, or older than an h
 })
 
 test('a destination that fails, or has old deliveries, is reported with the reason of its last attempt and where the others are', () => {
-  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false } as Parameters<typeof checkDestination>[0]
+  const destination = webhookOf({ id: 'dst_1', name: 'd' })
   const failure = { reason: 'connection_refused', error: 'The receiver refused the connection.' }
   const advice = 'To see the reason of the last attempt of each delivery, run: switchyard deliveries --destination dst_1 --state pending'
   const open = checkDestination(destination, { breaker: 'open', failure }, 5, null, 1)
@@ -249,7 +250,7 @@ test('a destination that fails, or has old deliveries, is reported with the reas
 })
 
 test('a token endpoint that refuses, and a client certificate that expires soon, are reported', () => {
-  const destination = { id: 'dst_1', name: 'd', enabled: true, paused: false, tls: null } as unknown as Destination
+  const destination = webhookOf({ name: 'd' })
   const failure = {
     reason: 'auth_refused',
     error: 'The token endpoint auth.example refused to issue an access token (401, invalid_client).',
@@ -300,7 +301,7 @@ test('an integration is not connected to: its settings, its subscriptions and wh
   assert.deepEqual(await said(), ['good', 'Amplitude (actions-amplitude) can run: its settings are complete, and its code was loaded.'])
   previewed = [{ kind: 'failed', reason: 'not_run', error: 'The host ended.', logs: null }]
   assert.deepEqual(await said(), ['bad', 'Amplitude (actions-amplitude) cannot run: The host ended.'])
-  const { subscriptions } = store.configuration().destinations.get(id) as Destination
+  const { subscriptions } = store.configuration().destinations.get(id) as IntegrationDestination
   const disabled = subscriptions.map((subscription) => ({ ...subscription, enabled: false }))
   await store.settings.updateDestination(id, { subscriptions: disabled })
   assert.deepEqual(await said(), ['warning', 'Amplitude (actions-amplitude) has no enabled subscription, so no message is sent to it.'])

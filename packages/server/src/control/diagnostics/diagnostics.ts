@@ -4,9 +4,11 @@
 
 import { isoTime } from '@switchyard/protocol'
 import { array, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
-import type { Destination, StoreInspection } from '../../store/store.ts'
+import { kindOf } from '../../destinations/kinds.ts'
+import type { Destination, Store, StoreInspection } from '../../store/store.ts'
+import type { Clock } from '../../timing/clock.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { checkDestination, createUrlChecks } from './diagnose-destinations.ts'
 import { checkDisk, checkSecretKey } from './diagnose-files.ts'
 import { createIntegrationChecks } from './diagnose-integrations.ts'
@@ -52,42 +54,14 @@ const INTEGRATIONS_DEADLINE_MS = 40_000
 /** If the wall clock differs by more than this from its value at the start plus the time that has passed since, it has jumped. */
 const JUMP_MS = 60_000
 
-export function diagnosticRoutes({ store, clock, delivery, catalog, operatorTools }: ControlParts): Route[] {
+export function diagnosticRoutes(parts: ControlParts): Route[] {
+  const { store, clock, operatorTools } = parts
   let inspecting: Promise<StoreInspection | undefined> | undefined
   /** An inspection reads the whole store, so concurrent requests share one. */
   const inspect = (): Promise<StoreInspection | undefined> =>
     (inspecting ??= store.books.inspect(INSPECT_DEADLINE_MS).finally(() => {
       inspecting = undefined
     }))
-
-  async function checkStore(): Promise<Check[]> {
-    const startedAtMs = performance.now()
-    const installation = operatorTools?.installation
-    try {
-      const inspection = await inspect()
-      const ms = Math.round(performance.now() - startedAtMs)
-      const checks = checkInspection(inspection, [...store.configuration().destinations.values()], store.serverFacts !== undefined)
-      const retention = installation === undefined ? [] : [checkRetention(inspection, installation.retentionDays, clock.wallMs())]
-      const disk =
-        installation?.storePath == null
-          ? []
-          : [await timed('disk', () => checkDisk(installation.storePath as string, inspection?.storedBytes ?? null))]
-      return [...[...checks, ...retention].map(({ name, ...finding }) => checkOf(name, ms, finding)), ...disk]
-    } catch (error) {
-      const message = `The store could not be read: ${(error as Error).message}.`
-      return [
-        {
-          name: 'store_integrity',
-          state: 'bad',
-          message,
-          advice: 'Check the disk, and have a backup ready.',
-          destinationId: null,
-          url: null,
-          ms: 0,
-        },
-      ]
-    }
-  }
 
   return [
     route({
@@ -101,31 +75,11 @@ export function diagnosticRoutes({ store, clock, delivery, catalog, operatorTool
       answer: DIAGNOSTICS,
       async handle() {
         const destinations = [...store.configuration().destinations.values()]
-        const ledger = await store.books.ledger()
-        const dial = createUrlChecks(operatorTools?.dial, URLS_DEADLINE_MS)
-        const integration = createIntegrationChecks({
-          catalog,
-          preview: delivery.preview,
-          deadlineMs: INTEGRATIONS_DEADLINE_MS,
-          nowMs: () => clock.wallMs(),
-        })
-        const checksOf = async (destination: Destination): Promise<Check[]> => {
-          const { id, enabled, timeoutMs, tls, urls } = destination
-          const pending = ledger.find((row) => row.destinationId === id)?.pending ?? 0
-          const oldestAtMs = pending === 0 ? null : await store.books.oldestPendingAtMs(id)
-          const health = await timed(
-            'destination',
-            () => checkDestination(destination, delivery.health(id), pending, oldestAtMs, clock.wallMs()),
-            id,
-          )
-          if (!enabled) return [health]
-          if (destination.integration !== null) return [health, await timed('integration', () => integration(destination), id)]
-          return [health, ...(await Promise.all(urls.map((url) => timed('url', () => dial(url, timeoutMs, tls), id, url))))]
-        }
+        const checksOf = await destinationChecks(parts)
         const [commit, stored, server, key, ...perDestination] = await Promise.all([
-          timed('store_writable', checkCommit),
-          checkStore(),
-          checkServerAndNodes(),
+          timed('store_writable', () => checkCommit(store)),
+          checkStore(parts, inspect),
+          checkServerAndNodes(store),
           operatorTools === undefined ? null : timed('secret_key', () => checkSecretKey(operatorTools.installation)),
           ...destinations.map(checksOf),
         ])
@@ -142,7 +96,7 @@ export function diagnosticRoutes({ store, clock, delivery, catalog, operatorTool
             commit,
             ...stored,
             ...server,
-            await timed('clock', checkClock),
+            await timed('clock', () => checkClock(clock)),
             ...(key === null ? [] : [key]),
             ...perDestination.flat(),
           ],
@@ -150,49 +104,116 @@ export function diagnosticRoutes({ store, clock, delivery, catalog, operatorTool
       },
     }),
   ]
+}
 
-  async function checkServerAndNodes(): Promise<Check[]> {
-    const { nodes } = store
-    const startedAtMs = performance.now()
-    const alive = nodes === undefined ? [] : [checkNodes(nodes.nodes)]
-    // If the server cannot be queried, the check `store_writable` reports it.
-    const facts = store.serverFacts === undefined ? [] : await store.serverFacts().then(checkServer, () => [])
-    const ms = Math.round(performance.now() - startedAtMs)
-    return [...alive, ...facts].map(({ name, ...finding }) => checkOf(name, ms, finding))
+/** The checks of one destination. Connections and integrations that are tried share a deadline. */
+async function destinationChecks({
+  store,
+  clock,
+  delivery,
+  catalog,
+  operatorTools,
+}: ControlParts): Promise<(destination: Destination) => Promise<Check[]>> {
+  const ledger = await store.books.ledger()
+  const dial = createUrlChecks(operatorTools?.dial, URLS_DEADLINE_MS)
+  const integration = createIntegrationChecks({
+    catalog,
+    preview: delivery.preview,
+    deadlineMs: INTEGRATIONS_DEADLINE_MS,
+    nowMs: () => clock.wallMs(),
+  })
+  return async (destination) => {
+    const { id, enabled, timeoutMs } = destination
+    const pending = ledger.find((row) => row.destinationId === id)?.pending ?? 0
+    const oldestAtMs = pending === 0 ? null : await store.books.oldestPendingAtMs(id)
+    const health = await timed(
+      'destination',
+      () => checkDestination(destination, delivery.health(id), pending, oldestAtMs, clock.wallMs()),
+      id,
+    )
+    if (!enabled) return [health]
+    const kind = kindOf(destination)
+    if (kind.slug(destination) !== null) return [health, await timed('integration', () => integration(destination), id)]
+    if (kind.requests === null || kind.carrier !== null) return [health]
+    const { tls } = kind.requests.credentials(destination)
+    const dialled = kind.targets(destination).map((url) => timed('url', () => dial(url, timeoutMs, tls), id, url))
+    return [health, ...(await Promise.all(dialled))]
   }
+}
 
-  async function checkCommit(): Promise<Finding> {
-    const startedAtMs = performance.now()
-    const late = { ok: false, message: `no commit finished within ${COMMIT_DEADLINE_MS / 1_000} s` } as const
-    const result = await withTimeout(COMMIT_DEADLINE_MS, store.check(), late)
+async function checkStore(
+  { store, clock, operatorTools }: ControlParts,
+  inspect: () => Promise<StoreInspection | undefined>,
+): Promise<Check[]> {
+  const startedAtMs = performance.now()
+  const installation = operatorTools?.installation
+  try {
+    const inspection = await inspect()
     const ms = Math.round(performance.now() - startedAtMs)
-    if (!result.ok)
-      return {
+    const checks = checkInspection(inspection, [...store.configuration().destinations.values()], store.serverFacts !== undefined)
+    const retention = installation === undefined ? [] : [checkRetention(inspection, installation.retentionDays, clock.wallMs())]
+    const disk =
+      installation?.storePath == null
+        ? []
+        : [await timed('disk', () => checkDisk(installation.storePath as string, inspection?.storedBytes ?? null))]
+    return [...[...checks, ...retention].map(({ name, ...finding }) => checkOf(name, ms, finding)), ...disk]
+  } catch (error) {
+    const message = `The store could not be read: ${(error as Error).message}.`
+    return [
+      {
+        name: 'store_integrity',
         state: 'bad',
-        message: `The store cannot be written: ${result.message}.`,
-        advice: 'Check whether the disk is full or read-only.',
-      }
-    if (ms > 1_000)
-      return {
-        state: 'warning',
-        message: `A commit took ${ms} ms.`,
-        advice: 'The disk is slow or busy. Every request with messages waits for a commit.',
-      }
-    return { state: 'good', message: `A commit took ${ms} ms, including the sync to disk.`, advice: null }
+        message,
+        advice: 'Check the disk, and have a backup ready.',
+        destinationId: null,
+        url: null,
+        ms: 0,
+      },
+    ]
   }
+}
 
-  function checkClock(): Finding {
-    const ahead = clock.wallMs() - (performance.timeOrigin + performance.now())
-    if (Math.abs(ahead) <= JUMP_MS)
-      return { state: 'good', message: 'The wall clock has not jumped since the service started.', advice: null }
+async function checkServerAndNodes(store: Store): Promise<Check[]> {
+  const { nodes } = store
+  const startedAtMs = performance.now()
+  const alive = nodes === undefined ? [] : [checkNodes(nodes.nodes)]
+  // If the server cannot be queried, the check `store_writable` reports it.
+  const facts = store.serverFacts === undefined ? [] : await store.serverFacts().then(checkServer, () => [])
+  const ms = Math.round(performance.now() - startedAtMs)
+  return [...alive, ...facts].map(({ name, ...finding }) => checkOf(name, ms, finding))
+}
+
+async function checkCommit(store: Store): Promise<Finding> {
+  const startedAtMs = performance.now()
+  const late = { ok: false, message: `no commit finished within ${COMMIT_DEADLINE_MS / 1_000} s` } as const
+  const result = await withTimeout(COMMIT_DEADLINE_MS, store.check(), late)
+  const ms = Math.round(performance.now() - startedAtMs)
+  if (!result.ok)
+    return {
+      state: 'bad',
+      message: `The store cannot be written: ${result.message}.`,
+      advice: 'Check whether the disk is full or read-only.',
+    }
+  if (ms > 1_000)
     return {
       state: 'warning',
-      message:
-        ahead > 0
-          ? `The wall clock was set ahead by ${Math.round(ahead / 1_000)} s after the service started, or the machine was suspended for that long.`
-          : `The wall clock was set back by ${Math.round(-ahead / 1_000)} s after the service started.`,
-      advice: 'Retries follow schedule time and are not affected. Synchronize the clock with NTP.',
+      message: `A commit took ${ms} ms.`,
+      advice: 'The disk is slow or busy. Every request with messages waits for a commit.',
     }
+  return { state: 'good', message: `A commit took ${ms} ms, including the sync to disk.`, advice: null }
+}
+
+function checkClock(clock: Clock): Finding {
+  const ahead = clock.wallMs() - (performance.timeOrigin + performance.now())
+  if (Math.abs(ahead) <= JUMP_MS)
+    return { state: 'good', message: 'The wall clock has not jumped since the service started.', advice: null }
+  return {
+    state: 'warning',
+    message:
+      ahead > 0
+        ? `The wall clock was set ahead by ${Math.round(ahead / 1_000)} s after the service started, or the machine was suspended for that long.`
+        : `The wall clock was set back by ${Math.round(-ahead / 1_000)} s after the service started.`,
+    advice: 'Retries follow schedule time and are not affected. Synchronize the clock with NTP.',
   }
 }
 

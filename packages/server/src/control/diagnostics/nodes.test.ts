@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SQLITE_ONLY } from '../../store/fixtures/test-store.ts'
 import { startControl } from '../fixtures/start-control.ts'
-import type { OperatorTools } from './operator-tools.ts'
+import type { OperatorTools } from '../routes/operator-tools.ts'
 
 const operatorTools: OperatorTools = {
   installation: {

@@ -3,7 +3,7 @@
 import { isoTime } from '@switchyard/protocol'
 import { array, boolean, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import type { NodeSummary } from '../../store/store.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const NODES_ANSWER = object({
   data: array(

@@ -22,10 +22,10 @@ import {
   sumUntil,
 } from '../../observe/event-catalog/event-documents.ts'
 import { eachProperty, VALUE_TYPES } from '../../observe/event-catalog/event-properties.ts'
-import { type Configuration, FILTER_RULES, type StoredDocument, type StoredMessage } from '../../store/store.ts'
+import { type Configuration, FILTER_RULES, type Store, type StoredDocument, type StoredMessage } from '../../store/store.ts'
 import { skipSentence } from '../history/timeline.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 /** A list reads at most this many events, those that were seen last. */
 const MAX_READ = 20_000
@@ -140,118 +140,130 @@ interface Ranked {
   rank: number
 }
 
-export function eventRoutes({ store, clock, plan, flushEvents }: ControlParts): Route[] {
-  /** Those that were seen last come first. */
-  async function* pages(prefix: string | undefined): AsyncGenerator<StoredDocument[]> {
-    let after: StoredDocument | undefined
-    for (let read = 0; read < MAX_READ; read += READ_AT_ONCE) {
-      const scope = prefix === undefined ? {} : { prefix }
-      const page = await store.documents.list(EVENT_COUNTS, { ...scope, order: 'newest', after, limit: READ_AT_ONCE })
-      yield page
-      after = page.at(-1)
-      if (page.length < READ_AT_ONCE) return
+export function eventRoutes(parts: ControlParts): Route[] {
+  return [listRoute(parts), detailRoute(parts)]
+}
+
+function listRoute({ store, clock, flushEvents }: ControlParts): Route {
+  return route({
+    method: 'GET',
+    path: '/events',
+    summary: 'List the events of the event catalogue',
+    description:
+      'An event is a source, a message type and, for track, the name of the event. Events that were not seen for 90 days are left out. If there are very many events, only the 20,000 that were seen last are searched.',
+    query: listQuery({
+      q: optional(string({ min: 1, max: 200, description: 'Only events whose name or type contains this text, in upper or lower case.' })),
+      type: optional(oneOf(MESSAGE_TYPES, { description: 'Only events of this type.' })),
+      sourceId: optional(string({ max: 100, description: 'Only events of this source.' })),
+      order: withDefault(
+        oneOf(ORDERS, { description: '`count`: the most frequent in the last 7 days first. `lastSeen`: the latest first.' }),
+        'count',
+      ),
+    }),
+    status: 200,
+    answer: listAnswer(EVENT),
+    errors: ['source_not_found', 'invalid_cursor'],
+    async handle({ query }) {
+      const { sourceId, order } = query
+      const { sources } = store.configuration()
+      if (sourceId !== undefined && !sources.has(sourceId)) throw new ApiError('source_not_found')
+      await flushEvents?.()
+      const nowHour = Math.floor(clock.wallMs() / HOUR_MS)
+      const ranked = await rankedEvents(store, query, nowHour)
+      const name = `events ${order}`
+      const { limit, cursor } = pageRequest(name, query)
+      const [, afterRank, afterKey = ''] = /^(\d+) (.*)$/.exec(cursor ?? '') ?? []
+      const rest =
+        afterRank === undefined
+          ? ranked
+          : ranked.filter(({ key, rank }) => rank < Number(afterRank) || (rank === Number(afterRank) && key > afterKey))
+      const data = rest.slice(0, limit)
+      const last = data.at(-1)
+      const next = rest.length > limit && last !== undefined ? `${last.rank} ${last.key}` : null
+      return pageAnswer(name, { data, next }, ({ key, counts }) => ({
+        ...countsView(store.configuration(), key, counts, nowHour),
+        hours: countsUntil(counts.hours, nowHour, SPARKLINE_HOURS),
+      }))
+    },
+  })
+}
+
+function detailRoute({ store, clock, plan, flushEvents }: ControlParts): Route {
+  return route({
+    method: 'GET',
+    path: '/events/:id',
+    summary: 'Retrieve an event of the event catalogue',
+    description:
+      'Returns the counts of the event, its properties with types and sample values, the destinations that receive it, and its rule in the tracking plan of the source.',
+    status: 200,
+    answer: EVENT_DETAIL,
+    errors: ['event_not_found'],
+    async handle({ params }) {
+      const key = params['id'] ?? ''
+      const configuration = store.configuration()
+      const sourceId = sourceOfKey(key)
+      if (!EVENT_ID.test(key) || !configuration.sources.has(sourceId)) throw new ApiError('event_not_found')
+      await flushEvents?.()
+      const counts = (await store.documents.get(EVENT_COUNTS, key))?.doc as EventCounts | undefined
+      if (counts === undefined) throw new ApiError('event_not_found')
+      const examined = ((await store.documents.get(EVENT_PROPERTIES, key))?.doc as EventProperties | undefined) ?? NONE_EXAMINED
+      const messages = isOtherEvents(key) ? [] : await recentMessages(store, sourceId, counts)
+      const nowMs = clock.wallMs()
+      const samples = samplesOf(messages)
+      return {
+        ...countsView(configuration, key, counts, Math.floor(nowMs / HOUR_MS)),
+        hours: points(counts.hours, nowMs, HOUR_MS, HOURS_KEPT),
+        days: points(counts.days, nowMs, DAY_MS, DAYS_KEPT),
+        examined: examined.examined,
+        properties: [...examined.properties]
+          .sort((a, b) => sum(b[3]) - sum(a[3]))
+          .map((property) => propertyView(property, examined.examined, samples.get(property[0]))),
+        otherProperties: examined.other,
+        recentMessages: messages.length,
+        destinations: plan === undefined ? [] : receiversOf(configuration, sourceId, messages, plan),
+        plan: planView(configuration, sourceId, counts),
+      }
+    },
+  })
+}
+
+/** The events that the query asks for, in its order. */
+async function rankedEvents(
+  store: Store,
+  { q, type, sourceId, order }: { q?: string; type?: string; sourceId?: string; order: (typeof ORDERS)[number] },
+  nowHour: number,
+): Promise<Ranked[]> {
+  const { sources } = store.configuration()
+  const text = q?.toLowerCase()
+  const isWanted = ({ event: own, type: ownType, total }: EventCounts): boolean =>
+    total > 0 && (type === undefined || ownType === type) && (text === undefined || (own ?? ownType ?? '').toLowerCase().includes(text))
+  const ranked: Ranked[] = []
+  for await (const page of pages(store, sourceId === undefined ? undefined : eventKeyPrefix(sourceId))) {
+    for (const { key, doc } of page) {
+      const counts = doc as EventCounts
+      if (!isWanted(counts) || !sources.has(sourceOfKey(key))) continue
+      ranked.push({ key, counts, rank: order === 'count' ? sumUntil(counts.hours, nowHour, HOURS_KEPT) : counts.lastMs })
     }
   }
+  ranked.sort((a, b) => b.rank - a.rank || (a.key < b.key ? -1 : 1))
+  return ranked
+}
 
-  async function recentMessages(sourceId: string, { type, event, lastMs }: EventCounts): Promise<StoredMessage[]> {
-    const filter = { sourceId, type: type ?? undefined, event: event ?? undefined, toMs: lastMs + STORED_WITHIN_MS }
-    return (await store.history.messages(filter, { limit: RECENT_MESSAGES, cursor: null })).data
+/** Those that were seen last come first. */
+async function* pages(store: Store, prefix: string | undefined): AsyncGenerator<StoredDocument[]> {
+  let after: StoredDocument | undefined
+  for (let read = 0; read < MAX_READ; read += READ_AT_ONCE) {
+    const scope = prefix === undefined ? {} : { prefix }
+    const page = await store.documents.list(EVENT_COUNTS, { ...scope, order: 'newest', after, limit: READ_AT_ONCE })
+    yield page
+    after = page.at(-1)
+    if (page.length < READ_AT_ONCE) return
   }
+}
 
-  return [
-    route({
-      method: 'GET',
-      path: '/events',
-      summary: 'List the events of the event catalogue',
-      description:
-        'An event is a source, a message type and, for track, the name of the event. Events that were not seen for 90 days are left out. If there are very many events, only the 20,000 that were seen last are searched.',
-      query: listQuery({
-        q: optional(
-          string({ min: 1, max: 200, description: 'Only events whose name or type contains this text, in upper or lower case.' }),
-        ),
-        type: optional(oneOf(MESSAGE_TYPES, { description: 'Only events of this type.' })),
-        sourceId: optional(string({ max: 100, description: 'Only events of this source.' })),
-        order: withDefault(
-          oneOf(ORDERS, { description: '`count`: the most frequent in the last 7 days first. `lastSeen`: the latest first.' }),
-          'count',
-        ),
-      }),
-      status: 200,
-      answer: listAnswer(EVENT),
-      errors: ['source_not_found', 'invalid_cursor'],
-      async handle({ query }) {
-        const { q, type, sourceId, order } = query
-        const { sources } = store.configuration()
-        if (sourceId !== undefined && !sources.has(sourceId)) throw new ApiError('source_not_found')
-        await flushEvents?.()
-        const nowHour = Math.floor(clock.wallMs() / HOUR_MS)
-        const text = q?.toLowerCase()
-        const isWanted = ({ event: own, type: ownType, total }: EventCounts): boolean =>
-          total > 0 &&
-          (type === undefined || ownType === type) &&
-          (text === undefined || (own ?? ownType ?? '').toLowerCase().includes(text))
-        const ranked: Ranked[] = []
-        for await (const page of pages(sourceId === undefined ? undefined : eventKeyPrefix(sourceId))) {
-          for (const { key, doc } of page) {
-            const counts = doc as EventCounts
-            if (!isWanted(counts) || !sources.has(sourceOfKey(key))) continue
-            ranked.push({ key, counts, rank: order === 'count' ? sumUntil(counts.hours, nowHour, HOURS_KEPT) : counts.lastMs })
-          }
-        }
-        ranked.sort((a, b) => b.rank - a.rank || (a.key < b.key ? -1 : 1))
-        const name = `events ${order}`
-        const { limit, cursor } = pageRequest(name, query)
-        const [, afterRank, afterKey = ''] = /^(\d+) (.*)$/.exec(cursor ?? '') ?? []
-        const rest =
-          afterRank === undefined
-            ? ranked
-            : ranked.filter(({ key, rank }) => rank < Number(afterRank) || (rank === Number(afterRank) && key > afterKey))
-        const data = rest.slice(0, limit)
-        const last = data.at(-1)
-        const next = rest.length > limit && last !== undefined ? `${last.rank} ${last.key}` : null
-        return pageAnswer(name, { data, next }, ({ key, counts }) => ({
-          ...countsView(store.configuration(), key, counts, nowHour),
-          hours: countsUntil(counts.hours, nowHour, SPARKLINE_HOURS),
-        }))
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/events/:id',
-      summary: 'Retrieve an event of the event catalogue',
-      description:
-        'Returns the counts of the event, its properties with types and sample values, the destinations that receive it, and its rule in the tracking plan of the source.',
-      status: 200,
-      answer: EVENT_DETAIL,
-      errors: ['event_not_found'],
-      async handle({ params }) {
-        const key = params['id'] ?? ''
-        const configuration = store.configuration()
-        const sourceId = sourceOfKey(key)
-        if (!EVENT_ID.test(key) || !configuration.sources.has(sourceId)) throw new ApiError('event_not_found')
-        await flushEvents?.()
-        const counts = (await store.documents.get(EVENT_COUNTS, key))?.doc as EventCounts | undefined
-        if (counts === undefined) throw new ApiError('event_not_found')
-        const examined = ((await store.documents.get(EVENT_PROPERTIES, key))?.doc as EventProperties | undefined) ?? NONE_EXAMINED
-        const messages = isOtherEvents(key) ? [] : await recentMessages(sourceId, counts)
-        const nowMs = clock.wallMs()
-        const samples = samplesOf(messages)
-        return {
-          ...countsView(configuration, key, counts, Math.floor(nowMs / HOUR_MS)),
-          hours: points(counts.hours, nowMs, HOUR_MS, HOURS_KEPT),
-          days: points(counts.days, nowMs, DAY_MS, DAYS_KEPT),
-          examined: examined.examined,
-          properties: [...examined.properties]
-            .sort((a, b) => sum(b[3]) - sum(a[3]))
-            .map((property) => propertyView(property, examined.examined, samples.get(property[0]))),
-          otherProperties: examined.other,
-          recentMessages: messages.length,
-          destinations: plan === undefined ? [] : receiversOf(configuration, sourceId, messages, plan),
-          plan: planView(configuration, sourceId, counts),
-        }
-      },
-    }),
-  ]
+async function recentMessages(store: Store, sourceId: string, { type, event, lastMs }: EventCounts): Promise<StoredMessage[]> {
+  const filter = { sourceId, type: type ?? undefined, event: event ?? undefined, toMs: lastMs + STORED_WITHIN_MS }
+  return (await store.history.messages(filter, { limit: RECENT_MESSAGES, cursor: null })).data
 }
 
 const NONE_EXAMINED: EventProperties = { examined: 0, properties: [], other: 0 }

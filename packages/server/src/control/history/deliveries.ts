@@ -2,7 +2,9 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { DELIVERY_FILTERS, DELIVERY_STATES } from '../../api/list-filters.ts'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../../api/schema.ts'
+import { VERSIONED } from '../../destinations/kinds.ts'
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
@@ -11,16 +13,20 @@ import {
   type AuditEntry,
   type DeliveryDetail,
   type DeliveryRow,
-  type DeliveryState,
   type Destination,
   type FailureCause,
   type ReplayResult,
   type Role,
   type RowId,
   type SegmentContent,
-  VERSIONED,
+  type Store,
 } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
+import { dueTime } from '../routes/times.ts'
+import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
+import { reasonSentence, statusOfReason } from './reasons.ts'
 import {
   ADDED_WHEN_SENT,
   attemptUrlFor,
@@ -31,46 +37,21 @@ import {
   replaceSignatures,
   textFor,
   wasAnswered,
-} from '../destinations/redaction.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
-import { dueTime } from '../times.ts'
-import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
-import { reasonSentence, statusOfReason } from './reasons.ts'
+} from './redaction.ts'
 
 /** The reasons of attempts for which no request was sent, because none could be built. */
 const NOT_SENT: ReadonlySet<string> = new Set(['mapping_failed', 'transformation_failed', 'dropped_by_transformation'])
 /** How many changes of a destination are looked at to find out whether a request is still the same. */
 const MAX_CHANGES = 50
 
-const STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as const satisfies readonly DeliveryState[]
-
-const FILTERS = {
-  destinationId: optional(string({ min: 1, description: 'Only deliveries to this destination.' })),
-  state: optional(oneOf(STATES, { description: 'Only deliveries in this state.' })),
-  reason: optional(string({ min: 1, description: 'Only deliveries that ended with this reason: a code such as `timeout` or `http_500`.' })),
-  userId: optional(
-    string({
-      min: 1,
-      description:
-        'Only deliveries of messages of this user, by userId, anonymousId or previousId. A page may have fewer entries than `limit`.',
-    }),
-  ),
-  event: optional(
-    string({ min: 1, description: 'Only deliveries of messages with this event name. A page may have fewer entries than `limit`.' }),
-  ),
-  from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
-  to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
-}
-
 const FAILURE_STATES = ['failed', 'expired', 'cancelled'] as const satisfies readonly FailureCause['state'][]
 const CAUSES_FILTERS = {
-  destinationId: optional(string({ min: 1, description: 'Only deliveries to this destination.' })),
+  destinationId: DELIVERY_FILTERS.destinationId,
   state: optional(
     oneOf(FAILURE_STATES, { description: 'Only deliveries in this state. If left out, deliveries in all three states are counted.' }),
   ),
-  from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
-  to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
+  from: DELIVERY_FILTERS.from,
+  to: DELIVERY_FILTERS.to,
 }
 const CAUSE = object(
   {
@@ -106,7 +87,7 @@ export const DELIVERY_FIELDS = {
   userId: nullable(string()),
   anonymousId: nullable(string()),
   destinationId: string(),
-  state: oneOf(STATES),
+  state: oneOf(DELIVERY_STATES),
   reason: nullable(string({ description: 'Why the delivery has its state, as a stable code; null if it is pending or was delivered.' })),
   lastReason: nullable(
     string({
@@ -179,83 +160,15 @@ const REPLAY_ERRORS: Record<ReplayRejection, ApiErrorCode> = {
   destination_gone: 'destination_gone',
 }
 
-export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[] {
-  async function requestView(detail: DeliveryDetail, role: Role) {
-    const { content, index, history } = detail
-    const current = store.configuration().destinations.get(detail.destinationId)
-    if (current === undefined || content === null || content.items[index] == null) return null
-    const last = history.at(-1)
-    if (NOT_SENT.has(last?.reason ?? '')) return null
-    const version = last === undefined || last.version === current.version ? undefined : last.version
-    const kept = version === undefined ? undefined : await store.settings.destinationVersion(current.id, version)
-    const destination = { ...current, ...kept?.content }
-    const carried = carriedBy(detail)
-    // Other messages of the same request may have been purged since; they cannot be shown.
-    const parts = carried.flatMap(({ content, indexes }) => {
-      const left = content === null ? [] : indexes.filter((other) => content.items[other] != null)
-      return content === null || left.length === 0 ? [] : [{ content, indexes: left }]
-    })
-    // The id of a batch is the id of its first delivery.
-    const deliveryId = `${carried[0]?.origin}-${carried[0]?.indexes[0]}`
-    const about = { deliveryId, attempt: last?.attempt ?? 1, replay: detail.replay, atMs: last?.startedAtMs ?? clock.wallMs() }
-    const missing = countOf(carried) - countOf(parts)
-    const described = await delivery.describeRequest(builtFor(role, destination), parts, about)
-    if (described === null) return null
-    const { headers, hidesSecrets } = described
-    const body = textFor(role, destination)(described.body)
-    const notes = await requestNotes(detail, missing, kept === undefined ? version : undefined)
-    // An attempt sends the same request to all URLs.
-    const answered = history.some((request) => request.attempt === last?.attempt && wasAnswered(request))
-    if (last !== undefined && !answered && isSigned(headers)) {
-      notes.push('The receiver did not answer, so the request may not have reached it. For this reason, its signatures are not shown.')
-    }
-    if (hidesSecrets === true)
-      notes.push(
-        'The request contained secrets of the destination, which are not shown. Signatures are not shown either, because they cover them.',
-      )
-    const note = notes.length === 0 ? null : notes.join(' ')
-    if (role !== 'admin') return { headers: replaceSignatures(hideOwnHeaders(headers, destination), HIDDEN), body, note }
-    if (last === undefined) return { headers: replaceSignatures(headers, ADDED_WHEN_SENT), body, note }
-    return { headers: notes.length === 0 ? headers : replaceSignatures(headers, NOT_AS_SENT), body, note }
-  }
-
-  /** How the reconstructed request may differ from what was sent. */
-  async function requestNotes(
-    { destinationId, history, gathered }: DeliveryDetail,
-    missing: number,
-    /** The version that the request was built with, if it is not kept any more. */
-    lostVersion: number | undefined,
-  ): Promise<string[]> {
-    const last = history.at(-1)
-    if (last === undefined) return ['Not sent yet. This is the request as it would be sent now.']
-    const notes: string[] = []
-    if (lostVersion !== undefined)
-      notes.push(
-        `The request was built with version ${lostVersion} of the destination, which is no longer kept. The reconstruction uses the current version.`,
-      )
-    // Other settings of that time are not stored, but the audit log shows whether they were changed since.
-    const changes = { subject: destinationId, action: 'destination.update', fromMs: last.startedAtMs }
-    const { data } = await store.history.audit(changes, { limit: MAX_CHANGES, cursor: null })
-    const change = data.length === MAX_CHANGES ? data[0] : data.find(changesMoreThanContent)
-    if (change !== undefined)
-      notes.push(
-        `The destination was changed at ${isoTime(change.atMs)}, after this request. The reconstruction uses its current settings.`,
-      )
-    if (last.gathered !== undefined && gathered === null)
-      notes.push('The request also contained messages of other calls, whose records are no longer stored.')
-    if (missing > 0)
-      notes.push(
-        `${missing} of the messages in the request ${missing === 1 ? 'is' : 'are'} not shown, because the stored messages were deleted or are too large to show together.`,
-      )
-    return notes
-  }
-
+export function deliveryRoutes(parts: ControlParts): Route[] {
+  const { store, clock } = parts
   return [
     route({
       method: 'GET',
       path: '/deliveries',
       summary: 'List deliveries, newest first',
-      query: listQuery(FILTERS),
+      description: 'With `userId` or `event`, a page may have fewer entries than `limit`.',
+      query: listQuery(DELIVERY_FILTERS),
       status: 200,
       answer: listAnswer(DELIVERY),
       errors: ['invalid_cursor'],
@@ -296,7 +209,7 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
           deadLetterWithheld: detail.withheldFrom === null ? null : { destinationId: detail.withheldFrom, reason: 'about_destination' },
           attempts: attemptsView(detail, role, store.configuration().destinations.get(detail.destinationId)),
           traceId: traceIdOf(detail.content?.trace ?? null),
-          request: await requestView(detail, role),
+          request: await requestView(parts, detail, role),
         }
       },
     }),
@@ -323,6 +236,75 @@ export function deliveryRoutes({ store, clock, delivery }: ControlParts): Route[
       },
     }),
   ]
+}
+
+async function requestView({ store, clock, delivery }: ControlParts, detail: DeliveryDetail, role: Role) {
+  const { content, index, history } = detail
+  const current = store.configuration().destinations.get(detail.destinationId)
+  if (current === undefined || content === null || content.items[index] == null) return null
+  const last = history.at(-1)
+  if (NOT_SENT.has(last?.reason ?? '')) return null
+  const version = last === undefined || last.version === current.version ? undefined : last.version
+  const kept = version === undefined ? undefined : await store.settings.destinationVersion(current.id, version)
+  const destination = { ...current, ...kept?.content }
+  const carried = carriedBy(detail)
+  // Other messages of the same request may have been purged since; they cannot be shown.
+  const parts = carried.flatMap(({ content, indexes }) => {
+    const left = content === null ? [] : indexes.filter((other) => content.items[other] != null)
+    return content === null || left.length === 0 ? [] : [{ content, indexes: left }]
+  })
+  // The id of a batch is the id of its first delivery.
+  const deliveryId = `${carried[0]?.origin}-${carried[0]?.indexes[0]}`
+  const about = { deliveryId, attempt: last?.attempt ?? 1, replay: detail.replay, atMs: last?.startedAtMs ?? clock.wallMs() }
+  const missing = countOf(carried) - countOf(parts)
+  const described = await delivery.describeRequest(builtFor(role, destination), parts, about)
+  if (described === null) return null
+  const { headers, hidesSecrets } = described
+  const body = textFor(role, destination)(described.body)
+  const notes = await requestNotes(store, detail, missing, kept === undefined ? version : undefined)
+  // An attempt sends the same request to all URLs.
+  const answered = history.some((request) => request.attempt === last?.attempt && wasAnswered(request))
+  if (last !== undefined && !answered && isSigned(headers)) {
+    notes.push('The receiver did not answer, so the request may not have reached it. For this reason, its signatures are not shown.')
+  }
+  if (hidesSecrets === true)
+    notes.push(
+      'The request contained secrets of the destination, which are not shown. Signatures are not shown either, because they cover them.',
+    )
+  const note = notes.length === 0 ? null : notes.join(' ')
+  if (role !== 'admin') return { headers: replaceSignatures(hideOwnHeaders(headers, destination), HIDDEN), body, note }
+  if (last === undefined) return { headers: replaceSignatures(headers, ADDED_WHEN_SENT), body, note }
+  return { headers: notes.length === 0 ? headers : replaceSignatures(headers, NOT_AS_SENT), body, note }
+}
+
+/** How the reconstructed request may differ from what was sent. */
+async function requestNotes(
+  store: Store,
+  { destinationId, history, gathered }: DeliveryDetail,
+  missing: number,
+  /** The version that the request was built with, if it is not kept any more. */
+  lostVersion: number | undefined,
+): Promise<string[]> {
+  const last = history.at(-1)
+  if (last === undefined) return ['Not sent yet. This is the request as it would be sent now.']
+  const notes: string[] = []
+  if (lostVersion !== undefined)
+    notes.push(
+      `The request was built with version ${lostVersion} of the destination, which is no longer kept. The reconstruction uses the current version.`,
+    )
+  // Other settings of that time are not stored, but the audit log shows whether they were changed since.
+  const changes = { subject: destinationId, action: 'destination.update', fromMs: last.startedAtMs }
+  const { data } = await store.history.audit(changes, { limit: MAX_CHANGES, cursor: null })
+  const change = data.length === MAX_CHANGES ? data[0] : data.find(changesMoreThanContent)
+  if (change !== undefined)
+    notes.push(`The destination was changed at ${isoTime(change.atMs)}, after this request. The reconstruction uses its current settings.`)
+  if (last.gathered !== undefined && gathered === null)
+    notes.push('The request also contained messages of other calls, whose records are no longer stored.')
+  if (missing > 0)
+    notes.push(
+      `${missing} of the messages in the request ${missing === 1 ? 'is' : 'are'} not shown, because the stored messages were deleted or are too large to show together.`,
+    )
+  return notes
 }
 
 /** `destination` is undefined if it was deleted. */

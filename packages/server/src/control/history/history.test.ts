@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import type { PastAttempt } from '../../delivery/delivery.ts'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { until } from '../../store/conformance/fixtures.ts'
 import { accept, type Fixture, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
-import type { ControlDelivery } from '../route.ts'
+import type { ControlDelivery } from '../routes/route.ts'
 
 const FAILED = {
   url: 'https://example.com/hook',
@@ -163,7 +164,7 @@ test('one delivery shows its attempts and its request', async (t) => {
   const delivery: ControlDelivery = {
     ...STILL,
     async describeRequest(destination, parts, about) {
-      described.push({ url: destination.urls[0] as string, indexes: parts.flatMap(({ indexes }) => indexes), about })
+      described.push({ url: asWebhook(destination).urls[0] as string, indexes: parts.flatMap(({ indexes }) => indexes), about })
       return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(parts[0]?.content.items[0]) }
     },
   }

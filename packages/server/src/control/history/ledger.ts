@@ -1,10 +1,10 @@
 // Routes for the counts: the ledger (deliveries per destination, by state), rejected messages, and messages per source.
 
 import { isoTime } from '@switchyard/protocol'
+import { queryBoolean } from '../../api/query-values.ts'
 import { array, boolean, integer, nullable, object, string, time, withDefault } from '../../api/schema.ts'
 import type { LedgerRow, SourceCounts } from '../../store/store.ts'
-import { queryBoolean } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 export const LEDGER_FIELDS = {
   owed: integer({ description: 'All deliveries so far, in any state.' }),

@@ -3,7 +3,7 @@
 import { MESSAGE_TYPES } from '@switchyard/protocol'
 import { anyObject, boolean, integer, nullable, number, object, oneOf, optional, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const id = (description: string) => optional(string({ max: 100, description }))
 

@@ -1,28 +1,18 @@
 // Routes for messages: the list, and a single message with its deliveries, the destinations it was not sent to, and its timeline.
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
-import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
+import { MESSAGE_FILTERS } from '../../api/list-filters.ts'
+import { anyObject, array, boolean, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
-import { type DeliveryDetail, FILTER_RULES, type MessageTrail, type StoredMessage } from '../../store/store.ts'
-import { SAMPLE_TYPES } from '../destinations/sample-message.ts'
+import { type DeliveryDetail, FILTER_RULES, type MessageTrail, type Store, type StoredMessage } from '../../store/store.ts'
 import { VIOLATION_FIELDS } from '../plans/violations.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
-import { dueMs } from '../times.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
+import { dueMs } from '../routes/times.ts'
 import { ATTEMPTS, attemptsView, DELIVERY_FIELDS, deliveryView } from './deliveries.ts'
 import { quoted, skipSentence, TIMELINE_KINDS, type TimelineContext, timelineOf } from './timeline.ts'
-
-const FILTERS = {
-  sourceId: optional(string({ min: 1, description: 'Only messages from this source.' })),
-  type: optional(oneOf([...SAMPLE_TYPES, 'dead_letter'], { description: 'Only messages of this type.' })),
-  event: optional(string({ min: 1, description: 'Only track messages with exactly this event name.' })),
-  userId: optional(string({ min: 1, description: 'Only messages of this user.' })),
-  messageId: optional(string({ min: 1, description: 'Only messages with this messageId.' })),
-  from: optional(queryTime({ description: 'Only messages received at this time or later.' })),
-  to: optional(queryTime({ description: 'Only messages received at this time or earlier.' })),
-}
 
 const MESSAGE_FIELDS = {
   id: string({ description: 'The id of the message in the store.' }),
@@ -114,68 +104,14 @@ const MESSAGE_DETAIL = object({
 const MAX_AUDIT_PAGES = 10
 const AUDIT_PAGE = 100
 
-export function messageRoutes({ store, clock, delivery }: ControlParts): Route[] {
-  async function detailsOf(trail: MessageTrail) {
-    const { sources, destinations } = store.configuration()
-    const found = await Promise.all(trail.deliveries.map(({ id }) => store.history.delivery(id)))
-    // Retention may have removed a delivery in the meantime.
-    const deliveries = found.filter((one): one is DeliveryDetail => one !== undefined)
-    const sourceName = sources.get(trail.content.sourceId)?.name ?? null
-    const expressions = await expressionsOf(trail)
-    const about: TimelineContext = {
-      sourceName,
-      destination: (id) => destinations.get(id),
-      breaker: (id) => delivery.health(id)?.breaker,
-      expression: (id) => expressions.get(id) ?? null,
-      wallMs: (scheduleMs) => dueMs(clock, scheduleMs),
-    }
-    const { repeats } = trail
-    return {
-      deliveries,
-      expressions,
-      sourceName,
-      duplicates: repeats === null ? null : { count: repeats.count, lastAt: isoTime(repeats.lastAtMs) },
-      story: timelineOf(trail, deliveries, about),
-    }
-  }
-
-  /** The subscribe expressions that excluded a message, by the id of the destination. */
-  async function expressionsOf({ skips, content }: MessageTrail): Promise<Map<string, string>> {
-    const expressions = new Map<string, string>()
-    for (const { destinationId, rule } of skips) {
-      if (rule !== 'subscribe' || destinationId === null) continue
-      const expression = await subscribeAt(store, destinationId, content.receivedAtMs)
-      if (expression !== null) expressions.set(destinationId, expression)
-    }
-    return expressions
-  }
-
-  /** The error for a message that is not stored. It includes the reason where one is known, because a 404 alone does not help to find it. */
-  async function notFound(id: string): Promise<ApiError> {
-    const rejection = (await store.books.rejections()).find(({ lastSample }) => namesMessage(lastSample, id))
-    if (rejection !== undefined) {
-      const { sourceId, code, lastAtMs } = rejection
-      const origin = sourceId === null ? 'in a request with an unknown write key' : `from the source ${sourceId}`
-      const message = `A message with this messageId, ${origin}, was rejected at ${isoTime(lastAtMs)} with the code ${code}, so it was not stored.`
-      return new ApiError('message_not_found', { message })
-    }
-    const reasons = ['it never arrived', 'it was rejected (see GET /api/rejections)', 'it is older than the retention period']
-    if (store.configuration().suppressions.size > 0) reasons.push('the messages of its user are suppressed (see GET /api/suppressions)')
-    const message = `No message with the id or messageId ${quoted(id)} is stored. Possible reasons: ${reasons.join('; ')}.`
-    return new ApiError('message_not_found', { message })
-  }
-
-  async function otherView(trail: MessageTrail) {
-    const { deliveries: _, expressions: __, ...rest } = await detailsOf(trail)
-    return { id: trail.id, sourceId: trail.content.sourceId, receivedAt: isoTime(trail.content.receivedAtMs), ...rest }
-  }
-
+export function messageRoutes(parts: ControlParts): Route[] {
+  const { store, clock } = parts
   return [
     route({
       method: 'GET',
       path: '/messages',
       summary: 'List messages, newest first',
-      query: listQuery(FILTERS),
+      query: listQuery(MESSAGE_FILTERS),
       status: 200,
       answer: listAnswer(MESSAGE),
       errors: ['invalid_cursor'],
@@ -202,8 +138,8 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
       async handle({ params, role }) {
         const id = params['id'] ?? ''
         const [newest, ...older] = await store.history.trails(id)
-        if (newest === undefined) throw await notFound(id)
-        const { deliveries, expressions, ...rest } = await detailsOf(newest)
+        if (newest === undefined) throw await notFound(store, id)
+        const { deliveries, expressions, ...rest } = await detailsOf(parts, newest)
         const { destinations } = store.configuration()
         return {
           ...messageView(newest, expressions),
@@ -214,11 +150,66 @@ export function messageRoutes({ store, clock, delivery }: ControlParts): Route[]
             const attempts = attemptsView(detail, role, destination)
             return Object.assign(deliveryView(clock, detail), { destinationName: destination?.name ?? null, attempts })
           }),
-          others: await Promise.all(older.map(otherView)),
+          others: await Promise.all(older.map((trail) => otherView(parts, trail))),
         }
       },
     }),
   ]
+}
+
+async function detailsOf({ store, clock, delivery }: ControlParts, trail: MessageTrail) {
+  const { sources, destinations } = store.configuration()
+  const found = await Promise.all(trail.deliveries.map(({ id }) => store.history.delivery(id)))
+  // Retention may have removed a delivery in the meantime.
+  const deliveries = found.filter((one): one is DeliveryDetail => one !== undefined)
+  const sourceName = sources.get(trail.content.sourceId)?.name ?? null
+  const expressions = await expressionsOf(store, trail)
+  const about: TimelineContext = {
+    sourceName,
+    destination: (id) => destinations.get(id),
+    breaker: (id) => delivery.health(id)?.breaker,
+    expression: (id) => expressions.get(id) ?? null,
+    wallMs: (scheduleMs) => dueMs(clock, scheduleMs),
+  }
+  const { repeats } = trail
+  return {
+    deliveries,
+    expressions,
+    sourceName,
+    duplicates: repeats === null ? null : { count: repeats.count, lastAt: isoTime(repeats.lastAtMs) },
+    story: timelineOf(trail, deliveries, about),
+  }
+}
+
+/** The subscribe expressions that excluded a message, by the id of the destination. */
+async function expressionsOf(store: Store, { skips, content }: MessageTrail): Promise<Map<string, string>> {
+  const expressions = new Map<string, string>()
+  for (const { destinationId, rule } of skips) {
+    if (rule !== 'subscribe' || destinationId === null) continue
+    const expression = await subscribeAt(store, destinationId, content.receivedAtMs)
+    if (expression !== null) expressions.set(destinationId, expression)
+  }
+  return expressions
+}
+
+/** The error for a message that is not stored. It includes the reason where one is known, because a 404 alone does not help to find it. */
+async function notFound(store: Store, id: string): Promise<ApiError> {
+  const rejection = (await store.books.rejections()).find(({ lastSample }) => namesMessage(lastSample, id))
+  if (rejection !== undefined) {
+    const { sourceId, code, lastAtMs } = rejection
+    const origin = sourceId === null ? 'in a request with an unknown write key' : `from the source ${sourceId}`
+    const message = `A message with this messageId, ${origin}, was rejected at ${isoTime(lastAtMs)} with the code ${code}, so it was not stored.`
+    return new ApiError('message_not_found', { message })
+  }
+  const reasons = ['it never arrived', 'it was rejected (see GET /api/rejections)', 'it is older than the retention period']
+  if (store.configuration().suppressions.size > 0) reasons.push('the messages of its user are suppressed (see GET /api/suppressions)')
+  const message = `No message with the id or messageId ${quoted(id)} is stored. Possible reasons: ${reasons.join('; ')}.`
+  return new ApiError('message_not_found', { message })
+}
+
+async function otherView(parts: ControlParts, trail: MessageTrail) {
+  const { deliveries: _, expressions: __, ...rest } = await detailsOf(parts, trail)
+  return { id: trail.id, sourceId: trail.content.sourceId, receivedAt: isoTime(trail.content.receivedAtMs), ...rest }
 }
 
 function messageView({ id, index, content, skips, quarantine }: StoredMessage, expressions?: ReadonlyMap<string, string>) {

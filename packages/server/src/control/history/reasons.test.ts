@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { REASONS } from '../../delivery/sending/outcome.ts'
+import { REASONS } from '../../delivery/link/outcome.ts'
 import { reasonSentence, statusOfReason } from './reasons.ts'
 
 test('every reason has a sentence', () => {

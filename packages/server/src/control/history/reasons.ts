@@ -3,7 +3,7 @@
 
 import { describeStatus, REASONS } from '../../api/attempt-reasons.ts'
 
-const WITHOUT_ATTEMPT: Readonly<Record<string, string>> = {
+export const WITHOUT_ATTEMPT: Readonly<Record<string, string>> = {
   retry_window_over: 'The retry window ended before the message was delivered.',
   destination_deleted: 'The destination was deleted.',
   message_deleted: 'A deletion request deleted the message.',

@@ -2,6 +2,7 @@
 // messages, the series of a destination has the deliveries, and the series of the whole installation has both.
 
 import { isoTime, parseTime } from '@switchyard/protocol'
+import { queryTime } from '../../api/query-values.ts'
 import {
   array,
   integer,
@@ -19,8 +20,7 @@ import {
 import { ApiError } from '../../errors.ts'
 import { countOf, latencyOf, rejectedByCode, type StatCounts, warningsByCode } from '../../store/port/stat-counts.ts'
 import type { StatKind } from '../../store/store.ts'
-import { queryTime } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const STEPS_MS = { '1m': 60_000, '5m': 300_000, '1h': 3_600_000, '1d': 86_400_000 } as const
 type Step = keyof typeof STEPS_MS

@@ -1,7 +1,7 @@
 // The OpenAPI document of the whole service: both APIs, access tokens, health checks and metrics.
 
 import { VERSION } from '../../api/version.ts'
-import type { Route } from '../route.ts'
+import type { Route } from '../routes/route.ts'
 import { controlOperations } from './control-operations.ts'
 import { type OpenApiDocument, openApiDocument } from './document.ts'
 import { serviceOperations } from './service-operations.ts'

@@ -3,7 +3,7 @@
 
 import type { JsonSchema } from '../../api/schema.ts'
 import type { ApiErrorCode } from '../../errors.ts'
-import { type Method, type Route, roleOf } from '../route.ts'
+import { type Method, type Route, roleOf } from '../routes/route.ts'
 import { EXAMPLES } from './examples.ts'
 import type { Answer, Operation, Parameter } from './operation.ts'
 import { tagOf } from './tags.ts'

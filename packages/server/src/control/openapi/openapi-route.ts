@@ -2,7 +2,7 @@
 // /docs/openapi.json serves the same document without one.
 
 import { anyObject } from '../../api/schema.ts'
-import { type Route, route } from '../route.ts'
+import { type Route, route } from '../routes/route.ts'
 import { apiDocument, type OpenApiDocument } from './api-document.ts'
 
 /** Returns the routes, plus the route that serves their OpenAPI document. */

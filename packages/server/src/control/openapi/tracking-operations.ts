@@ -103,14 +103,12 @@ const CALLS: Readonly<Record<MessageType, Call>> = {
   },
 }
 
-const REQUEST_ERRORS: readonly ApiErrorCode[] = [
+export const REQUEST_ERRORS: readonly ApiErrorCode[] = [
   'invalid_json',
   'invalid_request',
   'message_too_large',
   'invalid_write_key',
   'oauth_required',
-  'invalid_access_token',
-  'source_not_allowed',
   'invalid_access_token',
   'source_not_allowed',
   'source_disabled',
@@ -121,6 +119,8 @@ const REQUEST_ERRORS: readonly ApiErrorCode[] = [
   'store_unavailable',
   'internal_error',
 ]
+/** Only of requests with a batch. */
+export const BATCH_ERRORS: readonly ApiErrorCode[] = ['batch_too_large', 'too_many_messages']
 const MESSAGE_ERRORS = [...new Set([...COMMON_ERRORS, ...Object.values(CALLS).flatMap(({ errors }) => errors)])]
 
 const WARNING: JsonSchema = {
@@ -224,7 +224,7 @@ function batchOperation(name: string, id: string, summary: string, aliasOf?: str
     ...posted(name, id, summary, schema, BATCH_EXAMPLE),
     ...(aliasOf === undefined ? {} : { aliasOf }),
     answers: [BATCH_ACCEPTED],
-    errors: [...REQUEST_ERRORS, 'batch_too_large', 'too_many_messages', 'unknown_type', ...MESSAGE_ERRORS],
+    errors: [...REQUEST_ERRORS, ...BATCH_ERRORS, 'unknown_type', ...MESSAGE_ERRORS],
   }
 }
 

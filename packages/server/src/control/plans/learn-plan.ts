@@ -2,12 +2,12 @@
 // for any number of messages. Nothing is stored. The work is bounded and yields after each page, because the main thread also accepts messages.
 
 import { setImmediate } from 'node:timers/promises'
+import { queryTime } from '../../api/query-values.ts'
 import { anyObject, boolean, integer, object, optional, string } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { PlanLearner } from '../../plans/learn-plan.ts'
 import { planText } from '../../plans/plan-file.ts'
-import { queryTime } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const MAX_MESSAGES = 20_000
 const MAX_MS = 10_000

@@ -5,8 +5,8 @@ import { array, integer, nullable, object, oneOf, optional, string, time } from 
 import { countsUntil, DAY_MS, HOUR_MS } from '../../observe/event-catalog/event-documents.ts'
 import { partsOfKey, VIOLATION, type ViolationCounts, violationsOfPlan } from '../../observe/violations/violation-documents.ts'
 import type { StoredDocument } from '../../store/store.ts'
-import { listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import { listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const HOURS_SHOWN = 24
 const DAYS_SHOWN = 30

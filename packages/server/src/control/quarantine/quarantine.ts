@@ -4,9 +4,9 @@
 import { isoTime, VIOLATION_CODES } from '@switchyard/protocol'
 import { array, boolean, type Infer, integer, invalidField, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
-import type { Actor, QuarantineChange, QuarantinedMessage } from '../../store/store.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import type { Actor, QuarantineChange, QuarantinedMessage, Store } from '../../store/store.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const MAX_IDS = 1_000
 const MESSAGES_PER_STEP = 500
@@ -70,58 +70,6 @@ type Selection = Infer<typeof SELECTION>
 type Step = (messages: readonly QuarantinedMessage[]) => Promise<readonly string[]>
 
 export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] {
-  function audit(actor: Actor, action: string, { source, sourceId = source, rule }: Selection) {
-    const entry = (change: QuarantineChange | null) => {
-      if (change === null) return null
-      return { messages: change.ids.length, ...(sourceId === undefined ? { ids: [...change.ids] } : { sourceId, rule: rule ?? null }) }
-    }
-    return (after: QuarantineChange | null, before: QuarantineChange | null) => {
-      return { actor, action, subject: sourceId ?? null, before: entry(before), after: entry(after) }
-    }
-  }
-
-  /** By id, or by messageId for those that are not ids of messages in quarantine. */
-  async function found(ids: readonly string[]): Promise<readonly QuarantinedMessage[]> {
-    const byId = await store.quarantine.find(ids)
-    const known = new Set(byId.map(({ id }) => id))
-    const held: string[] = []
-    for (const id of ids) {
-      if (known.has(id)) continue
-      for (const trail of await store.history.trails(id)) if (trail.quarantine?.state === 'held') held.push(trail.id)
-    }
-    const others = held.filter((id) => !known.has(id))
-    return others.length === 0 ? byId : [...byId, ...(await store.quarantine.find(others))]
-  }
-
-  /** Returns the number of messages for which `step` ended the quarantine, and whether there are more. */
-  async function inSteps(selection: Selection, step: Step): Promise<{ count: number; more: boolean }> {
-    const { ids, source, sourceId = source, rule } = selection
-    if (ids !== undefined) {
-      const other = (['sourceId', 'source', 'rule'] as const).find((name) => selection[name] !== undefined)
-      if (other !== undefined) throw invalidField(other, 'cannot be combined with ids. Select messages either by ids or by sourceId')
-      let ended = 0
-      for (let at = 0; at < ids.length; at += IDS_PER_STEP) ended += (await step(await found(ids.slice(at, at + IDS_PER_STEP)))).length
-      return { count: ended, more: false }
-    }
-    if (source !== undefined && source !== sourceId)
-      throw invalidField('source', 'is another name of sourceId and must have the same value; send only one of them')
-    if (sourceId === undefined) throw invalidField('sourceId', 'is missing. Select messages either by ids or by sourceId')
-    const endMs = clock.scheduleMs() + MS_PER_CALL
-    let count = 0
-    let seen = 0
-    let cursor: string | null = null
-    do {
-      // The oldest first, so that receivers get them in the order in which they were received.
-      const page = await store.quarantine.list({ sourceId, rule }, { limit: MESSAGES_PER_STEP, cursor, oldestFirst: true })
-      if (page.data.length === 0 && !store.configuration().sources.has(sourceId))
-        throw invalidField('sourceId', 'is not the id of a source with messages in quarantine. GET /api/sources lists all sources')
-      count += page.data.length === 0 ? 0 : (await step(page.data)).length
-      seen += page.data.length
-      cursor = page.next
-    } while (cursor !== null && seen < MESSAGES_PER_CALL && clock.scheduleMs() < endMs)
-    return { count, more: cursor !== null }
-  }
-
   return [
     route({
       method: 'GET',
@@ -154,7 +102,7 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
       async handle({ body, actor }) {
         if (plan === undefined) throw new Error('this service cannot plan routes')
         let kept = 0
-        const { count, more } = await inSteps(body, async (messages) => {
+        const { count, more } = await inSteps({ store, clock }, body, async (messages) => {
           const configuration = store.configuration()
           const routable = messages.filter(({ content }) => configuration.sources.has(content.sourceId))
           kept += messages.length - routable.length
@@ -175,7 +123,7 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
       status: 200,
       answer: object({ deleted: integer({ description: 'The number of messages that were deleted from quarantine.' }), more: MORE }),
       async handle({ body, actor }) {
-        const { count, more } = await inSteps(body, (messages) =>
+        const { count, more } = await inSteps({ store, clock }, body, (messages) =>
           store.quarantine.delete(
             messages.map(({ id }) => id),
             audit(actor, 'quarantine.delete', body),
@@ -185,6 +133,62 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
       },
     }),
   ]
+}
+
+function audit(actor: Actor, action: string, { source, sourceId = source, rule }: Selection) {
+  const entry = (change: QuarantineChange | null) => {
+    if (change === null) return null
+    return { messages: change.ids.length, ...(sourceId === undefined ? { ids: [...change.ids] } : { sourceId, rule: rule ?? null }) }
+  }
+  return (after: QuarantineChange | null, before: QuarantineChange | null) => {
+    return { actor, action, subject: sourceId ?? null, before: entry(before), after: entry(after) }
+  }
+}
+
+/** By id, or by messageId for those that are not ids of messages in quarantine. */
+async function found(store: Store, ids: readonly string[]): Promise<readonly QuarantinedMessage[]> {
+  const byId = await store.quarantine.find(ids)
+  const known = new Set(byId.map(({ id }) => id))
+  const held: string[] = []
+  for (const id of ids) {
+    if (known.has(id)) continue
+    for (const trail of await store.history.trails(id)) if (trail.quarantine?.state === 'held') held.push(trail.id)
+  }
+  const others = held.filter((id) => !known.has(id))
+  return others.length === 0 ? byId : [...byId, ...(await store.quarantine.find(others))]
+}
+
+/** Returns the number of messages for which `step` ended the quarantine, and whether there are more. */
+async function inSteps(
+  { store, clock }: Pick<ControlParts, 'store' | 'clock'>,
+  selection: Selection,
+  step: Step,
+): Promise<{ count: number; more: boolean }> {
+  const { ids, source, sourceId = source, rule } = selection
+  if (ids !== undefined) {
+    const other = (['sourceId', 'source', 'rule'] as const).find((name) => selection[name] !== undefined)
+    if (other !== undefined) throw invalidField(other, 'cannot be combined with ids. Select messages either by ids or by sourceId')
+    let ended = 0
+    for (let at = 0; at < ids.length; at += IDS_PER_STEP) ended += (await step(await found(store, ids.slice(at, at + IDS_PER_STEP)))).length
+    return { count: ended, more: false }
+  }
+  if (source !== undefined && source !== sourceId)
+    throw invalidField('source', 'is another name of sourceId and must have the same value; send only one of them')
+  if (sourceId === undefined) throw invalidField('sourceId', 'is missing. Select messages either by ids or by sourceId')
+  const endMs = clock.scheduleMs() + MS_PER_CALL
+  let count = 0
+  let seen = 0
+  let cursor: string | null = null
+  do {
+    // The oldest first, so that receivers get them in the order in which they were received.
+    const page = await store.quarantine.list({ sourceId, rule }, { limit: MESSAGES_PER_STEP, cursor, oldestFirst: true })
+    if (page.data.length === 0 && !store.configuration().sources.has(sourceId))
+      throw invalidField('sourceId', 'is not the id of a source with messages in quarantine. GET /api/sources lists all sources')
+    count += page.data.length === 0 ? 0 : (await step(page.data)).length
+    seen += page.data.length
+    cursor = page.next
+  } while (cursor !== null && seen < MESSAGES_PER_CALL && clock.scheduleMs() < endMs)
+  return { count, more: cursor !== null }
 }
 
 function view({ id, index, planId, rule, content }: QuarantinedMessage) {

@@ -2,6 +2,7 @@
 // executes their steps; the runner decides when (replaying/replay-runner.ts).
 
 import { isoTime } from '@switchyard/protocol'
+import { queryTime } from '../../api/query-values.ts'
 import {
   array,
   boolean,
@@ -18,10 +19,10 @@ import {
   withDefault,
 } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
-import type { FinalStateName, ReplayCount, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason } from '../../store/store.ts'
-import { audited } from '../access/audit.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest, queryTime } from '../query.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import type { FinalStateName, ReplayCount, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason, Store } from '../../store/store.ts'
+import { audited } from '../routes/audit-entries.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const JOB_STATES = ['running', 'paused', 'finished', 'cancelled'] as const satisfies readonly ReplayJobState[]
 const STATES = ['failed', 'expired', 'cancelled', 'delivered'] as const satisfies readonly FinalStateName[]
@@ -133,28 +134,6 @@ const JOB_OR_COUNT: Schema<Infer<typeof JOB> | Infer<typeof DRY_RUN>> = {
 }
 
 export function replayRoutes({ store, replays }: ControlParts): Route[] {
-  function selectionOf({ deliveryIds, includeReplayed, ...filter }: Infer<typeof NEW_REPLAY>): ReplaySelection {
-    const again = includeReplayed ? { includeReplayed } : {}
-    const { destinationId, states, reason, from, to } = filter
-    if (deliveryIds !== undefined) {
-      const other = (['destinationId', 'states', 'reason', 'from', 'to'] as const).find((name) => filter[name] !== undefined)
-      if (other !== undefined)
-        throw invalidField(other, 'cannot be combined with deliveryIds. Select deliveries either by id or by a filter')
-      return { deliveryIds, ...again }
-    }
-    if (destinationId !== undefined && !store.configuration().destinations.has(destinationId))
-      throw invalidField('destinationId', 'is not the id of a destination. GET /api/destinations lists all destinations')
-    if (from !== undefined && to !== undefined && to < from) throw invalidField('to', 'must not be before from')
-    return {
-      destinationId: destinationId ?? null,
-      states: states ?? [...DEFAULT_STATES],
-      reason: reason ?? null,
-      fromMs: from ?? null,
-      toMs: to ?? null,
-      ...again,
-    }
-  }
-
   return [
     route({
       method: 'GET',
@@ -176,7 +155,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       status: 200,
       answer: JOB_OR_COUNT,
       async handle({ body, actor }) {
-        const selection = selectionOf(body)
+        const selection = selectionOf(store, body)
         if (body.dryRun) return countView(await store.replays.count(selection))
         const job = await store.replays.create(
           { selection, ratePerSecond: body.ratePerSecond ?? null, createdBy: actor },
@@ -215,6 +194,27 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       },
     }),
   ]
+}
+
+function selectionOf(store: Store, { deliveryIds, includeReplayed, ...filter }: Infer<typeof NEW_REPLAY>): ReplaySelection {
+  const again = includeReplayed ? { includeReplayed } : {}
+  const { destinationId, states, reason, from, to } = filter
+  if (deliveryIds !== undefined) {
+    const other = (['destinationId', 'states', 'reason', 'from', 'to'] as const).find((name) => filter[name] !== undefined)
+    if (other !== undefined) throw invalidField(other, 'cannot be combined with deliveryIds. Select deliveries either by id or by a filter')
+    return { deliveryIds, ...again }
+  }
+  if (destinationId !== undefined && !store.configuration().destinations.has(destinationId))
+    throw invalidField('destinationId', 'is not the id of a destination. GET /api/destinations lists all destinations')
+  if (from !== undefined && to !== undefined && to < from) throw invalidField('to', 'must not be before from')
+  return {
+    destinationId: destinationId ?? null,
+    states: states ?? [...DEFAULT_STATES],
+    reason: reason ?? null,
+    fromMs: from ?? null,
+    toMs: to ?? null,
+    ...again,
+  }
 }
 
 function summaryView(job: ReplayJob) {

@@ -1,60 +1,16 @@
-// The privacy rules of a source in the control API: their schema, and a preview of what they do. A preview stores nothing. It is for admins
+// The privacy rules of a source in the control API: a preview of what they do. A preview stores nothing. It is for admins
 // only: whoever can have guessed values hashed can find out whose hash is in a message.
 
 import type { JsonObject } from '@switchyard/protocol'
-import {
-  anyObject,
-  array,
-  integer,
-  invalidField,
-  nullable,
-  object,
-  oneOf,
-  optional,
-  type Schema,
-  string,
-  withDefault,
-} from '../../api/schema.ts'
+import { PRIVACY_ACTIONS } from '../../api/resources/privacy-path.ts'
+import { PRIVACY } from '../../api/resources/source.ts'
+import { anyObject, array, integer, invalidField, nullable, object, oneOf, optional, string, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { MAX_HASHED_VALUES, TooManyHashedValues } from '../../ingest/privacy/privacy.ts'
-import { MAX_PATH_LENGTH, ruleProblem } from '../../ingest/privacy/privacy-path.ts'
-import type { PrivacyRule, StoredMessage } from '../../store/store.ts'
-import { type ControlParts, type Route, route } from '../route.ts'
+import type { StoredMessage } from '../../store/store.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
 
-const MAX_RULES = 100
 const MAX_MESSAGES = 50
-const ACTIONS = ['drop', 'hash', 'mask'] as const satisfies readonly PrivacyRule['action'][]
-
-const RULE_FIELDS = object(
-  {
-    path: string({
-      min: 1,
-      max: MAX_PATH_LENGTH,
-      description:
-        'The path of the values in a message, such as `traits.email`. `*` stands for all elements of an array and all keys of an object. A backslash makes a dot, star or backslash part of a key.',
-    }),
-    action: oneOf(ACTIONS, {
-      description:
-        '`drop` removes the value. `hash` replaces it with its HMAC-SHA-256 in lowercase hex, with a key of the source. `mask` keeps the first and the last character and replaces each one between them with `*`.',
-    }),
-  },
-  { title: 'PrivacyRule' },
-)
-const RULE: Schema<PrivacyRule> = {
-  ...RULE_FIELDS,
-  parse(value, path) {
-    const rule = RULE_FIELDS.parse(value, path)
-    const found = ruleProblem(rule)
-    if (found !== null) throw invalidField(`${path}.${found.field}`, found.problem)
-    return rule
-  },
-}
-export const PRIVACY = array(RULE, {
-  max: MAX_RULES,
-  identity: ({ path }) => path,
-  description:
-    'The privacy rules: which values are dropped, hashed or masked before a message is stored. The rules are applied in this order. They do not change stored messages.',
-})
 
 const PREVIEW = object({
   privacy: optional(PRIVACY),
@@ -75,7 +31,7 @@ const PREVIEW_ANSWER = object({
   rules: array(
     object({
       path: string(),
-      action: oneOf(ACTIONS),
+      action: oneOf(PRIVACY_ACTIONS),
       messages: integer({ description: 'The number of these messages that the rule changes.' }),
     }),
     { description: 'The rules, in their order.' },

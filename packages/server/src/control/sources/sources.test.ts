@@ -8,7 +8,7 @@ test('a source is created with defaults and a generated write key', async (t) =>
   const { status, body } = await call('POST', '/api/sources', { name: 'Shop' })
   assert.equal(status, 201)
   const { id, createdAt, writeKeys, ...rest } = body
-  assert.deepEqual(rest, { name: 'Shop', enabled: true, requireOAuth: false, privacy: [], builtIn: false })
+  assert.deepEqual(rest, { name: 'Shop', description: null, enabled: true, requireOAuth: false, privacy: [], builtIn: false })
   assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000)
   assert.equal(writeKeys.length, 1)
   assert.match(writeKeys[0], /^[A-Za-z0-9_-]{32}$/)
@@ -188,4 +188,29 @@ test('the source system cannot be changed or deleted', async (t) => {
     const { status, body } = await call(method, path, sent)
     assert.deepEqual([status, body.code], [409, 'built_in_source'], `${method} ${path}`)
   }
+})
+
+test('the list is searched by text, in upper or lower case', async (t) => {
+  const { call } = await startControl(t)
+  for (const name of ['Web Shop', 'Warehouse']) await call('POST', '/api/sources', { name })
+  const found = async (search: string): Promise<string[]> => {
+    const { body } = await call('GET', `/api/sources?search=${search}`)
+    return body.data.map(({ name }: { name: string }) => name)
+  }
+  assert.deepEqual(await found('SHOP'), ['Web Shop'])
+  assert.deepEqual(await found('w'), ['Web Shop', 'Warehouse'])
+  assert.deepEqual(await found('nothing'), [])
+})
+
+test('a source has a description of at most 500 characters, by which it is found', async (t) => {
+  const { call } = await startControl(t)
+  const { body } = await call('POST', '/api/sources', { name: 'Shop', description: 'Orders of the web shop' })
+  assert.equal(body.description, 'Orders of the web shop')
+  assert.match((await call('GET', '/api/configuration')).body.yaml, /name: Shop\n\s+description: Orders of the web shop\n/)
+  const found = async () => (await call('GET', '/api/sources?search=orders%20of')).body.data.length
+  assert.equal(await found(), 1)
+  const tooLong = await call('PATCH', `/api/sources/${body.id}`, { description: 'x'.repeat(501) })
+  assert.deepEqual([tooLong.status, tooLong.body.message], [400, 'description must be at most 500 characters long.'])
+  assert.equal((await call('PATCH', `/api/sources/${body.id}`, { description: null })).body.description, null)
+  assert.equal(await found(), 0)
 })

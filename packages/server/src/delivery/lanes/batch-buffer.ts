@@ -2,7 +2,7 @@
 // bytes: task.ts splits the shipments into batches.
 
 import type { BatchSettings, ClaimedShipment, IsDeleted } from '../../store/store.ts'
-import type { CancelTimer, SetTimer } from './timers.ts'
+import type { CancelTimer, SetTimer } from '../../timing/timers.ts'
 
 export class BatchBuffer {
   readonly #setTimer: SetTimer

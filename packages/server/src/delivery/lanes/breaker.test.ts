@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import type { BreakerState } from '../events/events.ts'
 import {
   Breaker,
-  type BreakerState,
   FAILURES_TO_OPEN,
   FIRST_PROBE_MS,
   MAX_PROBE_MS,

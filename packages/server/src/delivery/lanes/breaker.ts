@@ -5,7 +5,7 @@
 // receiver has recovered, the breaker closes.
 // Pure except for its own state.
 
-export type BreakerState = 'closed' | 'open' | 'probing'
+import type { BreakerState } from '../events/events.ts'
 
 /** `failedOften`: a failure in a run that has reached FAILURES_TO_OPEN. */
 export type BreakerEvent = 'started' | 'succeeded' | 'failed' | 'failedOften' | 'withdrawn' | 'reset' | 'peerFailing' | 'peerRecovered'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Claim, ClaimRequest } from '../../store/store.ts'
-import { Backlog } from './backlog.ts'
+import { Backlog } from '../recording/backlog.ts'
 import { Claiming } from './claiming.ts'
 
 const NOW_MS = 1_000

@@ -4,9 +4,9 @@
 
 import type { ClaimedShipment, DeliveryStore } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import type { HeldShipments } from '../shipments/held-shipments.ts'
-import type { Backlog } from './backlog.ts'
-import type { Memory } from './memory.ts'
+import type { Backlog } from '../recording/backlog.ts'
+import type { HeldShipments } from '../recording/held-shipments.ts'
+import type { Memory } from '../recording/memory.ts'
 import type { SendQueue } from './send-queue.ts'
 
 export interface ClaimingDeps {

@@ -1,6 +1,6 @@
 // One timer for several points in time: it fires at the earliest of those that it was set to.
 
-import type { CancelTimer, SetTimer } from './timers.ts'
+import type { CancelTimer, SetTimer } from '../../timing/timers.ts'
 
 /** The longest delay of the timer. Firing early is harmless, because the callback checks what is due. */
 const MAX_TIMER_MS = 60_000

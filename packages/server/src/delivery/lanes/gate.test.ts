@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Destination } from '../../store/store.ts'
-import type { Outcome } from '../sending/outcome.ts'
+import type { Outcome } from '../link/outcome.ts'
 import { FAILURES_TO_OPEN } from './breaker.ts'
 import { Gate } from './gate.ts'
 

@@ -4,9 +4,9 @@
 
 import type { DeliveryStore, Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import type { DeliveryEvents } from '../events.ts'
+import type { BreakerState, DeliveryEvents } from '../events/events.ts'
 import type { UnitOutcome } from '../shipments/part-record.ts'
-import { Breaker, type BreakerState, type PeerReport } from './breaker.ts'
+import { Breaker, type PeerReport } from './breaker.ts'
 
 export interface GateDeps {
   store: Pick<DeliveryStore, 'share'>
@@ -62,7 +62,7 @@ export class Gate {
     return this.isHeld || this.onlyProbes || nowMs < this.#pausedUntilMs || this.share === 0
   }
 
-  /** Until then Retry-After or the breaker allows no request; in the past if both allow one. */
+  /** The end of the time in which Retry-After or the circuit breaker forbids requests. It is in the past if neither does. */
   get blockedUntilMs(): number {
     return Math.max(this.#pausedUntilMs, this.#breaker.state === 'open' ? (this.#breaker.probeAtMs ?? 0) : 0)
   }

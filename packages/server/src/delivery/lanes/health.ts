@@ -1,7 +1,14 @@
 // The recent health of a destination: the last attempts per URL, in a ring buffer, from which rates and percentiles are computed on
 // request. In memory only; the attempts themselves are in the store.
 
+import { isOwnFault, isRefusedUnasked } from '../link/outcome.ts'
+import type { UnitOutcome } from '../shipments/part-record.ts'
+
 const KEPT = 512
+/** A receiver that takes less than this on average answers quickly. */
+const QUICK_MS = 20
+/** The weight of the latest answer in the average. */
+const LATEST = 0.05
 
 export interface Percentiles {
   p50: number
@@ -44,6 +51,29 @@ export class Health {
   /** Of the latest attempt; null if it succeeded. */
   failure: Failure | null = null
   readonly #rings = new Map<string, Ring>()
+  /** The average duration of successful requests, the latest ones most. */
+  #averageMs = Number.POSITIVE_INFINITY
+
+  get isQuick(): boolean {
+    return this.#averageMs < QUICK_MS
+  }
+
+  /** Adds the results of a request to URLs that are among the targets. Returns whether they say anything about the receiver. */
+  judge(results: readonly UnitOutcome[], targets: readonly string[]): boolean {
+    let judged = false
+    for (const { url, outcome } of results) {
+      // The result of a URL that has been replaced says nothing about the new URLs.
+      if (isOwnFault(outcome) || !targets.includes(url)) continue
+      judged ||= !isRefusedUnasked(outcome)
+      const { totalMs } = outcome.timings
+      const { reason, error } = outcome
+      this.attempted(url, outcome.verdict === 'success', totalMs)
+      this.failure = reason === null || error === null ? null : { reason, error }
+      if (outcome.verdict !== 'success') continue
+      this.#averageMs = this.#averageMs === Number.POSITIVE_INFINITY ? totalMs : this.#averageMs + LATEST * (totalMs - this.#averageMs)
+    }
+    return judged
+  }
 
   attempted(url: string, ok: boolean, totalMs: number): void {
     let ring = this.#rings.get(url)

@@ -3,13 +3,13 @@
 // an attempt, a free slot, a response of the store.
 
 import type { Destination } from '../../store/store.ts'
-import type { Backlog } from './backlog.ts'
+import type { SetTimer } from '../../timing/timers.ts'
+import type { Backlog } from '../recording/backlog.ts'
 import type { Claiming } from './claiming.ts'
 import { EarliestTimer } from './earliest-timer.ts'
 import type { ExpiryCheck } from './expiry-check.ts'
 import type { Gate } from './gate.ts'
 import type { SendQueue } from './send-queue.ts'
-import type { SetTimer } from './timers.ts'
 
 export interface ScheduleDeps {
   setTimer: SetTimer

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
-import { CLASSIC, type Claim, type DeliveryStore, type Destination, NO_FILTER } from '../../store/store.ts'
-import type { Senders, Work } from '../senders/senders.ts'
-import { failure } from '../sending/outcome.ts'
+import { CLASSIC_WEBHOOK, type Claim, type DeliveryStore, type Destination, NO_FILTER } from '../../store/store.ts'
+import { failure } from '../link/outcome.ts'
+import type { Work } from '../link/work.ts'
+import { Memory } from '../recording/memory.ts'
+import { StoreState } from '../recording/store-state.ts'
+import type { Senders } from '../supervision/senders.ts'
 import { Lane } from './lane.ts'
-import { Memory } from './memory.ts'
 import { Slots } from './slots.ts'
 import { Slowdown } from './slowdown.ts'
-import { StoreState } from './store-state.ts'
 
 interface Sample {
   turns: number
@@ -102,7 +103,7 @@ test('while the measured request gets no answer, the lane does not count as slow
 
 const DESTINATION: Destination = {
   id: 'dst',
-  ...CLASSIC,
+  ...CLASSIC_WEBHOOK,
   type: 'webhook',
   name: 'test',
   enabled: true,
@@ -132,7 +133,7 @@ function claimOf(id: number): Claim {
     firstAttemptAtMs: null,
     dueAtMs: 0,
     unit: false,
-    urls: null,
+    progress: null,
     replay: false,
     parts: [part],
   }
@@ -149,7 +150,7 @@ test('after a message that cannot be sent, the lane still measures whether inges
   const store = { claim: async () => claimOf(++claims), settle: async () => {}, release: () => {}, share: () => 1 }
   const lane = new Lane(DESTINATION, {
     store: store as unknown as DeliveryStore,
-    senders: { start: (work: Work) => void started.push(work), preload: () => {}, drop: () => {} } as unknown as Senders,
+    senders: { of: () => ({ start: (work: Work) => void started.push(work) }) } as unknown as Senders,
     slots: new Slots(10),
     memory: new Memory(1_000_000),
     clock: { wallMs: () => 0, scheduleMs: () => 0 },

@@ -18,12 +18,14 @@ import {
   results,
   SINGLE,
 } from '../fixtures/claimed-shipments.ts'
-import { expiry, Task, type Unit } from './task.ts'
+import { expiry } from './expiry.ts'
+import { Task } from './task.ts'
+import type { Unit } from './unit.ts'
 
 const withLetters = { ...destination, deadLetter: 'dst_dead' }
 
 function attempt(claimed: ClaimedShipment, verdicts: readonly Verdict[], nowMs = NOW_MS): Settlement {
-  const task = new Task([claimed], { batch: SINGLE })
+  const task = new Task([claimed], { type: 'webhook', batch: SINGLE })
   for (const verdict of verdicts) task.finish(task.start(NOW_MS) as Unit, results(verdict))
   return task.settlement(withLetters, nowMs, nowMs, () => 0.5)
 }
@@ -57,7 +59,7 @@ test('a message that failed becomes a dead letter, as the receiver would have go
 })
 
 test('without a dead-letter destination there are no letters and no notes', () => {
-  const task = new Task([claimedOf(1, [items(1)])], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [items(1)])], { type: 'webhook', batch: SINGLE })
   task.finish(task.start(NOW_MS) as Unit, results('permanent'))
   const { letters, records } = task.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
   assert.deepEqual([letters, records.map(({ deadLetter }) => deadLetter)], [undefined, [undefined]])
@@ -80,7 +82,7 @@ test('a delivery that expires becomes a dead letter, with its last status, or wi
 })
 
 test('a message that the settings reject before a request becomes a dead letter, one that they drop does not', () => {
-  const task = new Task([claimedOf(1, [items(2)])], { batch: { ...SINGLE, size: 2 } })
+  const task = new Task([claimedOf(1, [items(2)])], { type: 'webhook', batch: { ...SINGLE, size: 2 } })
   const unit = task.start(NOW_MS) as Unit
   const about = { destination: { type: 'webhook', urls: ['https://a.test/'], version: 3 } as never, startedAtMs: NOW_MS }
   const why = { error: 'It failed.', logs: null }
@@ -100,7 +102,7 @@ test('a message that the settings reject before a request becomes a dead letter,
 })
 
 test('a message whose user is deleted while it is in flight does not become a dead letter', () => {
-  const task = new Task([claimedOf(1, [items(2)])], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [items(2)])], { type: 'webhook', batch: SINGLE })
   const units = [task.start(NOW_MS), task.start(NOW_MS)] as Unit[]
   task.delete((sourceId, segment, { userId }) => sourceId === 'src' && segment === 100 && userId === 'user of m0')
   for (const unit of units) task.finish(unit, results('permanent'))
@@ -148,6 +150,7 @@ test('over any number of settlements, each delivery that failed or expired has o
   fc.assert(
     fc.property(fc.array(fc.tuple(verdict, fc.boolean()), { minLength: 1, maxLength: 20 }), fc.boolean(), (steps, expires) => {
       const task = new Task([claimedOf(1, [items(steps.length)], { attempt: 1, firstAttemptAtMs: expires ? 1 : NOW_MS })], {
+        type: 'webhook',
         batch: SINGLE,
       })
       const units = steps.map(() => task.start(NOW_MS) as Unit)

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Settlement } from '../../store/store.ts'
 import { claimedOf, destination, items, NOW_MS, outcome, SINGLE } from '../fixtures/claimed-shipments.ts'
-import { failure, type Ran, type RanMessage, type RanRequest } from '../sending/outcome.ts'
-import { Task, type Unit } from './task.ts'
+import { failure, type Ran, type RanMessage, type RanRequest } from '../link/outcome.ts'
+import { Task } from './task.ts'
+import type { Unit } from './unit.ts'
 
 const BATCH = { size: 10, bytes: 500_000, lingerMs: 0 }
 const ok: RanMessage = { verdict: 'success', reason: null, retryAfterMs: null, succeeded: [] }
@@ -37,7 +38,7 @@ test('messages of a batch end or are retried one by one, each with the subscript
     { state: 'failed', reason: 'invalid_payload', indexes: [1] },
   ])
   assert.deepEqual(
-    remaining.map(({ urls, unit, attempt, parts }) => [urls, unit, attempt, parts.map(({ indexes }) => indexes)]),
+    remaining.map(({ progress, unit, attempt, parts }) => [progress, unit, attempt, parts.map(({ indexes }) => indexes)]),
     [
       [['a'], false, 1, [[2, 4]]],
       [null, false, 1, [[3]]],
@@ -54,11 +55,11 @@ test('messages of a batch end or are retried one by one, each with the subscript
 
 test('if the sender is lost, the same subscriptions have succeeded as before', () => {
   for (const urls of [null, ['b']]) {
-    const task = new Task([claimedOf(1, [items(1)], { urls })], { batch: SINGLE, type: 'integration' })
+    const task = new Task([claimedOf(1, [items(1)], { progress: urls })], { batch: SINGLE, type: 'integration' })
     const unit = task.start(NOW_MS) as Unit
     task.finish(unit, [{ url: 'integration:tool', startedAtMs: NOW_MS, version: 1, outcome: failure('sender_lost') }])
     const { remaining } = task.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
-    assert.deepEqual(remaining[0]?.urls, urls)
+    assert.deepEqual(remaining[0]?.progress, urls)
   }
 })
 
@@ -93,7 +94,7 @@ test('messages of several shipments that were in one batch are retried in one ba
   const { remaining, done } = finish(task, { messages: [retried(), ok, retried(), retried('a')], requests: [request([0, 1, 2, 3])] })
   assert.equal(done.length, 2)
   assert.deepEqual(
-    remaining.map(({ urls, parts }) => [urls, parts.map(({ origin, indexes }) => [origin, indexes])]),
+    remaining.map(({ progress, parts }) => [progress, parts.map(({ origin, indexes }) => [origin, indexes])]),
     [
       [
         null,

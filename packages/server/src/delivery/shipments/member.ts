@@ -6,7 +6,7 @@ import { outboundBytes } from '../../outbound/merged-size.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import type { RowId, Shipment, TraceContext } from '../../store/store.ts'
-import type { Sendable } from '../senders/senders.ts'
+import type { Sendable } from '../link/work.ts'
 
 /** The messages of one part of a shipment, from which a sender builds requests. */
 export class PartContent implements Sendable {

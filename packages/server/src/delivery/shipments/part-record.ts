@@ -2,7 +2,7 @@
 
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import type { AttemptRecord, FinalState, RequestRecord, RowId, Shipment } from '../../store/store.ts'
-import type { Outcome } from '../sending/outcome.ts'
+import type { Outcome } from '../link/outcome.ts'
 
 export interface PartRecord {
   shipment: Shipment

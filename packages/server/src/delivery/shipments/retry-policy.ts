@@ -2,7 +2,7 @@
 // attempt is ever scheduled beyond the retry window. The lane does the waiting, the storing and the slowing of a whole destination.
 
 import type { RetryPolicy } from '../../store/store.ts'
-import type { Outcome } from '../sending/outcome.ts'
+import type { Outcome } from '../link/outcome.ts'
 
 export const ATTEMPT_TIMEOUT_MS = 5_000
 

@@ -17,9 +17,11 @@ import {
   SINGLE,
   URLS,
 } from '../fixtures/claimed-shipments.ts'
-import type { Unsent } from '../senders/protocol.ts'
+import type { Unsent } from '../link/protocol.ts'
+import { expiry } from './expiry.ts'
 import type { Member } from './member.ts'
-import { deliveryIdOf, expiry, Task, traceOf, type Unit } from './task.ts'
+import { Task } from './task.ts'
+import { deliveryIdOf, traceOf, type Unit } from './unit.ts'
 
 function jsonOf({ json }: Member): string {
   return json ?? assert.fail('it cannot be serialized')
@@ -51,7 +53,7 @@ function endedIds(settlement: Settlement, state?: string): string[] {
 
 test('messages that the settings do not let pass end with their reason, and the rest of the batch goes on', () => {
   const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
-  const task = new Task([claimedOf(1, [items(4)])], { batch })
+  const task = new Task([claimedOf(1, [items(4)])], { type: 'webhook', batch })
   const unit = task.start(NOW_MS) as Unit
   const unsent: Unsent[] = [
     { position: 0, why: { reason: 'dropped_by_transformation', error: null, logs: 'printed' } },
@@ -76,7 +78,7 @@ test('messages that the settings do not let pass end with their reason, and the 
 })
 
 test('a shipment is sent message by message, and deliveries are recorded with their attempt', () => {
-  const task = new Task([claimedOf(1, [items(2)])], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [items(2)])], { type: 'webhook', batch: SINGLE })
   for (const nth of [0, 1]) {
     const unit = task.start(NOW_MS) as Unit
     assert.deepEqual([memberIds(unit), unit.isBatch], [[`10-${nth}`], false])
@@ -91,13 +93,14 @@ test('a shipment is sent message by message, and deliveries are recorded with th
 })
 
 test('a task that was not started is released unchanged instead of settled', () => {
-  const task = new Task([claimedOf(1, [items(2)])], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [items(2)])], { type: 'webhook', batch: SINGLE })
   task.stop()
   assert.deepEqual([task.isOver, task.hasChanges], [true, false])
 })
 
 test('an attempt that this node aborted does not count', () => {
-  const task = new Task([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, urls: ['https://b.test/'] })], {
+  const task = new Task([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, progress: ['https://b.test/'] })], {
+    type: 'webhook',
     batch: SINGLE,
   })
   const stopped = task.start(NOW_MS) as Unit
@@ -105,7 +108,8 @@ test('an attempt that this node aborted does not count', () => {
   task.withdraw(stopped)
   assert.deepEqual([task.isOver, task.hasChanges], [true, false])
 
-  const other = new Task([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, urls: ['https://b.test/'] })], {
+  const other = new Task([claimedOf(1, [items(2)], { attempt: 3, firstAttemptAtMs: 7, dueAtMs: 9, progress: ['https://b.test/'] })], {
+    type: 'webhook',
     batch: SINGLE,
   })
   const [first, second] = [other.start(NOW_MS) as Unit, other.start(NOW_MS) as Unit]
@@ -119,7 +123,7 @@ test('an attempt that this node aborted does not count', () => {
       firstAttemptAtMs: 7,
       dueAtMs: 9,
       unit: false,
-      urls: ['https://b.test/'],
+      progress: ['https://b.test/'],
       replay: false,
       parts: [{ origin: 10, segment: 100, indexes: [1] }],
     },
@@ -131,7 +135,7 @@ test('an attempt that this node aborted does not count', () => {
 })
 
 test('only URLs with temporary failures are retried, and messages with the same URLs to retry are combined', () => {
-  const task = new Task([claimedOf(1, [items(4)])], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [items(4)])], { type: 'webhook', batch: SINGLE })
   const verdicts: Verdict[][] = [
     ['temporary', 'permanent'],
     ['temporary', 'permanent'],
@@ -141,7 +145,7 @@ test('only URLs with temporary failures are retried, and messages with the same 
   for (const each of verdicts) task.finish(task.start(NOW_MS) as Unit, results(...each))
   const settlement = settle(task)
   assert.deepEqual(
-    settlement.remaining.map(({ urls, parts, attempt, firstAttemptAtMs }) => [urls, idsOf(parts), attempt, firstAttemptAtMs]),
+    settlement.remaining.map(({ progress, parts, attempt, firstAttemptAtMs }) => [progress, idsOf(parts), attempt, firstAttemptAtMs]),
     [
       [[URLS[0]], ['10-0', '10-1'], 1, NOW_MS],
       [[URLS[0], URLS[1]], ['10-2'], 1, NOW_MS],
@@ -156,7 +160,7 @@ test('the window of a message begins with its first attempt, even if retries are
     [4 * HOUR_MS, [0, 400, 900, 60_000, 60_200], { 900: ['10-0', '10-1', '10-2'], 60_200: ['10-3', '10-4'] }],
     [5_000, [0, 50, 60, 3_000, 24_000], { 50: ['10-0', '10-1'], 60: ['10-2'], 3_000: ['10-3'], 24_000: ['10-4'] }],
   ] as const) {
-    const task = new Task([claimedOf(1, [items(5)])], { batch: SINGLE })
+    const task = new Task([claimedOf(1, [items(5)])], { type: 'webhook', batch: SINGLE })
     const units = startedAfterMs.map((afterMs) => task.start(NOW_MS + afterMs) as Unit)
     // The answers arrive in a different order.
     for (const at of [3, 0, 2, 1, 4]) task.finish(units[at] as Unit, results('temporary'))
@@ -165,21 +169,24 @@ test('the window of a message begins with its first attempt, even if retries are
     assert.deepEqual(Object.fromEntries(byWindow), expected)
   }
 
-  const later = new Task([claimedOf(1, [items(1)], { attempt: 4, firstAttemptAtMs: NOW_MS - HOUR_MS })], { batch: SINGLE })
+  const later = new Task([claimedOf(1, [items(1)], { attempt: 4, firstAttemptAtMs: NOW_MS - HOUR_MS })], { type: 'webhook', batch: SINGLE })
   later.finish(later.start(NOW_MS) as Unit, results('temporary'))
   assert.deepEqual(
     settle(later).remaining.map(({ attempt, firstAttemptAtMs }) => [attempt, firstAttemptAtMs]),
     [[5, NOW_MS - HOUR_MS]],
   )
 
-  const last = new Task([claimedOf(1, [items(1)], { attempt: 9, firstAttemptAtMs: NOW_MS - 4 * HOUR_MS })], { batch: SINGLE })
+  const last = new Task([claimedOf(1, [items(1)], { attempt: 9, firstAttemptAtMs: NOW_MS - 4 * HOUR_MS })], {
+    type: 'webhook',
+    batch: SINGLE,
+  })
   last.finish(last.start(NOW_MS) as Unit, results('temporary'))
   const { remaining, records } = settle(last)
   assert.deepEqual([remaining, records[0]?.finals], [[], [{ state: 'expired', reason: 'http_500', indexes: [0] }]])
 })
 
 test('known outcomes are settled while the rest is in progress, and each delivery is settled once', () => {
-  const task = new Task([claimedOf(1, [items(3), items(2)])], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [items(3), items(2)])], { type: 'webhook', batch: SINGLE })
   const [first, second, third] = [1, 2, 3].map(() => task.start(NOW_MS) as Unit) as [Unit, Unit, Unit]
   task.finish(first, results('success'))
   task.finish(second, results('temporary'))
@@ -202,7 +209,7 @@ test('known outcomes are settled while the rest is in progress, and each deliver
 })
 
 test('a message is delivered once one URL has accepted it, and later answers of other URLs are recorded with the attempt', () => {
-  const task = new Task([claimedOf(1, [items(1)], { replay: true })], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [items(1)], { replay: true })], { type: 'webhook', batch: SINGLE })
   const unit = task.start(NOW_MS) as Unit
   const all = results('permanent', 'success', 'temporary')
   task.deliver(unit, all.slice(0, 2))
@@ -220,7 +227,7 @@ test('a message is delivered once one URL has accepted it, and later answers of 
 })
 
 test('a task that was lost sends nothing more', () => {
-  const task = new Task([claimedOf(1, [items(3)])], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [items(3)])], { type: 'webhook', batch: SINGLE })
   const unit = task.start(NOW_MS) as Unit
   task.lose()
   assert.deepEqual([task.start(NOW_MS), task.isOver, task.isLost], [undefined, false, true])
@@ -229,7 +236,7 @@ test('a task that was lost sends nothing more', () => {
 })
 
 test('a purged message is not sent and ends as cancelled, apart from those that were attempted', () => {
-  const task = new Task([claimedOf(1, [[...items(3), null]])], { batch: SINGLE })
+  const task = new Task([claimedOf(1, [[...items(3), null]])], { type: 'webhook', batch: SINGLE })
   task.finish(task.start(NOW_MS) as Unit, results('success'))
   task.delete(deletedAt(999, [1]))
   task.delete(deletedAt(100, [0, 2]))
@@ -248,7 +255,7 @@ test('a purged message is not sent and ends as cancelled, apart from those that 
 test('messages that the store cannot read fail with a reason, and the others are sent', () => {
   const claimed = claimedOf(1, [items(1), items(2)])
   const bodies = new Map(claimed.bodies).set(101, bodyOf({ ...contentOf([]), isUnreadable: true }))
-  const task = new Task([{ ...claimed, bodies }], { batch: SINGLE })
+  const task = new Task([{ ...claimed, bodies }], { type: 'webhook', batch: SINGLE })
   task.finish(task.start(NOW_MS) as Unit, results('success'))
   assert.equal(task.start(NOW_MS), undefined)
   assert.deepEqual(
@@ -262,7 +269,7 @@ test('messages that the store cannot read fail with a reason, and the others are
 
 test('a shipment with nothing left to send is over immediately', () => {
   const gone = claimedOf(1, [[null, null]])
-  const task = new Task([gone, { ...gone, shipment: { ...gone.shipment, id: 2 }, bodies: new Map() }], { batch: SINGLE })
+  const task = new Task([gone, { ...gone, shipment: { ...gone.shipment, id: 2 }, bodies: new Map() }], { type: 'webhook', batch: SINGLE })
   assert.deepEqual([task.isOver, task.hasChanges], [true, true])
   assert.equal(endedIds(settle(task), 'cancelled').length, 4)
 })
@@ -271,7 +278,7 @@ test('the context and integrations of a request count for each of its messages w
   const whole = { ...contentOf(items(4)), context: { app: 'x'.repeat(1_000) }, integrations: { A: { key: 'y'.repeat(1_000) } } }
   const claimed = claimedOf(1, [whole.items])
   claimed.bodies = new Map([[100, bodyOf(whole)]])
-  const { units } = new Task([claimed], { batch: { size: 100, bytes: 5_000, lingerMs: 0 } })
+  const { units } = new Task([claimed], { type: 'webhook', batch: { size: 100, bytes: 5_000, lingerMs: 0 } })
   assert.deepEqual(
     units.map(({ members }) => members.length),
     [2, 2],
@@ -280,19 +287,22 @@ test('the context and integrations of a request count for each of its messages w
 
 test('batches are split by count and bytes, and a delete message is always sent alone', () => {
   const remove = { type: 'delete', userId: 'u', timestamp: '2026-11-14T09:00:00.000Z' }
-  const task = new Task([claimedOf(1, [[...items(5), remove, ...items(2)]])], { batch: { size: 3, bytes: 500_000, lingerMs: 0 } })
+  const task = new Task([claimedOf(1, [[...items(5), remove, ...items(2)]])], {
+    type: 'webhook',
+    batch: { size: 3, bytes: 500_000, lingerMs: 0 },
+  })
   assert.deepEqual(
     task.units.map(({ members, isBatch }) => [members.length, isBatch]),
     [3, 2, 1, 2].map((length) => [length, true]),
   )
-  const [first] = new Task([claimedOf(1, [items(1)])], { batch: { size: 3, bytes: 500_000, lingerMs: 0 } }).units
+  const [first] = new Task([claimedOf(1, [items(1)])], { type: 'webhook', batch: { size: 3, bytes: 500_000, lingerMs: 0 } }).units
   const oneBytes = Buffer.byteLength(jsonOf((first as Unit).members[0] as Unit['members'][0]))
   for (const [bytes, lengths] of [
     [2 * oneBytes + 3, [2, 2]],
     [2 * oneBytes + 2, [1, 1, 1, 1]],
     [10, [1, 1, 1, 1]],
   ] as const) {
-    const limited = new Task([claimedOf(1, [items(4)])], { batch: { size: 100, bytes, lingerMs: 0 } })
+    const limited = new Task([claimedOf(1, [items(4)])], { type: 'webhook', batch: { size: 100, bytes, lingerMs: 0 } })
     assert.deepEqual(
       limited.units.map(({ members }) => members.length),
       lengths,
@@ -305,6 +315,7 @@ test('a message that cannot be serialized is a unit of its own, so it does not b
   Object.defineProperty(broken.items[1] as object, 'type', { value: { toJSON: () => assert.fail('unwritable') }, enumerable: true })
   const claimed = claimedOf(1, [items(3)])
   const task = new Task([{ ...claimed, bodies: new Map([[100, bodyOf(broken, [])]]) }], {
+    type: 'webhook',
     batch: { size: 10, bytes: 500_000, lingerMs: 0 },
   })
   assert.deepEqual(
@@ -315,7 +326,7 @@ test('a message that cannot be serialized is a unit of its own, so it does not b
 
 test('a batch of several shipments is retried as the same batch', () => {
   const batch = { size: 4, bytes: 500_000, lingerMs: 0 }
-  const task = new Task([claimedOf(1, [items(3)]), claimedOf(2, [items(3)])], { batch })
+  const task = new Task([claimedOf(1, [items(3)]), claimedOf(2, [items(3)])], { type: 'webhook', batch })
   task.finish(task.start(NOW_MS) as Unit, results('temporary'))
   task.stop()
   const { remaining } = settle(task)
@@ -328,13 +339,16 @@ test('a batch of several shipments is retried as the same batch', () => {
   )
   const [draft] = remaining
   const bodies = new Map([...claimedOf(1, [items(3)]).bodies, ...claimedOf(2, [items(3)]).bodies])
-  const again = new Task([{ shipment: { ...(draft as (typeof remaining)[0]), id: 3, claim: 2 }, bodies, bytes: 1 }], { batch: SINGLE })
+  const again = new Task([{ shipment: { ...(draft as (typeof remaining)[0]), id: 3, claim: 2 }, bodies, bytes: 1 }], {
+    type: 'webhook',
+    batch: SINGLE,
+  })
   assert.deepEqual([again.retry, again.units.map(memberIds)], [true, [['10-0', '10-1', '10-2', '20-0']]])
 })
 
 test('the id of a unit is that of its first delivery, whichever part that belongs to', () => {
   const claimed = claimedOf(1, [[null], items(2)], { unit: true, attempt: 1, firstAttemptAtMs: 1 })
-  assert.equal(deliveryIdOf(new Task([claimed], { batch: SINGLE }).units[0] as Unit), '11-0')
+  assert.equal(deliveryIdOf(new Task([claimed], { type: 'webhook', batch: SINGLE }).units[0] as Unit), '11-0')
 })
 
 test('deliveries whose window ends while they are waiting expire', () => {
@@ -374,7 +388,7 @@ const anyRetry = fc
     ageMs: fc.integer({ min: 0, max: 5 * HOUR_MS }),
     unit: fc.boolean(),
     replay: fc.boolean(),
-    urls: fc.option(fc.subarray(URLS, { minLength: 1 })),
+    progress: fc.option(fc.subarray(URLS, { minLength: 1 })),
   })
   .map(({ parts, ageMs, ...given }) => [claimedOf(1, parts, { ...given, firstAttemptAtMs: NOW_MS - ageMs, dueAtMs: NOW_MS - 5 })])
 const anyBatch = fc.oneof(
@@ -401,7 +415,7 @@ const anyStep = fc.oneof(
 test('after random operations, every delivery is in exactly one place, and retried or unchanged as expected', () => {
   fc.assert(
     fc.property(fc.oneof(anyFresh, anyRetry), anyBatch, fc.array(anyStep, { maxLength: 60 }), (shipments, batch, steps) => {
-      const task = new Task(shipments, { batch })
+      const task = new Task(shipments, { type: 'webhook', batch })
       for (const { members, isBatch } of task.units) {
         const isDelete = members.some((member) => (JSON.parse(jsonOf(member)) as { type: string }).type === 'delete')
         if (shipments.some(({ shipment }) => shipment.unit)) continue
@@ -476,7 +490,7 @@ test('after random operations, every delivery is in exactly one place, and retri
         }
         const draft = settlement.remaining.find(({ parts }) => idsOf(parts).includes(ids[0] as string))
         assert.ok(draft !== undefined)
-        assert.deepEqual([draft.urls, draft.unit, draft.attempt], [urls, isBatch, attempt])
+        assert.deepEqual([draft.progress, draft.unit, draft.attempt], [urls, isBatch, attempt])
         assert.equal(draft.firstAttemptAtMs, firstAttemptAtMs ?? NOW_MS)
         assert.ok(draft.dueAtMs > NOW_MS && draft.dueAtMs <= draft.firstAttemptAtMs + destination.retryWindowMs)
         if (isBatch) assert.deepEqual(idsOf(draft.parts).sort(), [...ids].sort())
@@ -484,12 +498,12 @@ test('after random operations, every delivery is in exactly one place, and retri
       for (const { members } of untouched) {
         for (const member of members) {
           const id = memberIds({ members: [member], isBatch: false, startedAtMs: 0, recorded: 0 })[0] as string
-          const { attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay } = member.shipment
+          const { attempt, firstAttemptAtMs, dueAtMs, unit, progress, replay } = member.shipment
           const draft = settlement.remaining.find(({ parts }) => idsOf(parts).includes(id))
           assert.ok(draft !== undefined)
           assert.deepEqual(
-            [draft.attempt, draft.firstAttemptAtMs, draft.dueAtMs, draft.unit, draft.urls, draft.replay],
-            [attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay],
+            [draft.attempt, draft.firstAttemptAtMs, draft.dueAtMs, draft.unit, draft.progress, draft.replay],
+            [attempt, firstAttemptAtMs, dueAtMs, unit, progress, replay],
           )
         }
       }
@@ -500,7 +514,7 @@ test('after random operations, every delivery is in exactly one place, and retri
 
 test('the messages of a batch of several shipments are listed in one record, and the other records refer to it', () => {
   const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
-  const task = new Task([claimedOf(1, [items(2)]), claimedOf(2, [items(1)]), claimedOf(3, [items(1)])], { batch })
+  const task = new Task([claimedOf(1, [items(2)]), claimedOf(2, [items(1)]), claimedOf(3, [items(1)])], { type: 'webhook', batch })
   const unit = task.start(NOW_MS) as Unit
   task.finish(unit, results('success', 'success'))
   const parts = [
@@ -520,7 +534,7 @@ test('the messages of a batch of several shipments are listed in one record, and
 test('a request with messages of one part lists no other parts', () => {
   const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
   for (const settings of [batch, SINGLE]) {
-    const task = new Task([claimedOf(1, [items(3)])], { batch: settings })
+    const task = new Task([claimedOf(1, [items(3)])], { type: 'webhook', batch: settings })
     for (let unit = task.start(NOW_MS); unit !== undefined; unit = task.start(NOW_MS)) task.finish(unit, results('success'))
     assert.ok(settle(task).records.every(({ requests }) => requests.every((request) => !('gathered' in request))))
   }
@@ -536,7 +550,7 @@ test('a request has the trace of its messages if they share one, and none otherw
     }
   }
   const unitOf = (size: number, ...shipments: ClaimedShipment[]): Unit =>
-    new Task(shipments, { batch: { size, bytes: 500_000, lingerMs: 0 } }).start(NOW_MS) as Unit
+    new Task(shipments, { type: 'webhook', batch: { size, bytes: 500_000, lingerMs: 0 } }).start(NOW_MS) as Unit
   assert.deepEqual(traceOf(unitOf(1, traced(1, trace))), trace)
   assert.deepEqual(traceOf(unitOf(9, traced(1, trace))), trace)
   assert.deepEqual(traceOf(unitOf(9, traced(1, trace), traced(2, { ...trace }))), trace)

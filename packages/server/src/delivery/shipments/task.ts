@@ -3,48 +3,35 @@
 // still in progress under its claim. Pure: no clock, no network, no store. Invariant: every delivery of its shipments is in exactly one
 // place of a settlement: ended, to be retried, or kept. Messages stay in their stored form; a sender parses them.
 
-import { kindOf } from '../../destinations/kinds.ts'
-import { sharedTrace } from '../../outbound/trace-context.ts'
+import type { DestinationKind } from '../../destinations/kind.ts'
+import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import { withoutDeleted } from '../../store/port/without-deleted.ts'
 import {
-  type AttemptRecord,
-  type BatchSettings,
   type ClaimedShipment,
   type Destination,
-  type FinalState,
   type Gathered,
   type IsDeleted,
   type KeptShipment,
   type Part,
+  type Progress,
   type RequestRecord,
   type RowId,
   type Settlement,
   type Shipment,
   type ShipmentDraft,
   SYSTEM_SOURCE,
-  type TraceContext,
 } from '../../store/store.ts'
-import type { Unsent } from '../senders/protocol.ts'
-import { type Ran, rejectionOutcome } from '../sending/outcome.ts'
-import type { Rejected } from '../transforming/prepare-messages.ts'
+import { type Ran, type Rejected, rejectionOutcome } from '../link/outcome.ts'
+import type { Unsent } from '../link/protocol.ts'
 import { DeadLetterBuilder, type DeadLetterSettings } from './dead-letters.ts'
 import { Member, PartContent } from './member.ts'
 import { end, endOf, type PartRecord, requestRecord, takeRecords, type UnitOutcome } from './part-record.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
+import { byPart, byShipment, splitIntoBatches, type Unit, unitOf } from './unit.ts'
 
 /** What is kept of a claimed shipment in a task. */
 export type HeldShipment = Pick<ClaimedShipment, 'shipment' | 'bytes'>
-
-export interface Unit {
-  members: Member[]
-  /** Whether it is sent as an array, and retried as the same batch. */
-  isBatch: boolean
-  /** In schedule time. */
-  startedAtMs: number
-  /** How many of its requests are in the records already. */
-  recorded: number
-}
 
 /** What a settlement depends on. */
 export type SettledDestination = Pick<Destination, 'retryWindowMs' | 'retry'> & DeadLetterSettings
@@ -54,7 +41,7 @@ interface PendingRetry {
   shipment: Shipment
   members: Member[]
   isBatch: boolean
-  urls: readonly string[] | null
+  progress: Progress
   reason: string
   startedAtMs: number
 }
@@ -87,11 +74,11 @@ export class Task {
   #isStopped = false
   /** The deletions since the task began. Messages in flight are not stopped, but they do not become dead letters, and the text of their attempts is not recorded. */
   readonly #deletions: IsDeleted[] = []
-  readonly #hasSteps: boolean
+  readonly #kind: DestinationKind
   #system: Set<RowId> | undefined
 
-  constructor(shipments: readonly ClaimedShipment[], { batch, type }: Pick<Destination, 'batch'> & Partial<Pick<Destination, 'type'>>) {
-    this.#hasSteps = type === 'integration'
+  constructor(shipments: readonly ClaimedShipment[], { batch, type }: Pick<Destination, 'batch' | 'type'>) {
+    this.#kind = KINDS[type]
     this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
     const isBatch = shipments.some(({ shipment }) => shipment.unit)
@@ -138,9 +125,8 @@ export class Task {
     if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
     const { shipment } = unit.members[0] as Member
     const { members, startedAtMs } = unit
-    // If the integration did not run, the list of subscriptions that succeeded is unchanged.
-    const rest = this.#hasSteps ? { isBatch: false, urls: shipment.urls } : { isBatch: unit.isBatch, urls: combined.urls }
-    this.#retries.push({ shipment, members, ...rest, reason, startedAtMs })
+    const progress = this.#kind.progressAfter(shipment.progress, combined.urls)
+    this.#retries.push({ shipment, members, isBatch: unit.isBatch && this.#kind.keepsBatches, progress, reason, startedAtMs })
   }
 
   /** Ends or retries the messages of an integration one by one. */
@@ -165,8 +151,8 @@ export class Task {
       else if (verdict === 'permanent') end(record, endOf(reason), reason ?? 'unknown', [member.index])
       else {
         if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
-        const urls = succeeded.length === 0 ? null : succeeded
-        this.#retries.push({ shipment, members: [member], isBatch: false, urls, reason: reason ?? 'unknown', startedAtMs })
+        const progress = succeeded.length === 0 ? null : succeeded
+        this.#retries.push({ shipment, members: [member], isBatch: false, progress, reason: reason ?? 'unknown', startedAtMs })
       }
     }
   }
@@ -266,7 +252,7 @@ export class Task {
   settlement(destination: SettledDestination, nowMs: number, wallMs: number, random: () => number): Settlement {
     const { retryWindowMs: windowMs, retry: policy } = destination
     const remaining: ShipmentDraft[] = []
-    for (const { shipment, members, isBatch, urls, reason, startedAtMs } of this.#combineRetries(windowMs)) {
+    for (const { shipment, members, isBatch, progress, reason, startedAtMs } of this.#combineRetries(windowMs)) {
       const attempt = shipment.attempt + 1
       const firstAttemptAtMs = shipment.firstAttemptAtMs ?? startedAtMs
       const next = nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, policy, retryAfterMs: this.#retryAfterMs, random })
@@ -276,7 +262,7 @@ export class Task {
       }
       const { replay, destinationId } = shipment
       const dueAtMs = next.atMs
-      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: isBatch, urls, replay, parts: this.#partsOf(members) })
+      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: isBatch, progress, replay, parts: this.#partsOf(members) })
     }
     const kept: KeptShipment[] = []
     const done: Shipment[] = []
@@ -290,8 +276,8 @@ export class Task {
         return [{ shipment: { ...shipment, parts }, bytes }]
       }
       done.push(shipment)
-      const { destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay } = shipment
-      if (parts.length > 0) remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, urls, replay, parts })
+      const { destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, progress, replay } = shipment
+      if (parts.length > 0) remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit, progress, replay, parts })
       return []
     })
     const letters = DeadLetterBuilder.of(destination)
@@ -327,7 +313,7 @@ export class Task {
   }
 
   /**
-   * Combines retries. A batch stays a unit of its own. Single messages with the same URLs to retry are combined if their windows began at
+   * Combines retries. A batch stays a unit of its own. Single messages with the same progress are combined if their windows began at
    * nearly the same time. The combined window begins with the latest of their attempts, so no message's window becomes shorter, and none
    * becomes longer by more than a hundredth.
    */
@@ -336,7 +322,7 @@ export class Task {
     const combinedRetries: PendingRetry[] = []
     const singles = new Map<string, { retry: PendingRetry; fromMs: number }>()
     for (const retry of this.#retries.sort((a, b) => a.startedAtMs - b.startedAtMs)) {
-      const key = `${retry.shipment.id} ${retry.urls?.join(' ') ?? ''}`
+      const key = `${retry.shipment.id} ${retry.progress?.join(' ') ?? ''}`
       const same = retry.isBatch ? undefined : singles.get(key)
       // If the shipment was attempted before, its window began then and is the same for all its messages.
       if (same && (retry.shipment.firstAttemptAtMs !== null || retry.startedAtMs - same.fromMs <= combineMs)) {
@@ -392,99 +378,4 @@ export class Task {
       return { origin, segment, indexes }
     })
   }
-}
-
-/** Returns the settlement that ends shipments whose retry window is over, without another attempt. */
-export function expiry(
-  destination: DeadLetterSettings,
-  shipments: readonly ClaimedShipment[],
-  wallMs: number,
-  isDeleted?: IsDeleted,
-): Settlement {
-  const letters = DeadLetterBuilder.of(destination)
-  const done = shipments.map(({ shipment }) => shipment)
-  const system = new Set<RowId>()
-  const records = shipments.flatMap(({ shipment: { parts, attempt, replay }, bodies }) =>
-    parts.map(({ origin, segment, indexes }): AttemptRecord => {
-      if (bodies.get(segment)?.about.sourceId === SYSTEM_SOURCE) system.add(origin)
-      const finals: FinalState[] = [{ state: 'expired', reason: 'retry_window_over', indexes }]
-      const record: AttemptRecord = { origin, segment, attempt, replay, atMs: wallMs, requests: [], finals }
-      return letters?.add(record, bodies.get(segment)) ?? record
-    }),
-  )
-  const settlement = {
-    destinationId: destination.id,
-    done,
-    kept: [],
-    remaining: [],
-    records,
-    letters: letters?.letters,
-    system: system.size > 0 ? system : undefined,
-    bodyOf: (segment: RowId) => shipments.find(({ bodies }) => bodies.has(segment))?.bodies.get(segment),
-  }
-  return isDeleted === undefined ? settlement : withoutDeleted(settlement, isDeleted)
-}
-
-function byPart(members: readonly Member[]): [part: number, indexes: number[]][] {
-  // Most units have a single message.
-  if (members.length === 1) {
-    const { part, index } = members[0] as Member
-    return [[part, [index]]]
-  }
-  const parts = new Map<number, number[]>()
-  for (const { part, index } of members) {
-    const indexes = parts.get(part)
-    if (indexes) indexes.push(index)
-    else parts.set(part, [index])
-  }
-  return [...parts]
-}
-
-function byShipment(members: readonly Member[]): Map<RowId, Member[]> {
-  const shipments = new Map<RowId, Member[]>()
-  for (const member of members) {
-    const own = shipments.get(member.shipment.id)
-    if (own) own.push(member)
-    else shipments.set(member.shipment.id, [member])
-  }
-  return shipments
-}
-
-function unitOf(members: Member[], isBatch: boolean): Unit {
-  return { members, isBatch, startedAtMs: 0, recorded: 0 }
-}
-
-export function traceOf({ members }: Unit): TraceContext | null {
-  // Most units have a single message.
-  return members.length === 1 ? (members[0] as Member).trace : sharedTrace(members.map(({ trace }) => trace))
-}
-
-/** The id of a batch is that of its first delivery. */
-export function deliveryIdOf({ members }: Unit): string {
-  const { content, index } = members[0] as Member
-  return `${String(content.origin)}-${index}`
-}
-
-/** Splits messages into batches within the destination's limits. A message that exceeds the byte limit is sent alone. */
-function splitIntoBatches(members: readonly Member[], { size, bytes }: BatchSettings): Unit[] {
-  const units: Unit[] = []
-  let current: Member[] = []
-  let currentBytes = 0
-  const close = (): void => {
-    if (current.length > 0) units.push(unitOf(current, true))
-    current = []
-    currentBytes = 0
-  }
-  for (const member of members) {
-    const { bytes: sentBytes } = member
-    // A delete message is never sent with others, nor is one that cannot be serialized.
-    const isAlone = sentBytes === null || member.type === 'delete'
-    const memberBytes = (sentBytes ?? 0) + 1
-    if (isAlone || current.length === size || currentBytes + memberBytes >= bytes) close()
-    current.push(member)
-    currentBytes += memberBytes
-    if (isAlone) close()
-  }
-  close()
-  return units
 }

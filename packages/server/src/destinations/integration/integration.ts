@@ -3,40 +3,62 @@
 
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
+import { nullable } from '../../api/schema.ts'
+import { segmentEvent } from '../../outbound/segment-event.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import { hiddenMapping, hiddenSettings } from '../../secrets/hidden-values.ts'
-import type { Destination, IntegrationRef } from '../../store/port/model.ts'
+import type { IntegrationDestination, IntegrationRef, SegmentContent } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
 import { verdictsOf } from '../webhook/verdict.ts'
 import { settingsProblem, shownNames } from './check-settings.ts'
+import { matchingSubscriptions, subscriptionsJudge } from './matching.ts'
 import { movedSecrets } from './moved-secrets.ts'
-import { changedSecrets, fromStored, secretNames, toStored, withoutSecrets, withSecrets } from './secrets.ts'
-import { INTEGRATION_SETTINGS, SHOWN_INTEGRATION_SETTINGS } from './settings.ts'
+import { changedSecrets, fromStored, type StoredIntegration, secretNames, toStored, withoutSecrets, withSecrets } from './secrets.ts'
+import {
+  type GivenIntegration,
+  INTEGRATION_SETTINGS,
+  MAX_INTEGRATION_TIMEOUT_MS,
+  SHOWN_INTEGRATION_SETTINGS,
+  SHOWN_SUBSCRIPTIONS,
+} from './settings.ts'
 import { idProblem, presetSubscriptions, subscriptionsProblem, withIds } from './subscriptions.ts'
 
-/** The values of a webhook's settings in a destination that is not a webhook. */
-const NO_WEBHOOK = { urls: [], headers: {}, sharedSecret: null, signingSecrets: [] } as const
+const ONLY_TARGET = [0] as const
 
-export const INTEGRATION = {
+const NO_BATCH: SegmentContent = {
+  sourceId: '',
+  receivedAtMs: 0,
+  ip: null,
+  browser: false,
+  sentAt: null,
+  context: null,
+  integrations: null,
+  trace: null,
+  items: [],
+}
+
+export const INTEGRATION: DestinationKind<IntegrationDestination, GivenIntegration, StoredIntegration> = {
   type: 'integration',
+  noun: { one: 'an integration', many: 'integrations' },
 
   settings: INTEGRATION_SETTINGS,
   shownSettings: SHOWN_INTEGRATION_SETTINGS,
+  maxTimeoutMs: MAX_INTEGRATION_TIMEOUT_MS,
+  slug: ({ integration = null }) => (typeof integration === 'string' ? integration : (integration?.slug ?? null)),
   completed(given, before, definition) {
-    const { integration: _, settings, subscriptions: list, secrets: __, ...rest } = given
+    const { integration: _, settings, subscriptions: list, ...rest } = given
     const isNew = before === undefined
     const subscriptions = list ?? (isNew && definition !== null ? presetSubscriptions(definition) : undefined)
     const isChanged = settings !== undefined || subscriptions !== undefined
     return {
       ...rest,
-      ...(isNew ? NO_WEBHOOK : {}),
       ...(isChanged && definition !== null ? { integration: refOf(definition) } : {}),
       ...(settings === undefined ? {} : { settings: merged(before?.settings ?? {}, settings) }),
       ...(subscriptions === undefined ? {} : { subscriptions: withIds(subscriptions, before?.subscriptions ?? [], definition) }),
     }
   },
   givenProblem(given, before) {
-    if (before?.integration && given.integration !== undefined && given.integration !== before.integration.slug)
+    if (before !== undefined && given.integration !== undefined && given.integration !== before.integration.slug)
       return { field: 'integration', problem: 'cannot be changed; create another destination' }
     const placeholder = Object.entries(given.settings ?? {}).find(([, value]) => value === HIDDEN)
     if (placeholder !== undefined)
@@ -56,8 +78,8 @@ export const INTEGRATION = {
     )
   },
   movedSecrets,
-  show: (destination: Destination) => show(destination),
-  showHidden(destination: Destination) {
+  show,
+  showHidden(destination) {
     const { settings, subscriptions, ...rest } = show(destination)
     return {
       ...rest,
@@ -65,23 +87,51 @@ export const INTEGRATION = {
       subscriptions: subscriptions.map((shown) => Object.assign(shown, { mapping: hiddenMapping(shown.mapping) })),
     }
   },
+  content: { first: { subscriptions: [] }, shown: { subscriptions: nullable(SHOWN_SUBSCRIPTIONS) } },
+  origins: () => [],
+  sameReceiver: (one, other) => (one.integration.slug === other.integration.slug ? 'the same integration' : null),
+  setupProblem: ({ settings }, definition) => settingsProblem(settings, definition),
+  isInactive: ({ subscriptions }) => !subscriptions.some(({ enabled }) => enabled),
+  acceptsDeadLetters: false,
 
   secretSettings: ['settings'],
   changedSecrets,
   secretHeaders: () => new Set(),
+  hidden: (destination) => destination,
+  mappings: ({ subscriptions }) => subscriptions.map(({ mapping }) => mapping),
   toStored,
   fromStored,
   withSecrets,
   withoutSecrets,
+  upgraded: (stored, { reencrypt }) => withSecrets(stored, reencrypt),
 
-  targets: ({ integration }: Destination) => [targetOf(integration?.slug ?? '')],
-  steps: ({ subscriptions }: Destination) => subscriptions,
-  shaper: () => null,
-  request: () => {
-    throw new Error('an integration builds its own requests')
+  filter: subscriptionsJudge,
+  deletesUsers: ({ integration }) => integration.deletes === true,
+  sharedName: ({ integration }) => integration.name,
+
+  place: 'host',
+  message: segmentEvent,
+  targets: ({ integration }) => [targetOf(integration.slug)],
+  transformation: () => null,
+  targetsLeft: () => ONLY_TARGET,
+  stepsDone: (progress) => progress,
+  // If the integration did not run, the subscriptions that have succeeded are still the same.
+  progressAfter: (before) => before,
+  keepsBatches: false,
+  carrier: null,
+  steps: ({ subscriptions }) => subscriptions,
+  // The event contains the context of its batch.
+  shaper({ subscriptions }) {
+    return (event) => ({ text: JSON.stringify(event), path: '', headers: [], steps: matchingSubscriptions(subscriptions, event, NO_BATCH) })
   },
-  verdicts: ({ retry }: Destination) => verdictsOf(retry),
-} as const satisfies DestinationKind
+  requests: null,
+  // An integration may make several requests for a subscription, and continue after a failed one. So the last request of each subscription decides.
+  hasPassed(attempts) {
+    const last = new Map(attempts.map(({ step, reason }) => [step?.subscription, reason]))
+    return last.size > 0 && [...last.values()].every((reason) => reason === null)
+  },
+  verdicts: ({ retry }) => verdictsOf(retry),
+}
 
 /** Stands for the URLs of the integration, which are not known before it runs. */
 export function targetOf(slug: string): string {
@@ -104,12 +154,12 @@ function merged(before: Readonly<JsonObject>, given: Readonly<JsonObject>): Json
   return Object.fromEntries(fields)
 }
 
-function show(destination: Destination) {
+function show(destination: IntegrationDestination) {
   const { integration, settings, subscriptions } = destination
   const secrets = secretNames(destination)
   return {
-    integration: integration?.slug ?? '',
-    integrationName: integration?.name ?? '',
+    integration: integration.slug,
+    integrationName: integration.name,
     settings: Object.fromEntries(Object.entries(settings).filter(([name]) => !secrets.includes(name))),
     secretSettings: secrets,
     subscriptions: subscriptions.map(({ id, name, action, subscribe, mapping, enabled }) => ({

@@ -1,7 +1,8 @@
 // Which subscriptions of an integration match a message. Routing asks whether any does; a sender runs those that do.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { SegmentContent, Subscription } from '../../store/port/model.ts'
+import type { IntegrationDestination, SegmentContent, Subscription } from '../../store/port/model.ts'
+import type { FilterJudge } from '../kind.ts'
 import { type SubscribeJudge, subscribeJudge } from '../subscribe/subscribe-judge.ts'
 
 interface Compiled {
@@ -17,8 +18,13 @@ export function matchingSubscriptions(subscriptions: readonly Subscription[], it
   return compiledOf(subscriptions).flatMap(({ id, matches }) => (matches(item, content) ? [id] : []))
 }
 
-export function hasMatchingSubscription(subscriptions: readonly Subscription[], item: JsonObject, content: SegmentContent): boolean {
-  return compiledOf(subscriptions).some(({ matches }) => matches(item, content))
+/** An integration ignores a message without a matching subscription, except deletion requests if it can delete users. */
+export function subscriptionsJudge({ integration, subscriptions }: IntegrationDestination): FilterJudge {
+  const all = compiledOf(subscriptions)
+  return (item, content) => {
+    if (item['type'] === 'delete' && integration.deletes === true) return null
+    return all.some(({ matches }) => matches(item, content)) ? null : 'no_subscription'
+  }
 }
 
 function compiledOf(subscriptions: readonly Subscription[]): readonly Compiled[] {

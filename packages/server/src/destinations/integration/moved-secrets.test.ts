@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type CatalogIntegration, readCatalog, readIntegration } from '@switchyard/integrations/catalog'
 import { sampleSettings } from '../../../../integrations/src/fixtures/sample-settings.ts'
-import type { Destination } from '../../store/port/model.ts'
+import type { IntegrationDestination } from '../../store/port/model.ts'
 import { integrationOf, subscriptionOf } from '../fixtures/integration.ts'
 import { INTEGRATION } from './integration.ts'
 import { secretNames } from './secrets.ts'
@@ -12,8 +12,8 @@ import { secretNames } from './secrets.ts'
 /** What somebody would try, so that a URL such as `https://${value}.tool.example` leads elsewhere. */
 const HOSTILE = ['https://evil.example', 'evil.example/', 'evil.example#', 'x@evil.example', 'evil.example?', 'evil.example\\', 'evil:80/']
 
-function moved(before: Destination, given: object, definition: CatalogIntegration): string[] {
-  const about = { definition, isFromElsewhere: false }
+function moved(before: IntegrationDestination, given: object, definition: CatalogIntegration): string[] {
+  const about = { definition, restoredOrigins: undefined }
   return INTEGRATION.movedSecrets(given, INTEGRATION.completed(given, before, definition), before, about)
 }
 
@@ -22,7 +22,7 @@ test('a hostile value in any free-text setting is refused unless all secrets are
   for (const { slug } of await readCatalog()) {
     const definition = (await readIntegration(slug)) as CatalogIntegration
     const settings = sampleSettings(definition)
-    const { integration = null } = INTEGRATION.completed({ settings }, undefined, definition)
+    const { integration = assert.fail() } = INTEGRATION.completed({ settings }, undefined, definition)
     const before = integrationOf({ integration, settings })
     const secrets = secretNames(before)
     if (secrets.length === 0) continue
@@ -43,7 +43,7 @@ test('a hostile value in any free-text setting is refused unless all secrets are
 test('a changed address needs the secrets again, even if its value is plain; choices, other settings and removed ones do not', async () => {
   const definition = (await readIntegration('actions-salesforce-marketing-cloud')) as CatalogIntegration
   const settings = { subdomain: 'mine', client_id: 'c', client_secret: 'SECRET', account_id: '1' }
-  const { integration = null } = INTEGRATION.completed({ settings }, undefined, definition)
+  const { integration = assert.fail() } = INTEGRATION.completed({ settings }, undefined, definition)
   const before = integrationOf({ integration, settings })
   assert.deepEqual(moved(before, { settings: { subdomain: 'other' } }, definition), ['settings.client_secret'])
   assert.deepEqual(moved(before, { settings: { subdomain: 'other', client_secret: 'again' } }, definition), [])
@@ -56,7 +56,7 @@ test('a changed address that is a secret itself needs the other secrets again', 
   for (const { slug } of await readCatalog()) {
     const definition = (await readIntegration(slug)) as CatalogIntegration
     const settings = sampleSettings(definition)
-    const { integration = null } = INTEGRATION.completed({ settings }, undefined, definition)
+    const { integration = assert.fail() } = INTEGRATION.completed({ settings }, undefined, definition)
     const before = integrationOf({ integration, settings })
     for (const [name, field] of Object.entries(definition.settings.properties)) {
       if (field.writeOnly !== true || field.type !== 'string') continue
@@ -77,7 +77,7 @@ test('a changed address that is a secret itself needs the other secrets again', 
 
   const taguchi = (await readIntegration('actions-taguchi')) as CatalogIntegration
   const settings = { apiKey: 'SECRET', integrationURL: 'https://a.example', organizationId: '1' }
-  const { integration = null } = INTEGRATION.completed({ settings }, undefined, taguchi)
+  const { integration = assert.fail() } = INTEGRATION.completed({ settings }, undefined, taguchi)
   const before = integrationOf({ integration, settings })
   assert.deepEqual(moved(before, { settings: { integrationURL: 'evil.example' } }, taguchi), ['settings.apiKey'])
   assert.deepEqual(moved(before, { settings: { integrationURL: 'https://b.example', apiKey: 'again' } }, taguchi), [])
@@ -87,7 +87,7 @@ test('a changed address that is a secret itself needs the other secrets again', 
 test('a changed port needs the secrets again', async () => {
   const definition = (await readIntegration('actions-sftp')) as CatalogIntegration
   const settings = { ...sampleSettings(definition), sftp_port: 22 }
-  const { integration = null } = INTEGRATION.completed({ settings }, undefined, definition)
+  const { integration = assert.fail() } = INTEGRATION.completed({ settings }, undefined, definition)
   const before = integrationOf({ integration, settings })
   assert.notDeepEqual(moved(before, { settings: { sftp_port: 23 } }, definition), [])
   assert.deepEqual(moved(before, { settings: { sftp_port: 22 } }, definition), [])
@@ -99,7 +99,7 @@ test('an integration that sends to a URL in its mapping needs the secrets again 
   const subscription = (url: unknown) => subscriptionOf('send', { mapping: { url: url as string, headers: { a: 'b' } } })
   const before = integrationOf({ integration, settings: { sharedSecret: 'SECRET' }, subscriptions: [subscription('https://a.example/x')] })
   const movedBy = (url: unknown) =>
-    INTEGRATION.movedSecrets({}, { subscriptions: [subscription(url)] }, before, { definition, isFromElsewhere: false })
+    INTEGRATION.movedSecrets({}, { subscriptions: [subscription(url)] }, before, { definition, restoredOrigins: undefined })
   assert.deepEqual(movedBy('https://a.example/y'), [])
   assert.deepEqual(movedBy('https://evil.example/x'), ['settings.sharedSecret'])
   assert.deepEqual(movedBy({ '@path': '$.properties.url' }), ['settings.sharedSecret'])

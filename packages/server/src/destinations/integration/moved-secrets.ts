@@ -6,9 +6,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CatalogIntegration, FieldSchema } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
-import type { Destination, Subscription } from '../../store/port/model.ts'
-import type { GivenSettings, MoveContext } from '../kind.ts'
+import type { IntegrationDestination, Subscription } from '../../store/port/model.ts'
+import type { MoveContext } from '../kind.ts'
 import { secretNames } from './secrets.ts'
+import type { GivenIntegration } from './settings.ts'
 
 const ADDRESS =
   /ur[li]|endpoint|host|domain|server|broker|port$|address|region|data_?cent|deployment|instance|cluster|bucket|accesspoint|stack$|^pod$|gateway|proxy|environment|overrides/i
@@ -21,9 +22,9 @@ const URL_PARTS = /[/\\?#@:]|\.[a-z]/i
 const SENDS_TO_MAPPED_URL = /webhook|slack|qualtrics/
 
 export function movedSecrets(
-  given: GivenSettings,
-  settings: Partial<Destination>,
-  before: Destination,
+  given: GivenIntegration,
+  settings: Partial<IntegrationDestination>,
+  before: IntegrationDestination,
   { definition }: MoveContext,
 ): string[] {
   const after = { ...before, ...settings }
@@ -32,7 +33,7 @@ export function movedSecrets(
   return kept.map((name) => `settings.${name}`)
 }
 
-function hasOtherAddress(before: Destination, after: Destination, definition: CatalogIntegration | null): boolean {
+function hasOtherAddress(before: IntegrationDestination, after: IntegrationDestination, definition: CatalogIntegration | null): boolean {
   const secrets = new Set(secretNames(after))
   return Object.entries(after.settings).some(([name, value]) => {
     if (before.settings[name] === value) return false
@@ -52,15 +53,15 @@ function hasChoices(field: FieldSchema | undefined): boolean {
 }
 
 /** Whether a mapping gets a URL of a server that no mapping had before. */
-function hasOtherUrl(before: Destination, after: Destination): boolean {
+function hasOtherUrl(before: IntegrationDestination, after: IntegrationDestination): boolean {
   const known = before.subscriptions.flatMap((subscription) => addressesIn(before, subscription))
   const wanted = after.subscriptions.flatMap((subscription) => addressesIn(after, subscription))
   return wanted.some((address) => !known.some((old) => isDeepStrictEqual(old, address)))
 }
 
 /** The URLs in the mappings of integrations whose actions send to them: their origins, or the directive with which a message decides. */
-function addressesIn({ integration }: Destination, { mapping }: Subscription): unknown[] {
-  if (!SENDS_TO_MAPPED_URL.test(integration?.slug ?? '')) return []
+function addressesIn({ integration }: IntegrationDestination, { mapping }: Subscription): unknown[] {
+  if (!SENDS_TO_MAPPED_URL.test(integration.slug)) return []
   return Object.entries(mapping).flatMap(([name, value]) => {
     if (!/url$/i.test(name) || value === null || value === '') return []
     return [typeof value === 'string' && URL.canParse(value) ? new URL(value).origin : value]

@@ -3,27 +3,41 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { hiddenMapping } from '../../secrets/hidden-values.ts'
-import { CLASSIC, type Destination, type Subscription } from '../../store/port/model.ts'
-import type { Sealing, StoredDestination } from '../kind.ts'
+import { CLASSIC, type IntegrationDestination, type Subscription } from '../../store/port/model.ts'
+import type { Sealing } from '../kind.ts'
 
-export function toStored(destination: Destination): StoredDestination {
-  const { urls: _, headers: __, secrets: ___, settings, subscriptions, ...rest } = destination
-  return {
-    ...rest,
-    sealedUrls: [],
-    sealedHeaders: {},
-    sealedSettings: JSON.stringify(settings),
-    sealedSubscriptions: JSON.stringify(subscriptions),
-  }
+/** Nodes of earlier versions need the settings of a webhook in every destination. */
+const NO_WEBHOOK = {
+  sealedUrls: [],
+  sealedHeaders: {},
+  sharedSecret: null,
+  signingSecrets: [],
+  request: null,
+  transformation: null,
+  auth: null,
+  tls: null,
+} as const
+
+export type StoredIntegration = Omit<IntegrationDestination, 'settings' | 'subscriptions'> & {
+  /** As JSON. */
+  sealedSettings?: string
+  /** As JSON. */
+  sealedSubscriptions?: string
+} & Partial<typeof NO_WEBHOOK>
+
+export function toStored(destination: IntegrationDestination): StoredIntegration {
+  const { settings, subscriptions, ...rest } = destination
+  return { ...rest, ...NO_WEBHOOK, sealedSettings: JSON.stringify(settings), sealedSubscriptions: JSON.stringify(subscriptions) }
 }
 
-export function fromStored(stored: StoredDestination): Destination {
-  const { sealedUrls: _, sealedHeaders: __, sealedSettings = '{}', sealedSubscriptions = '[]', ...rest } = stored
+export function fromStored(stored: StoredIntegration): IntegrationDestination {
+  const { sealedSettings = '{}', sealedSubscriptions = '[]', ...rest } = stored
+  for (const name of Object.keys(NO_WEBHOOK)) delete rest[name as keyof typeof NO_WEBHOOK]
   const settings = JSON.parse(sealedSettings) as JsonObject
-  return { ...CLASSIC, ...rest, urls: [], headers: {}, settings, subscriptions: JSON.parse(sealedSubscriptions) as Subscription[] }
+  return { ...CLASSIC, ...rest, settings, subscriptions: JSON.parse(sealedSubscriptions) as Subscription[] }
 }
 
-export function withSecrets(stored: StoredDestination, change: Sealing): StoredDestination {
+export function withSecrets(stored: StoredIntegration, change: Sealing): StoredIntegration {
   const { id, sealedSettings, sealedSubscriptions } = stored
   return {
     ...stored,
@@ -32,27 +46,25 @@ export function withSecrets(stored: StoredDestination, change: Sealing): StoredD
   }
 }
 
-export function withoutSecrets(stored: StoredDestination): StoredDestination {
+export function withoutSecrets(stored: StoredIntegration): StoredIntegration {
   const {
     sealedSettings: _,
     sealedSubscriptions: __,
     settings: ___,
     subscriptions: ____,
-    urls: _____,
-    headers: ______,
     ...rest
-  } = stored as Partial<Destination> & StoredDestination
-  return { ...(rest as StoredDestination), sealedUrls: [], sealedHeaders: {} }
+  } = stored as Partial<IntegrationDestination> & StoredIntegration
+  return { ...rest, ...NO_WEBHOOK }
 }
 
 /** The settings that `show` does not reveal, by name. */
-export function secretNames({ integration, settings }: Destination): string[] {
-  const shown = new Set(integration?.shownSettings ?? [])
+export function secretNames({ integration, settings }: IntegrationDestination): string[] {
+  const shown = new Set(integration.shownSettings ?? [])
   return Object.keys(settings).filter((name) => !shown.has(name))
 }
 
 /** The names of secrets that differ, and of mappings that differ only in what is hidden. */
-export function changedSecrets(before: Destination, after: Destination): string[] {
+export function changedSecrets(before: IntegrationDestination, after: IntegrationDestination): string[] {
   const names = new Set([...secretNames(before), ...secretNames(after)])
   const settings = [...names].filter((name) => !isSame(before.settings[name], after.settings[name])).map((name) => `settings.${name}`)
   const mappings = after.subscriptions.flatMap(({ id, mapping }, at) => {

@@ -3,8 +3,21 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { anyObject, array, boolean, invalidField, object, optional, type Schema, string, withDefault } from '../../api/schema.ts'
+import type { GivenSettings } from '../kind.ts'
 import { MAX_EXPRESSION } from '../subscribe/parse-subscribe.ts'
-import { MAX_SUBSCRIPTIONS } from './subscriptions.ts'
+import { type GivenSubscription, MAX_SUBSCRIPTIONS } from './subscriptions.ts'
+
+/** The settings of an integration in a request. */
+export type GivenIntegration = GivenSettings & {
+  type?: 'integration'
+  /** The slug. */
+  integration?: string | undefined
+  settings?: Readonly<JsonObject> | undefined
+  subscriptions?: readonly GivenSubscription[] | undefined
+}
+
+/** An integration may make several requests in one attempt. */
+export const MAX_INTEGRATION_TIMEOUT_MS = 30_000
 
 const MAX_SETTINGS_LENGTH = 64 * 1024
 

@@ -6,7 +6,7 @@ import { createSecureContext } from 'node:tls'
 import { isoTime } from '@switchyard/protocol'
 import { boolean, nullable, object, oneOf, string, time, variants, withDefault, writeOnly } from '../../api/schema.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-import type { Auth, Destination, TlsSettings } from '../../store/port/model.ts'
+import type { Auth, TlsSettings, WebhookDestination } from '../../store/port/model.ts'
 import { urlProblem } from './url-problem.ts'
 
 export interface Problem {
@@ -110,7 +110,10 @@ export const AUTH_SETTINGS = { auth: withDefault(nullable<Auth>(AUTH), null), tl
  * Fills in the secrets that an update leaves out. Only where the secret keeps its purpose: otherwise anybody who may change the destination
  * could have a stored secret sent to an address of their own.
  */
-export function withKeptSecrets<T extends Partial<Pick<Destination, 'auth' | 'tls'>>>(settings: T, before: Destination | undefined): T {
+export function withKeptSecrets<T extends Partial<Pick<WebhookDestination, 'auth' | 'tls'>>>(
+  settings: T,
+  before: WebhookDestination | undefined,
+): T {
   const { auth, tls } = settings
   return {
     ...settings,
@@ -152,10 +155,10 @@ const REQUIRED = 'is required; the stored one is kept only if'
 
 /** `settings` are those of a request, `all` the settings that the destination would have. */
 export function authProblem(
-  settings: Partial<Destination>,
-  all: Partial<Destination>,
+  settings: Partial<WebhookDestination>,
+  all: Partial<WebhookDestination>,
   checkUrl: (url: string) => string | null,
-  before: Destination | undefined,
+  before: WebhookDestination | undefined,
 ): Problem | null {
   const { auth, tls } = settings
   if (auth) {
@@ -171,7 +174,7 @@ export function authProblem(
   return authorizationProblem(all) ?? (tls ? tlsProblem(tls, before?.tls ?? null) : null) ?? unusedTlsProblem(all)
 }
 
-function authorizationProblem({ auth, headers = {}, request }: Partial<Destination>): Problem | null {
+function authorizationProblem({ auth, headers = {}, request }: Partial<WebhookDestination>): Problem | null {
   if (auth == null) return null
   const found = (names: object): string | undefined => Object.keys(names).find((name) => name.toLowerCase() === 'authorization')
   const [plain, shaped] = [found(headers), found(request?.headers ?? {})]
@@ -180,7 +183,7 @@ function authorizationProblem({ auth, headers = {}, request }: Partial<Destinati
   return { field, problem: 'must not be set together with auth, which sets this header; remove one of them' }
 }
 
-function unusedTlsProblem({ tls, urls = [] }: Partial<Destination>): Problem | null {
+function unusedTlsProblem({ tls, urls = [] }: Partial<WebhookDestination>): Problem | null {
   if (tls == null || urls.some((url) => new URL(url).protocol === 'https:')) return null
   return { field: 'tls', problem: 'has no effect, because all URLs use http; use at least one https URL, or remove tls' }
 }
@@ -263,7 +266,7 @@ const SHOWN_TLS = object({
 
 export const SHOWN_AUTH_SETTINGS = { auth: nullable(SHOWN_AUTH), tls: nullable(SHOWN_TLS) }
 
-export function showAuth({ auth, tls }: Pick<Destination, 'auth' | 'tls'>) {
+export function showAuth({ auth, tls }: Pick<WebhookDestination, 'auth' | 'tls'>) {
   return { auth: auth === null ? null : authView(auth), tls: tls === null ? null : tlsView(tls) }
 }
 

@@ -3,12 +3,11 @@
 const KIB = 1024
 
 export const MAX_HEADERS = 50
-const MAX_HEADER_NAME_LENGTH = 128
 export const MAX_HEADER_VALUE_LENGTH = 4_096
 /** The limit for all names and values. Servers commonly reject more than 16 KB of headers, and Switchyard adds its own. */
 export const MAX_HEADER_BYTES = 12 * KIB
 
-const RESERVED_HEADERS = new Set([
+const RESERVED_HEADERS = [
   // Set by Switchyard
   'host',
   'content-length',
@@ -27,24 +26,32 @@ const RESERVED_HEADERS = new Set([
   'transfer-encoding',
   'upgrade',
   'expect',
-])
-const RESERVED_HEADER_PREFIXES = ['webhook-', 'proxy-']
+]
 
-/** RFC 9110, 5.6.2 */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** The dashboard checks headers by the same rules while they are typed (packages/dashboard/src/api/rules.ts). */
+export const HEADER_RULES = {
+  maxNameLength: 128,
+  maxBytes: MAX_HEADER_BYTES,
+  /** RFC 9110, 5.6.2 */
+  name: /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/,
+  value: /^[\t\x20-\x7e]*$/,
+  reserved: RESERVED_HEADERS,
+  reservedPrefixes: ['webhook-', 'proxy-'],
+}
 
 export function headerNameProblem(name: string): string | null {
-  if (name.length > MAX_HEADER_NAME_LENGTH) return `must have a name of at most ${MAX_HEADER_NAME_LENGTH} characters`
-  if (!TOKEN.test(name)) return "must have a name that consists only of letters, digits and ! # $ % & ' * + - . ^ _ ` | ~"
+  const { maxNameLength, reserved, reservedPrefixes } = HEADER_RULES
+  if (name.length > maxNameLength) return `must have a name of at most ${maxNameLength} characters`
+  if (!HEADER_RULES.name.test(name)) return "must have a name that consists only of letters, digits and ! # $ % & ' * + - . ^ _ ` | ~"
   const lower = name.toLowerCase()
-  if (RESERVED_HEADERS.has(lower) || RESERVED_HEADER_PREFIXES.some((prefix) => lower.startsWith(prefix))) {
+  if (reserved.includes(lower) || reservedPrefixes.some((prefix) => lower.startsWith(prefix))) {
     return 'is set by Switchyard or by the HTTP connection and cannot be configured; remove it'
   }
   return null
 }
 
 export function isHeaderValue(value: string): boolean {
-  return /^[\t\x20-\x7e]*$/.test(value)
+  return HEADER_RULES.value.test(value)
 }
 
 /** What a list of names and values adds to a request. */

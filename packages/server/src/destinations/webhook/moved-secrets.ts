@@ -4,9 +4,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import { hiddenMapping, isTemplateOnly } from '../../secrets/hidden-values.ts'
-import type { Destination, RequestSettings } from '../../store/port/model.ts'
-import type { GivenSettings, MoveContext } from '../kind.ts'
+import type { RequestSettings, WebhookDestination } from '../../store/port/model.ts'
+import type { MoveContext } from '../kind.ts'
 import { leftOutSecret } from './auth-settings.ts'
+import type { GivenWebhook } from './settings.ts'
 
 /** Scheme, host and port. Another scheme is another server: what listens on port 443 need not be what listens on port 80. */
 export function originsOf(urls: readonly string[]): string[] {
@@ -14,19 +15,20 @@ export function originsOf(urls: readonly string[]): string[] {
 }
 
 /** A server that is no longer used is no change. */
-export function hasNewOrigin(before: readonly string[], after: readonly string[]): boolean {
+function hasNewOrigin(before: readonly string[], after: readonly string[]): boolean {
   const known = new Set(originsOf(before))
   return originsOf(after).some((origin) => !known.has(origin))
 }
 
 export function movedSecrets(
-  given: GivenSettings,
-  settings: Partial<Destination>,
-  before: Destination,
-  { isFromElsewhere }: MoveContext,
+  given: GivenWebhook,
+  settings: Partial<WebhookDestination>,
+  before: WebhookDestination,
+  { restoredOrigins }: MoveContext,
 ): string[] {
   const after = { ...before, ...settings }
   const hasMoved = hasNewOrigin(before.urls, after.urls)
+  const isFromElsewhere = restoredOrigins !== undefined && hasNewOrigin(restoredOrigins, after.urls)
   const moved: string[] = []
   if (hasMoved || hasOtherTokenOrigin(before, after)) moved.push(...keptAuth(given, after))
   if (hasMoved) {
@@ -40,11 +42,11 @@ export function movedSecrets(
   return moved
 }
 
-function hasOtherTokenOrigin({ auth: before }: Destination, { auth: after }: Destination): boolean {
+function hasOtherTokenOrigin({ auth: before }: WebhookDestination, { auth: after }: WebhookDestination): boolean {
   return before?.type === 'oauth2' && after?.type === 'oauth2' && hasNewOrigin([before.tokenUrl], [after.tokenUrl])
 }
 
-function keptAuth({ auth: given }: GivenSettings, { auth }: Destination): string[] {
+function keptAuth({ auth: given }: GivenWebhook, { auth }: WebhookDestination): string[] {
   if (auth === null) return []
   if (given == null)
     return auth.type === 'basic' ? ['auth.username', 'auth.password'] : [`auth.${auth.type === 'bearer' ? 'token' : 'clientSecret'}`]

@@ -3,7 +3,7 @@
 // receivers that read the raw bytes and for those that parse and re-stringify the body.
 
 import { type StandardWebhook, type StandardWebhookHeaders, signMessage, standardWebhookSigner } from '@switchyard/webhook'
-import type { Destination } from '../../store/port/model.ts'
+import type { WebhookDestination } from '../../store/port/model.ts'
 import type { OutgoingRequest, Prepared, RequestAbout } from '../kind.ts'
 import { contentType, joined } from './shaping/body-format.ts'
 
@@ -11,7 +11,7 @@ export const USER_AGENT = 'Switchyard/1.0'
 
 /** Without `request`, `messages` are JSON texts. A batch is sent as an array, even if it has one message. */
 export function webhookRequest(
-  destination: Destination,
+  destination: WebhookDestination,
   messages: readonly (string | Prepared)[],
   batch: boolean,
   about: RequestAbout,
@@ -50,10 +50,10 @@ function withoutOverridden(constant: readonly string[], own: readonly string[]):
 }
 
 // Parts that are the same in all requests to a destination are cached by the destination object. A changed destination is a new object.
-const headersOf = new WeakMap<Destination, readonly string[]>()
-const signers = new WeakMap<Destination, (webhook: StandardWebhook) => StandardWebhookHeaders>()
+const headersOf = new WeakMap<WebhookDestination, readonly string[]>()
+const signers = new WeakMap<WebhookDestination, (webhook: StandardWebhook) => StandardWebhookHeaders>()
 
-function signerOf(destination: Destination): (webhook: StandardWebhook) => StandardWebhookHeaders {
+function signerOf(destination: WebhookDestination): (webhook: StandardWebhook) => StandardWebhookHeaders {
   let signer = signers.get(destination)
   if (signer === undefined) {
     signer = standardWebhookSigner(destination.signingSecrets)
@@ -63,7 +63,7 @@ function signerOf(destination: Destination): (webhook: StandardWebhook) => Stand
 }
 
 /** Returns the headers that every request to a destination has. */
-function constantHeaders(destination: Destination): readonly string[] {
+function constantHeaders(destination: WebhookDestination): readonly string[] {
   let headers = headersOf.get(destination)
   if (headers === undefined) {
     const type = destination.request === null ? 'application/json' : contentType(destination.request.format)

@@ -3,14 +3,16 @@
 
 import { nullable, record, string, withDefault } from '../../api/schema.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-import type { Destination } from '../../store/port/model.ts'
+import type { WebhookDestination } from '../../store/port/model.ts'
 
 const MAX_SECRETS = 50
 const MAX_SECRET_LENGTH = 8_192
 
 /** Without dots and brackets, which separate the parts of a path. */
+export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
+
 function nameProblem(name: string): string | null {
-  return /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/.test(name)
+  return SECRET_NAME.test(name)
     ? null
     : 'must have a name of 1 to 64 letters, digits, underscores and hyphens that does not begin with a digit or a hyphen'
 }
@@ -31,7 +33,10 @@ export const SECRETS_SETTING = withDefault(
 
 export const SHOWN_SECRETS = record(string(), { description: 'The names of the secrets. Each value is replaced by (hidden).' })
 
-export function mergedSecrets(before: Destination['secrets'], given: Readonly<Record<string, string | null>>): Record<string, string> {
+export function mergedSecrets(
+  before: WebhookDestination['secrets'],
+  given: Readonly<Record<string, string | null>>,
+): Record<string, string> {
   const merged = new Map(Object.entries(before))
   for (const [name, value] of Object.entries(given)) {
     if (value === null) merged.delete(name)
@@ -41,18 +46,18 @@ export function mergedSecrets(before: Destination['secrets'], given: Readonly<Re
 }
 
 /** Checked again after an update was merged with the stored secrets. */
-export function secretsProblem(secrets: Destination['secrets']): { field: string; problem: string } | null {
+export function secretsProblem(secrets: WebhookDestination['secrets']): { field: string; problem: string } | null {
   return Object.keys(secrets).length > MAX_SECRETS ? { field: 'secrets', problem: `must have at most ${MAX_SECRETS} entries` } : null
 }
 
 /** The destination with placeholders for its secrets. Requests that are only shown are built with it. */
-export function withHiddenSecrets<T extends Pick<Destination, 'secrets'>>(destination: T): T {
+export function withHiddenSecrets<T extends Pick<WebhookDestination, 'secrets'>>(destination: T): T {
   const names = Object.keys(destination.secrets)
   return names.length === 0 ? destination : { ...destination, secrets: Object.fromEntries(names.map((name) => [name, HIDDEN])) }
 }
 
 /** Whether its requests may contain secrets, so that a request that is shown differs from the one that is sent. */
-export function usesSecrets({ request, secrets }: Pick<Destination, 'request' | 'secrets'>): boolean {
+export function usesSecrets({ request, secrets }: Pick<WebhookDestination, 'request' | 'secrets'>): boolean {
   return request !== null && Object.keys(secrets).length > 0
 }
 

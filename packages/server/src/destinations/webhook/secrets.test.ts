@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createSecretBox, generateSecretKey } from '../../secrets/secret-box.ts'
-import { type Auth, CLASSIC, type Destination, NO_FILTER } from '../../store/port/model.ts'
+import { type Auth, CLASSIC_WEBHOOK, NO_FILTER, type WebhookDestination } from '../../store/port/model.ts'
 import { fromStored, toStored, withoutSecrets, withSecrets } from './secrets.ts'
 
-const DESTINATION: Destination = {
-  ...CLASSIC,
+const DESTINATION: WebhookDestination = {
+  ...CLASSIC_WEBHOOK,
   id: 'dst_1',
   type: 'webhook',
   name: 'Hook',
@@ -44,7 +44,7 @@ const TLS = { certificate: 'certificate', privateKey: 'SECRET', ca: 'ca' }
 test('credentials in auth and tls are encrypted, each for its place, and decrypted again', () => {
   const box = createSecretBox(generateSecretKey())
   for (const auth of AUTHS) {
-    const destination: Destination = { ...DESTINATION, auth, tls: TLS }
+    const destination: WebhookDestination = { ...DESTINATION, auth, tls: TLS }
     const contexts: string[] = []
     const stored = withSecrets(toStored(destination), (text, context) => {
       contexts.push(context)

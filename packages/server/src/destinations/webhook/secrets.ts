@@ -5,24 +5,43 @@
 import { isDeepStrictEqual } from 'node:util'
 import { HIDDEN, hiddenPath, hiddenUrl } from '../../secrets/hidden-url.ts'
 import { hiddenMapping, isTemplateOnly } from '../../secrets/hidden-values.ts'
-import { type Auth, CLASSIC, type Destination, NO_FILTER, type RequestSettings, type TlsSettings } from '../../store/port/model.ts'
-import type { Sealing, StoredDestination } from '../kind.ts'
+import {
+  type Auth,
+  CLASSIC_WEBHOOK,
+  NO_FILTER,
+  type RequestSettings,
+  type TlsSettings,
+  type WebhookDestination,
+} from '../../store/port/model.ts'
+import type { Encryption, Sealing } from '../kind.ts'
+
+export type StoredWebhook = Omit<WebhookDestination, 'urls' | 'headers' | 'secrets'> & {
+  sealedUrls: readonly string[]
+  sealedHeaders: Readonly<Record<string, string>>
+  sealedSecrets?: Readonly<Record<string, string>>
+  /** `request.body` as JSON, because a mapping may contain a credential. `request` itself then has none. */
+  sealedBody?: string
+  /** `request.path`, because it may contain a token, as the paths of some bots do. */
+  sealedPath?: string
+  /** Nodes of earlier versions recognize a webhook by it. Missing in webhooks that were stored before there were integrations. */
+  integration?: null
+}
 
 /** By type. Some receivers take an API key as the user name. */
 const AUTH_SECRETS = { basic: ['username', 'password'], bearer: ['token'], oauth2: ['tokenUrl', 'clientSecret'] } as const
 
-export function toStored(destination: Destination): StoredDestination {
-  const { urls, headers, secrets, settings: _, subscriptions: __, ...rest } = destination
-  return withSealedRequest({ ...rest, sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets })
+export function toStored(destination: WebhookDestination): StoredWebhook {
+  const { urls, headers, secrets, ...rest } = destination
+  return withSealedRequest({ ...rest, integration: null, sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets })
 }
 
 /** The places that the encrypted mapping and path are bound to. */
-export function requestContext(destinationId: string, field: 'body' | 'path'): string {
+function requestContext(destinationId: string, field: 'body' | 'path'): string {
   return `${destinationId}.request.${field}`
 }
 
 /** Moves `body` and `path` of `request` to where they are encrypted. Earlier versions stored them in plain text. */
-export function withSealedRequest(stored: StoredDestination): StoredDestination {
+function withSealedRequest(stored: StoredWebhook): StoredWebhook {
   const { request } = stored
   if (request == null) return stored
   const { body, path } = request
@@ -34,12 +53,12 @@ export function withSealedRequest(stored: StoredDestination): StoredDestination 
   }
 }
 
-export function fromStored(stored: StoredDestination): Destination {
-  const { sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets = {}, sealedBody, sealedPath, ...rest } = stored
+export function fromStored(stored: StoredWebhook): WebhookDestination {
+  const { sealedUrls: urls, sealedHeaders: headers, sealedSecrets: secrets = {}, sealedBody, sealedPath, integration: _, ...rest } = stored
   // Destinations that an earlier version stored lack newer settings.
-  const newer: Partial<Destination> = { ...CLASSIC, filter: NO_FILTER, paused: false }
+  const newer: Partial<WebhookDestination> = { ...CLASSIC_WEBHOOK, filter: NO_FILTER, paused: false }
   const shaped = rest.request ? { request: openedRequest(rest.request, sealedBody, sealedPath) } : {}
-  return { ...newer, ...rest, ...shaped, urls, headers, secrets, settings: {}, subscriptions: [] }
+  return { ...newer, ...rest, ...shaped, urls, headers, secrets }
 }
 
 function openedRequest(request: RequestSettings, body: string | undefined, path: string | undefined): RequestSettings {
@@ -50,10 +69,10 @@ function openedRequest(request: RequestSettings, body: string | undefined, path:
   }
 }
 
-export function withSecrets(stored: StoredDestination, change: Sealing): StoredDestination {
+export function withSecrets(stored: StoredWebhook, change: Sealing): StoredWebhook {
   const { id, sharedSecret, signingSecrets, sealedUrls, sealedHeaders, sealedSecrets, sealedBody, sealedPath, request } = stored
   // Earlier versions stored no such settings.
-  const { auth, tls } = stored as Partial<StoredDestination>
+  const { auth, tls } = stored as Partial<StoredWebhook>
   return {
     ...stored,
     ...(auth ? { auth: withAuthSecrets(auth, (value, name) => change(value, `${id}.auth.${name}`)) } : {}),
@@ -69,6 +88,31 @@ export function withSecrets(stored: StoredDestination, change: Sealing): StoredD
   }
 }
 
+/** Earlier versions stored URLs and headers in plain text, and later ones the mapping and the path of `request`. */
+export function upgraded(
+  stored: StoredWebhook | (WebhookDestination & { sealedUrls?: never }),
+  { encrypt, reencrypt }: Encryption,
+): StoredWebhook {
+  if (stored.sealedUrls !== undefined) return withEncryptedRequest(withSecrets(stored, reencrypt), encrypt)
+  // The secrets were encrypted already.
+  const { urls, headers, secrets: _, ...rest } = stored
+  const secrets = withSecrets({ ...rest, sealedUrls: [], sealedHeaders: {} }, reencrypt)
+  const plain = { ...rest, sharedSecret: null, signingSecrets: [], sealedUrls: urls, sealedHeaders: headers }
+  const { sealedUrls, sealedHeaders } = withSecrets(plain, encrypt)
+  return withEncryptedRequest({ ...secrets, sealedUrls, sealedHeaders }, encrypt)
+}
+
+/** Encrypts the mapping and the path of `request`, if they are still in plain text. */
+function withEncryptedRequest(stored: StoredWebhook, encrypt: Sealing): StoredWebhook {
+  if (stored.request == null) return stored
+  const { body, path } = stored.request
+  return {
+    ...withSealedRequest(stored),
+    ...(body == null ? {} : { sealedBody: encrypt(JSON.stringify(body), requestContext(stored.id, 'body')) }),
+    ...(path ? { sealedPath: encrypt(path, requestContext(stored.id, 'path')) } : {}),
+  }
+}
+
 function withAuthSecrets(auth: Auth, change: (value: string, name: string) => string): Auth {
   const changed: Record<string, unknown> = { ...auth }
   for (const name of AUTH_SECRETS[auth.type]) changed[name] = change(changed[name] as string, name)
@@ -79,15 +123,20 @@ function withPrivateKey(tls: TlsSettings, change: (key: string) => string): TlsS
   return tls.privateKey === null ? tls : { ...tls, privateKey: change(tls.privateKey) }
 }
 
-export function withoutSecrets(stored: StoredDestination): StoredDestination {
+export function withoutSecrets(stored: StoredWebhook): StoredWebhook {
   // Rows written by earlier versions have URLs and headers in plain text.
-  const { urls: _, headers: __, auth: ___, tls: ____, secrets: _____, ...known } = stored as Partial<Destination> & StoredDestination
+  const { urls: _, headers: __, auth: ___, tls: ____, secrets: _____, ...known } = stored as Partial<WebhookDestination> & StoredWebhook
   const { sealedSecrets: ______, sealedBody: _______, sealedPath: ________, ...rest } = known
-  return { ...(rest as StoredDestination), sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [], request: null }
+  return { ...(rest as StoredWebhook), sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [], request: null }
 }
 
 /** Replaces the settings that admins see and others do not. Nobody sees the secrets in `auth` and `tls`, so they stay as they are. */
-export function hiddenSettings({ urls, headers, request, auth }: Destination): Pick<Destination, 'urls' | 'headers' | 'request' | 'auth'> {
+export function hiddenSettings({
+  urls,
+  headers,
+  request,
+  auth,
+}: WebhookDestination): Pick<WebhookDestination, 'urls' | 'headers' | 'request' | 'auth'> {
   return {
     urls: urls.map(hiddenUrl),
     headers: mapValues(headers, () => HIDDEN),
@@ -113,11 +162,11 @@ function hiddenAuthValue(value: string, name: string): string {
   return name === 'tokenUrl' ? hiddenUrl(value) : value
 }
 
-export function changedSecrets(before: Destination, after: Destination): string[] {
+export function changedSecrets(before: WebhookDestination, after: WebhookDestination): string[] {
   const changed: string[] = []
   if (before.sharedSecret !== after.sharedSecret) changed.push('sharedSecret')
   if (JSON.stringify(before.signingSecrets) !== JSON.stringify(after.signingSecrets)) changed.push('signingSecrets')
-  const shown = ({ urls }: Destination): string => urls.map(hiddenUrl).join('\n')
+  const shown = ({ urls }: WebhookDestination): string => urls.map(hiddenUrl).join('\n')
   if (before.urls.join('\n') !== after.urls.join('\n') && shown(before) === shown(after)) changed.push('urls')
   changed.push(...changedValues('headers', before.headers, after.headers))
   changed.push(...changedValues('request.headers', before.request?.headers ?? {}, after.request?.headers ?? {}))
@@ -134,11 +183,11 @@ export function changedSecrets(before: Destination, after: Destination): string[
   return changed
 }
 
-function shownBody({ request }: Destination): unknown {
+function shownBody({ request }: WebhookDestination): unknown {
   return request?.body == null ? null : hiddenBody(request.body)
 }
 
-function shownPath({ request, urls }: Destination): string | null {
+function shownPath({ request, urls }: WebhookDestination): string | null {
   return request === null ? null : hiddenPath(urls, request.path)
 }
 

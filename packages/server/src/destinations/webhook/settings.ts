@@ -5,6 +5,8 @@
 import { parseSigningSecret } from '@switchyard/webhook'
 import { array, boolean, integer, nullable, record, string, withDefault } from '../../api/schema.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
+import type { WebhookDestination } from '../../store/port/model.ts'
+import type { GivenSettings } from '../kind.ts'
 import { AUTH_SETTINGS, SHOWN_AUTH_SETTINGS } from './auth-settings.ts'
 import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from './headers.ts'
 import { SECRETS_SETTING, SHOWN_SECRETS } from './secret-settings.ts'
@@ -12,6 +14,16 @@ import { REQUEST_SETTING, SHOWN_REQUEST } from './shaping/request-settings.ts'
 import { SHOWN_TRANSFORMATION, TRANSFORMATION_SETTING } from './transformation-settings.ts'
 import { urlProblem } from './url-problem.ts'
 
+/** The settings of a webhook in a request. In an update, null removes a secret. */
+export type GivenWebhook = GivenSettings &
+  Partial<
+    Pick<WebhookDestination, 'urls' | 'headers' | 'sharedSecret' | 'signingSecrets' | 'request' | 'transformation' | 'auth' | 'tls'>
+  > & {
+    type?: 'webhook'
+    secrets?: Readonly<Record<string, string | null>> | undefined
+  }
+
+export const MAX_WEBHOOK_TIMEOUT_MS = 5_000
 const MAX_URL_LENGTH = 2_048
 const MAX_SHARED_SECRET_LENGTH = 1_024
 

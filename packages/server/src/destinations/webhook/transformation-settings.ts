@@ -1,4 +1,4 @@
-// The setting `transformation` of a webhook. Whether the code can be loaded is checked in the sandbox (delivery/transforming/), after this.
+// The setting `transformation` of a webhook. Whether the code can be loaded is checked in the sandbox (delivery/sender/transforming/), after this.
 
 import { integer, nullable, object, string, withDefault } from '../../api/schema.ts'
 

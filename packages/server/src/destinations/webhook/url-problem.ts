@@ -3,9 +3,11 @@
 
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 
+/** The URL parser silently removes or replaces spaces, tabs and backslashes. The stored URL must be exactly the one that is dialled. */
+export const URL_FORM = /^https?:\/\/[^\s\p{Cc}\\]+$/iu
+
 export function urlProblem(text: string): string | null {
-  // The URL parser silently removes or replaces spaces, tabs and backslashes. The stored URL must be exactly the one that is dialled.
-  if (!/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text)) return 'must be a URL that begins with http:// or https://, without spaces'
+  if (!URL_FORM.test(text)) return 'must be a URL that begins with http:// or https://, without spaces'
   if (!URL.canParse(text)) return 'must be a valid URL, such as https://example.com/webhook'
   const url = new URL(text)
   if (text.includes(HIDDEN)) return 'contains the placeholder "(hidden)"; send the real query string'

@@ -1,26 +1,47 @@
 // The webhook: messages are sent to URLs in signed requests, as JSON or in the shape that the destination's `request` gives them.
 
-import type { Destination } from '../../store/port/model.ts'
+import type { JsonObject } from '@switchyard/protocol'
+import { outboundMessage } from '../../outbound/outbound-message.ts'
+import { hiddenUrl } from '../../secrets/hidden-url.ts'
+import type { Progress } from '../../store/port/delivery.ts'
+import type { WebhookDestination } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
-import { movedSecrets } from './moved-secrets.ts'
+import { movedSecrets, originsOf } from './moved-secrets.ts'
 import { webhookRequest } from './request.ts'
-import { mergedSecrets, secretsProblem, withHiddenSecrets } from './secret-settings.ts'
-import { changedSecrets, fromStored, hiddenSettings, toStored, withoutSecrets, withSecrets } from './secrets.ts'
-import { SHOWN_WEBHOOK_SETTINGS, WEBHOOK_SETTINGS } from './settings.ts'
-import { batchProblem } from './shaping/request-settings.ts'
+import { mergedSecrets, secretsProblem, usesSecrets, withHiddenSecrets } from './secret-settings.ts'
+import {
+  changedSecrets,
+  fromStored,
+  hiddenRequest,
+  hiddenSettings,
+  type StoredWebhook,
+  toStored,
+  upgraded,
+  withoutSecrets,
+  withSecrets,
+} from './secrets.ts'
+import { type GivenWebhook, MAX_WEBHOOK_TIMEOUT_MS, SHOWN_WEBHOOK_SETTINGS, WEBHOOK_SETTINGS } from './settings.ts'
+import { batchProblem, SHOWN_REQUEST } from './shaping/request-settings.ts'
 import { unknownSecret } from './shaping/secret-references.ts'
 import { shaperOf } from './shaping/shaper.ts'
+import { SHOWN_TRANSFORMATION } from './transformation-settings.ts'
 import { verdictsOf } from './verdict.ts'
 
-export const WEBHOOK = {
+/** The name in `integrations` that selects all webhooks. Each webhook can also be selected by its own name. */
+const SHARED_NAME = 'Webhooks'
+
+export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWebhook> = {
   type: 'webhook',
+  noun: { one: 'a webhook', many: 'webhooks' },
 
   settings: WEBHOOK_SETTINGS,
   shownSettings: SHOWN_WEBHOOK_SETTINGS,
+  maxTimeoutMs: MAX_WEBHOOK_TIMEOUT_MS,
+  slug: () => null,
   givenProblem: () => null,
   completed(given, before) {
-    const { integration: _, subscriptions: __, secrets, ...settings } = given
+    const { secrets, ...settings } = given
     return { ...withKeptSecrets(settings, before), ...(secrets && { secrets: mergedSecrets(before?.secrets ?? {}, secrets) }) }
   },
   problem(settings, { checkUrl }, before) {
@@ -40,27 +61,78 @@ export const WEBHOOK = {
   },
   movedSecrets,
   show,
-  showHidden: (destination: Destination) => show({ ...destination, ...hiddenSettings(destination) }),
+  showHidden: (destination) => show({ ...destination, ...hiddenSettings(destination) }),
+  content: {
+    first: { request: null, transformation: null },
+    shown: { request: SHOWN_REQUEST, transformation: SHOWN_TRANSFORMATION },
+  },
+  origins: ({ urls }) => originsOf(urls),
+  sameReceiver: (one, other) => (one.urls.some((url) => other.urls.includes(url)) ? 'the same URL' : null),
+  setupProblem: () => null,
+  isInactive: () => false,
+  acceptsDeadLetters: true,
 
   secretSettings: ['sharedSecret', 'signingSecrets', 'auth', 'tls', 'secrets'],
   changedSecrets,
-  secretHeaders: ({ headers, request, auth }: Destination) => {
-    const names = Object.keys({ ...headers, ...request?.headers })
+  secretHeaders({ headers, request, auth }, which) {
+    const names = Object.keys({ ...headers, ...(which === 'all' ? request?.headers : {}) })
     return new Set([...names, ...(auth === null ? [] : ['authorization'])].map((name) => name.toLowerCase()))
   },
+  hidden: (destination) => {
+    const { request, urls } = destination
+    return request === null ? destination : { ...destination, request: hiddenRequest(request, urls) }
+  },
+  mappings: ({ request }) => (request?.body == null ? [] : [{ body: request.body as JsonObject }]),
   toStored,
   fromStored,
   withSecrets,
   withoutSecrets,
+  upgraded,
 
-  targets: ({ urls }: Destination) => urls,
+  filter: () => null,
+  deletesUsers: () => true,
+  sharedName: () => SHARED_NAME,
+
+  place: 'thread',
+  message: outboundMessage,
+  targets: ({ urls }) => urls,
+  transformation: ({ transformation = null }) => transformation,
+  targetsLeft,
+  stepsDone: () => null,
+  progressAfter: (_before, retried) => retried,
+  keepsBatches: true,
   steps: () => null,
+  carrier: null,
   shaper: shaperOf,
-  request: webhookRequest,
-  verdicts: ({ retry }: Destination) => verdictsOf(retry),
-} as const satisfies DestinationKind
+  requests: {
+    build: webhookRequest,
+    credentials: (destination) => destination,
+    masked: withHiddenSecrets,
+    hidesSecrets: usesSecrets,
+  },
+  hasPassed: (attempts) => attempts.some(({ reason }) => reason === null),
+  verdicts: ({ retry }) => verdictsOf(retry),
+}
 
-function show(destination: Destination) {
+const allOf = new WeakMap<readonly string[], readonly number[]>()
+
+/**
+ * The progress of a webhook is the URLs that are still to be tried. If they were all replaced, every URL is tried. URLs are compared without query
+ * values, which the store does not keep.
+ */
+function targetsLeft({ urls }: WebhookDestination, progress: Progress): readonly number[] {
+  let all = allOf.get(urls)
+  if (all === undefined) {
+    all = urls.map((_, at) => at)
+    allOf.set(urls, all)
+  }
+  if (progress === null) return all
+  const pending = new Set(progress.map(hiddenUrl))
+  const left = all.filter((at) => pending.has(hiddenUrl(urls[at] as string)))
+  return left.length > 0 ? left : all
+}
+
+function show(destination: WebhookDestination) {
   const { urls, headers, sharedSecret, signingSecrets, request, transformation } = destination
   return {
     urls: [...urls],

@@ -2,8 +2,8 @@
 // of rules: a state is the set of rules whose first keys led to an object or array, and the next key leads to the next state. States are cached.
 // Rules have the effect that they would have one after the other, in their order.
 
+import { NOT_IN_WILDCARD, type Segment } from '../../api/resources/privacy-path.ts'
 import type { PrivacyRule } from '../../store/port/model.ts'
-import { NOT_IN_WILDCARD, type Segment } from './privacy-path.ts'
 
 export interface ParsedRule {
   segments: readonly Segment[]

@@ -5,9 +5,9 @@ import { createHmac } from 'node:crypto'
 import test from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import * as fc from 'fast-check'
+import { parsePath, ruleProblem } from '../../api/resources/privacy-path.ts'
 import type { PrivacyRule } from '../../store/store.ts'
 import { createPrivacy, MAX_HASHED_VALUES, protectAddress, TooManyHashedValues } from './privacy.ts'
-import { parsePath, ruleProblem } from './privacy-path.ts'
 
 const SECRET = 'the secret of the installation'
 const privacy = createPrivacy(SECRET)

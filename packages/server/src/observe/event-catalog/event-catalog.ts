@@ -4,7 +4,7 @@
 
 import type { AcceptedEvent } from '../../ingest/events.ts'
 import type { Store, StoredDocument } from '../../store/store.ts'
-import type { Watcher } from '../events.ts'
+import type { Watcher } from '../events/events.ts'
 import {
   addToCounts,
   addToProperties,

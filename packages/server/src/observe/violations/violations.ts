@@ -6,7 +6,7 @@ import type { AcceptedEvent } from '../../ingest/events.ts'
 import type { PlanJudges } from '../../plans/plan-judges.ts'
 import type { Store, StoredDocument } from '../../store/store.ts'
 import { countsUntil, FORGET_AFTER_MS, HOUR_MS, sum } from '../event-catalog/event-documents.ts'
-import type { Watcher } from '../events.ts'
+import type { Watcher } from '../events/events.ts'
 import {
   addToViolation,
   countedViolation,

@@ -17,7 +17,8 @@ import { encryptDestination, secretCount } from './stored-destination.ts'
 
 const ID_PREFIXES: Record<ResourceKind, string> = { sources: 'src', destinations: 'dst', oauthApps: 'app', tokens: 'tok', plans: 'pln' }
 
-type New<K extends ResourceKind> = Omit<Resources[K], 'id' | 'createdAtMs'>
+type NewOf<Resource> = Resource extends unknown ? Omit<Resource, 'id' | 'createdAtMs'> : never
+type New<K extends ResourceKind> = NewOf<Resources[K]>
 
 export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof SettingRows>, SecretStore {
   readonly #changes: ConfigurationChanges
@@ -129,7 +130,7 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
     return (wanted: FromStored<New<K>>, audit?: Audit<Resources[K]>): Promise<Resources[K]> =>
       this.#changes.change(async (change) => {
         const fields = resolve(wanted, change.configuration)
-        const created = { ...fields, id: newId(ID_PREFIXES[kind]), createdAtMs: this.#nowMs() } as Resources[K]
+        const created = { ...fields, id: newId(ID_PREFIXES[kind]), createdAtMs: this.#nowMs() } as unknown as Resources[K]
         rejectTakenWriteKeys(change.configuration, created, null)
         const entry = audit?.(created, null)
         await change.create(kind, created)

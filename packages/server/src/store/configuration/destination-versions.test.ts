@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { createSecretBox, SecretBoxError } from '../../secrets/secret-box.ts'
 import { destinationOf } from '../conformance/fixtures.ts'
 import type { ConfigurationChange, VersionRow } from './configuration-rows.ts'
@@ -46,5 +47,5 @@ test('a destination from before there were versions gets its first version with 
     ],
   )
   const restored = await withVersion(change, UPDATED, { ...UPDATED, version: 1 })
-  assert.deepEqual([restored.version, restored.request, restored.transformation], [3, null, null])
+  assert.deepEqual([restored.version, asWebhook(restored).request, asWebhook(restored).transformation], [3, null, null])
 })

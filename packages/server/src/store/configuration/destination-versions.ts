@@ -3,11 +3,11 @@
 // and bound to its place.
 
 import { isDeepStrictEqual } from 'node:util'
-import { originsOf } from '../../destinations/webhook/moved-secrets.ts'
+import { contentOf, kindOf } from '../../destinations/kinds.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
 import { type DestinationVersion, UnknownVersion } from '../port/configuration.ts'
-import { CLASSIC, type Destination, type DestinationContent, VERSIONED } from '../port/model.ts'
+import type { Destination, DestinationContent, DestinationType } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import type { ConfigurationChange, ConfigurationChanges, VersionRow } from './configuration-rows.ts'
 
@@ -18,16 +18,12 @@ const NO_BOUND = 2 ** 31 - 1
 
 type Content = Pick<DestinationVersion, 'content' | 'changed' | 'restoredFrom' | 'origins'>
 
-export function contentOf(destination: DestinationContent): DestinationContent {
-  return Object.fromEntries(VERSIONED.map((name) => [name, destination[name]])) as unknown as DestinationContent
-}
-
 /**
  * Returns the destination as it is to be stored: with the number of its version, which is a new one if its content changes, and with the
  * content of another version if it is to be restored. Throws UnknownVersion.
  */
 export async function withVersion(change: ConfigurationChange, before: Destination, asked: Destination): Promise<Destination> {
-  const updated = asked.version === before.version ? asked : { ...asked, ...(await contentToRestore(change, before.id, asked.version)) }
+  const updated = asked.version === before.version ? asked : { ...asked, ...(await contentToRestore(change, before, asked.version)) }
   const isChanged = !isDeepStrictEqual(contentOf(before), contentOf(updated))
   return { ...updated, version: before.version + (isChanged ? 1 : 0) }
 }
@@ -49,11 +45,11 @@ export async function writeVersion(
       content: contentOf(before),
       changed: [],
       restoredFrom: null,
-      origins: originsOf(before.urls),
+      origins: kindOf(before).origins(before),
     }
     await change.putVersion(rowOf(before.id, first, change.secretBox))
   }
-  const changed = before === null ? [] : changedSettings(before, updated)
+  const changed = before === null ? [] : changedSettings(contentOf(before), contentOf(updated))
   const actor = entry?.actor ?? null
   const next = {
     version: updated.version,
@@ -62,16 +58,16 @@ export async function writeVersion(
     content: contentOf(updated),
     changed,
     restoredFrom,
-    origins: originsOf(updated.urls),
+    origins: kindOf(updated).origins(updated),
   }
   await change.putVersion(rowOf(updated.id, next, change.secretBox))
   if (updated.version > VERSIONS_KEPT) await change.dropVersions(updated.id, updated.version - VERSIONS_KEPT)
 }
 
-async function contentToRestore(change: ConfigurationChange, destinationId: string, version: number): Promise<DestinationContent> {
-  const [row] = await change.versions(destinationId, version + 1, 1)
+async function contentToRestore(change: ConfigurationChange, { id, type }: Destination, version: number): Promise<DestinationContent> {
+  const [row] = await change.versions(id, version + 1, 1)
   if (row?.version !== version) throw new UnknownVersion()
-  return versionOf(row, change.secretBox).content
+  return versionOf(row, type, change.secretBox).content
 }
 
 export function dropAllVersions(change: ConfigurationChange, destinationId: string): void | Promise<void> {
@@ -99,7 +95,7 @@ export async function listVersions(
 ): Promise<Page<DestinationVersion>> {
   const below = cursor === null ? NO_BOUND : Number(cursor)
   const rows = await changes.versions(destination.id, below, limit)
-  const data = rows.map((row) => versionOf(row, changes.secretBox))
+  const data = rows.map((row) => versionOf(row, destination.type, changes.secretBox))
   const last = data.at(-1)
   if (last === undefined && cursor === null) return { data: [unstoredVersion(destination)], next: null }
   const hasMore = last !== undefined && (await changes.versions(destination.id, last.version, 1)).length > 0
@@ -113,7 +109,7 @@ export async function readVersion(
 ): Promise<DestinationVersion | undefined> {
   const [row] = await changes.versions(destination.id, version + 1, 1)
   if (row === undefined && version === destination.version) return unstoredVersion(destination)
-  return row?.version === version ? versionOf(row, changes.secretBox) : undefined
+  return row?.version === version ? versionOf(row, destination.type, changes.secretBox) : undefined
 }
 
 /** The place that the content of a version is bound to. */
@@ -132,20 +128,23 @@ function rowOf(destinationId: string, { version, atMs, actor, ...content }: Dest
   return { destinationId, version, atMs, actorId: actor?.id ?? null, actorName: actor?.name ?? null, content: sealed }
 }
 
-function versionOf({ destinationId, version, atMs, actorId, actorName, content }: VersionRow, box: SecretBox): DestinationVersion {
+function versionOf(
+  { destinationId, version, atMs, actorId, actorName, content }: VersionRow,
+  type: DestinationType,
+  box: SecretBox,
+): DestinationVersion {
   const opened = JSON.parse(box.open(content, versionContext(destinationId, version))) as Content
-  // Versions from before there were integrations have no subscriptions.
-  const whole = { ...contentOf(CLASSIC), ...opened.content }
-  return { version, atMs, actor: actorId === null ? null : { id: actorId, name: actorName ?? '' }, ...opened, content: whole }
+  const actor = actorId === null ? null : { id: actorId, name: actorName ?? '' }
+  return { version, atMs, actor, ...opened, content: contentOf({ ...opened.content, type }) }
 }
 
 /** The settings that differ: as a whole if one of both is off, otherwise by their fields. */
 function changedSettings(before: DestinationContent, after: DestinationContent): string[] {
-  return VERSIONED.flatMap((name) => {
+  return Object.keys(after).flatMap((name) => {
     const [was, is] = [before[name], after[name]]
     if (isDeepStrictEqual(was, is)) return []
     if (was === null || is === null) return [name]
-    if (!Array.isArray(was) || !Array.isArray(is)) return changedFields(was, is).map((field) => `${name}.${field}`)
+    if (!Array.isArray(was) || !Array.isArray(is)) return changedFields(was as object, is as object).map((field) => `${name}.${field}`)
     if (was.length !== is.length) return [name]
     return was.flatMap((old: object, at) => changedFields(old, is[at] as object).map((field) => `${name}[${at}].${field}`))
   })

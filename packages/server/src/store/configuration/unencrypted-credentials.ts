@@ -2,23 +2,15 @@
 // and in the oldest audit entries. Each function turns a stored text into its current form, so that both adapters and the migration
 // between them do the same. The adapters know where such texts are.
 
-import type { Sealing } from '../../destinations/kind.ts'
-import { requestContext, withSealedRequest } from '../../destinations/webhook/secrets.ts'
+import type { Encryption } from '../../destinations/kind.ts'
+import { kindOf } from '../../destinations/kinds.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
-import type { Destination } from '../port/model.ts'
-import { destinationWithoutSecrets, reencryptDestination, type StoredDestination } from './stored-destination.ts'
-
-export interface DestinationEncryption {
-  /** Encrypts a plain text. */
-  encrypt: Sealing
-  /** Converts a text that is already encrypted. */
-  reencrypt: Sealing
-}
+import { destinationWithoutSecrets, type StoredDestination } from './stored-destination.ts'
 
 /** Encryption with one key. Texts that are already encrypted must be encrypted with that key, and stay unchanged. */
-export function encryptionWith(box: SecretBox): DestinationEncryption {
+export function encryptionWith(box: SecretBox): Encryption {
   return {
     encrypt: (text, context) => box.seal(text, context),
     reencrypt(encrypted, context) {
@@ -29,28 +21,10 @@ export function encryptionWith(box: SecretBox): DestinationEncryption {
 }
 
 /** Converts the doc of a destination, plain or encrypted, to its current form. Throws SecretBoxError. */
-export function encryptedDestinationDoc(text: string, isDeleted: boolean, { encrypt, reencrypt }: DestinationEncryption): string {
-  const doc = JSON.parse(text) as Destination | StoredDestination
+export function encryptedDestinationDoc(text: string, isDeleted: boolean, encryption: Encryption): string {
+  const doc = JSON.parse(text) as StoredDestination
   // Destinations that were deleted before this version may have secrets that no known key decrypts.
-  if (isDeleted) return JSON.stringify(destinationWithoutSecrets(doc))
-  if ('sealedUrls' in doc) return JSON.stringify(withEncryptedRequest(reencryptDestination(doc, reencrypt), encrypt))
-  // Only webhooks were ever stored with plain URLs and headers. Their secrets were encrypted already.
-  const { urls, headers, ...rest } = doc
-  const secrets = reencryptDestination({ ...rest, sealedUrls: [], sealedHeaders: {} }, reencrypt)
-  const plain = { ...rest, sharedSecret: null, signingSecrets: [], sealedUrls: urls, sealedHeaders: headers }
-  const { sealedUrls, sealedHeaders } = reencryptDestination(plain, encrypt)
-  return JSON.stringify(withEncryptedRequest({ ...secrets, sealedUrls, sealedHeaders }, encrypt))
-}
-
-/** Encrypts the mapping and the path of `request`, if they are still in plain text. */
-function withEncryptedRequest(stored: StoredDestination, encrypt: Sealing): StoredDestination {
-  if (stored.request == null) return stored
-  const { body, path } = stored.request
-  return {
-    ...withSealedRequest(stored),
-    ...(body == null ? {} : { sealedBody: encrypt(JSON.stringify(body), requestContext(stored.id, 'body')) }),
-    ...(path ? { sealedPath: encrypt(path, requestContext(stored.id, 'path')) } : {}),
-  }
+  return JSON.stringify(isDeleted ? destinationWithoutSecrets(doc) : kindOf(doc).upgraded(doc, encryption))
 }
 
 /** Removes credentials from the doc of an attempt. Returns undefined if it contains none. */

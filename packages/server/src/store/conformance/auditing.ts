@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import type { Actor, Audit, AuditEntry, ControlToken, NewAuditEntry, Store } from '../store.ts'
 import {
   accept,
@@ -131,7 +132,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     const { sources, destinations } = store().configuration()
     const { name, writeKeys } = sources.get(sourceId) ?? assert.fail()
     assert.equal((await settings.updateSource(sourceId, { name, writeKeys: [...writeKeys] }, noted(action)))?.id, sourceId)
-    const { batch, headers } = destinations.get(destinationId) ?? assert.fail()
+    const { batch, headers } = asWebhook(destinations.get(destinationId))
     await settings.updateDestination(destinationId, { batch: { ...batch }, headers: { ...headers } }, noted(action))
     const app = await settings.createOAuthApp({ name: 'one', sourceIds: [sourceId], keys: [], revokedBeforeMs: null })
     await settings.updateOAuthApp(app.id, { sourceIds: [sourceId] }, noted(action))

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { createSecretBox, SecretBoxError } from '../../secrets/secret-box.ts'
 import type { NewOAuthApp, OAuthApp, RequestSettings, Store } from '../store.ts'
 import { accept, NOW_MS, newDestination, newSource, type StoreFixture, settleAll, tracks } from './fixtures.ts'
@@ -125,16 +126,16 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     await other.store.settings.updateDestination(changed.id, settings('after'))
     await accept(other.store, sourceId, tracks(2), [kept.id, deleted.id])
     // Attempts of retried and ended deliveries, and the URLs that a retry will still be sent to.
-    const [url = ''] = kept.urls
-    await settleAll(other.store, kept.id, 'retry', { urls: [url], request: { url } })
-    await settleAll(other.store, deleted.id, 'failed', { request: { url: deleted.urls[1] ?? '' } })
+    const [url = ''] = asWebhook(kept).urls
+    await settleAll(other.store, kept.id, 'retry', { progress: [url], request: { url } })
+    await settleAll(other.store, deleted.id, 'failed', { request: { url: asWebhook(deleted).urls[1] ?? '' } })
     await other.store.settings.deleteDestination(deleted.id)
     const isReadable = async (): Promise<boolean> => (await other.closeAndRead()).includes('CREDENTIAL-')
     assert.equal(await isReadable(), false)
 
     const reopened = await other.reopen()
     assert.deepEqual(reopened.configuration().destinations.get(kept.id), kept)
-    const { headers, urls, secrets, request } = reopened.configuration().destinations.get(changed.id) ?? {}
+    const { headers, urls, secrets, request } = asWebhook(reopened.configuration().destinations.get(changed.id))
     assert.deepEqual({ headers, urls, secrets, request }, settings('after'))
     const [row] = (await reopened.history.deliveries({ destinationId: kept.id }, { limit: 1, cursor: null })).data
     const detail = await reopened.history.delivery(row?.id ?? '')
@@ -147,7 +148,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
       maxBytes: 1e9,
     })
     assert.deepEqual(
-      shipments.map(({ shipment }) => shipment.urls),
+      shipments.map(({ shipment }) => shipment.progress),
       [['https://example.com/hook?code=(hidden)&n=(hidden)']],
     )
 
@@ -175,7 +176,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
 
     const reopened = await other.reopen('another key')
     assert.deepEqual(reopened.configuration().destinations.get(kept.id), before.destinations.get(kept.id))
-    assert.equal(reopened.configuration().destinations.get(plain.id)?.sharedSecret, 'later')
+    assert.equal(asWebhook(reopened.configuration().destinations.get(plain.id)).sharedSecret, 'later')
     assert.equal(await reopened.secrets.getOrCreate('oauth_signing_key', ''), 'the key')
     const bytes = await other.closeAndRead()
     assert.ok(bytes.includes(`v1.${box.keyId}.`))

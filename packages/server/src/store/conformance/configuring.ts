@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { type Configuration, WriteKeyTaken } from '../store.ts'
 import {
   accept,
@@ -141,7 +142,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.equal(await watched.settings.deleteSource(sourceId), true)
     assert.deepEqual(seen, [[false, false, false, false, false]])
     const [first] = watched.configuration().destinations.values()
-    assert.equal(first?.sharedSecret, 'a secret')
+    assert.equal(asWebhook(first).sharedSecret, 'a secret')
     await other.dispose()
   })
 

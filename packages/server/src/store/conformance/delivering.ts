@@ -64,8 +64,8 @@ export function delivering({ store, reopen }: StoreFixture): void {
   test('a retry is claimed when it is due and not before', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(3, 'r'), [destinationId])
-    const urls = ['https://example.com/second']
-    const options = { dueAtMs: NOW_MS + 1_000, firstAttemptAtMs: NOW_MS - 7, urls, unit: true }
+    const progress = ['https://example.com/second']
+    const options = { dueAtMs: NOW_MS + 1_000, firstAttemptAtMs: NOW_MS - 7, progress, unit: true }
     await settle(store(), await claimOne(store(), destinationId), 'retry', options)
     const early = await claim(store(), destinationId, { nowMs: NOW_MS + 999 })
     assert.deepEqual(early, { shipments: [], moreFresh: false, nextRetryAtMs: NOW_MS + 1_000 })
@@ -75,8 +75,8 @@ export function delivering({ store, reopen }: StoreFixture): void {
     const { shipment } = shipments[0] as (typeof shipments)[number]
     const { attempt, firstAttemptAtMs, dueAtMs, unit, replay } = shipment
     assert.deepEqual(
-      { attempt, firstAttemptAtMs, dueAtMs, unit, replay, urls: shipment.urls },
-      { attempt: 1, firstAttemptAtMs: NOW_MS - 7, dueAtMs: NOW_MS + 1_000, unit: true, replay: false, urls },
+      { attempt, firstAttemptAtMs, dueAtMs, unit, replay, progress: shipment.progress },
+      { attempt: 1, firstAttemptAtMs: NOW_MS - 7, dueAtMs: NOW_MS + 1_000, unit: true, replay: false, progress },
     )
     assert.deepEqual(shipments.flatMap(messageIdsOf), ['r-0', 'r-1', 'r-2'])
   })

@@ -32,7 +32,7 @@ import type {
   Source,
   Store,
 } from '../store.ts'
-import { CLASSIC, NO_FILTER } from '../store.ts'
+import { CLASSIC_WEBHOOK, NO_FILTER } from '../store.ts'
 
 /** A store under test, with its own data. */
 export interface OpenStore {
@@ -62,8 +62,8 @@ export async function newSource(store: Store, change: Partial<Source> = {}): Pro
 }
 
 export function destinationOf(change: Partial<NewDestination> = {}): NewDestination {
-  return {
-    ...CLASSIC,
+  const destination = {
+    ...CLASSIC_WEBHOOK,
     type: 'webhook',
     name: 'a destination',
     enabled: true,
@@ -81,6 +81,7 @@ export function destinationOf(change: Partial<NewDestination> = {}): NewDestinat
     filter: NO_FILTER,
     ...change,
   }
+  return destination as NewDestination
 }
 
 export async function newDestination(store: Store, sourceId: string, change: Partial<NewDestination> = {}): Promise<Destination> {
@@ -187,7 +188,7 @@ export interface SettleOptions {
   reason?: string
   dueAtMs?: number
   firstAttemptAtMs?: number
-  urls?: readonly string[] | null
+  progress?: readonly string[] | null
   unit?: boolean
   request?: Partial<RequestRecord>
 }
@@ -198,7 +199,7 @@ export function settlementOf(
   fateOf: Fate | ((delivery: string) => Fate),
   options: SettleOptions = {},
 ): Settlement {
-  const { reason = 'http_500', dueAtMs = NOW_MS + 5_000, firstAttemptAtMs = NOW_MS, urls = null, unit = false } = options
+  const { reason = 'http_500', dueAtMs = NOW_MS + 5_000, firstAttemptAtMs = NOW_MS, progress = null, unit = false } = options
   const fate = typeof fateOf === 'string' ? () => fateOf : fateOf
   const remaining: ShipmentDraft[] = []
   const records: AttemptRecord[] = []
@@ -206,7 +207,7 @@ export function settlementOf(
   const kept: KeptShipment[] = []
   for (const shipment of shipments) {
     const { attempt, destinationId, replay } = shipment
-    const base = { destinationId, replay, unit, urls }
+    const base = { destinationId, replay, unit, progress }
     const left: Record<'retry' | 'untouched' | 'kept', Part[]> = { retry: [], untouched: [], kept: [] }
     for (const { origin, segment, indexes } of shipment.parts) {
       const of = (wanted: Fate): number[] => indexes.filter((index) => fate(`${origin}-${index}`) === wanted)

@@ -100,14 +100,14 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
   test('after a crash, only the remaining deliveries can be claimed, unchanged', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(4, 'crash'), [destinationId])
-    const urls = ['https://example.com/second']
-    await settle(store(), await claimOne(store(), destinationId), 'retry', { dueAtMs: NOW_MS + 7, firstAttemptAtMs: NOW_MS - 9, urls })
+    const progress = ['https://example.com/second']
+    await settle(store(), await claimOne(store(), destinationId), 'retry', { dueAtMs: NOW_MS + 7, firstAttemptAtMs: NOW_MS - 9, progress })
     await settleSome(store(), await claimOne(store(), destinationId, { nowMs: NOW_MS + 7 }), 'delivered', 'kept', 'kept', 'delivered')
     await reopen()
     const rest = await claimOne(store(), destinationId, { nowMs: NOW_MS + 7 })
     const { attempt, firstAttemptAtMs, dueAtMs } = rest.shipment
     assert.deepEqual(messageIdsOf(rest), ['crash-1', 'crash-2'])
-    assert.deepEqual([attempt, firstAttemptAtMs, dueAtMs, rest.shipment.urls], [1, NOW_MS - 9, NOW_MS + 7, urls])
+    assert.deepEqual([attempt, firstAttemptAtMs, dueAtMs, rest.shipment.progress], [1, NOW_MS - 9, NOW_MS + 7, progress])
     await settle(store(), rest, 'delivered')
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4, delivered: 4 }))
   })

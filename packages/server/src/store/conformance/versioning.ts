@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { createSecretBox } from '../../secrets/secret-box.ts'
 import type { Audit, Destination, DestinationContent, RequestSettings, Store } from '../store.ts'
 import { UnknownVersion } from '../store.ts'
@@ -45,29 +46,29 @@ export function versioning({ store, reopen, open }: StoreFixture): void {
         {
           version: 4,
           actor: null,
-          content: { request: null, ...codeOf('one'), subscriptions: [] },
+          content: { request: null, ...codeOf('one') },
           changed: ['request'],
           restoredFrom: null,
         },
         {
           version: 3,
           actor: ACTOR,
-          content: { request: { ...REQUEST, path: '/b' }, ...codeOf('one'), subscriptions: [] },
+          content: { request: { ...REQUEST, path: '/b' }, ...codeOf('one') },
           changed: ['request.path', 'transformation'],
           restoredFrom: null,
         },
         {
           version: 2,
           actor: ACTOR,
-          content: { request: REQUEST, transformation: null, subscriptions: [] },
+          content: { request: REQUEST, transformation: null },
           changed: ['request'],
           restoredFrom: null,
         },
-        { version: 1, actor: null, content: { request: null, transformation: null, subscriptions: [] }, changed: [], restoredFrom: null },
+        { version: 1, actor: null, content: { request: null, transformation: null }, changed: [], restoredFrom: null },
       ],
     )
     assert.ok(data.every(({ atMs }, at) => at === 0 || atMs <= (data[at - 1]?.atMs ?? 0)))
-    assert.equal((await store().settings.destinationVersion(id, 3))?.content.request?.path, '/b')
+    assert.deepEqual((await store().settings.destinationVersion(id, 3))?.content['request'], { ...REQUEST, path: '/b' })
     assert.equal(await store().settings.destinationVersion(id, 5), undefined)
     assert.equal(await store().settings.destinationVersion(id, 0), undefined)
     assert.deepEqual(await store().settings.destinationVersions('dst_none', ALL), { data: [], next: null })
@@ -78,7 +79,7 @@ export function versioning({ store, reopen, open }: StoreFixture): void {
     const { settings } = store()
     await settings.updateDestination(id, codeOf('bad'), audit)
     const restored = await settings.updateDestination(id, { version: 1, name: 'restored' }, audit)
-    assert.deepEqual([restored?.version, restored?.transformation?.code, restored?.name], [3, 'good', 'restored'])
+    assert.deepEqual([restored?.version, asWebhook(restored).transformation?.code, restored?.name], [3, 'good', 'restored'])
     const [newest] = (await settings.destinationVersions(id, ALL)).data
     assert.deepEqual([newest?.version, newest?.restoredFrom, newest?.changed], [3, 1, ['transformation.code']])
     // The current version, or one with the same content, is in use already.
@@ -120,7 +121,7 @@ export function versioning({ store, reopen, open }: StoreFixture): void {
     const kept = await numbersOf(store(), id)
     assert.deepEqual([kept.length, kept[0], kept.at(-1)], [100, 103, 4])
     await assert.rejects(store().settings.updateDestination(id, { version: 3 }), UnknownVersion)
-    assert.equal((await store().settings.updateDestination(id, { version: 4 }))?.transformation?.code, 'code 4')
+    assert.equal(asWebhook(await store().settings.updateDestination(id, { version: 4 })).transformation?.code, 'code 4')
     const pages: number[][] = []
     for (let cursor: string | null = null, isFirst = true; isFirst || cursor !== null; isFirst = false) {
       const page = await store().settings.destinationVersions(id, { limit: 40, cursor })
@@ -166,7 +167,7 @@ export function versioning({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(secretKeyIds, [box.keyId])
     const reopened = await other.reopen('another key')
     assert.deepEqual(await reopened.settings.destinationVersions(kept.id, ALL), before)
-    assert.equal((await reopened.settings.updateDestination(kept.id, { version: 2 }))?.transformation?.code, 'one')
+    assert.equal(asWebhook(await reopened.settings.updateDestination(kept.id, { version: 2 })).transformation?.code, 'one')
     await other.dispose()
   })
 }

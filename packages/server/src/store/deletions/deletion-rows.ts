@@ -1,6 +1,7 @@
 // The row port of deletion requests and suppressions.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
+import { isTrue, type Sql, type SqlValue } from '../encoding/sql.ts'
 import type { DeletionSummary, Suppression, SuppressionFilter } from '../port/deletions.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
 
@@ -55,4 +56,34 @@ export interface DeletionRows<Id extends RowId> {
   end(deletion: Id, ended: 'finished' | 'failed'): Awaitable<void>
   /** Replaces each user by the pseudonym at the same index. */
   replaceUserIds(deletion: Id, userIds: readonly string[], pseudonyms: readonly string[]): Awaitable<void>
+}
+
+const REQUESTS = `
+  SELECT num, id, created_at AS "createdAtMs", suppress, user_ids AS "userIds", sources, purged,
+         purge_cursor >= purge_end AS "isPurged", ended
+  FROM deletions`
+
+type SharedRows = 'order' | 'newest' | 'byId' | 'hasUserIds' | 'nextWithUserIds' | 'end'
+
+export function deletionRows<Id extends RowId>(sql: Sql<Id>, own: Omit<DeletionRows<Id>, SharedRows>): DeletionRows<Id> {
+  const requests = async (where: string, values: readonly SqlValue[]): Promise<DeletionRow<Id>[]> => {
+    const rows = await sql.all<DeletionRow<Id>>(`${REQUESTS} ${where}`, values)
+    return rows.map((row) => Object.assign(row, { suppress: isTrue(row.suppress), isPurged: isTrue(row.isPurged) }))
+  }
+  return {
+    ...own,
+    order: sql.order,
+    newest: (last, limit) => requests('WHERE num <= ? ORDER BY num DESC LIMIT ?', [last, limit]),
+    byId: async (id) => (await requests('WHERE id = ?', [sql.text(id)]))[0],
+    hasUserIds: async () => (await sql.all('SELECT 1 FROM deletions WHERE NOT pseudonyms LIMIT 1')).length > 0,
+    // Skips a request that another node is processing.
+    nextWithUserIds: async (after, beforeMs) =>
+      (
+        await requests(
+          `WHERE NOT pseudonyms AND num > ? AND (ended IS NULL OR created_at < ?) ORDER BY num LIMIT 1 ${sql.lock('FOR UPDATE SKIP LOCKED')}`,
+          [after, beforeMs],
+        )
+      )[0],
+    end: async (deletion, ended) => void (await sql.run('UPDATE deletions SET ended = ? WHERE num = ?', [ended, deletion])),
+  }
 }

@@ -2,6 +2,7 @@
 // end. The adapter runs the purge and decides when the delete messages may be claimed. Rows that are kept for a long time contain only
 // pseudonyms of users.
 
+import { kindOf } from '../../destinations/kinds.ts'
 import type { ConfigurationChange } from '../configuration/configuration-rows.ts'
 import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
@@ -58,7 +59,7 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
       const atMs = Math.floor(this.#deps.nowMs())
       // Only some integrations can delete a user. For the others, the delivery would only be cancelled.
       const enabled = [...change.configuration.destinations.values()].filter(
-        ({ enabled, type, integration }) => enabled && (type === 'webhook' || integration?.deletes === true),
+        (destination) => destination.enabled && kindOf(destination).deletesUsers(destination),
       )
       const targets = sourceIds.map((sourceId) => ({
         sourceId,

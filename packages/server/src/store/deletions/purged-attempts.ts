@@ -4,6 +4,7 @@
 
 import { type AttemptDoc, requestsOf, writeAttemptDoc } from '../encoding/attempt-doc.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
+import type { Sql } from '../encoding/sql.ts'
 import type { Routes } from '../encoding/stored-parts.ts'
 import type { RequestRecord, RowId } from '../port/model.ts'
 import { hasText, sharedRequest, withoutText } from '../port/without-deleted.ts'
@@ -23,6 +24,20 @@ export interface AttemptTextRows<Id extends RowId> {
   /** The attempts with these origins, locked if others can change them. */
   attempts(origins: readonly Id[]): Awaitable<readonly { id: Id; origin: Id; doc: string }[]>
   rewrite(attempts: readonly { id: Id; doc: string }[]): Awaitable<void>
+}
+
+export function attemptTextRows<Id extends RowId>(sql: Sql<Id>, rewrite: AttemptTextRows<Id>['rewrite']): AttemptTextRows<Id> {
+  const { order } = sql
+  return {
+    rewrite,
+    replays: (segments) => sql.all(`SELECT DISTINCT segment, origin FROM replays WHERE ${sql.among('segment')}`, [sql.list(segments)]),
+    attempts: (origins) =>
+      sql.all(
+        // Attempts are later than their origins, so older partitions are not read. Locked, because another purge may be rewriting them.
+        `SELECT id, origin, doc FROM attempts WHERE ${sql.among('origin')} AND id >= ? ORDER BY id ${sql.lock('FOR UPDATE')}`,
+        [sql.list(origins), order.at(Math.min(...origins.map((origin) => order.msOf(origin))) - order.skewMs)],
+      ),
+  }
 }
 
 /** The attempts of one origin may have docs of several megabytes. */

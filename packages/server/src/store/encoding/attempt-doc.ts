@@ -1,6 +1,7 @@
 // The doc column of attempts: requests and ended deliveries as short arrays, because there is a doc for every attempt ever made.
 
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
+import type { Progress } from '../port/delivery.ts'
 import type { AttemptRecord, FinalStateName, Part, RequestRecord, RowId } from '../store.ts'
 
 type StoredPart = [origin: RowId, segment: RowId, indexes: readonly number[]]
@@ -91,9 +92,9 @@ export function writeAttemptDoc({ requests, finals, deadLetter }: Pick<AttemptRe
   return JSON.stringify(doc)
 }
 
-/** The urls column of shipments: the destination's URLs that are still to be tried, without query values, as in attempts. */
-export function writeOwedUrls(urls: readonly string[] | null): string | null {
-  return urls === null ? null : JSON.stringify(urls.map(hiddenUrl))
+/** The urls column of shipments. URLs are written without query values, as in attempts. */
+export function writeProgress(progress: Progress): string | null {
+  return progress === null ? null : JSON.stringify(progress.map(hiddenUrl))
 }
 
 /** The requests of one batch to its URLs are adjacent, and their contents are written once. */

@@ -49,6 +49,20 @@ export function sourceSeed(sourceId: string, seed: Seed): Seed {
   return [scratch[0] as number, scratch[1] as number, scratch[2] as number, scratch[3] as number]
 }
 
+export type SourceSeeds = (sourceId: string) => Seed
+
+/** Like sourceSeed, but remembers the seeds. */
+export function sourceSeeds(seed: Seed): SourceSeeds {
+  const seeds = new Map<string, Seed>()
+  return (sourceId) => {
+    const known = seeds.get(sourceId)
+    if (known !== undefined) return known
+    const own = sourceSeed(sourceId, seed)
+    seeds.set(sourceId, own)
+    return own
+  }
+}
+
 /**
  * One number for a set of fingerprints. It is the key under which the store counts how often exactly these messages were sent again. Fingerprints
  * are hashes, so their sums differ for different sets. 53 bits of a sum are used, because a JavaScript number holds no more.

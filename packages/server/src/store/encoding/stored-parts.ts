@@ -1,7 +1,7 @@
 // Columns that refer to messages by their index in a segment: the parts of a shipment and the routes of a segment. Both are JSON with the
 // row ids of the adapter.
 
-import type { Part, RowId } from '../port/model.ts'
+import type { Part, RowId, Skip } from '../port/model.ts'
 
 /** A part as it is stored. Indexes are 0 for all messages of the segment; readers must leave out messages that are absent from it. */
 export type StoredPart<Id extends RowId = RowId> = [origin: Id, segment: Id, indexes: readonly number[] | 0]
@@ -17,6 +17,24 @@ export interface Routes<Id extends RowId = RowId> {
   k?: [destination: Id, reason: string, indexes: readonly number[] | 0][]
   q?: [outcome: 'released' | 'deleted' | 'expired', atMs: number, indexes: readonly number[]][]
   t?: 1
+}
+
+/** `Routes.k` for messages that are not sent to a destination. */
+export function storedSkips<Id extends RowId>(
+  skips: readonly Skip[],
+  numOf: (destinationId: string) => Id,
+  none: Id,
+): NonNullable<Routes<Id>['k']> {
+  return skips.map(({ destinationId, reason, rule, indexes }) => [
+    destinationId === null ? none : numOf(destinationId),
+    rule === undefined ? reason : `${reason} ${rule}`,
+    indexes ?? 0,
+  ])
+}
+
+/** Reads the absent column: the indexes of duplicates in a segment. SQLite has a list as JSON, PostgreSQL an array. */
+export function absentIndexes(column: string | readonly number[] | null): readonly number[] {
+  return typeof column === 'string' ? (JSON.parse(column) as number[]) : (column ?? [])
 }
 
 export function storedParts(parts: readonly Part[]): string {

@@ -1,26 +1,39 @@
-// Lists the audit log, newest first.
+// The audit log: lists it, newest first, writes an entry in the transaction of the change, and drops entries when their retention time is over.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { AuditEntry, AuditFilter } from '../port/audit.ts'
+import type { Awaitable } from '../encoding/row-port.ts'
+import type { Sql } from '../encoding/sql.ts'
+import type { AuditEntry, AuditFilter, NewAuditEntry } from '../port/audit.ts'
 import type { RowId } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
-import type { AuditRow, AuditRows } from './audit-rows.ts'
 import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, walk } from './paging.ts'
 
 /** The maximum size of one page. An entry may contain a whole destination twice, and a page may have a thousand entries. */
 const BYTES_PER_PAGE = 8 * 1024 * 1024
+const DROPPED_PER_STEP = 1_000
+
+interface AuditRow<Id extends RowId> {
+  id: Id
+  atMs: number
+  actorId: string
+  actorName: string
+  action: string
+  subject: string | null
+  /** The size of `before` and `after` together, in bytes. */
+  bytes: number
+}
 
 export async function listAudit<Id extends RowId>(
-  audit: AuditRows<Id>,
+  sql: Sql<Id>,
   { actorId, action, subject, ...times }: AuditFilter,
   { limit, cursor }: PageRequest,
 ): Promise<Page<AuditEntry>> {
-  const { order } = audit
+  const { order } = sql
   const [start] = rowCursorOf(order, 'a', cursor, [lastRow(order, times)])
   const rows = walk<AuditRow<Id>, Id>(
     start,
     ({ id }) => order.before(id),
-    (from, count) => audit.newest(subject, firstRow(order, times), from, count),
+    (from, count) => newest(sql, subject, firstRow(order, times), from, count),
   )
   const found: AuditRow<Id>[] = []
   let next: string | null = null
@@ -36,7 +49,11 @@ export async function listAudit<Id extends RowId>(
     bytes += row.bytes
     found.push(row)
   }
-  const texts = new Map((await audit.texts(found.map(({ id }) => id))).map((each) => [each.id, each]))
+  const stored = await sql.all<{ id: Id; before: string | null; after: string | null }>(
+    `SELECT id, before, after FROM audit WHERE ${sql.among('id')}`,
+    [sql.list(found.map(({ id }) => id))],
+  )
+  const texts = new Map(stored.map((each) => [each.id, each]))
   const data = found.map(({ id, atMs, actorId: by, actorName: name, action: done, subject: of }) => ({
     id: String(id),
     atMs,
@@ -47,6 +64,37 @@ export async function listAudit<Id extends RowId>(
     after: parsed(texts.get(id)?.after),
   }))
   return { data, next }
+}
+
+/** With row ids from `first` to `last`. Reads only the sizes of the texts, which may be large. */
+async function newest<Id extends RowId>(sql: Sql<Id>, subject: string | undefined, first: Id, last: Id, limit: number) {
+  const rows = await sql.all<AuditRow<Id>>(
+    `SELECT id, at AS "atMs", actor AS "actorId", actor_name AS "actorName", action, subject,
+       coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0) AS bytes
+     FROM audit WHERE ${subject === undefined ? '' : 'subject = ? AND '}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?`,
+    [...(subject === undefined ? [] : [sql.text(subject)]), first, last, limit],
+  )
+  return rows.map((row) => sql.read(row, 'actorName', 'subject'))
+}
+
+/** In the transaction of the change. Does nothing without an entry. */
+export function writeAudit<Id extends RowId>(
+  sql: Sql<Id>,
+  ids: { next(): Id },
+  entry: NewAuditEntry | undefined,
+  atMs: number,
+): Awaitable<unknown> {
+  if (entry === undefined) return undefined
+  const { actor, action, subject, before, after } = entry
+  const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+  const values = [ids.next(), atMs, actor.id, sql.text(actor.name), action, sql.text(subject), json(before), json(after)]
+  return sql.run('INSERT INTO audit (id, at, actor, actor_name, action, subject, before, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?)', values)
+}
+
+/** Drops some of the entries from before `beforeMs`, and returns how many. */
+export function dropAudit(sql: Sql, beforeMs: number): Awaitable<number> {
+  const old = `SELECT id FROM audit WHERE id < ? ORDER BY id LIMIT ${DROPPED_PER_STEP} ${sql.lock('FOR UPDATE SKIP LOCKED')}`
+  return sql.run(`DELETE FROM audit WHERE id IN (${old})`, [sql.order.at(beforeMs)])
 }
 
 function parsed(text: string | null | undefined): JsonObject | null {

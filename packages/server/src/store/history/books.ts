@@ -47,7 +47,7 @@ export async function inspectRows(rows: InspectedRows): Promise<StoreInspection>
     const none = { ledger: [], recount: [], quarantined: [], quarantineRecount: [], oldestMessageAtMs: null, secretKeyIds: [] }
     return { problems, ...none, storedBytes }
   }
-  const hasQuarantine = await rows.hasQuarantine()
+  const hasQuarantine = await rows.hasTable('quarantine')
   return {
     problems,
     ledger: [...(await rows.ledger())],

@@ -1,13 +1,14 @@
 // The row port of lists of deliveries: shipments, attempts, failures and replays.
 
 import type { Awaitable } from '../encoding/row-port.ts'
+import { isTrue, type Sql } from '../encoding/sql.ts'
 import type { StoredPart } from '../encoding/stored-parts.ts'
 import type { LedgerRow } from '../port/books.ts'
 import type { DeliveryRow, FailureCause } from '../port/history.ts'
 import type { RowId } from '../port/model.ts'
 import type { TimeRange } from '../port/pages.ts'
 import type { OriginRows, ResolvedDelivery } from './delivery-ids.ts'
-import type { SegmentRows } from './segment-rows.ts'
+import { type SegmentLookups, type SegmentRows, segmentRows } from './segment-rows.ts'
 
 /** The position of a pending shipment in the adapter's order. A cursor contains it. */
 export type PendingPlace = readonly (number | string)[]
@@ -71,4 +72,62 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginR
   attemptsAt(origin: Id): Awaitable<readonly { at: number; attempt: number; doc: string }[]>
   /** Retries whose parts may contain the origin, ordered by due time. Looks at the first ROWS_PER_PAGE retries of the destination. */
   retriesOf(destination: Id, origin: Id): Awaitable<readonly { dueAtMs: number; parts: readonly StoredPart<Id>[] }[]>
+}
+
+const FAILED = ['failed', 'expired', 'cancelled']
+
+type SharedRows = 'attempts' | 'docs' | 'failures' | 'causes' | 'attemptsAt'
+
+/** `own`: the rows whose SQL depends on how an adapter orders and finds them. */
+export function deliveryRows<Id extends RowId>(
+  sql: Sql<Id>,
+  own: SegmentLookups<Id> & Omit<DeliveryRows<Id>, SharedRows | keyof SegmentRows<Id>>,
+): DeliveryRows<Id> {
+  return {
+    ...segmentRows(sql, own),
+    ...own,
+    async attempts(destination, deliveredOnly, first, last, limit) {
+      const rows = await sql.all<AttemptRow<Id>>(
+        `SELECT id, origin, destination, segment, at AS "atMs", attempt AS attempts, replay,
+           CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN octet_length(doc) ELSE 0 END AS bytes
+         FROM attempts WHERE ${destination === null ? '' : 'destination = ? AND '}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?`,
+        [...(destination === null ? [] : [destination]), first, last, limit],
+      )
+      return rows.map(withReplay)
+    },
+    docs: (attempts) => sql.all(`SELECT id, doc FROM attempts WHERE ${sql.among('id')}`, [sql.list(attempts)]),
+    async failures(destination, state, first, last, limit) {
+      const some = (condition: string): string =>
+        `SELECT * FROM (SELECT id, origin, idx AS "index", destination, segment, state, reason, attempts, replay, at AS "atMs"
+          FROM failures WHERE ${condition}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?) AS part`
+      // For one destination: reads the index once per state and merges the results. For all destinations: reads by row id.
+      const states = destination === null ? [null] : state === undefined ? FAILED : [state]
+      const parts = states.map((each) => some(each === null ? '' : 'destination = ? AND state = ? AND '))
+      const values = states.flatMap((each) => (each === null ? [first, last, limit] : [destination, each, first, last, limit]))
+      const rows = await sql.all<FailureRow<Id>>(`${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT ?`, [...values, limit])
+      return rows.map((row) => withReplay(sql.read(row, 'reason')))
+    },
+    async causes({ destinationId, state }, first, last, { fromMs = 0, toMs = Number.MAX_SAFE_INTEGER }, limit) {
+      const rows = await sql.all<CauseRow>(
+        `SELECT g.reason, g.count, g."firstAtMs", g."lastAtMs", f.origin || '-' || f.idx AS "deliveryId" FROM (
+           SELECT reason, count(*) AS count, min(at) AS "firstAtMs", max(at) AS "lastAtMs", max(id) AS newest FROM (
+             SELECT id, reason, at FROM failures WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id DESC LIMIT ?
+           ) AS n WHERE at >= ? AND at <= ? GROUP BY reason
+         ) AS g JOIN failures f ON f.id = g.newest`,
+        [(await own.destination(destinationId)) ?? null, state, first, last, limit, fromMs, toMs],
+      )
+      return rows.map((row) => sql.read(row, 'reason'))
+    },
+    attemptsAt: (origin) =>
+      sql.all('SELECT at, attempt, doc FROM attempts WHERE origin = ? AND id >= ? ORDER BY attempt, id', [origin, firstAfter(sql, origin)]),
+  }
+}
+
+/** Rows about an origin are newer than it, except for the difference between the clocks of nodes. With this, older partitions are not read. */
+function firstAfter<Id extends RowId>({ order }: Sql<Id>, origin: Id): Id {
+  return order.at(order.msOf(origin) - order.skewMs)
+}
+
+function withReplay<Row extends { replay: boolean }>(row: Row): Row {
+  return Object.assign(row, { replay: isTrue(row.replay) })
 }

@@ -1,9 +1,9 @@
 // The reads of messages, deliveries and the audit log. Each call reads from one snapshot.
 
+import type { Sql } from '../encoding/sql.ts'
 import type { HistoryStore } from '../port/history.ts'
 import type { RowId } from '../port/model.ts'
 import { listAudit } from './audit-log.ts'
-import type { AuditRows } from './audit-rows.ts'
 import { listDeliveries } from './deliveries.ts'
 import { readDelivery } from './delivery-detail.ts'
 import type { DeliveryRows } from './delivery-rows.ts'
@@ -14,7 +14,7 @@ import { listMessages, messageTrails, readMessage } from './messages.ts'
 export interface HistoryRows<Id extends RowId> {
   messages: MessageRows<Id>
   deliveries: DeliveryRows<Id>
-  audit: AuditRows<Id>
+  audit: Sql<Id>
 }
 
 export type HistoryReads = Omit<HistoryStore, 'noteAudit'>

@@ -1,9 +1,10 @@
 // The row port of lists of messages.
 
 import type { Awaitable } from '../encoding/row-port.ts'
+import type { Sql } from '../encoding/sql.ts'
 import type { RowId } from '../port/model.ts'
 import type { RepeatRow } from './repeat-counts.ts'
-import type { SegmentHead, SegmentRows } from './segment-rows.ts'
+import { readHeads, type SegmentHead, type SegmentLookups, type SegmentRows, segmentRows } from './segment-rows.ts'
 
 /** A segment with the key of a messageId, and the fingerprint of the messageId. */
 export interface FoundKey<Id extends RowId> {
@@ -21,4 +22,18 @@ export interface MessageRows<Id extends RowId> extends SegmentRows<Id> {
   /** Replays of these messages, oldest first. `at` is the index of the message in `messages`. */
   replays(messages: readonly { segment: Id; index: number }[]): Awaitable<readonly { at: number; origin: Id; destination: Id }[]>
   repeats(segments: readonly Id[]): Awaitable<readonly (RepeatRow & { segment: Id })[]>
+}
+
+export function messageRows<Id extends RowId>(
+  sql: Sql<Id>,
+  own: SegmentLookups<Id> & Pick<MessageRows<Id>, 'source' | 'find' | 'replays'>,
+): MessageRows<Id> {
+  return {
+    ...segmentRows(sql, own),
+    ...own,
+    newest: (withKeys, first, last, limit) =>
+      readHeads(sql, withKeys, 'g.seq >= ? AND g.seq <= ? ORDER BY g.seq DESC LIMIT ?', first, last, limit),
+    repeats: (segments) =>
+      sql.all(`SELECT segment, count, last_at, fingerprints FROM repeats WHERE ${sql.among('segment')}`, [sql.list(segments)]),
+  }
 }

@@ -3,6 +3,8 @@
 import { unpackBody } from '../encoding/body-bytes.ts'
 import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
+import { isTrue, type Sql, type SqlValue } from '../encoding/sql.ts'
+import { absentIndexes } from '../encoding/stored-parts.ts'
 import { readTrace } from '../encoding/trace-column.ts'
 import { readViolations } from '../encoding/violations-column.ts'
 import type { RowId, SegmentContent } from '../port/model.ts'
@@ -37,6 +39,9 @@ export interface SegmentRow<Id extends RowId> extends StoredContent<Id> {
   keys: Uint8Array
 }
 
+/** How an adapter finds what is not in a row of a segment. */
+export type SegmentLookups<Id extends RowId> = Pick<SegmentRows<Id>, 'parseId' | 'seed' | 'destinationIds'>
+
 export interface SegmentRows<Id extends RowId> extends Pick<OriginRows<Id>, 'parseId'> {
   readonly order: RowOrder<Id>
   /** The seed of fingerprints and of hashes of users. */
@@ -48,6 +53,60 @@ export interface SegmentRows<Id extends RowId> extends Pick<OriginRows<Id>, 'par
   heads(ids: readonly Id[], withKeys: boolean): Awaitable<readonly SegmentHead<Id>[]>
   /** In the order of `ids`, without segments that are no longer stored. Reads only a little ahead, so that a caller can stop early. */
   segments(ids: readonly Id[]): Iterable<SegmentRow<Id>> | AsyncIterable<SegmentRow<Id>>
+}
+
+const FIRST_READ = 16
+const LONGEST_READ = 128
+const BYTES_PER_READ = 4 * 1024 * 1024
+const HEAD = 'g.seq, g.source, g.received_at AS "receivedAtMs", g.count, g.absent'
+/** Selects the columns of StoredContent, to be followed by a condition. `absent` and `browser` are as the database returns them. */
+export const selectContent = (more = ''): string =>
+  `SELECT ${HEAD}, s.id AS "sourceId", g.ip, g.browser, g.trace, g.violations, g.body${more} FROM segments g JOIN sources s ON s.num = g.source`
+
+export function segmentRows<Id extends RowId>(sql: Sql<Id>, lookups: SegmentLookups<Id>): SegmentRows<Id> {
+  return {
+    ...lookups,
+    order: sql.order,
+    sources: () => sql.all('SELECT num, id FROM sources'),
+    heads: (ids, withKeys) => (ids.length === 0 ? [] : readHeads(sql, withKeys, sql.among('g.seq'), sql.list(ids))),
+    segments: (ids) => segments(sql, ids),
+  }
+}
+
+export async function readHeads<Id extends RowId>(
+  sql: Sql<Id>,
+  withKeys: boolean,
+  where: string,
+  ...values: SqlValue[]
+): Promise<SegmentHead<Id>[]> {
+  const rows = await sql.all<SegmentHead<Id>>(`SELECT ${HEAD}${withKeys ? ', g.keys' : ''} FROM segments g WHERE ${where}`, values)
+  return rows.map((row) => Object.assign(row, { absent: absentIndexes(row.absent) }))
+}
+
+/** Reads a few segments at a time, so that memory is bounded however large they are. */
+async function* segments<Id extends RowId>(sql: Sql<Id>, seqs: readonly Id[]): AsyncGenerator<SegmentRow<Id>> {
+  if (seqs.length === 0) return
+  const sizes = await sql.all<{ seq: Id; bytes: number }>(
+    `SELECT seq, octet_length(body) AS bytes FROM segments WHERE ${sql.among('seq')}`,
+    [sql.list([...new Set(seqs)])],
+  )
+  const bytesOf = new Map(sizes.map(({ seq, bytes }) => [seq, bytes]))
+  const stored = seqs.filter((seq) => bytesOf.has(seq))
+  let longest = FIRST_READ
+  for (let at = 0; at < stored.length; longest = Math.min(longest * 2, LONGEST_READ)) {
+    const some: Id[] = []
+    for (let bytes = 0; at < stored.length && some.length < longest && bytes < BYTES_PER_READ; at++) {
+      const seq = stored[at] as Id
+      some.push(seq)
+      bytes += bytesOf.get(seq) as number
+    }
+    const rows = await sql.all<SegmentRow<Id>>(`${selectContent(', g.keys, g.routes')} WHERE ${sql.among('g.seq')}`, [sql.list(some)])
+    const found = new Map(rows.map((row) => [row.seq, row]))
+    for (const seq of some) {
+      const row = found.get(seq)
+      if (row !== undefined) yield Object.assign(row, { absent: absentIndexes(row.absent), browser: isTrue(row.browser) })
+    }
+  }
 }
 
 /** A segment with its parsed body. `bytes`: the size of the unpacked body. */
@@ -74,7 +133,7 @@ export function bodyOf<Id extends RowId>(row: StoredContent<Id>, body: Uint8Arra
   const { sourceId, receivedAtMs, ip, browser, trace, absent } = row
   const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace: readTrace(trace) }
   if (row.violations !== null) about.violations = readViolations(row.violations)
-  return new SegmentBody(body, about, absent)
+  return new SegmentBody(body, about, absentIndexes(absent))
 }
 
 export async function readSegment<Id extends RowId>(

@@ -64,7 +64,7 @@ export interface ConfigurationStore {
   deleteSource(id: string, audit?: Audit<Source>, check?: Check<Source>): Promise<boolean>
   createDestination(destination: FromStored<NewDestination>, audit?: Audit<Destination>): Promise<Destination>
   /**
-   * A change of the content (see VERSIONED) makes a new version, in the same transaction. `version` in the change is the number of a version
+   * A change of the content (see DestinationContent) makes a new version, in the same transaction. `version` in the change is the number of a version
    * to restore: the destination gets its content. Rejects with UnknownVersion if that version is not kept.
    */
   updateDestination(id: string, change: ChangeOf<Destination, NewDestination>, audit?: Audit<Destination>): Promise<Destination | undefined>

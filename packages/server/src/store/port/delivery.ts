@@ -17,11 +17,16 @@ export interface Shipment {
   dueAtMs: number
   /** Whether this is a batch that is sent and retried as one request. */
   unit: boolean
-  /** The URLs that are still to be tried; null for all URLs of the destination. Stored URLs have no query values: see hidden-url.ts. */
-  urls: readonly string[] | null
+  progress: Progress
   replay: boolean
   parts: readonly Part[]
 }
+
+/**
+ * What earlier attempts have achieved; null for nothing. What it means belongs to the kind of the destination: for a webhook the URLs that are still
+ * to be tried, for an integration the subscriptions that have succeeded. Stored URLs have no query values: see hidden-url.ts.
+ */
+export type Progress = readonly string[] | null
 
 export interface ClaimedShipment {
   shipment: Shipment

@@ -1,48 +1,28 @@
 // The data types of the store's port: the configuration, accepted messages, and outcomes of deliveries.
 
 import type { JsonObject, TrackingPlan, Violation } from '@switchyard/protocol'
+import type { Source } from '../../api/resources/source.ts'
 
 /** The id of a row in an adapter. Opaque: it can be compared, printed and passed back to the adapter, but not computed with. */
 export type RowId = number | string
 
-// ── Configuration ───────────────────────────────────────────────────────────────────────────────────────────────────
+export type { PrivacyRule } from '../../api/resources/privacy-path.ts'
+export type { Source } from '../../api/resources/source.ts'
 
-export interface Source {
-  id: string
-  name: string
-  enabled: boolean
-  writeKeys: readonly string[]
-  requireOAuth: boolean
-  /** Applied to each message before it is stored. Missing in sources that earlier versions stored. */
-  privacy?: readonly PrivacyRule[]
-  /** The service itself sends its messages: see SYSTEM_SOURCE. It cannot be changed or deleted. */
-  builtIn?: true
-  createdAtMs: number
-}
+// ── Configuration ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** The id and the name of the source of messages about the service itself. It has no write keys. */
 export const SYSTEM_SOURCE = 'system'
 
-/** What is done with the value at a path of a message. `*` stands for all elements of an array and all keys of an object. */
-export interface PrivacyRule {
-  path: string
-  action: 'drop' | 'hash' | 'mask'
-}
-
-export interface Destination {
+/** What all destinations have, of whatever kind. */
+export interface CommonDestination {
   id: string
-  type: 'webhook' | 'integration'
   name: string
   /** A disabled destination gets no new deliveries, and its pending deliveries wait until it is enabled. */
   enabled: boolean
   /** A paused destination gets new deliveries as usual, but no attempts are made until it is resumed. */
   paused: boolean
   sourceIds: readonly string[]
-  urls: readonly string[]
-  headers: Readonly<Record<string, string>>
-  /** Plain text here, encrypted in the store, and never part of an API response or a log. */
-  sharedSecret: string | null
-  signingSecrets: readonly string[]
   batch: BatchSettings
   timeoutMs: number
   retryWindowMs: number
@@ -54,25 +34,48 @@ export interface Destination {
   filter: EventFilter
   /** An expression that a message must match (destination subscriptions, FQL), in addition to the filter. Null: every message. */
   subscribe: string | null
-  /** How the request is shaped. Null: the classic webhook. */
-  request: RequestSettings | null
-  transformation: Transformation | null
-  /** The number of the current version of `request`, `transformation` and `subscriptions`, from 1. */
+  /** The number of the current version of the settings that decide what is sent, from 1. Its kind says which these are. */
   version: number
   retry: RetryPolicy
   /** The id of the destination that gets the messages whose delivery here failed or expired. */
   deadLetter: string | null
+  createdAtMs: number
+}
+
+/** Sends messages to URLs. */
+export interface WebhookDestination extends CommonDestination {
+  type: 'webhook'
+  urls: readonly string[]
+  headers: Readonly<Record<string, string>>
+  /** Plain text here, encrypted in the store, and never part of an API response or a log. */
+  sharedSecret: string | null
+  signingSecrets: readonly string[]
+  /** How the request is shaped. Null: the classic webhook. */
+  request: RequestSettings | null
+  transformation: Transformation | null
   auth: Auth | null
   tls: TlsSettings | null
   /** What the templates and the mapping of `request` read as `secrets`, by name. Plain text here, encrypted in the store, and never shown. */
   secrets: Readonly<Record<string, string>>
-  /** What runs for each message; null for a webhook. An integration has no URLs and none of the settings that shape a webhook. */
-  integration: IntegrationRef | null
+}
+
+/** Runs actions of a tool in the catalogue. */
+export interface IntegrationDestination extends CommonDestination {
+  type: 'integration'
+  /** What runs for each message. */
+  integration: IntegrationRef
   /** The settings of the integration. Encrypted in the store as a whole; its secrets are never shown. */
   settings: Readonly<JsonObject>
   subscriptions: readonly Subscription[]
-  createdAtMs: number
 }
+
+/** A destination of each kind, by `type`. destinations/kinds.ts must have an entry for each. */
+export interface DestinationTypes {
+  webhook: WebhookDestination
+  integration: IntegrationDestination
+}
+export type DestinationType = keyof DestinationTypes
+export type Destination = DestinationTypes[DestinationType]
 
 export interface IntegrationRef {
   slug: string
@@ -96,9 +99,8 @@ export interface Subscription {
   enabled: boolean
 }
 
-/** The settings that get a new version when they change, because they decide what is sent. */
-export const VERSIONED = ['request', 'transformation', 'subscriptions'] as const satisfies readonly (keyof Destination)[]
-export type DestinationContent = Pick<Destination, (typeof VERSIONED)[number]>
+/** The settings of a destination that get a new version when they change, by name. Its kind says which these are. */
+export type DestinationContent = Readonly<Record<string, unknown>>
 
 /** How a message becomes an HTTP request. */
 export interface RequestSettings {
@@ -154,21 +156,23 @@ export interface TlsSettings {
   ca: string | null
 }
 
-/** The settings that a destination has if it uses none of the features beyond the classic webhook. */
+/** The settings that a destination has if it uses none of the features that came after the first version. */
 export const CLASSIC = {
   subscribe: null,
-  request: null,
-  transformation: null,
   version: 1,
   retry: { initialMs: 5_000, maxMs: 600_000, factor: 2, retryStatuses: [], failStatuses: [] },
   deadLetter: null,
+} as const satisfies Partial<CommonDestination>
+
+/** The settings of a webhook that uses none of the features that came after the first version. */
+export const CLASSIC_WEBHOOK = {
+  ...CLASSIC,
+  request: null,
+  transformation: null,
   auth: null,
   tls: null,
   secrets: {},
-  integration: null,
-  settings: {},
-  subscriptions: [],
-} as const satisfies Partial<Destination>
+} as const satisfies Partial<WebhookDestination>
 
 /** Which messages a destination receives. If `allow` is empty, everything is sent that is not in `deny`. */
 export interface EventFilter {
@@ -243,7 +247,7 @@ export interface Configuration {
 }
 
 export type NewSource = Omit<Source, 'id' | 'createdAtMs'>
-export type NewDestination = Omit<Destination, 'id' | 'createdAtMs'>
+export type NewDestination = { [Type in DestinationType]: Omit<DestinationTypes[Type], 'id' | 'createdAtMs'> }[DestinationType]
 export type NewOAuthApp = Omit<OAuthApp, 'id' | 'createdAtMs'>
 export type NewPlan = Omit<StoredPlan, 'id' | 'createdAtMs' | 'version'>
 export type NewControlToken = Omit<ControlToken, 'id' | 'createdAtMs'>

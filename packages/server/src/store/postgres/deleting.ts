@@ -12,15 +12,15 @@ import { type SecretStore, type Settlement, StoreUnavailable } from '../store.ts
 import type { Change } from './cluster/configuration-change.ts'
 import { LEASE_MS } from './cluster/membership.ts'
 import type { SharedConfiguration } from './cluster/shared-configuration.ts'
+import type { MessageContext, StoreContext } from './cluster/store-context.ts'
 import type { Accepting } from './messages/accepting.ts'
 import type { Claiming } from './messages/claiming.ts'
 import { oweDeleteMessages } from './rows/delete-messages.ts'
 import { deletionRows } from './rows/deletion-rows.ts'
 import { Purging, TAIL } from './rows/purging.ts'
-import { OLDEST, rowIdAt } from './schema/ids.ts'
 import { ADVISORY_LOCKS } from './session/advisory-locks.ts'
 import type { Ask } from './session/database.ts'
-import type { MessageContext, StoreContext } from './session/store-context.ts'
+import { OLDEST, rowIdAt } from './tables/ids.ts'
 
 interface Tools {
   changes: SharedConfiguration

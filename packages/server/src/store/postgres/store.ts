@@ -8,6 +8,7 @@ import { withTimeout } from '../../timing/with-timeout.ts'
 import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import type { SettingRows } from '../configuration/configuration-rows.ts'
 import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
+import { dropAudit } from '../history/audit-log.ts'
 import { booksOf } from '../history/books.ts'
 import { RetentionRuns } from '../history/retention.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
@@ -16,23 +17,19 @@ import { onShares, shareOf } from './cluster/in-flight-shares.ts'
 import { LiveChannel } from './cluster/live-channel.ts'
 import { Membership } from './cluster/membership.ts'
 import { SharedConfiguration } from './cluster/shared-configuration.ts'
+import type { MessageContext } from './cluster/store-context.ts'
 import { Deleting } from './deleting.ts'
 import { Accepting } from './messages/accepting.ts'
 import { Cancelling } from './messages/cancelling.ts'
 import { Claiming } from './messages/claiming.ts'
-import { seedOf } from './messages/message-keys.ts'
 import { Settling } from './messages/settling.ts'
 import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
-import { dropAudit } from './rows/audit-rows.ts'
 import { bookRows } from './rows/book-rows.ts'
 import { createDocuments } from './rows/documents.ts'
 import { DeltaFolder } from './rows/fold-deltas.ts'
 import { createHistory } from './rows/history.ts'
 import { createQuarantine } from './rows/quarantine-rows.ts'
-import { createSettings } from './rows/settings.ts'
 import { Stats } from './rows/stats.ts'
-import { IdMap } from './schema/id-map.ts'
-import { RowIds } from './schema/ids.ts'
 import { inspect } from './schema/inspect.ts'
 import { migrate, refuseNewerSchema } from './schema/migrate.ts'
 import { rejectUnfinishedMigration } from './schema/migration-state.ts'
@@ -41,8 +38,12 @@ import { dropMessages } from './schema/retention.ts'
 import { parsePostgresAddress } from './session/address.ts'
 import { Database } from './session/database.ts'
 import { serverFacts } from './session/server-facts.ts'
-import type { MessageContext } from './session/store-context.ts'
 import { WriteState } from './session/write-state.ts'
+import { IdMap } from './tables/id-map.ts'
+import { RowIds } from './tables/ids.ts'
+import { seedOf } from './tables/message-keys.ts'
+import { createSettings } from './tables/settings.ts'
+import { sqlOf } from './tables/sql.ts'
 
 export interface PostgresStoreOptions {
   url: string
@@ -247,7 +248,7 @@ class Postgres implements PostgresStore {
       drop: {
         quarantined: (beforeMs) => this.quarantine.expire(beforeMs),
         messages: (beforeMs) => dropMessages(context, beforeMs),
-        audit: (beforeMs) => dropAudit(database, beforeMs),
+        audit: async (beforeMs) => dropAudit(sqlOf(database.ask), beforeMs),
         replayJobs: (beforeMs) => dropReplays(context, beforeMs),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
         stats: (minutesBeforeMs, hoursBeforeMs) => stats.drop(minutesBeforeMs, hoursBeforeMs),

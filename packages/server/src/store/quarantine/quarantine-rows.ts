@@ -1,10 +1,11 @@
 // The row port of the quarantine.
 
 import type { Awaitable } from '../encoding/row-port.ts'
+import { isTrue, type Sql, type SqlValue } from '../encoding/sql.ts'
 import type { OriginRows } from '../history/delivery-ids.ts'
-import type { SegmentRows } from '../history/segment-rows.ts'
+import { type SegmentLookups, type SegmentRows, segmentRows } from '../history/segment-rows.ts'
 import type { RowId } from '../port/model.ts'
-import type { OwedAgain } from '../replays/replay-rows.ts'
+import { lockDestinations, type OwedAgain } from '../replays/replay-rows.ts'
 
 /** A message in quarantine. */
 export interface Place<Id extends RowId> {
@@ -43,6 +44,42 @@ export interface QuarantineReadRows<Id extends RowId> extends SegmentRows<Id> {
   heldAt(places: readonly Place<Id>[]): Awaitable<readonly QuarantineRow<Id>[]>
 }
 
+const COLUMNS = 'segment, idx AS "index", plan AS "planId", rule'
+
+export function quarantineReadRows<Id extends RowId>(
+  sql: Sql<Id>,
+  own: SegmentLookups<Id> & Pick<QuarantineReadRows<Id>, 'source'>,
+): QuarantineReadRows<Id> {
+  return {
+    ...segmentRows(sql, own),
+    source: own.source,
+    async held({ source, planId, rule, from, oldestFirst, limit }) {
+      const values: SqlValue[] = [from.segment, from.index]
+      const conditions = [`(segment, idx) ${oldestFirst ? '>=' : '<='} (?, ?)`]
+      for (const [column, value] of Object.entries({ source, plan: planId && sql.text(planId), rule: rule && sql.text(rule) })) {
+        if (value === undefined) continue
+        conditions.push(`${column} = ?`)
+        values.push(value)
+      }
+      const direction = oldestFirst ? 'ASC' : 'DESC'
+      const rows = await sql.all<QuarantineRow<Id>>(
+        `SELECT ${COLUMNS} FROM quarantine WHERE ${conditions.join(' AND ')} ORDER BY segment ${direction}, idx ${direction} LIMIT ?`,
+        [...values, limit],
+      )
+      return rows.map((row) => sql.read(row, 'planId', 'rule'))
+    },
+    async heldAt(places) {
+      if (places.length === 0) return []
+      const wanted = new Set(places.map(({ segment, index }) => `${segment}-${index}`))
+      const rows = await sql.all<QuarantineRow<Id>>(
+        `SELECT ${COLUMNS} FROM quarantine WHERE ${sql.among('segment')} ORDER BY segment, idx`,
+        [sql.list([...new Set(places.map(({ segment }) => segment))])],
+      )
+      return rows.filter(({ segment, index }) => wanted.has(`${segment}-${index}`)).map((row) => sql.read(row, 'planId', 'rule'))
+    },
+  }
+}
+
 /** Inside the transaction that ends the quarantine of messages. */
 export interface QuarantineChanges<Id extends RowId> extends Pick<OriginRows<Id>, 'parseId'> {
   /** Locks the segments, so that the quarantine of their messages cannot end in another transaction. Segments that are not stored are missing. */
@@ -55,4 +92,23 @@ export interface QuarantineChanges<Id extends RowId> extends Pick<OriginRows<Id>
   saveRoutes(segment: Id, routes: string): Awaitable<void>
   /** Counts messages of a source that left the quarantine. */
   count(source: Id, outcome: 'released' | 'deleted', count: number): Awaitable<void>
+}
+
+export function quarantineChanges<Id extends RowId>(
+  sql: Sql<Id>,
+  own: Pick<QuarantineChanges<Id>, 'parseId' | 'take' | 'owe' | 'count'>,
+): QuarantineChanges<Id> {
+  return {
+    ...own,
+    async lock(segments) {
+      const rows = await sql.all<LockedSegment<Id>>(
+        `SELECT g.seq, g.source, s.deleted AS "sourceDeleted", g.routes, octet_length(g.body) AS bytes
+         FROM segments g JOIN sources s ON s.num = g.source WHERE ${sql.among('g.seq')} ORDER BY g.seq ${sql.lock('FOR NO KEY UPDATE OF g')}`,
+        [sql.list(segments)],
+      )
+      return rows.map((row) => Object.assign(row, { sourceDeleted: isTrue(row.sourceDeleted) }))
+    },
+    destinations: (ids) => lockDestinations(sql, sql.among('id', 'text'), ids),
+    saveRoutes: async (segment, routes) => void (await sql.run('UPDATE segments SET routes = ? WHERE seq = ?', [routes, segment])),
+  }
 }

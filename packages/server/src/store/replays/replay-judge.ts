@@ -16,7 +16,7 @@ export interface ReplayCandidate<Id extends RowId> extends ResolvedDelivery<Id> 
 }
 
 /** `bytes`: how much was read, which counts against the step's budget. Undefined if there was too much to read for one step. */
-export type Verdict<Id extends RowId> = { found: ReplaySkipReason | Pick<Repeatable<Id>, 'newest'>; bytes: number } | undefined
+export type ReplayVerdict<Id extends RowId> = { found: ReplaySkipReason | Pick<Repeatable<Id>, 'newest'>; bytes: number } | undefined
 
 /** The maximum size of the stored bodies that one call reads. The first one is read whatever its size. */
 const BYTES_AT_ONCE = 1024 * 1024
@@ -59,13 +59,13 @@ export class ReplayJudge<Id extends RowId> {
    * not repeated. If all have failed, the newest is repeated, whichever of them the job finds first. With `includeReplayed`, only a pending one
    * counts.
    */
-  async judge(candidates: readonly ReplayCandidate<Id>[]): Promise<Verdict<Id>[]> {
+  async judge(candidates: readonly ReplayCandidate<Id>[]): Promise<ReplayVerdict<Id>[]> {
     if (candidates.length === 0) return []
     await this.#loadDestinations(candidates)
     const same = await this.#rows.sameMessages(candidates, this.#job)
     const parents = await this.#parents(candidates, same)
     const { includeReplayed } = this.#job
-    const verdicts = candidates.map(({ origin, destination }, at): Verdict<Id> => {
+    const verdicts = candidates.map(({ origin, destination }, at): ReplayVerdict<Id> => {
       const { hasPendingOrDelivered, hasPending, ofJob, newest } = same[at] as SameMessage<Id>
       if (this.#destinations.get(destination) === null) return { found: 'destination_gone', bytes: 0 }
       // A job sends a message only once, however that ended.
@@ -80,7 +80,7 @@ export class ReplayJudge<Id extends RowId> {
     for (const [at, { segment }] of candidates.entries()) if (typeof verdicts[at]?.found === 'object') segments.add(segment)
     await this.#lockSegments(segments)
     const mayBePurged = await this.#readBodies(segments)
-    return verdicts.map((verdict, at): Verdict<Id> => {
+    return verdicts.map((verdict, at): ReplayVerdict<Id> => {
       if (typeof verdict?.found !== 'object') return verdict
       const { found, bytes } = verdict
       const { segment, index } = candidates[at] as ReplayCandidate<Id>

@@ -2,6 +2,8 @@
 // transaction needs to replay deliveries.
 
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
+import { isTrue, type Sql } from '../encoding/sql.ts'
+import { absentIndexes } from '../encoding/stored-parts.ts'
 import type { OriginRows, ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
 import type { FinalStateName, RowId } from '../port/model.ts'
@@ -164,4 +166,50 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
 
   /** Creates the replays and returns the row ids of their shipments. Replaying a delete message opens its deletion request again. */
   owe(shipments: readonly OwedAgain<Id>[], job: Id | null, atMs: number): Awaitable<readonly Id[]>
+}
+
+type SharedRows = 'order' | 'failures' | 'attempts' | 'attemptDocs' | 'destinations' | 'segments' | 'bodies' | 'hasDeletions'
+
+export function replayRows<Id extends RowId>(sql: Sql<Id>, own: Omit<ReplayRows<Id>, SharedRows>): ReplayRows<Id> {
+  return {
+    ...own,
+    order: sql.order,
+    async failures({ destination, state, first, last, limit }) {
+      const rows = await sql.all<FailedDelivery<Id>>(
+        `SELECT id, origin, idx AS "index", segment, reason FROM failures
+         WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id LIMIT ?`,
+        [destination, state, first, last, limit],
+      )
+      return rows.map((row) => sql.read(row, 'reason'))
+    },
+    attempts: ({ destination, first, last, limit }) =>
+      sql.all(
+        `SELECT id, origin, segment, CASE WHEN delivered > 0 THEN octet_length(doc) ELSE 0 END AS bytes FROM attempts
+         WHERE destination = ? AND id >= ? AND id <= ? ORDER BY id LIMIT ?`,
+        [destination, first, last, limit],
+      ),
+    attemptDocs: (attempts) => sql.all(`SELECT id, doc FROM attempts WHERE ${sql.among('id')}`, [sql.list(attempts)]),
+    destinations: (nums) => lockDestinations(sql, sql.among('num'), nums),
+    segments: (seqs) =>
+      sql.all(`SELECT seq, octet_length(body) AS bytes FROM segments WHERE ${sql.among('seq')} ORDER BY seq ${sql.lock('FOR KEY SHARE')}`, [
+        sql.list(seqs),
+      ]),
+    async bodies(seqs) {
+      const rows = await sql.all<{ seq: Id; absent: readonly number[]; body: Uint8Array }>(
+        `SELECT seq, absent, body FROM segments WHERE ${sql.among('seq')}`,
+        [sql.list(seqs)],
+      )
+      return rows.map((row) => Object.assign(row, { absent: absentIndexes(row.absent) }))
+    },
+    hasDeletions: async () => (await sql.all('SELECT 1 FROM deletions LIMIT 1')).length > 0,
+  }
+}
+
+/** Locks the destinations against deletion until the transaction ends. `among`: a condition on one of their ids. */
+export async function lockDestinations<Id extends RowId>(sql: Sql<Id>, among: string, ids: readonly RowId[]) {
+  const rows = await sql.all<{ num: Id; id: string; deleted: boolean }>(
+    `SELECT num, id, deleted FROM destinations WHERE ${among} ORDER BY num ${sql.lock('FOR SHARE')}`,
+    [sql.list(ids)],
+  )
+  return rows.map((row) => Object.assign(row, { deleted: isTrue(row.deleted) }))
 }

@@ -113,7 +113,7 @@ test('an additional command of a change answers after the commit, when listeners
   const { answer } = await file.change(async (change) => {
     change.create('sources', { ...SOURCE, id: 'src_1', createdAtMs: 1 })
     const assertion = { appId: 'app', jti: 'one', keepUntilMs: 10 }
-    return { answer: change.run('useAssertion', { assertion, nowMs: 1 }) }
+    return { answer: change.call('configuration', 'useAssertion', assertion, 1) }
   })
   order.push(`answered ${await answer}`)
   assert.deepEqual(order, ['told', 'answered true'])

@@ -9,9 +9,9 @@ import { InMemoryConfiguration } from '../configuration/in-memory-configuration.
 import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../configuration/resource-rows.ts'
 import { decryptDestination, type StoredDestination } from '../configuration/stored-destination.ts'
 import type { Configuration, NewAuditEntry } from '../store.ts'
-import type { CommandKind, CommandOf, ReplyOf } from './threads/commands.ts'
+import type { Call, Topics } from './commands/commands.ts'
+import { type Asked, auditNote } from './commands/protocol.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
-import { auditNote, type Noted } from './threads/protocol.ts'
 import type { ReaderClient } from './threads/reader-client.ts'
 
 export interface ConfigurationFileDeps {
@@ -39,10 +39,10 @@ export class ConfigurationFile extends InMemoryConfiguration implements Configur
     return this.#inTurn(async () => {
       const change = new Change(this.current, this.#secretBox, reader)
       const result = await work(change)
-      const { kinds, commands, entry } = change
+      const { calls, entry } = change
       // A new key is used, and its audit entry written, even if nothing was encrypted with the old one.
-      const isCommitted = kinds.length > 0 || entry !== undefined
-      const replies = isCommitted ? await writer.run('together', { kinds, commands, ...auditNote(entry, nowMs()) }) : []
+      const isCommitted = calls.length > 0 || entry !== undefined
+      const replies = isCommitted ? await writer.run('together', { calls, ...auditNote(entry, nowMs()) }) : []
       this.#secretBox = change.nextBox
       this.replace(change.next)
       for (const [at, answer] of change.answers.entries()) answer(replies[at])
@@ -82,9 +82,8 @@ export class Change implements ConfigurationChange {
   next: Configuration
   nextBox: SecretBox
   entry: NewAuditEntry | undefined
-  /** The commands for the writing thread, and the functions that get its answers. */
-  readonly kinds: string[] = []
-  readonly commands: Noted[] = []
+  /** The calls to the writing thread, and the functions that get its answers. */
+  readonly calls: Call[] = []
   readonly answers: ((reply: unknown) => void)[] = []
 
   constructor(before: Configuration, secretBox: SecretBox, reader: ReaderClient) {
@@ -97,19 +96,19 @@ export class Change implements ConfigurationChange {
 
   create<K extends ResourceKind>(kind: K, resource: Resources[K]): void {
     this.#resources(kind).set(resource.id, resource)
-    void this.run('createRow', { table: TABLES[kind], id: resource.id, columns: columnsOf(kind, resource, this.secretBox) })
+    this.#write('insert', TABLES[kind], { id: resource.id, ...columnsOf(kind, resource, this.secretBox) })
   }
 
   update<K extends ResourceKind>(kind: K, resource: Resources[K]): void {
     this.#resources(kind).set(resource.id, resource)
-    void this.run('updateRow', { table: TABLES[kind], id: resource.id, columns: columnsOf(kind, resource, this.secretBox) })
+    this.#write('update', TABLES[kind], resource.id, columnsOf(kind, resource, this.secretBox))
   }
 
   delete<K extends ResourceKind>(kind: K, resource: Resources[K]): void {
     this.#resources(kind).delete(resource.id)
     const [table, doc] = [TABLES[kind], docOfDeleted(kind, resource)]
-    if (doc === null) void this.run('deleteRow', { table, id: resource.id })
-    else void this.run('updateRow', { table, id: resource.id, columns: { doc, deleted: 1 } })
+    if (doc === null) this.#write('delete', table, resource.id)
+    else this.#write('update', table, resource.id, { doc, deleted: 1 })
   }
 
   versions(destinationId: string, below: number, limit: number): Promise<VersionRow[]> {
@@ -117,18 +116,18 @@ export class Change implements ConfigurationChange {
   }
 
   putVersion(row: VersionRow): void {
-    void this.run('putVersion', row)
+    this.#write('putVersion', row)
   }
 
   dropVersions(destinationId: string, upTo: number): void {
-    void this.run('dropVersions', { destinationId, upTo })
+    this.#write('dropVersions', destinationId, upTo)
   }
 
   suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): void {
     const suppressions = new Map(this.next.suppressions)
     for (const id of sourceIds) suppressions.set(id, new Set([...(suppressions.get(id) ?? []), ...userIds]))
     this.next = { ...this.next, suppressions }
-    void this.run('createSuppressions', { userIds, sourceIds, atMs })
+    this.#write('suppress', sourceIds, userIds, atMs)
   }
 
   unsuppress(sourceIds: readonly string[], userId: string): void {
@@ -140,7 +139,7 @@ export class Change implements ConfigurationChange {
       else suppressions.set(id, users)
     }
     this.next = { ...this.next, suppressions }
-    void this.run('deleteSuppressions', { userId, sourceIds })
+    this.#write('unsuppress', sourceIds, userId)
   }
 
   secrets(): Promise<{ name: string; value: string }[]> {
@@ -148,24 +147,30 @@ export class Change implements ConfigurationChange {
   }
 
   setSecret(name: string, encrypted: string | null): void {
-    void this.run('setSetting', { name, value: encrypted })
+    this.#write('setSetting', name, encrypted)
   }
 
   useKey(box: SecretBox, destinations: readonly StoredDestination[]): void {
     this.nextBox = box
-    for (const stored of destinations)
-      void this.run('updateRow', { table: TABLES.destinations, id: stored.id, columns: { doc: JSON.stringify(stored) } })
+    for (const stored of destinations) this.#write('update', TABLES.destinations, stored.id, { doc: JSON.stringify(stored) })
   }
 
   note(entry: NewAuditEntry | undefined): void {
     this.entry = entry
   }
 
-  /** Adds another command to the transaction of the change. It answers after the commit, so `work` must not await it. */
-  run<K extends CommandKind>(kind: K, command: CommandOf<K>): Promise<ReplyOf<K>> {
-    this.kinds.push(kind)
-    this.commands.push(command)
-    return new Promise((resolve) => this.answers.push(resolve as (reply: unknown) => void))
+  /** Adds another call to the transaction of the change. It answers after the commit, so `work` must not await it. */
+  call<T extends keyof Topics, K extends keyof Topics[T] & string>(
+    topic: T,
+    name: K,
+    ...args: Parameters<Asked<Topics[T]>[K]>
+  ): ReturnType<Asked<Topics[T]>[K]> {
+    this.calls.push({ topic, name, args })
+    return new Promise((resolve) => this.answers.push(resolve)) as ReturnType<Asked<Topics[T]>[K]>
+  }
+
+  #write<K extends keyof Topics['configuration']>(name: K, ...args: Parameters<Asked<Topics['configuration']>[K]>): void {
+    void this.call('configuration', name, ...args)
   }
 
   /** The map is copied once per change, because deleting a source may change thousands of destinations that are attached to it. */
@@ -177,10 +182,7 @@ export class Change implements ConfigurationChange {
 
 export function createSettings(writer: GroupCommit, reader: ReaderClient): SettingRows {
   return {
-    getSetting: (name) => reader.ask('configuration', 'getSetting', name),
-    setSetting: (name, value) => writer.run('setSetting', { name, value }),
-    tokenUses: () => reader.ask('configuration', 'tokenUses'),
-    useToken: (id, atMs) => writer.run('useToken', { id, atMs }),
-    useAssertion: (assertion, nowMs) => writer.run('useAssertion', { assertion, nowMs }),
+    ...reader.methods('configuration', 'getSetting', 'tokenUses'),
+    ...writer.methods('configuration', 'setSetting', 'useToken', 'useAssertion'),
   }
 }

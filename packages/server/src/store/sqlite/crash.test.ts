@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { accept, allPages, ledgerOf, newDestination, newSourceAndDestination, track } from '../conformance/fixtures.ts'
 import { openFor, tempFolder } from './fixtures/temp-store.ts'
 
@@ -71,7 +72,7 @@ test('after a kill, a destination has exactly the content of its newest version,
     const destination = store.configuration().destinations.get(destinationId)
     const [newest] = (await store.settings.destinationVersions(destinationId, { limit: 1, cursor: null })).data
     assert.ok(newest !== undefined && newest.version >= committed, `${newest?.version} and ${committed}`)
-    assert.deepEqual([newest.version, newest.content.transformation], [destination?.version, destination?.transformation])
+    assert.deepEqual([newest.version, newest.content['transformation']], [destination?.version, asWebhook(destination).transformation])
     await store.close()
   }
 })

@@ -3,10 +3,10 @@
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
 import { type SecretStore, type Settlement, type Shipment, type ShipmentConsumer, StoreUnavailable } from '../store.ts'
+import type { Topics } from './commands/commands.ts'
 import type { Change, ConfigurationFile } from './configuration-file.ts'
 import type { UnfinishedPurge } from './rows/read-configuration.ts'
 import { SQLITE_ROW_ORDER } from './schema/row-ids.ts'
-import type { ReplyOf } from './threads/commands.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import type { ReaderClient } from './threads/reader-client.ts'
 
@@ -27,7 +27,7 @@ export interface SqliteDeletionsDeps {
 
 /** `reply` resolves after the commit. */
 interface Written {
-  reply: Promise<ReplyOf<'createDeletion'>>
+  reply: Promise<Awaited<ReturnType<Topics['deletions']['create']>>>
 }
 
 /** How long settlements are checked for the users of a finished purge. Longer than a settlement waits for the writing thread. */
@@ -80,7 +80,7 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
   }
 
   protected write(change: Change, draft: DeletionDraft): Written {
-    return { reply: change.run('createDeletion', draft) }
+    return { reply: change.call('deletions', 'create', draft) }
   }
 
   protected async begin({ reply }: Written, draft: DeletionDraft): Promise<void> {
@@ -95,7 +95,7 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
   }
 
   protected completeStep(after: number, beforeMs: number, pseudonymKey: string): Promise<number | null> {
-    return this.#deps.writer.run('endDeletion', { after, beforeMs, pseudonymKey })
+    return this.#deps.writer.call('deletions', 'completeStep', [after, beforeMs, pseudonymKey])
   }
 
   /** From this call on, no message that this purge covers is sent any more. */
@@ -111,7 +111,7 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
     this.#known = Math.max(this.#known, num)
     let over = false
     while (!over && !isClosed()) {
-      const step = await writer.run('purgeStep', { deletion: num }, { retry: true })
+      const step = await writer.call('deletions', 'purgeStep', [num], {}, { retry: true })
       before = step.end
       over = step.over
     }

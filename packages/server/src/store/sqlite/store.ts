@@ -12,18 +12,18 @@ import { type SegmentAbout, SegmentBody } from '../port/stored-messages.ts'
 import { commonQuarantineStore } from '../quarantine/common-quarantine-store.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import type { ClaimedShipment, Configuration, MessageFilter, NewAuditEntry, PageRequest, RowId, StatRow, Store } from '../store.ts'
+import { auditNote } from './commands/protocol.ts'
 import { ConfigurationFile, createSettings } from './configuration-file.ts'
 import { SqliteDeletions } from './deletions.ts'
 import { createDocuments } from './documents.ts'
-import { SqliteIngest } from './messages/ingest.ts'
-import type { ClaimReply } from './messages/read-claims.ts'
-import { settleCommand } from './messages/write-settle.ts'
+import { SqliteIngest } from './ingest.ts'
+import { encryptCredentials, PLAIN_CREDENTIALS } from './migration/encrypt-credentials.ts'
 import { replayJobRows } from './replay-jobs.ts'
-import { encryptCredentials, PLAIN_CREDENTIALS } from './schema/encrypt-credentials.ts'
 import { GroupCommit } from './threads/group-commit.ts'
 import { inspectSqlite } from './threads/inspect.ts'
-import { auditNote } from './threads/protocol.ts'
 import { ReaderClient } from './threads/reader-client.ts'
+import type { ClaimReply } from './writing/read-claims.ts'
+import { settleCommand } from './writing/write-settle.ts'
 
 export interface SqliteStoreOptions {
   path: string
@@ -61,7 +61,7 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<Sq
   const reader = new ReaderClient(options.path)
   try {
     if ((await reader.ask('configuration', 'getSetting', PLAIN_CREDENTIALS)) !== undefined)
-      encryptCredentials(options.path, options.secretBox)
+      await encryptCredentials(options.path, options.secretBox)
     store = new Sqlite(writer, reader, options)
     await store.load()
     return store
@@ -120,10 +120,10 @@ class Sqlite implements SqliteStore {
       list: (filter, page) => reader.ask('quarantine', 'list', filter, page),
       find: (ids) => reader.ask('quarantine', 'find', ids),
       release: async (messages, atMs, audit) =>
-        (await writer.run('releaseQuarantined', { messages, atMs, ...auditNote(audit, atMs) })) || { ids: [], destinationIds: [] },
+        (await writer.call('quarantine', 'release', [messages, atMs], auditNote(audit, atMs))) || { ids: [], destinationIds: [] },
       idsBefore: (beforeMs, limit) => reader.ask('quarantine', 'idsBefore', beforeMs, limit),
       delete: async (ids, atMs, outcome, audit) =>
-        (await writer.run('deleteQuarantined', { ids, atMs, outcome, ...auditNote(audit, atMs) })) || [],
+        (await writer.call('quarantine', 'delete', [ids, atMs, outcome], auditNote(audit, atMs))) || [],
       nowMs,
       wake: (destinationId) => this.delivery.consumer?.wake(destinationId),
     })
@@ -145,10 +145,10 @@ class Sqlite implements SqliteStore {
       drop: {
         quarantined: (beforeMs) => this.quarantine.expire(beforeMs),
         messages: (beforeMs) => this.#dropMessages(beforeMs),
-        audit: (beforeMs) => writer.run('dropAudit', { beforeMs }),
-        replayJobs: (beforeMs) => writer.run('dropReplays', { beforeMs }),
+        audit: (beforeMs) => writer.call('books', 'dropAudit', [beforeMs]),
+        replayJobs: (beforeMs) => writer.call('replays', 'drop', [beforeMs]),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
-        stats: (minutesBeforeMs, hoursBeforeMs) => writer.run('dropStats', { minutesBeforeMs, hoursBeforeMs }),
+        stats: (...beforeMs) => writer.call('books', 'dropStats', beforeMs),
       },
       isClosed: () => this.#closed,
     })

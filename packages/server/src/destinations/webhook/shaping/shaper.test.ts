@@ -5,7 +5,7 @@ import test from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import { signMessage, standardWebhookSigner } from '@switchyard/webhook'
 import fc from 'fast-check'
-import type { Destination, RequestSettings } from '../../../store/store.ts'
+import type { RequestSettings, WebhookDestination } from '../../../store/store.ts'
 import { webhookOf } from '../../fixtures/webhook.ts'
 import { MappingFailed, type Prepared, type RequestAbout } from '../../kind.ts'
 import { webhookRequest } from '../request.ts'
@@ -14,7 +14,7 @@ import { shaperOf } from './shaper.ts'
 
 const about: RequestAbout = { id: '17-0', attempt: 1, replay: false, atMs: Date.UTC(2026, 10, 14, 9), trace: null }
 
-function destination(request: Partial<RequestSettings> | null, given: Partial<Destination> = {}): Destination {
+function destination(request: Partial<RequestSettings> | null, given: Partial<WebhookDestination> = {}): WebhookDestination {
   const whole =
     request === null ? null : { method: 'POST' as const, path: '', headers: {}, body: null, format: 'json' as const, ...request }
   return webhookOf({ request: whole, ...given })

@@ -2,7 +2,7 @@
 // Pure: the same message and settings give the same result on every attempt, replay and node.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { Destination, RequestSettings } from '../../../store/port/model.ts'
+import type { RequestSettings, WebhookDestination } from '../../../store/port/model.ts'
 import { MappingFailed, type Shaper } from '../../kind.ts'
 import { headerBytes, isHeaderValue, MAX_HEADER_BYTES, MAX_HEADER_VALUE_LENGTH } from '../headers.ts'
 import { textOf } from './body-format.ts'
@@ -14,7 +14,7 @@ import { fillTemplate, type Placeholder, parseTemplate, type Template } from './
 
 interface Compiled {
   request: RequestSettings
-  secrets: Destination['secrets']
+  secrets: WebhookDestination['secrets']
   path: Template
   headers: readonly (readonly [name: string, Template])[]
   body: { mapping: unknown; itemSize: number } | null
@@ -25,10 +25,10 @@ const MAX_TEXT_LENGTH = 1_000_000
 const MAX_PATH_LENGTH = 4_096
 
 const NO_HEADERS: readonly string[] = []
-const shapers = new WeakMap<Destination, Shaper>()
+const shapers = new WeakMap<WebhookDestination, Shaper>()
 
 /** Returns null for the classic webhook. The shaper throws MappingFailed if a message cannot be sent as `request` says. */
-export function shaperOf(destination: Destination): Shaper | null {
+export function shaperOf(destination: WebhookDestination): Shaper | null {
   const { request, secrets } = destination
   if (request === null) return null
   let shaper = shapers.get(destination)
@@ -40,7 +40,7 @@ export function shaperOf(destination: Destination): Shaper | null {
   return shaper
 }
 
-function compile(request: RequestSettings, secrets: Destination['secrets']): Compiled {
+function compile(request: RequestSettings, secrets: WebhookDestination['secrets']): Compiled {
   return {
     request,
     secrets,

@@ -4,16 +4,16 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import type { ConfigurationChange, VersionRow } from '../../configuration/configuration-rows.ts'
+import { type ConfigurationTables, configurationTables, type EncryptedSecret } from '../../configuration/configuration-tables.ts'
 import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../../configuration/resource-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
+import type { Sql } from '../../encoding/sql.ts'
+import { writeAudit } from '../../history/audit-log.ts'
 import type { Configuration, NewAuditEntry } from '../../store.ts'
-import { writeAudit } from '../rows/audit-rows.ts'
-import { readSecrets, writeSetting } from '../rows/settings.ts'
-import { readVersions, writeVersion } from '../rows/version-rows.ts'
-import type { Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
-import type { StoreContext } from '../session/store-context.ts'
 import { writeText } from '../session/text-columns.ts'
+import { sqlOf } from '../tables/sql.ts'
+import type { StoreContext } from './store-context.ts'
 import type { State } from './stored-configuration.ts'
 
 /** The notification channel. The payload is the version. */
@@ -21,6 +21,8 @@ export const CHANNEL = 'switchyard_configuration'
 
 export class Change implements ConfigurationChange {
   readonly ask: Ask
+  readonly #sql: Sql<string>
+  readonly #tables: ConfigurationTables
   readonly configuration: Configuration
   readonly secretBox: SecretBox
   /** The key with which secrets are encrypted after the commit. */
@@ -34,6 +36,8 @@ export class Change implements ConfigurationChange {
   constructor(context: StoreContext, ask: Ask, before: State, secretBox: SecretBox) {
     this.#context = context
     this.ask = ask
+    this.#sql = sqlOf(ask)
+    this.#tables = configurationTables(this.#sql)
     this.configuration = before.configuration
     this.secretBox = secretBox
     this.nextBox = secretBox
@@ -41,64 +45,63 @@ export class Change implements ConfigurationChange {
     this.#version = before.version + 1
   }
 
-  create<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
-    const columns = { num: this.#context.ids.next(), id: resource.id, ...this.#columns(kind, resource) }
-    const names = Object.keys(columns)
-    const placeholders = names.map((_, at) => `$${at + 1}`)
-    return this.#write(`INSERT INTO ${TABLES[kind]} (${names.join(', ')}) VALUES (${placeholders.join(', ')})`, Object.values(columns))
+  async create<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
+    this.announce()
+    await this.#tables.insert(TABLES[kind], { num: this.#context.ids.next(), id: resource.id, ...this.#columns(kind, resource) })
   }
 
-  update<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
-    return this.#update(kind, resource.id, this.#columns(kind, resource))
+  async update<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
+    this.announce()
+    await this.#tables.update(TABLES[kind], resource.id, this.#columns(kind, resource))
   }
 
-  delete<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
-    const doc = docOfDeleted(kind, resource)
-    if (doc !== null) return this.#update(kind, resource.id, { doc, deleted: true, version: this.#version })
-    return this.#write(`DELETE FROM ${TABLES[kind]} WHERE id = $1`, [resource.id])
+  async delete<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
+    const [table, doc, version] = [TABLES[kind], docOfDeleted(kind, resource), this.announce()]
+    if (doc === null) await this.#tables.delete(table, resource.id)
+    else await this.#tables.update(table, resource.id, { doc, deleted: this.#sql.flag(true), version })
   }
 
   versions(destinationId: string, below: number, limit: number): Promise<VersionRow[]> {
-    return readVersions(this.ask, destinationId, below, limit)
+    return this.#tables.versions(destinationId, below, limit)
   }
 
   async putVersion(row: VersionRow): Promise<void> {
-    await writeVersion(this.ask, row)
+    await this.#tables.putVersion(row)
   }
 
   async dropVersions(destinationId: string, upTo: number): Promise<void> {
-    await this.ask('DELETE FROM destination_versions WHERE destination = $1 AND version <= $2', [destinationId, upTo])
+    await this.#tables.dropVersions(destinationId, upTo)
   }
 
-  /** For something that is not part of the configuration but that all nodes must learn of. Returns the version with which they know it. */
+  /** Makes all nodes learn of the change. Returns the version with which they know it. */
   announce(): number {
     this.#made = true
     return this.#version
   }
 
   async suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): Promise<void> {
-    await this.#write(
+    await this.ask(
       `INSERT INTO suppressions (source, user_id, since, version)
        SELECT num, user_id, $3, $4 FROM sources CROSS JOIN unnest($2::text[]) AS user_id WHERE id = ANY($1::text[]) ON CONFLICT DO NOTHING`,
-      [sourceIds, userIds.map(writeText), atMs, this.#version],
+      [sourceIds, userIds.map(writeText), atMs, this.announce()],
     )
   }
 
   async unsuppress(sourceIds: readonly string[], userId: string): Promise<void> {
     this.#unsuppressed = true
-    await this.#write(
+    this.announce()
+    await this.ask(
       'DELETE FROM suppressions WHERE user_digest = digest_of($1) AND source IN (SELECT num FROM sources WHERE id = ANY($2::text[]))',
       [writeText(userId), sourceIds],
     )
   }
 
-  secrets(): Promise<{ name: string; value: string }[]> {
-    return readSecrets(this.ask)
+  secrets(): Promise<EncryptedSecret[]> {
+    return this.#tables.secrets()
   }
 
-  async setSecret(name: string, sealed: string | null): Promise<void> {
-    if (sealed === null) await this.ask('DELETE FROM settings WHERE name = $1', [name])
-    else await writeSetting(this.ask, name, sealed)
+  setSecret(name: string, sealed: string | null): Promise<void> {
+    return this.#tables.setSetting(name, sealed)
   }
 
   async useKey(box: SecretBox, destinations: readonly StoredDestination[]): Promise<void> {
@@ -111,7 +114,7 @@ export class Change implements ConfigurationChange {
   }
 
   async note(entry: NewAuditEntry | undefined): Promise<void> {
-    await writeAudit(this.ask, this.#context.ids, entry, this.#context.nowMs())
+    await writeAudit(this.#sql, this.#context.ids, entry, this.#context.nowMs())
   }
 
   /** Returns false if nothing was changed. Nothing may be written afterwards. */
@@ -126,17 +129,7 @@ export class Change implements ConfigurationChange {
     return true
   }
 
-  async #write(sql: string, values: readonly Value[]): Promise<void> {
-    this.#made = true
-    await this.ask(sql, values)
-  }
-
-  #update(kind: ResourceKind, id: string, columns: Record<string, Value>): Promise<void> {
-    const changes = Object.keys(columns).map((name, at) => `${name} = $${at + 2}`)
-    return this.#write(`UPDATE ${TABLES[kind]} SET ${changes.join(', ')} WHERE id = $1`, [id, ...Object.values(columns)])
-  }
-
-  #columns<K extends ResourceKind>(kind: K, resource: Resources[K]): Record<string, Value> {
+  #columns<K extends ResourceKind>(kind: K, resource: Resources[K]): Record<string, string | number> {
     const columns = columnsOf(kind, resource, this.secretBox)
     if (kind === 'tokens') return { ...columns, name: writeText(resource.name) }
     return kind === 'oauthApps' ? columns : { ...columns, version: this.#version }

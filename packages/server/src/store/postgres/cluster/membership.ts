@@ -11,11 +11,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../../timing/clock.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
-import { WITH_HOLDERS } from '../messages/shipment-holders.ts'
-import { NODE_NUMBERS, RowIds } from '../schema/ids.ts'
-import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import type { Ask, Database } from '../session/database.ts'
+import type { Database } from '../session/database.ts'
 import { ServerClock } from '../session/server-clock.ts'
+import { NODE_NUMBERS, RowIds } from '../tables/ids.ts'
+import { declareDead, declareExpiredDead, lockMembership, releaseEnded, releaseOrphans } from './dead-nodes.ts'
 import { FreeLocks, HELD_LOCKS, type NodeLock, SERVER_RUN } from './node-locks.ts'
 import { readScheduleTime, saveScheduleTime } from './schedule-time.ts'
 
@@ -251,7 +250,7 @@ export class Membership {
     clearTimeout(this.#lockTimer)
     await Promise.all([this.#working, this.#declaring])
     return await this.#database
-      .transaction((ask) => this.#declareDead(ask, this.#num, this.#holder))
+      .transaction((ask) => declareDead(ask, this.#num, this.#holder))
       .then(
         () => true,
         () => false,
@@ -277,7 +276,7 @@ export class Membership {
     const started = performance.now()
     this.#notices.delete(LOCKED_IN)
     const row = await this.#heartbeatDatabase.transaction(async (ask) => {
-      await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.membership])
+      await lockMembership(ask)
       const { rows } = await ask<{ num: number; now_ms: number }>(
         `SELECT n AS num, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms FROM generate_series(0, ${NODE_NUMBERS - 1}) n
          WHERE n NOT IN (SELECT num FROM nodes) ORDER BY n LIMIT 1`,
@@ -424,57 +423,19 @@ export class Membership {
 
   async #declareOthersDead(): Promise<void> {
     const ended = this.#ended.splice(0)
-    for (const lock of ended) await this.#releaseEnded(lock)
+    for (const lock of ended) await releaseEnded(this.#database, lock)
     // Reads the remaining nodes, so that the released work is found at once.
     if (ended.length > 0) await this.#renewOnce()
     await this.#declareExpiredDead()
   }
 
-  /**
-   * Releases what the node held, if its lock is still free and it has sent no heartbeat since. Its row stays until its lease expires:
-   * if the process is still running after all, it may send until then, and deletion requests must wait for it.
-   */
-  async #releaseEnded({ holder, expiresAtMs }: NodeLock): Promise<void> {
-    await this.#database.transaction(async (ask) => {
-      await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.membership])
-      const { count } = await ask(
-        `UPDATE nodes SET holder = -holder WHERE holder = $1 AND (extract(epoch FROM expires_at) * 1000)::bigint = $2
-           AND NOT EXISTS (SELECT FROM (${HELD_LOCKS}) l WHERE l.holder = $1)`,
-        [holder, expiresAtMs],
-      )
-      if (count > 0) await this.#release(ask, holder)
-    })
-  }
-
   async #declareExpiredDead(): Promise<void> {
     const now = performance.now()
     if (now - this.#leaseValidSince < this.#leaseMs) return
-    if (this.#expired) {
-      await this.#database.transaction(async (ask) => {
-        await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.membership])
-        const { rows } = await ask<{ num: number; holder: string }>('SELECT num, holder FROM nodes WHERE expires_at < now() FOR UPDATE')
-        for (const { num, holder } of rows) await this.#declareDead(ask, num, holder)
-      })
-    }
+    if (this.#expired) await declareExpiredDead(this.#database)
     if (now - this.#orphansCheckedAt < ORPHAN_CHECK_LEASES * this.#leaseMs) return
     this.#orphansCheckedAt = now
-    await this.#releaseOrphans()
-  }
-
-  async #declareDead(ask: Ask, num: number, holder: string): Promise<void> {
-    await this.#release(ask, holder)
-    await ask('DELETE FROM nodes WHERE num = $1 AND holder = $2', [num, holder])
-  }
-
-  async #release(ask: Ask, holder: string): Promise<void> {
-    await ask('UPDATE shipments SET holder = 0 WHERE holder = $1', [holder])
-  }
-
-  async #releaseOrphans(): Promise<void> {
-    const { rows } = await this.#database.query<{ holder: string }>(
-      `${WITH_HOLDERS} SELECT holder FROM holders h WHERE holder IS NOT NULL AND NOT EXISTS (SELECT FROM nodes n WHERE n.holder = h.holder)`,
-    )
-    for (const { holder } of rows) await this.#release(this.#database.ask, holder)
+    await releaseOrphans(this.#database)
   }
 }
 

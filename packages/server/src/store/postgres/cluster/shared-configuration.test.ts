@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, suite, test } from 'node:test'
+import { asWebhook } from '../../../destinations/fixtures/webhook.ts'
 import { createSecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
 import { suppress, unsuppress } from '../../configuration/suppressions.ts'
 import {
@@ -73,7 +74,7 @@ suite('nodes that share a configuration', () => {
       const made = await Promise.all(
         Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? one : other).configuring.updateDestination(id, codeOf(`code ${at}`))),
       )
-      const byVersion = new Map(made.map((destination) => [destination?.version, destination?.transformation?.code]))
+      const byVersion = new Map(made.map((destination) => [destination?.version, asWebhook(destination).transformation?.code]))
       assert.equal(byVersion.size, 20)
       for (const node of [one, other]) {
         const { data } = await node.configuring.destinationVersions(id, { limit: 100, cursor: null })
@@ -81,11 +82,12 @@ suite('nodes that share a configuration', () => {
           data.map(({ version }) => version),
           Array.from({ length: 21 }, (_, at) => 21 - at),
         )
-        for (const { version, content } of data.slice(0, 20)) assert.equal(content.transformation?.code, byVersion.get(version))
+        for (const { version, content } of data.slice(0, 20))
+          assert.equal((content['transformation'] as { code: string }).code, byVersion.get(version))
       }
       await other.configuring.updateDestination(id, { version: 2 })
       await one.sees(({ destinations }) => destinations.get(id)?.version === 22)
-      assert.equal(one.shared.configuration.destinations.get(id)?.transformation?.code, byVersion.get(2))
+      assert.equal(asWebhook(one.shared.configuration.destinations.get(id)).transformation?.code, byVersion.get(2))
     }))
 
   test('the other node sees a change, and unchanged objects keep their identity', () =>
@@ -202,7 +204,7 @@ suite('nodes that share a configuration', () => {
         for (const node of [one, other]) {
           await node.sees(({ destinations }) => {
             const found = destinations.get(id)
-            return found?.name === name && found.timeoutMs === timeoutMs && found.sharedSecret === 'a secret'
+            return found?.name === name && found.timeoutMs === timeoutMs && asWebhook(found).sharedSecret === 'a secret'
           })
         }
       }
@@ -354,7 +356,7 @@ suite('nodes that share a configuration', () => {
       await assert.rejects(other.configuring.getOrCreate('session_key', 'x'), StoreUnavailable)
       await assert.rejects(openBareNode(own.url, 3), SecretBoxError)
       const third = await openBareNode(own.url, 3, { secretBox: createSecretBox('another key') })
-      assert.equal(third.shared.configuration.destinations.get(kept.id)?.sharedSecret, 'a secret')
+      assert.equal(asWebhook(third.shared.configuration.destinations.get(kept.id)).sharedSecret, 'a secret')
       await third.close()
       await until(
         () => own.query<{ pid: number }>(`SELECT pid ${LISTENERS}`),

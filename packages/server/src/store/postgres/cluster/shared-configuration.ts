@@ -6,14 +6,14 @@
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { ConfigurationChanges, VersionRow } from '../../configuration/configuration-rows.ts'
+import { checkSecrets, configurationTables } from '../../configuration/configuration-tables.ts'
 import { InMemoryConfiguration } from '../../configuration/in-memory-configuration.ts'
 import { type Configuration, StoreUnavailable } from '../../store.ts'
-import { checkSecrets } from '../rows/settings.ts'
-import { readVersions } from '../rows/version-rows.ts'
 import type { Ask } from '../session/database.ts'
-import type { StoreContext } from '../session/store-context.ts'
+import { sqlOf } from '../tables/sql.ts'
 import { Change } from './configuration-change.ts'
 import { NotificationListener } from './notification-listener.ts'
+import type { StoreContext } from './store-context.ts'
 import { lockMark, type Mark, readMark, readState, type State, UNREAD } from './stored-configuration.ts'
 
 export interface SharedOptions {
@@ -76,7 +76,7 @@ export class SharedConfiguration implements ConfigurationChanges {
 
   async versions(destinationId: string, below: number, limit: number): Promise<VersionRow[]> {
     if (this.#isOtherKey(this.#secretKey)) throw new StoreUnavailable(OTHER_KEY)
-    return readVersions(this.#context.database.ask, destinationId, below, limit)
+    return configurationTables(sqlOf(this.#context.database.ask)).versions(destinationId, below, limit)
   }
 
   /** Why this node cannot use the stored configuration, for check(). */
@@ -112,7 +112,7 @@ export class SharedConfiguration implements ConfigurationChanges {
         const mark = await readMark(ask)
         const read = await readState(ask, mark, UNREAD, { idMap, secretBox: this.#secretBox })
         if (read.unopened !== null) throw read.unopened
-        await checkSecrets(ask, this.#secretBox)
+        await checkSecrets(configurationTables(sqlOf(ask)), this.#secretBox)
         this.#secretKey = mark.secretKey
         return { ...read, losses }
       },

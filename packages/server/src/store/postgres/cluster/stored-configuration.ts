@@ -7,9 +7,9 @@ import { type SecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
 import { EMPTY_CONFIGURATION } from '../../configuration/resource-rows.ts'
 import { decryptDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
 import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source, StoredPlan } from '../../store.ts'
-import type { IdMap } from '../schema/id-map.ts'
 import type { Ask } from '../session/database.ts'
 import { readText } from '../session/text-columns.ts'
+import type { IdMap } from '../tables/id-map.ts'
 
 /** The single row with the version of the configuration. */
 export interface Mark {

@@ -6,7 +6,7 @@ import { writeTrace } from '../../encoding/trace-column.ts'
 import { writeViolations } from '../../encoding/violations-column.ts'
 import type { AcceptBatch, Configuration } from '../../store.ts'
 import { Columns, plainColumns, type RowOf, statement, type Texts } from '../session/row-parameters.ts'
-import { LEDGER, QUARANTINE_COUNTS, SOURCE_COUNTS } from './ledger-deltas.ts'
+import { LEDGER, QUARANTINE_COUNTS, SOURCE_COUNTS } from '../tables/ledger-deltas.ts'
 
 export interface Item {
   batch: AcceptBatch

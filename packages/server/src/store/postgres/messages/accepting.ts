@@ -6,16 +6,20 @@
 // the same time, both insert the same key, and one of them waits for the other's commit. Around midnight they might insert it for
 // different days. So in the first minute of a day, each key is inserted for the previous day too.
 
+import { freshShipment } from '../../delivery/fresh-shipment.ts'
 import { type Accepted, cancelReservations, handToDelivery } from '../../delivery/hand-to-delivery.ts'
-import { FINGERPRINT_WORDS, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
+import { MAX_WAITING_BYTES } from '../../delivery/waiting-items.ts'
+import { FINGERPRINT_WORDS, type SourceSeeds, sourceSeeds } from '../../encoding/fingerprint.ts'
+import { withoutQuarantined } from '../../encoding/quarantine-routes.ts'
 import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
-import { owedIndexes, type Routes } from '../../encoding/stored-parts.ts'
+import { owedIndexes, type Routes, storedSkips } from '../../encoding/stored-parts.ts'
 import { type CountBatch, DeferredCounts } from '../../history/deferred-counts.ts'
-import { withoutQuarantined } from '../../quarantine/quarantine-routes.ts'
 import { type AcceptBatch, type AcceptResult, type IngestStore, type Shipment, type Skip, StoreUnavailable } from '../../store.ts'
+import type { MessageContext } from '../cluster/store-context.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
-import type { MessageContext } from '../session/store-context.ts'
 import { writeText } from '../session/text-columns.ts'
+import { addDelta, MARKER, SOURCE_COUNTS } from '../tables/ledger-deltas.ts'
+import { keyBytes } from '../tables/message-keys.ts'
 import {
   ACCEPT,
   ACCEPT_QUARANTINED,
@@ -27,8 +31,6 @@ import {
 } from './accept-statement.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
-import { addDelta, MARKER, SOURCE_COUNTS } from './ledger-deltas.ts'
-import { keyBytes } from './message-keys.ts'
 import { recordDuplicates } from './repeats.ts'
 
 interface Tools {
@@ -39,9 +41,7 @@ interface Tools {
   onCommit: (commitMs: number, batches: number) => void
 }
 
-const GROUP_BYTES = 4 * 1024 * 1024
 const GROUP_BATCHES = 500
-const WAITING_BYTES = 64 * 1024 * 1024
 const DAY_MS = 86_400_000
 /** For this long after midnight, keys are inserted for the previous day too. */
 const AFTER_MIDNIGHT_MS = 60_000
@@ -53,8 +53,7 @@ export class Accepting implements IngestStore {
   readonly #grouping: Grouping<Item, Accepted>
   readonly #tallies: DeferredCounts
   readonly #writing = new Set<Promise<Accepted>>()
-  readonly #seeds = new Map<string, Seed>()
-  #seed: Seed = [0, 0, 0, 0]
+  #seedOf: SourceSeeds = sourceSeeds([0, 0, 0, 0])
   #problem: string | null = null
 
   constructor(context: MessageContext, tools: Tools) {
@@ -66,14 +65,13 @@ export class Accepting implements IngestStore {
       depth: 2,
       early: 8,
       maxItems: GROUP_BATCHES,
-      maxBytes: GROUP_BYTES,
-      waitingBytes: WAITING_BYTES,
+      waitingBytes: MAX_WAITING_BYTES,
       bytesOf: ({ batch }) => batch.body.length + batch.messageIds.length * KEY_WORDS * 4,
     })
   }
 
   async load(): Promise<void> {
-    this.#seed = await this.#context.seed()
+    this.#seedOf = sourceSeeds(await this.#context.seed())
   }
 
   async accept(given: AcceptBatch): Promise<AcceptResult> {
@@ -182,15 +180,6 @@ export class Accepting implements IngestStore {
     this.#tools.onState(problem)
   }
 
-  #seedOf(sourceId: string): Seed {
-    let seed = this.#seeds.get(sourceId)
-    if (seed === undefined) {
-      seed = sourceSeed(sourceId, this.#seed)
-      this.#seeds.set(sourceId, seed)
-    }
-    return seed
-  }
-
   // ── Counts, written in the background ──
 
   async #tally({ rejections, suppressed }: CountBatch): Promise<void> {
@@ -268,13 +257,7 @@ class Group {
       this.#planned.push({ id, item, segment, destinationId, destination: num, indexes, count, own, holder })
       routes.s.push([num, id, indexes ?? 0, count])
     }
-    if (skips.length > 0) {
-      routes.k = skips.map(({ destinationId, reason, rule, indexes }) => [
-        destinationId === null ? '0' : (idMap.num('destinations', destinationId) ?? '0'),
-        rule === undefined ? reason : `${reason} ${rule}`,
-        indexes ?? 0,
-      ])
-    }
+    if (skips.length > 0) routes.k = storedSkips(skips, (destinationId) => idMap.num('destinations', destinationId) ?? '0', '0')
     const source = idMap.num('sources', item.batch.content.sourceId) as string
     this.#segments.push({ seq: segment, source, item, routes: JSON.stringify(routes) })
   }
@@ -342,18 +325,7 @@ class Group {
         reply.unclaimed.push(destinationId)
         continue
       }
-      reply.claimed.push({
-        id,
-        claim: 1,
-        destinationId,
-        attempt: 0,
-        firstAttemptAtMs: null,
-        dueAtMs: 0,
-        unit: false,
-        urls: null,
-        replay: false,
-        parts: [{ origin: id, segment, indexes: kept }],
-      })
+      reply.claimed.push(freshShipment(id, 1, destinationId, segment, kept))
     }
     return replies
   }

@@ -2,9 +2,9 @@
 // or was cancelled.
 
 import type { RecordRow } from '../../encoding/settlement.ts'
-import type { RowIds } from '../schema/ids.ts'
 import { Columns } from '../session/row-parameters.ts'
 import { writeText } from '../session/text-columns.ts'
+import type { RowIds } from '../tables/ids.ts'
 
 export interface AttemptRow {
   id: string

@@ -5,8 +5,8 @@ import { after, before, suite, test } from 'node:test'
 import { destinationOf } from '../../conformance/fixtures.ts'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { addDelta, LEDGER } from '../tables/ledger-deltas.ts'
 import { Cancelling } from './cancelling.ts'
-import { addDelta, LEDGER } from './ledger-deltas.ts'
 
 interface Owed {
   /** 0 for all messages of a segment. */

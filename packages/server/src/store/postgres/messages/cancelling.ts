@@ -4,13 +4,13 @@
 
 import { recordRow } from '../../encoding/settlement.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
+import type { StoreContext } from '../cluster/store-context.ts'
 import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import { statement } from '../session/row-parameters.ts'
-import type { StoreContext } from '../session/store-context.ts'
+import { addDelta, LEDGER } from '../tables/ledger-deltas.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
-import { addDelta, LEDGER } from './ledger-deltas.ts'
 
 /** The number of deliveries, each of which gets its own row. */
 const CANCELLED_PER_STEP = 1_000
@@ -72,7 +72,7 @@ export class Cancelling {
     return this.#resuming
   }
 
-  /** Called with every heartbeat; checks every few seconds. */
+  /** Called at every heartbeat. Looks for deleted destinations with pending deliveries, at most once in CHECK_EVERY_MS. */
   check(): void {
     const now = performance.now()
     if (now < this.#nextCheckAt || this.#context.isClosed()) return

@@ -5,13 +5,12 @@
 import type { HeldShipment } from '../../delivery/common-delivery-store.ts'
 import { unpackBody } from '../../encoding/body-bytes.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
-import { bodyOf, type StoredContent } from '../../history/segment-rows.ts'
+import { bodyOf, type StoredContent, selectContent } from '../../history/segment-rows.ts'
 import type { SegmentBody } from '../../port/stored-messages.ts'
 import { type Claim, type ClaimedShipment, type ClaimRequest, type RowId, type Shipment, StoreUnavailable } from '../../store.ts'
-import { CONTENT_COLUMNS, SEGMENT_TABLES } from '../rows/segment-rows.ts'
+import type { MessageContext } from '../cluster/store-context.ts'
 import { int4s, int8s } from '../session/binary-arrays.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
-import type { MessageContext } from '../session/store-context.ts'
 import { Grouping } from './grouping.ts'
 import { ScanPositions } from './scan-positions.ts'
 
@@ -386,7 +385,7 @@ export class Claiming {
     const segments = new Map<string, StoredContent<string>>()
     try {
       const found = await this.#context.fast.query<StoredContent<string>>(
-        { name: 'segments', text: `SELECT ${CONTENT_COLUMNS} FROM ${SEGMENT_TABLES} WHERE g.seq = ANY ($1::bigint[])` },
+        { name: 'segments', text: `${selectContent()} WHERE g.seq = ANY ($1::bigint[])` },
         [int8s(seqs)],
       )
       for (const row of found.rows) segments.set(row.seq, row)
@@ -438,7 +437,7 @@ function shipmentOf(
     firstAttemptAtMs: row.first_attempt,
     dueAtMs: row.due,
     unit: row.unit,
-    urls: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
+    progress: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
     replay: row.replay,
     parts: parts.map(([origin, segment, indexes]) => {
       const found = segments.get(segment)

@@ -2,6 +2,7 @@
 // item does not wait. Memory is bounded: if too many bytes are waiting, further items are rejected as unavailable. If a group fails
 // because of one of its items, each item is retried alone.
 
+import { MAX_GROUP_BYTES, WaitingItems } from '../../delivery/waiting-items.ts'
 import { StoreUnavailable } from '../../store.ts'
 
 export interface GroupingOptions<Item, Reply> {
@@ -12,7 +13,7 @@ export interface GroupingOptions<Item, Reply> {
   /** While a group is running, another one starts only when at least this many items wait. */
   early: number
   maxItems: number
-  /** If missing, neither groups nor waiting items are limited by bytes. */
+  /** If missing, nothing is limited by bytes. */
   bytesOf?: (item: Item) => number
   maxBytes?: number
   /** The most bytes that may wait. */
@@ -29,34 +30,26 @@ interface Waiting<Item, Reply> {
 }
 
 export class Grouping<Item, Reply> {
-  readonly #options: Required<GroupingOptions<Item, Reply>>
-  #waiting: Waiting<Item, Reply>[] = []
-  #waitingBytes = 0
+  readonly #options: Required<Omit<GroupingOptions<Item, Reply>, 'waitingBytes'>>
+  readonly #waiting: WaitingItems<Waiting<Item, Reply>>
   #running = 0
   #immediate: NodeJS.Immediate | undefined
   #timer: NodeJS.Timeout | undefined
   #closed = false
   #idle: (() => void)[] = []
 
-  constructor(options: GroupingOptions<Item, Reply>) {
-    this.#options = {
-      bytesOf: () => 0,
-      maxBytes: Number.POSITIVE_INFINITY,
-      waitingBytes: Number.POSITIVE_INFINITY,
-      lingerMs: 0,
-      ...options,
-    }
+  constructor({ waitingBytes = Number.POSITIVE_INFINITY, ...options }: GroupingOptions<Item, Reply>) {
+    this.#options = { bytesOf: () => 0, maxBytes: MAX_GROUP_BYTES, lingerMs: 0, ...options }
+    this.#waiting = new WaitingItems(waitingBytes)
   }
 
   push(item: Item): Promise<Reply> {
     if (this.#closed) return Promise.reject(new StoreUnavailable('the store is closed'))
     const bytes = this.#options.bytesOf(item)
-    if (this.#waitingBytes > this.#options.waitingBytes) {
-      return Promise.reject(new StoreUnavailable('too many messages are waiting to be written; retry later'))
-    }
+    const refusal = this.#waiting.refusal(bytes)
+    if (refusal !== undefined) return Promise.reject(refusal)
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, bytes, resolve, reject })
-      this.#waitingBytes += bytes
+      this.#waiting.add({ item, bytes, resolve, reject })
       this.#schedule()
     })
   }
@@ -64,7 +57,7 @@ export class Grouping<Item, Reply> {
   /** Rejects new items, and resolves when all items that were pushed before have been processed. */
   async close(): Promise<void> {
     this.#closed = true
-    if (this.#waiting.length === 0 && this.#running === 0) return
+    if (this.#waiting.count === 0 && this.#running === 0) return
     const idle = new Promise<void>((resolve) => this.#idle.push(resolve))
     this.#begin()
     await idle
@@ -72,8 +65,8 @@ export class Grouping<Item, Reply> {
 
   #schedule(): void {
     const { depth, early, lingerMs, maxItems } = this.#options
-    if (this.#running >= depth || (this.#running > 0 && this.#waiting.length < early)) return
-    if (lingerMs === 0 || this.#waiting.length >= maxItems) this.#immediate ??= setImmediate(() => this.#begin())
+    if (this.#running >= depth || (this.#running > 0 && this.#waiting.count < early)) return
+    if (lingerMs === 0 || this.#waiting.count >= maxItems) this.#immediate ??= setImmediate(() => this.#begin())
     else this.#timer ??= setTimeout(() => this.#begin(), lingerMs)
   }
 
@@ -83,28 +76,18 @@ export class Grouping<Item, Reply> {
     this.#immediate = undefined
     this.#timer = undefined
     const { depth, maxItems, maxBytes } = this.#options
-    if (this.#waiting.length === 0 || this.#running >= depth) return
-    let count = 0
-    let bytes = 0
-    while (
-      count < this.#waiting.length &&
-      count < maxItems &&
-      (count === 0 || bytes + (this.#waiting[count] as { bytes: number }).bytes <= maxBytes)
-    ) {
-      bytes += (this.#waiting[count++] as { bytes: number }).bytes
-    }
-    const group = this.#waiting.splice(0, count)
-    this.#waitingBytes -= bytes
+    if (this.#waiting.count === 0 || this.#running >= depth) return
+    const group = this.#waiting.take(maxBytes, maxItems)
     this.#running++
     void this.#run(group).finally(() => {
       this.#running--
-      if (this.#waiting.length > 0) {
+      if (this.#waiting.count > 0) {
         if (this.#closed) this.#begin()
         else this.#schedule()
       }
-      if (this.#waiting.length === 0 && this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve()
+      if (this.#waiting.count === 0 && this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve()
     })
-    if (this.#waiting.length > 0) this.#schedule()
+    if (this.#waiting.count > 0) this.#schedule()
   }
 
   async #run(group: readonly Waiting<Item, Reply>[]): Promise<void> {

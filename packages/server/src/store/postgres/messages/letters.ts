@@ -4,11 +4,11 @@ import { type LetterContent, letterContent, letterRows } from '../../delivery/de
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
 import type { DeadLetters } from '../../store.ts'
+import type { MessageContext } from '../cluster/store-context.ts'
 import type { Value } from '../session/connection.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
-import type { MessageContext } from '../session/store-context.ts'
-import { LEDGER } from './ledger-deltas.ts'
-import { keyBytes } from './message-keys.ts'
+import { LEDGER } from '../tables/ledger-deltas.ts'
+import { keyBytes } from '../tables/message-keys.ts'
 
 const DAY_MS = 86_400_000
 

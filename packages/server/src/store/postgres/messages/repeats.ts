@@ -6,7 +6,7 @@ import { digestOf, FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { uuids } from '../session/binary-arrays.ts'
 import type { Database } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
-import { keyBytes, keyText } from './message-keys.ts'
+import { keyBytes, keyText } from '../tables/message-keys.ts'
 
 const SETS = plainColumns({ segment: 'bigint', digest: 'bigint', count: 'integer', last_at: 'bigint', fingerprints: 'bytea' })
 

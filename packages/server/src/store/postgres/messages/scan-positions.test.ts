@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rowIdAt } from '../schema/ids.ts'
+import { rowIdAt } from '../tables/ids.ts'
 import { ScanPositions } from './scan-positions.ts'
 
 const SERVER_MS = 1_800_000_000_000

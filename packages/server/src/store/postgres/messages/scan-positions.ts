@@ -3,7 +3,7 @@
 // take longer and longer. So a scan starts where the last one ended, and only now and then at the front, where released rows
 // are. The longer a scan from the front took, the later the next one.
 
-import { rowIdAt } from '../schema/ids.ts'
+import { rowIdAt } from '../tables/ids.ts'
 
 const FRONT = '0'
 const FRONT_EVERY_MS = 2_000

@@ -13,14 +13,14 @@ import {
   until,
 } from '../../conformance/fixtures.ts'
 import { ClaimLost, type Shipment } from '../../store.ts'
+import type { MessageContext } from '../cluster/store-context.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
-import { IdMap } from '../schema/id-map.ts'
-import { RowIds } from '../schema/ids.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
-import type { MessageContext } from '../session/store-context.ts'
 import { WriteState } from '../session/write-state.ts'
 import type { PostgresStore } from '../store.ts'
+import { IdMap } from '../tables/id-map.ts'
+import { RowIds } from '../tables/ids.ts'
 import type { Claiming } from './claiming.ts'
 import { Settling } from './settling.ts'
 
@@ -106,7 +106,7 @@ test('a settlement whose answer was lost is recognized as committed, however lat
     onCommit: () => {},
     withoutUsers: async (_, settlements) => [...settlements],
   })
-  await settling.settle(settlementOf([{ ...shipment, unit: false, urls: null, replay: false, parts }], 'delivered'))
+  await settling.settle(settlementOf([{ ...shipment, unit: false, progress: null, replay: false, parts }], 'delivered'))
   assert.deepEqual(marks, [])
 })
 

@@ -4,21 +4,21 @@
 // a delivery, so it is checked here. A settlement records what has already happened, so it is retried until its outcome is known. Each group
 // inserts a marker, so that a group whose answer was lost is not applied twice.
 
-import { writeOwedUrls } from '../../encoding/attempt-doc.ts'
+import { writeProgress } from '../../encoding/attempt-doc.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import { hasUserData } from '../../port/without-deleted.ts'
 import { ClaimLost, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
+import type { MessageContext } from '../cluster/store-context.ts'
 import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
-import type { MessageContext } from '../session/store-context.ts'
 import type { FailingSettlements } from '../session/write-state.ts'
+import { LEDGER, MARKER } from '../tables/ledger-deltas.ts'
 import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
-import { LEDGER, MARKER } from './ledger-deltas.ts'
 import { INSERT_LETTERS, letterValues } from './letters.ts'
 
 interface Tools {
@@ -78,7 +78,7 @@ const REST = new Columns<RestRow>({
   bytes: ['integer', ({ bytes }) => bytes],
   unit: ['boolean', ({ draft }) => draft.unit],
   replay: ['boolean', ({ draft }) => draft.replay],
-  urls: ['text', ({ draft }) => writeOwedUrls(draft.urls)],
+  urls: ['text', ({ draft }) => writeProgress(draft.progress)],
   parts: ['text', ({ draft }) => storedParts(draft.parts)],
 })
 

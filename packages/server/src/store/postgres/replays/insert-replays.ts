@@ -4,10 +4,10 @@
 import { storedParts } from '../../encoding/stored-parts.ts'
 import { RELEASED } from '../../replays/replay-job-row.ts'
 import type { OwedAgain } from '../../replays/replay-rows.ts'
-import { LEDGER } from '../messages/ledger-deltas.ts'
-import { type RowIds, SKEW } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 import { plainColumns, type RowOf, statement } from '../session/row-parameters.ts'
+import { type RowIds, SKEW } from '../tables/ids.ts'
+import { LEDGER } from '../tables/ledger-deltas.ts'
 
 const REPLAYS = plainColumns({
   origin: 'bigint',

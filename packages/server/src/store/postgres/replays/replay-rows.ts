@@ -1,15 +1,22 @@
 // The row port for replaying deliveries, within one transaction. Some methods lock the rows they read until the commit.
 
 import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
-import type { FailedDelivery, JobStatus, PartRow, ReplayRows, SameMessage } from '../../replays/replay-rows.ts'
+import {
+  type JobStatus,
+  type PartRow,
+  type ReplayRows,
+  type SameMessage,
+  replayRows as sharedReplayRows,
+} from '../../replays/replay-rows.ts'
 import { LEAD_MS } from '../../replays/replay-states.ts'
 import type { ReplayStep } from '../../store.ts'
-import { DELIVERIES, resolveOrigins } from '../messages/resolve-origins.ts'
-import { POSTGRES_ROWS, type RowIds, rowAndIndex, SKEW } from '../schema/ids.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { type Ask, rowsOf } from '../session/database.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
-import { readText, writeText } from '../session/text-columns.ts'
+import { writeText } from '../session/text-columns.ts'
+import { type RowIds, rowAndIndex, SKEW } from '../tables/ids.ts'
+import { DELIVERIES, resolveOrigins } from '../tables/resolve-origins.ts'
+import { sqlOf } from '../tables/sql.ts'
 import { insertReplays } from './insert-replays.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 
@@ -27,9 +34,7 @@ export async function jobStanding<T extends JobStatus>(
 
 export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
   const all = rowsOf(ask)
-  return {
-    order: POSTGRES_ROWS,
-
+  return sharedReplayRows(sqlOf(ask), {
     async job(step) {
       // Named statements are planned once, maybe while a day has no rows yet, but the plan must be good for many rows.
       await ask("SELECT pg_advisory_xact_lock($1), set_config('enable_seqscan', 'off', true)", [ADVISORY_LOCKS.replaySteps])
@@ -71,15 +76,9 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
       return saved as ReplayJobRow<string>
     },
 
-    async failures({ destination, state, first, last, limit }) {
-      const rows = await all<FailedDelivery<string>>(FAILURES, [destination, state, first, last, limit])
-      return rows.map((row) => Object.assign(row, { reason: row.reason === null ? null : readText(row.reason) }))
-    },
-    attempts: ({ destination, first, last, limit }) => all(ATTEMPTS, [destination, first, last, limit]),
     parseId: rowAndIndex,
     origins: (origins) => resolveOrigins(ask, origins),
 
-    attemptDocs: (attempts) => all('SELECT id, doc FROM attempts WHERE id = ANY($1::bigint[])', [attempts]),
     async *docs(origins) {
       yield* await all<{ origin: string; doc: string }>(
         `SELECT a.origin, a.doc FROM unnest($1::bigint[]) WITH ORDINALITY AS n (origin, place)
@@ -88,8 +87,6 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
         [origins],
       )
     },
-    destinations: (nums) => all('SELECT num, id, deleted FROM destinations WHERE num = ANY($1::bigint[]) ORDER BY num FOR SHARE', [nums]),
-
     async sameMessages(deliveries, { num, bound }) {
       const rows = await all<Omit<SameMessage<string>, 'parent'> & { parent: string | null }>(
         SAME_MESSAGES,
@@ -104,19 +101,8 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
       }))
     },
 
-    segments(seqs) {
-      const sorted = [...seqs].sort()
-      return all(
-        `SELECT seq, octet_length(body) AS bytes FROM segments
-         WHERE seq = ANY($1::bigint[]) AND seq >= $2 AND seq <= $3 ORDER BY seq FOR KEY SHARE`,
-        [sorted, sorted[0] as string, sorted.at(-1) as string],
-      )
-    },
-    bodies: (seqs) => all("SELECT seq, coalesce(absent, '{}') AS absent, body FROM segments WHERE seq = ANY($1::bigint[])", [seqs]),
-    hasDeletions: async () => (await all('SELECT 1 FROM deletions LIMIT 1')).length > 0,
-
     owe: (shipments, job, atMs) => insertReplays(ask, ids, shipments, { job, atMs }),
-  }
+  })
 }
 
 const SAVE = {
@@ -144,18 +130,6 @@ const SAVE_PARTS = statement({
   UPDATE replay_parts p SET state = n.state, next = n.next, place = n.place, over = n.over, waiting = p.waiting + n.owed, turn = ${turn}
   FROM ${parts.as('n')} WHERE p.job = ${num} AND p.destination = n.destination`,
 })
-
-const FAILURES = {
-  name: 'replay_failures',
-  text: `SELECT id, origin, idx AS index, segment, reason FROM failures
-         WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id LIMIT $5`,
-}
-
-const ATTEMPTS = {
-  name: 'replay_delivered',
-  text: `SELECT id, origin, segment, CASE WHEN delivered > 0 THEN octet_length(doc) ELSE 0 END AS bytes FROM attempts
-         WHERE destination = $1 AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4`,
-}
 
 // A replay of a message is newer than the message, which limits the days to search. Each candidate is one index lookup: the inequality
 // rules out a hash join, so the planner does not read all replays.

@@ -3,20 +3,21 @@
 
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
-import type { BookRows } from '../../history/book-rows.ts'
-import type { RejectionRow } from '../../store.ts'
-import { holders } from '../messages/shipment-holders.ts'
-import { msOfRowId } from '../schema/ids.ts'
+import { type BookRows, readRejections, recountQuarantined } from '../../history/book-rows.ts'
+import type { StoreContext } from '../cluster/store-context.ts'
 import { type Ask, rowsOf, withIndexScansOnly } from '../session/database.ts'
-import type { StoreContext } from '../session/store-context.ts'
-import { readText, writeText } from '../session/text-columns.ts'
-import { readLedger, readSourceCounts, recount, recountQuarantined } from './recount.ts'
+import { writeText } from '../session/text-columns.ts'
+import { msOfRowId } from '../tables/ids.ts'
+import { readLedger, readSourceCounts, recount } from '../tables/recount.ts'
+import { holders } from '../tables/shipment-holders.ts'
+import { sqlOf } from '../tables/sql.ts'
 
 const RECOUNT_MS = 10 * 60_000
 
 export function bookRows({ database, idMap, configuration }: StoreContext): BookRows {
   const inTurn = createSerialQueue()
-  const all = rowsOf((text, values) => database.query(text, values))
+  const all = rowsOf(database.ask)
+  const sql = sqlOf(database.ask)
   return {
     destinations: () => [...configuration().destinations.keys()],
     ledger: () => readLedger(database.ask),
@@ -43,15 +44,9 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
         return atMs === undefined ? [] : [{ destinationId, atMs }]
       })
     },
-    rejections: async () =>
-      (
-        await all<RejectionRow>(
-          `SELECT s.id AS "sourceId", code, count, last_at AS "lastAtMs", last_sample AS "lastSample"
-           FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC, source, code`,
-        )
-      ).map((row) => Object.assign(row, { lastSample: readText(row.lastSample) })),
+    rejections: () => readRejections(sql),
     sourceCounts: () => readSourceCounts(database.ask),
-    recountQuarantined: () => recountQuarantined(database.ask),
+    recountQuarantined: () => recountQuarantined(sql),
     stats: async ({ kind, fromMs, toMs }, subjects, step) => {
       const found = await all<{ nth: number; at: number; doc: string }>(
         `SELECT nth::integer, at, doc FROM unnest($2::text[]) WITH ORDINALITY AS s(name, nth)

@@ -3,11 +3,11 @@
 // of the user afterwards. If that node dies, they are released like everything it held.
 
 import { type DeleteMessage, deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
-import { addDelta, LEDGER } from '../messages/ledger-deltas.ts'
-import type { RowIds } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import { writeText } from '../session/text-columns.ts'
+import type { RowIds } from '../tables/ids.ts'
+import { addDelta, LEDGER } from '../tables/ledger-deltas.ts'
 
 const MESSAGES_AT_ONCE = 2_000
 

@@ -1,17 +1,19 @@
 // The rows of deletion requests and suppressions in the database. Ids of users are escaped by session/text-columns.ts in columns, but not in the
 // JSON of a request.
 
-import type { DeletionRow, DeletionRows, SuppressionRow, TargetProgress, TargetRow } from '../../deletions/deletion-rows.ts'
-import type { IdMap } from '../schema/id-map.ts'
-import { POSTGRES_ROWS, SKEW } from '../schema/ids.ts'
+import {
+  type DeletionRows,
+  type SuppressionRow,
+  deletionRows as sharedRows,
+  type TargetProgress,
+  type TargetRow,
+} from '../../deletions/deletion-rows.ts'
 import type { Ask } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/text-columns.ts'
-
-const REQUESTS = `
-  SELECT num, id, created_at AS "createdAtMs", suppress, user_ids AS "userIds", sources, purged,
-         purge_cursor >= purge_end AS "isPurged", ended
-  FROM deletions`
+import type { IdMap } from '../tables/id-map.ts'
+import { SKEW } from '../tables/ids.ts'
+import { sqlOf } from '../tables/sql.ts'
 
 /** All attempts were made after the request ($1), so older partitions are not read. */
 const TARGETS = `
@@ -39,11 +41,7 @@ const INSERT_AGAIN = statement({
 })
 
 export function deletionRows(ask: Ask, idMap: IdMap): DeletionRows<string> {
-  return {
-    order: POSTGRES_ROWS,
-    newest: async (last, limit) =>
-      (await ask<DeletionRow<string>>(`${REQUESTS} WHERE num <= $1 ORDER BY num DESC LIMIT $2`, [last, limit])).rows,
-    byId: async (id) => (await ask<DeletionRow<string>>(`${REQUESTS} WHERE id = $1`, [writeText(id)])).rows[0],
+  return sharedRows(sqlOf(ask), {
     sourceIds: async (sources) => sources.map(await idMap.idsOf(ask, 'sources', sources)),
     async progress(deletion) {
       const { rows } = await ask<TargetProgress & { source: string; count: number }>(
@@ -78,18 +76,6 @@ export function deletionRows(ask: Ask, idMap: IdMap): DeletionRows<string> {
       )
       return rows.map((row) => Object.assign(row, { userId: readText(row.userId) }))
     },
-    hasUserIds: async () => (await ask('SELECT 1 FROM deletions WHERE NOT pseudonyms LIMIT 1')).rows.length > 0,
-    async nextWithUserIds(after, beforeMs) {
-      // Skips a request that another node is processing.
-      const { rows } = await ask<DeletionRow<string>>(
-        `${REQUESTS} WHERE NOT pseudonyms AND num > $1 AND (ended IS NULL OR created_at < $2) ORDER BY num LIMIT 1 FOR UPDATE SKIP LOCKED`,
-        [after, beforeMs],
-      )
-      return rows[0]
-    },
-    async end(deletion, ended) {
-      await ask('UPDATE deletions SET ended = $2 WHERE num = $1', [deletion, ended])
-    },
     /** The old row versions stay in the server's files until it vacuums them, as with every update or delete. */
     async replaceUserIds(deletion, userIds, pseudonyms) {
       await ask('UPDATE deletions SET user_ids = $2, pseudonyms = true WHERE num = $1', [deletion, JSON.stringify(pseudonyms)])
@@ -102,5 +88,5 @@ export function deletionRows(ask: Ask, idMap: IdMap): DeletionRows<string> {
       const targets = rows.map((row) => Object.assign(row, { user_id: renamed.get(readText(row.user_id)) ?? row.user_id }))
       await ask(INSERT_AGAIN, INSERT_AGAIN.values({ deletion, targets }))
     },
-  }
+  })
 }

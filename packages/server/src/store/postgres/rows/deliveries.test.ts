@@ -8,8 +8,8 @@ import { type HistoryStore, InvalidCursor, type PageRequest } from '../../store.
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { type PlanRecorder, recordPlans } from '../fixtures/query-plans.ts'
-import { NEWEST, OLDEST, rowIdAt } from '../schema/ids.ts'
 import { preparePartitions } from '../schema/partitions.ts'
+import { NEWEST, OLDEST, rowIdAt } from '../tables/ids.ts'
 import { createHistory } from './history.ts'
 
 /** Enough rows that a list must not read the whole table, even if the planner would prefer that. */

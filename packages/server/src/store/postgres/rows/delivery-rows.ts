@@ -1,38 +1,26 @@
 // The row port of lists of deliveries, for PostgreSQL.
 
-import type { Seed } from '../../encoding/fingerprint.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
-import type { CauseRow, DeliveryRows, FailureRow } from '../../history/delivery-rows.ts'
+import { type DeliveryRows, deliveryRows as sharedDeliveryRows } from '../../history/delivery-rows.ts'
 import { ROWS_PER_PAGE } from '../../history/paging.ts'
-import { DELIVERIES, resolveOrigins } from '../messages/resolve-origins.ts'
-import { holders } from '../messages/shipment-holders.ts'
-import type { IdMap } from '../schema/id-map.ts'
-import { SKEW } from '../schema/ids.ts'
+import type { SegmentLookups } from '../../history/segment-rows.ts'
 import { type Ask, rowsOf } from '../session/database.ts'
 import { statement } from '../session/row-parameters.ts'
-import { readText } from '../session/text-columns.ts'
+import type { IdMap } from '../tables/id-map.ts'
+import { oldestOf, SKEW } from '../tables/ids.ts'
+import { readLedger } from '../tables/recount.ts'
+import { DELIVERIES, resolveOrigins } from '../tables/resolve-origins.ts'
+import { holders } from '../tables/shipment-holders.ts'
+import { sqlOf } from '../tables/sql.ts'
 import { firstPending, walkPending } from './pending.ts'
-import { readLedger } from './recount.ts'
-import { oldestOf, segmentRows } from './segment-rows.ts'
 
-const FAILED = ['failed', 'expired', 'cancelled']
-
-export function deliveryRows(ask: Ask, idMap: IdMap, seed: Seed): DeliveryRows<string> {
+export function deliveryRows(ask: Ask, lookups: SegmentLookups<string>, idMap: IdMap): DeliveryRows<string> {
   const all = rowsOf(ask)
-  const destination = (id: string): Promise<string | undefined> => idMap.find(ask, 'destinations', id)
-  return {
-    ...segmentRows(ask, idMap, seed),
-    destination,
+  return sharedDeliveryRows(sqlOf(ask), {
+    ...lookups,
+    destination: (id) => idMap.find(ask, 'destinations', id),
     firstPending,
     pending: (of, from, first) => walkPending(ask, of, from, first),
-    attempts: (of, deliveredOnly, first, last, limit) =>
-      all(
-        `SELECT id, origin, destination, segment, at AS "atMs", attempt AS attempts, replay,
-           CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN octet_length(doc) ELSE 0 END AS bytes
-         FROM attempts WHERE ${of === null ? '' : 'destination = $4 AND '}id >= $1 AND id <= $2 ORDER BY id DESC LIMIT $3`,
-        [first, last, limit, ...(of === null ? [] : [of])],
-      ),
-    docs: (attempts) => all('SELECT id, doc FROM attempts WHERE id = ANY($1::bigint[])', [attempts]),
     numberedAttempts: (of) =>
       all(
         // OFFSET 0: otherwise PostgreSQL may join with a scan of all attempts.
@@ -42,33 +30,9 @@ export function deliveryRows(ask: Ask, idMap: IdMap, seed: Seed): DeliveryRows<s
          ) a ORDER BY a.id`,
         [of.map(({ origin }) => origin), of.map(({ attempt }) => attempt)],
       ),
-    async failures(of, state, first, last, limit) {
-      const some = (condition: string): string =>
-        `(SELECT id, origin, idx AS index, destination, segment, state, reason, attempts, replay, at AS "atMs"
-          FROM failures WHERE ${condition}id >= $1 AND id <= $2 ORDER BY id DESC LIMIT $3)`
-      // For one destination: reads the index once per state and merges the results. For all destinations: reads by row id.
-      const states = state === undefined ? FAILED : [state]
-      const parts = of === null ? [some('')] : states.map((_, at) => some(`destination = $4 AND state = $${at + 5} AND `))
-      const sql = parts.length === 1 ? (parts[0] as string) : `${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT $3`
-      const rows = await all<FailureRow<string>>(sql, [first, last, limit, ...(of === null ? [] : [of, ...states])])
-      return rows.map(withReason)
-    },
     replayLinks: (deliveries) => all(REPLAY_LINKS, REPLAY_LINKS.values({ deliveries, oldest: oldestOf(deliveries) })),
-    async causes({ destinationId, state }, first, last, { fromMs = 0, toMs = Number.MAX_SAFE_INTEGER }, limit) {
-      const rows = await all<CauseRow>(
-        `SELECT g.reason, g.count, g."firstAtMs", g."lastAtMs", f.origin || '-' || f.idx AS "deliveryId" FROM (
-           SELECT reason, count(*) AS count, min(at) AS "firstAtMs", max(at) AS "lastAtMs", max(id) AS newest FROM (
-             SELECT id, reason, at FROM failures WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id DESC LIMIT $5
-           ) n WHERE at >= $6 AND at <= $7 GROUP BY reason
-         ) g JOIN failures f ON f.id = g.newest`,
-        [(await destination(destinationId)) ?? null, state, first, last, limit, fromMs, toMs],
-      )
-      return rows.map(withReason)
-    },
     ledger: () => readLedger(ask),
     origins: (wanted) => resolveOrigins(ask, wanted),
-    attemptsAt: (origin) =>
-      all(`SELECT at, attempt, doc FROM attempts WHERE origin = $1 AND id > $1::bigint - ${SKEW} ORDER BY attempt, id`, [origin]),
     async retriesOf(of, origin) {
       const some = (holder: string): string =>
         `(SELECT due, parts FROM (SELECT due, id, parts FROM shipments WHERE ${holder} AND attempt > 0 AND destination = $1
@@ -77,7 +41,7 @@ export function deliveryRows(ask: Ask, idMap: IdMap, seed: Seed): DeliveryRows<s
       const rows = await all<{ due: number; parts: string }>(sql, [of, origin, await holders(ask)])
       return rows.map(({ due, parts }) => ({ dueAtMs: due, parts: JSON.parse(parts) as StoredPart<string>[] }))
     },
-  }
+  })
 }
 
 // A replay is always newer than its message, so older partitions are not read.
@@ -97,7 +61,3 @@ const REPLAY_LINKS = statement({
     LEFT JOIN replay_jobs j ON j.num = own.job
     ORDER BY d.place`,
 })
-
-function withReason<Row extends { reason: string | null }>(row: Row): Row {
-  return Object.assign(row, { reason: row.reason === null ? null : readText(row.reason) })
-}

@@ -6,11 +6,11 @@ import { accept, claim, NOW_MS, newDestination, newSource, settlementOf, tracks 
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
-import { addDelta, LEDGER, MARKER, QUARANTINE_COUNTS, SOURCE_COUNTS } from '../messages/ledger-deltas.ts'
-import { rowIdAt } from '../schema/ids.ts'
 import type { Value } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
 import type { PostgresStore } from '../store.ts'
+import { rowIdAt } from '../tables/ids.ts'
+import { addDelta, LEDGER, MARKER, QUARANTINE_COUNTS, SOURCE_COUNTS } from '../tables/ledger-deltas.ts'
 import { bookRows } from './book-rows.ts'
 import { DeltaFolder } from './fold-deltas.ts'
 

@@ -1,11 +1,11 @@
 // Adds deltas to the ledger and to the counts of sources ("folding"). A transaction appends its changes as deltas (see
-// messages/ledger-deltas.ts), so that nodes do not wait for each other's lock on one row. Once a second one of the nodes folds some of them.
+// tables/ledger-deltas.ts), so that nodes do not wait for each other's lock on one row. Once a second one of the nodes folds some of them.
 // Invariant: in every snapshot, folded counts plus deltas give the right sum, because a delta is deleted in the transaction that adds it.
 
-import { COUNT_NAMES, countsOfDeltas, LEDGER, MARKER } from '../messages/ledger-deltas.ts'
-import { msOfRowId, OLDEST, rowIdAt, SKEW } from '../schema/ids.ts'
+import type { StoreContext } from '../cluster/store-context.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import type { StoreContext } from '../session/store-context.ts'
+import { msOfRowId, OLDEST, rowIdAt, SKEW } from '../tables/ids.ts'
+import { COUNT_NAMES, countsOfDeltas, LEDGER, MARKER } from '../tables/ledger-deltas.ts'
 
 const MARKERS_KEPT_MS = 15 * 60_000
 const FOLDED_PER_STEP = 5_000

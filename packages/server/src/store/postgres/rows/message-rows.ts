@@ -1,25 +1,24 @@
 // The row port of lists of messages, for PostgreSQL.
 
-import { FINGERPRINT_WORDS, fingerprint, type Seed, sourceSeed } from '../../encoding/fingerprint.ts'
-import type { MessageRows } from '../../history/message-rows.ts'
-import { keyText } from '../messages/message-keys.ts'
-import type { IdMap } from '../schema/id-map.ts'
-import { SKEW } from '../schema/ids.ts'
+import { FINGERPRINT_WORDS, fingerprint, sourceSeed } from '../../encoding/fingerprint.ts'
+import { type MessageRows, messageRows as sharedMessageRows } from '../../history/message-rows.ts'
+import type { SegmentLookups } from '../../history/segment-rows.ts'
 import { type Ask, rowsOf } from '../session/database.ts'
-import { headColumns, oldestOf, segmentRows } from './segment-rows.ts'
+import type { IdMap } from '../tables/id-map.ts'
+import { oldestOf, SKEW } from '../tables/ids.ts'
+import { keyText } from '../tables/message-keys.ts'
+import { sqlOf } from '../tables/sql.ts'
 
-export function messageRows(ask: Ask, idMap: IdMap, seed: Seed): MessageRows<string> {
+export function messageRows(ask: Ask, lookups: SegmentLookups<string>, idMap: IdMap): MessageRows<string> {
   const all = rowsOf(ask)
-  const segments = segmentRows(ask, idMap, seed)
-  return {
-    ...segments,
+  return sharedMessageRows(sqlOf(ask), {
+    ...lookups,
     source: (id) => idMap.find(ask, 'sources', id),
-    newest: (withKeys, first, last, limit) =>
-      all(`SELECT ${headColumns(withKeys)} FROM segments g WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3`, [first, last, limit]),
     async find(messageId) {
       // A key depends on its source, which is not known here, so the keys for all sources that ever existed are looked up.
       const words = new Map<string, Uint32Array>()
-      for (const { id } of await segments.sources()) {
+      const seed = await lookups.seed()
+      for (const { id } of await all<{ id: string }>('SELECT id FROM sources')) {
         const into = new Uint32Array(FINGERPRINT_WORDS)
         fingerprint(messageId, sourceSeed(id, seed), into, 0)
         words.set(keyText(into), into)
@@ -39,6 +38,5 @@ export function messageRows(ask: Ask, idMap: IdMap, seed: Seed): MessageRows<str
          JOIN replays r ON r.segment = m.segment AND r.idx = m.idx AND r.origin > $3::bigint - ${SKEW} ORDER BY r.origin`,
         [messages.map(({ segment }) => segment), messages.map(({ index }) => index), oldestOf(messages)],
       ),
-    repeats: (of) => all('SELECT segment, count, last_at, fingerprints FROM repeats WHERE segment = ANY($1::bigint[])', [of]),
-  }
+  })
 }

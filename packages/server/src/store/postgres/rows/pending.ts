@@ -5,9 +5,9 @@
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import type { PendingPlace, PendingRow } from '../../history/delivery-rows.ts'
 import { MAX_STEP_OF_PENDING, steps } from '../../history/paging.ts'
-import { holders } from '../messages/shipment-holders.ts'
-import { afterRowId, OLDEST } from '../schema/ids.ts'
 import type { Ask } from '../session/database.ts'
+import { afterRowId, OLDEST } from '../tables/ids.ts'
+import { holders } from '../tables/shipment-holders.ts'
 
 interface Shipment {
   destination: string

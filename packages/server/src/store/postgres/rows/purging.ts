@@ -16,12 +16,12 @@ import { isSampleOf, type PurgedContent, withoutUsers } from '../../deletions/pu
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { withoutViolations } from '../../encoding/violations-column.ts'
+import type { StoreContext } from '../cluster/store-context.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
-import type { StoreContext } from '../session/store-context.ts'
 import { readText, writeText } from '../session/text-columns.ts'
-import { attemptTextRows } from './attempt-text.ts'
+import { attemptTextRows } from '../tables/attempt-text.ts'
 import { dropPurged } from './quarantine-rows.ts'
 
 /** Longer than a node can take to learn of a new configuration, plus the time to commit messages that it accepted by the old one. */

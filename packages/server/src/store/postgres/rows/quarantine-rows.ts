@@ -1,30 +1,22 @@
 // The row port of the quarantine, for PostgreSQL, and the transactions that end the quarantine of messages. All of them lock segments before
 // rows of the quarantine, in the order of the row ids, so that they do not deadlock with each other or with a purge.
 
+import { writeAudit } from '../../history/audit-log.ts'
 import { commonQuarantineStore } from '../../quarantine/common-quarantine-store.ts'
 import { deleteMessages, releaseMessages } from '../../quarantine/end-quarantine.ts'
 import { quarantineReads } from '../../quarantine/list-quarantine.ts'
-import type { HeldQuery, Place, QuarantineChanges, QuarantineReadRows, QuarantineRow } from '../../quarantine/quarantine-rows.ts'
+import { type Place, type QuarantineChanges, quarantineChanges, quarantineReadRows } from '../../quarantine/quarantine-rows.ts'
 import type { QuarantineStore } from '../../store.ts'
-import { addDelta, QUARANTINE_COUNTS } from '../messages/ledger-deltas.ts'
+import type { StoreContext } from '../cluster/store-context.ts'
 import { insertReplays } from '../replays/insert-replays.ts'
-import { type RowIds, rowAndIndex } from '../schema/ids.ts'
-import type { Value } from '../session/connection.ts'
 import { type Ask, rowsOf, withIndexScansOnly } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
-import type { StoreContext } from '../session/store-context.ts'
-import { readText, writeText } from '../session/text-columns.ts'
-import { writeAudit } from './audit-rows.ts'
-import { segmentRows } from './segment-rows.ts'
+import { type RowIds, rowAndIndex } from '../tables/ids.ts'
+import { addDelta, QUARANTINE_COUNTS } from '../tables/ledger-deltas.ts'
+import { sqlOf } from '../tables/sql.ts'
+import { segmentLookups } from './history.ts'
 
-const COLUMNS = 'q.segment, q.idx AS index, q.plan AS "planId", q.rule'
 const PLACES = plainColumns({ segment: 'bigint', idx: 'integer' })
-
-const HELD_AT = statement({
-  parameters: { places: PLACES },
-  text: ({ places }) =>
-    `SELECT ${COLUMNS} FROM ${places.as('p')} JOIN quarantine q ON q.segment = p.segment AND q.idx = p.idx ORDER BY q.segment, q.idx`,
-})
 
 const TAKE = statement({
   parameters: { places: PLACES },
@@ -33,23 +25,24 @@ const TAKE = statement({
 })
 
 export function createQuarantine(context: StoreContext): QuarantineStore {
-  const { database, ids, idMap, nowMs } = context
-  const reads = quarantineReads<string>(async (work) => {
-    const seed = await context.seed()
-    return withIndexScansOnly(database, (ask) => work({ ...segmentRows(ask, idMap, seed), ...heldRows(ask, context) }))
-  })
+  const { database, ids, nowMs } = context
+  const reads = quarantineReads<string>((work) =>
+    withIndexScansOnly(database, (ask) =>
+      work(quarantineReadRows(sqlOf(ask), { ...segmentLookups(ask, context), source: (id) => context.idMap.find(ask, 'sources', id) })),
+    ),
+  )
   return commonQuarantineStore({
     ...reads,
     release: (messages, atMs, audit) =>
       database.transaction(async (ask) => {
         const reply = await releaseMessages(changes(ask, ids), messages, atMs)
-        if (reply.ids.length > 0) await writeAudit(ask, ids, audit, atMs)
+        if (reply.ids.length > 0) await writeAudit(sqlOf(ask), ids, audit, atMs)
         return reply
       }),
     delete: (messageIds, atMs, outcome, audit) =>
       database.transaction(async (ask) => {
         const deleted = await deleteMessages(changes(ask, ids), messageIds, atMs, outcome)
-        if (deleted.length > 0) await writeAudit(ask, ids, audit, atMs)
+        if (deleted.length > 0) await writeAudit(sqlOf(ask), ids, audit, atMs)
         return deleted
       }),
     nowMs,
@@ -57,47 +50,13 @@ export function createQuarantine(context: StoreContext): QuarantineStore {
   })
 }
 
-function heldRows(ask: Ask, { idMap }: StoreContext): Pick<QuarantineReadRows<string>, 'source' | 'held' | 'heldAt'> {
-  const all = rowsOf(ask)
-  return {
-    source: (id) => idMap.find(ask, 'sources', id),
-    async held({ source, planId, rule, from, oldestFirst, limit }: HeldQuery<string>) {
-      const values: Value[] = [from.segment, from.index, limit]
-      const conditions = [`(q.segment, q.idx) ${oldestFirst ? '>=' : '<='} ($1::bigint, $2::integer)`]
-      const equals = (column: string, value: string | undefined): void => {
-        if (value !== undefined) conditions.push(`q.${column} = $${values.push(value)}`)
-      }
-      equals('source', source)
-      equals('plan', planId && writeText(planId))
-      equals('rule', rule && writeText(rule))
-      const direction = oldestFirst ? 'ASC' : 'DESC'
-      const held = await all<QuarantineRow<string>>(
-        `SELECT ${COLUMNS} FROM quarantine q WHERE ${conditions.join(' AND ')} ORDER BY q.segment ${direction}, q.idx ${direction} LIMIT $3`,
-        values,
-      )
-      return held.map(withTexts)
-    },
-    heldAt: async (places) =>
-      places.length === 0 ? [] : (await all<QuarantineRow<string>>(HELD_AT, HELD_AT.values({ places: columnsOf(places) }))).map(withTexts),
-  }
-}
-
 function changes(ask: Ask, ids: RowIds): QuarantineChanges<string> {
-  const all = rowsOf(ask)
-  return {
+  return quarantineChanges(sqlOf(ask), {
     parseId: rowAndIndex,
-    lock: (segments) =>
-      all(
-        `SELECT g.seq, g.source, s.deleted AS "sourceDeleted", g.routes, octet_length(g.body) AS bytes
-         FROM segments g JOIN sources s ON s.num = g.source WHERE g.seq = ANY($1::bigint[]) ORDER BY g.seq FOR NO KEY UPDATE OF g`,
-        [segments],
-      ),
-    take: (places) => all(TAKE, TAKE.values({ places: columnsOf(places) })),
-    destinations: (wanted) => all('SELECT num, id, deleted FROM destinations WHERE id = ANY($1::text[]) ORDER BY num FOR SHARE', [wanted]),
+    take: (places) => rowsOf(ask)(TAKE, TAKE.values({ places: places.map(({ segment, index }) => ({ segment, idx: index })) })),
     owe: (shipments, atMs) => insertReplays(ask, ids, shipments, { job: null, atMs }),
-    saveRoutes: async (segment, routes) => void (await ask('UPDATE segments SET routes = $2 WHERE seq = $1', [segment, routes])),
     count: (source, outcome, count) => addDelta(ask, ids.next(), QUARANTINE_COUNTS, source, countsOf(outcome, count)),
-  }
+  })
 }
 
 /** Inside the transaction that purges the messages. Their segments are locked. */
@@ -116,12 +75,4 @@ export async function dropPurged(ask: Ask, ids: RowIds, purged: readonly { sourc
 
 function countsOf(outcome: 'released' | 'deleted', count: number): [quarantined: number, released: number, deleted: number] {
   return [-count, outcome === 'released' ? count : 0, outcome === 'deleted' ? count : 0]
-}
-
-function columnsOf(places: readonly Place<string>[]): { segment: string; idx: number }[] {
-  return places.map(({ segment, index }) => ({ segment, idx: index }))
-}
-
-function withTexts(row: QuarantineRow<string>): QuarantineRow<string> {
-  return Object.assign(row, { planId: readText(row.planId), rule: readText(row.rule) })
 }

@@ -3,12 +3,12 @@
 
 import { addStats, HOUR_MS, MINUTE_MS, type StatRows, type StoredStat } from '../../history/stats.ts'
 import type { StatRow } from '../../store.ts'
-import { MARKER } from '../messages/ledger-deltas.ts'
+import type { StoreContext } from '../cluster/store-context.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
-import type { StoreContext } from '../session/store-context.ts'
 import { readText, writeText } from '../session/text-columns.ts'
+import { MARKER } from '../tables/ledger-deltas.ts'
 
 const DROPPED_PER_STEP = 1_000
 

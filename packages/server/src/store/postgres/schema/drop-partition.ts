@@ -2,12 +2,12 @@
 // added to it any more. Then one transaction locks the parent table, moves the rows that must be kept to the table `…_rest`, adds the
 // counts to the archive, and drops the partition. Others wait for that transaction, so it must not read much. If many rows of
 // a day must be kept, or rows have no partition of their own, they are deleted row by row.
-// Invariant: rows and archive together give the same counts at every moment: see rows/recount.ts.
+// Invariant: rows and archive together give the same counts at every moment: see tables/recount.ts.
 
-import { WITH_HOLDERS } from '../messages/shipment-holders.ts'
-import { COUNTS } from '../rows/recount.ts'
 import { type Ask, transact } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
+import { COUNTS } from '../tables/recount.ts'
+import { WITH_HOLDERS } from '../tables/shipment-holders.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 
 /** How long other statements may have to queue behind a lock request that is not granted. */

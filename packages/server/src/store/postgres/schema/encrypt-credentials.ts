@@ -2,9 +2,10 @@
 // transaction of the schema step, while no node runs. PostgreSQL removes the old row versions later: see docs/operations/upgrade.md.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
+import { checkSecrets, configurationTables } from '../../configuration/configuration-tables.ts'
 import { encryptedDestinationDoc, encryptionWith, redactAttempt, redactAudit } from '../../configuration/unencrypted-credentials.ts'
-import { checkSecrets } from '../rows/settings.ts'
 import type { Ask } from '../session/database.ts'
+import { sqlOf } from '../tables/sql.ts'
 
 const PAGE_ROWS = 2_000
 
@@ -19,7 +20,7 @@ export async function encryptCredentials(ask: Ask, box: SecretBox): Promise<void
 
 /** Throws SecretBoxError like the above. */
 export async function encryptDestinations(ask: Ask, box: SecretBox): Promise<void> {
-  await checkSecrets(ask, box)
+  await checkSecrets(configurationTables(sqlOf(ask)), box)
   const { rows } = await ask<{ num: string; deleted: boolean; doc: string }>('SELECT num, deleted, doc FROM destinations')
   for (const { num, deleted, doc } of rows)
     await ask('UPDATE destinations SET doc = $2 WHERE num = $1', [num, encryptedDestinationDoc(doc, deleted, encryptionWith(box))])

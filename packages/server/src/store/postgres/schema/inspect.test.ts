@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { type BareNode, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
-import { rowIdAt } from './ids.ts'
+import { rowIdAt } from '../tables/ids.ts'
 import { inspect } from './inspect.ts'
 import { partitionName, preparePartitions } from './partitions.ts'
 

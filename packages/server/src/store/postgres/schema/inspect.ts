@@ -2,11 +2,12 @@
 // at its deadline. Only the server can check its own files; the checksum failures it reports are passed on, along with missing tables
 // and missing or invalid indexes. Nothing is written.
 
+import { inspectedRows } from '../../history/book-rows.ts'
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
-import { readLedger, readSourceCounts, recount, recountQuarantined } from '../rows/recount.ts'
 import { type Ask, type Database, rowsOf } from '../session/database.ts'
-import { msOfRowId } from './ids.ts'
+import { readLedger, readSourceCounts, recount } from '../tables/recount.ts'
+import { sqlOf } from '../tables/sql.ts'
 import { MIGRATIONS, PARTITIONED } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, KEEP_PARTITIONS, partitionedDays, TABLES } from './partitions.ts'
 
@@ -21,36 +22,24 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
   try {
     const ask: Ask = (text, values) => connection.query(text, values)
     const all = rowsOf(ask)
-    /** A database that an earlier version of the service wrote lacks some tables. */
-    const hasTable = async (name: string): Promise<boolean> =>
-      (await all<{ found: boolean }>('SELECT to_regclass($1) IS NOT NULL AS found', [name]))[0]?.found ?? false
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
     await ask(KEEP_PARTITIONS)
-    return await inspectRows({
-      problems: () => problemsOf(ask),
-      ledger: () => readLedger(ask),
-      recount: () => recount(ask),
-      hasQuarantine: () => hasTable('quarantine'),
-      sourceCounts: () => readSourceCounts(ask),
-      recountQuarantined: () => recountQuarantined(ask),
-      async oldestMessageAtMs() {
-        const [row] = await all<{ seq: string | null }>('SELECT min(seq) AS seq FROM segments')
-        return row?.seq ? msOfRowId(row.seq) : null
-      },
-      async textsWithSecrets() {
-        const hasVersions = await hasTable('destination_versions')
-        const sql = `SELECT doc AS text FROM destinations WHERE NOT deleted UNION ALL SELECT value FROM settings
-          ${hasVersions ? 'UNION ALL SELECT left(content, 100) FROM destination_versions' : ''}`
-        return (await all<{ text: string }>(sql)).map(({ text }) => text)
-      },
-      async storedBytes() {
-        const [row] = await all<{ bytes: number }>(
-          `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes FROM pg_class
-           WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'm')`,
-        )
-        return row?.bytes ?? 0
-      },
-    })
+    return await inspectRows(
+      inspectedRows(sqlOf(ask), {
+        problems: () => problemsOf(ask),
+        ledger: () => readLedger(ask),
+        recount: () => recount(ask),
+        hasTable: async (name) => (await all<{ found: boolean }>('SELECT to_regclass($1) IS NOT NULL AS found', [name]))[0]?.found ?? false,
+        sourceCounts: () => readSourceCounts(ask),
+        async storedBytes() {
+          const [row] = await all<{ bytes: number }>(
+            `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes FROM pg_class
+             WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'm')`,
+          )
+          return row?.bytes ?? 0
+        },
+      }),
+    )
   } catch (error) {
     if (performance.now() >= endMs) return undefined
     throw error

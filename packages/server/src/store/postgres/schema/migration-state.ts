@@ -2,8 +2,8 @@
 // written in the same transaction as the rows. Until the migration is complete no node starts here, because acknowledged messages may
 // still be missing.
 
-import { readSetting } from '../rows/settings.ts'
 import type { Ask, Database } from '../session/database.ts'
+import { readSetting } from '../tables/settings.ts'
 import { SchemaProblem } from './migrate.ts'
 
 const SETTING = 'moved_from_sqlite'

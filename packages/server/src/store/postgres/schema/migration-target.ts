@@ -3,15 +3,17 @@
 // meanwhile: see migration-state.ts. The rows are passed in their PostgreSQL form: see store-migration.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
+import { writeAudit } from '../../history/audit-log.ts'
+import { recountQuarantined } from '../../history/book-rows.ts'
 import type { LedgerRow, QuarantinedCount, SourceCounts } from '../../store.ts'
-import { writeAudit } from '../rows/audit-rows.ts'
-import { readLedger, readSourceCounts, recount, recountQuarantined } from '../rows/recount.ts'
 import { describeAddress, parsePostgresAddress } from '../session/address.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Connection } from '../session/connection.ts'
 import { type Ask, Database } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
-import { RowIds } from './ids.ts'
+import { RowIds } from '../tables/ids.ts'
+import { readLedger, readSourceCounts, recount } from '../tables/recount.ts'
+import { sqlOf } from '../tables/sql.ts'
 import { migrate } from './migrate.ts'
 import { deleteMigrationState, type MigrationState, readMigrationState, writeMigrationState } from './migration-state.ts'
 import { insertStatement, POSTGRES_COLUMNS, type PostgresRow, type PostgresTable } from './migration-target-columns.ts'
@@ -164,8 +166,8 @@ export class MigrationTarget {
     return readSourceCounts(this.#database.ask)
   }
 
-  recountQuarantined(): Promise<QuarantinedCount[]> {
-    return recountQuarantined(this.#database.ask)
+  async recountQuarantined(): Promise<QuarantinedCount[]> {
+    return recountQuarantined(sqlOf(this.#database.ask))
   }
 
   /** Marks the migration as complete. From now on nodes may start, with the key of this id. */
@@ -179,7 +181,7 @@ export class MigrationTarget {
       await ask('UPDATE configuration SET secret_key = $1', [secretKeyId])
       const after = { from: state.from, rows: state.rows }
       await writeAudit(
-        ask,
+        sqlOf(ask),
         ids,
         { actor: { id: 'maintenance', name: 'maintenance' }, action: 'store.migrate', subject: null, before: null, after },
         Date.now(),

@@ -6,7 +6,7 @@ import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { SCHEMA } from '../session/connection.ts'
 import type { Ask, Database } from '../session/database.ts'
 import { isLockTimeout, pause } from '../session/lock-timeouts.ts'
-import { rowIdAt } from './ids.ts'
+import { rowIdAt } from '../tables/ids.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 
 export const DAY_MS = 86_400_000

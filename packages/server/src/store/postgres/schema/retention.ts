@@ -3,13 +3,13 @@
 // the outcomes of their other messages. Of a segment that has only messages in quarantine, the others are emptied: see trim-quarantined.ts. Segments are dropped first: once they are gone, no old message can be replayed, and the other
 // tables can be scanned without a lock. One node does this at a time. drop-partition.ts drops a single partition.
 
+import type { StoreContext } from '../cluster/store-context.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Connection } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import { isLockTimeout, pause } from '../session/lock-timeouts.ts'
-import type { StoreContext } from '../session/store-context.ts'
+import { msOfRowId, rowIdAt } from '../tables/ids.ts'
 import { PartitionDropper } from './drop-partition.ts'
-import { msOfRowId, rowIdAt } from './ids.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, partitionedDays, partitionName, preparePartitions } from './partitions.ts'
 import { trimQuarantined } from './trim-quarantined.ts'

@@ -3,9 +3,9 @@
 
 import { purgeAttempts } from '../../deletions/purged-attempts.ts'
 import { type SegmentToTrim, type TrimmedSegment, trimSegment } from '../../quarantine/trim-segment.ts'
-import { attemptTextRows } from '../rows/attempt-text.ts'
 import { type Ask, transact } from '../session/database.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
+import { attemptTextRows } from '../tables/attempt-text.ts'
 
 const SEGMENTS_PER_STEP = 20
 

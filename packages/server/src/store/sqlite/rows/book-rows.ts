@@ -1,10 +1,10 @@
 // The row port of the books, for SQLite.
 
 import type { StoredPart } from '../../encoding/stored-parts.ts'
-import type { BookRows } from '../../history/book-rows.ts'
-import type { LedgerRow, QuarantinedCount, RejectionRow, SourceCounts } from '../../store.ts'
+import { type BookRows, readRejections, recountQuarantined } from '../../history/book-rows.ts'
+import type { LedgerRow, SourceCounts } from '../../store.ts'
 import { msOfRowId } from '../schema/row-ids.ts'
-import type { Rows } from './rows.ts'
+import type { Rows } from '../schema/rows.ts'
 
 export function bookRows(rows: Rows): BookRows {
   return {
@@ -16,27 +16,23 @@ export function bookRows(rows: Rows): BookRows {
       const oldest = (condition: string) =>
         `SELECT parts FROM shipments WHERE destination = (SELECT num FROM destinations WHERE id = ?) AND ${condition} LIMIT 1`
       return destinationIds.flatMap((destinationId) => {
-        const waiting = which.flatMap((condition) => rows.all<{ parts: string }>(oldest(condition), destinationId))
+        const waiting = which.flatMap((condition) => rows.all<{ parts: string }>(oldest(condition), [destinationId]))
         const origins = waiting.flatMap(({ parts }) => (JSON.parse(parts) as StoredPart<number>[]).map(([origin]) => origin))
         return origins.length === 0 ? [] : [{ destinationId, atMs: msOfRowId(Math.min(...origins)) }]
       })
     },
-    rejections: () =>
-      rows.all<RejectionRow>(`
-        SELECT s.id AS sourceId, code, count, last_at AS lastAtMs, last_sample AS lastSample
-        FROM rejections LEFT JOIN sources s ON s.num = source ORDER BY last_at DESC`),
+    rejections: () => readRejections(rows),
     sourceCounts: () => readSourceCounts(rows),
     recountQuarantined: () => recountQuarantined(rows),
     stats: ({ kind, fromMs, toMs }, subjects, step) =>
       subjects.flatMap((subject) =>
-        rows.all(
-          'SELECT subject, at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at',
+        rows.all('SELECT subject, at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at', [
           kind,
           subject,
           step,
           fromMs,
           toMs,
-        ),
+        ]),
       ),
   }
 }
@@ -68,13 +64,6 @@ export function readSourceCounts(rows: Rows): SourceCounts[] {
   return rows.all(`
     SELECT s.id AS sourceId, accepted, duplicates, rejected, suppressed, quarantined, released, source_counts.deleted
     FROM source_counts JOIN sources s ON s.num = source ORDER BY source`)
-}
-
-/** Counts the messages in quarantine. */
-export function recountQuarantined(rows: Rows): QuarantinedCount[] {
-  return rows.all(
-    'SELECT s.id AS sourceId, count(*) AS quarantined FROM quarantine JOIN sources s ON s.num = source GROUP BY source ORDER BY source',
-  )
 }
 
 function withDestinationIds(rows: Rows, counts: string): LedgerRow[] {

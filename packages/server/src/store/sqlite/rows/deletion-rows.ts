@@ -1,15 +1,8 @@
 // The row port of deletion requests and suppressions, for SQLite.
 
-import type { DeletionRow, DeletionRows, SuppressionRow, TargetRow } from '../../deletions/deletion-rows.ts'
+import { type DeletionRows, type SuppressionRow, deletionRows as sharedRows, type TargetRow } from '../../deletions/deletion-rows.ts'
 import { overwriting } from '../schema/database.ts'
-import { SQLITE_ROW_ORDER } from '../schema/row-ids.ts'
-import type { Rows } from './rows.ts'
-
-type StoredDeletion = Omit<DeletionRow<number>, 'suppress' | 'isPurged'> & { suppress: number; isPurged: number }
-
-const REQUESTS = `
-  SELECT num, id, created_at AS createdAtMs, suppress, user_ids AS userIds, sources, purged, purge_cursor >= purge_end AS isPurged, ended
-  FROM deletions`
+import type { Rows } from '../schema/rows.ts'
 
 const TARGETS = `
   SELECT t.source, t.destination, t.origin, t.final, ifnull(max(a.attempt), 0) AS attempts,
@@ -18,26 +11,20 @@ const TARGETS = `
 
 export function deletionRows(rows: Rows): DeletionRows<number> {
   const { sources, destinations } = rows
-  const requests = (where: string, ...values: (number | string)[]) =>
-    rows.all<StoredDeletion>(`${REQUESTS} ${where}`, ...values).map(deletionRow)
-  return {
-    order: SQLITE_ROW_ORDER,
-    newest: (last, limit) => requests('WHERE num <= ? ORDER BY num DESC LIMIT ?', last, limit),
-    byId: (id) => requests('WHERE id = ?', id)[0],
+  return sharedRows(rows, {
     sourceIds: (nums) => nums.map((num) => sources.id(num)),
     progress: (deletion) =>
       rows.all(
         `SELECT source, final, min(attempts, 1) AS attempts, min(delivered, 1) AS delivered, min(failed, 1) AS failed, count(*) AS count
          FROM (${TARGETS} GROUP BY t.user_id, t.source, t.destination) GROUP BY 1, 2, 3, 4, 5`,
-        deletion,
+        [deletion],
       ),
     targets: (deletion, userIds) =>
       userIds.flatMap((userId) =>
         rows
           .all<TargetRow<number> & { destination: number }>(
             `${TARGETS} AND t.user_id = ? GROUP BY t.source, t.destination ORDER BY t.destination`,
-            deletion,
-            userId,
+            [deletion, userId],
           )
           .map((row) => Object.assign(row, { userId, destinationId: destinations.id(row.destination) })),
       ),
@@ -56,24 +43,19 @@ export function deletionRows(rows: Rows): DeletionRows<number> {
       const from = userId === undefined ? 'suppressions p' : 'sources s CROSS JOIN suppressions p ON p.source = s.num'
       const found = rows.all<SuppressionRow<number>>(
         `SELECT p.source, p.user_id AS userId, p.since FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY p.source, p.user_id LIMIT ?`,
-        ...values,
-        limit,
+        [...values, limit],
       )
       return found.map((row) => Object.assign(row, { sourceId: sources.id(row.source) }))
     },
-    hasUserIds: () => rows.all('SELECT 1 FROM deletions WHERE pseudonyms = 0 LIMIT 1').length > 0,
-    nextWithUserIds: (after, beforeMs) =>
-      requests('WHERE pseudonyms = 0 AND num > ? AND (ended IS NULL OR created_at < ?) ORDER BY num LIMIT 1', after, beforeMs)[0],
-    end: (deletion, ended) => void rows.run('UPDATE deletions SET ended = ? WHERE num = ?', ended, deletion),
     replaceUserIds: (deletion, userIds, pseudonyms) =>
       overwriting(rows.database, () => {
-        rows.run('UPDATE deletions SET user_ids = ?, pseudonyms = 1 WHERE num = ?', JSON.stringify(pseudonyms), deletion)
+        rows.run('UPDATE deletions SET user_ids = ?, pseudonyms = 1 WHERE num = ?', [JSON.stringify(pseudonyms), deletion])
         for (const [at, userId] of userIds.entries())
-          rows.run('UPDATE deletion_targets SET user_id = ? WHERE deletion = ? AND user_id = ?', pseudonyms[at] as string, deletion, userId)
+          rows.run('UPDATE deletion_targets SET user_id = ? WHERE deletion = ? AND user_id = ?', [
+            pseudonyms[at] as string,
+            deletion,
+            userId,
+          ])
       }),
-  }
-}
-
-function deletionRow(row: StoredDeletion): DeletionRow<number> {
-  return { ...row, suppress: row.suppress === 1, isPurged: row.isPurged === 1 }
+  })
 }

@@ -1,17 +1,36 @@
 // The row port of lists of deliveries, for SQLite.
 
 import type { StoredPart } from '../../encoding/stored-parts.ts'
-import type { AttemptRow, CauseRow, DeliveryRows, FailureRow, PendingPlace, PendingRow, ReplayLinks } from '../../history/delivery-rows.ts'
+import {
+  type DeliveryRows,
+  type PendingPlace,
+  type PendingRow,
+  type ReplayLinks,
+  deliveryRows as sharedDeliveryRows,
+} from '../../history/delivery-rows.ts'
 import { MAX_STEP_OF_PENDING, ROWS_PER_PAGE, steps } from '../../history/paging.ts'
-import { resolveOrigins } from '../messages/origins.ts'
-import type { ShipmentRow } from '../messages/read-claims.ts'
+import type { Rows } from '../schema/rows.ts'
 import { readLedger } from './book-rows.ts'
-import type { Rows } from './rows.ts'
-import { segmentRows } from './segment-rows.ts'
+import { resolveOrigins } from './origins.ts'
+import { segmentLookups } from './segment-lookups.ts'
+
+export interface ShipmentRow {
+  destination: number
+  class: number
+  due: number
+  id: number
+  count: number
+  attempt: number
+  first_attempt: number | null
+  unit: number
+  replay: number
+  urls: string | null
+  parts: string
+}
 
 export function deliveryRows(rows: Rows): DeliveryRows<number> {
-  return {
-    ...segmentRows(rows),
+  return sharedDeliveryRows(rows, {
+    ...segmentLookups(rows),
     destination: (id) => rows.destinations.num(id),
     firstPending: (destination) => [destination ?? 0, 0, 0, 0],
     pending: (destination, from, first) =>
@@ -24,9 +43,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
               // `destination = ?` is needed: with one comparison of all four columns, SQLite would begin at the destination's first row instead of the place.
               `SELECT * FROM shipments WHERE ${destination === null ? '(destination, class, due, id) >= (?, ' : 'destination = ? AND (class, due, id) >= ('}?, ?, ?)
                ORDER BY destination, class, due, id LIMIT ?`,
-              destination ?? (num as number),
-              ...rest,
-              count,
+              [destination ?? (num as number), ...rest, count],
             )
             .map((row) => ({
               place: [row.destination, row.class, row.due, row.id],
@@ -38,38 +55,13 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
             })),
         MAX_STEP_OF_PENDING,
       ),
-    attempts: (destination, deliveredOnly, first, last, limit) =>
-      rows
-        .all<AttemptRow<number>>(
-          `SELECT id, origin, destination, segment, at AS atMs, attempt AS attempts, replay,
-             CASE WHEN delivered${deliveredOnly ? '' : ' + failed + expired + cancelled'} > 0 THEN octet_length(doc) ELSE 0 END AS bytes
-           FROM attempts WHERE ${destination === null ? '' : 'destination = ? AND '}id >= ? AND id <= ? ORDER BY id DESC LIMIT ?`,
-          ...(destination === null ? [] : [destination]),
-          first,
-          last,
-          limit,
-        )
-        .map(withReplay),
-    docs: (attempts) => rows.all('SELECT id, doc FROM attempts WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(attempts)),
     numberedAttempts: (of) =>
       rows.all(
         // CROSS JOIN: SQLite reads the list first, and the attempts by the index of their origins.
         `SELECT a.id, a.origin, octet_length(a.doc) AS bytes FROM json_each(?) w
          CROSS JOIN attempts a ON a.origin = w.value->>'origin' AND a.attempt = w.value->>'attempt' ORDER BY a.id`,
-        JSON.stringify(of),
+        [JSON.stringify(of)],
       ),
-    failures: (destination, state, first, last, limit) =>
-      rows
-        .all<FailureRow<number>>(
-          `SELECT id, origin, idx AS "index", destination, segment, state, reason, attempts, replay, at AS atMs
-           FROM failures WHERE ${destination === null || state === undefined ? '' : 'destination = ? AND state = ? AND '}id >= ? AND id <= ?
-           ORDER BY id DESC LIMIT ?`,
-          ...(destination === null || state === undefined ? [] : [destination, state]),
-          first,
-          last,
-          limit,
-        )
-        .map(withReplay),
     replayLinks: (deliveries) =>
       rows.all<ReplayLinks>(
         // Most deliveries have no replay, which one index lookup shows.
@@ -84,37 +76,18 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
          ) d
          LEFT JOIN replays r ON d.newest IS NOT NULL AND r.origin = d.origin AND r.idx = d.idx
          LEFT JOIN replay_jobs j ON j.num = r.job ORDER BY d.place`,
-        JSON.stringify(deliveries.map(({ origin, index, segment, destination }) => ({ origin, index, segment, destination }))),
-      ),
-    causes: ({ destinationId, state }, first, last, _times, limit) =>
-      rows.all<CauseRow>(
-        `SELECT g.reason, count, firstAtMs, lastAtMs, f.origin || '-' || f.idx AS deliveryId FROM (
-           SELECT reason, count(*) AS count, min(at) AS firstAtMs, max(at) AS lastAtMs, max(id) AS newest FROM (
-             SELECT id, reason, at FROM failures WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id DESC LIMIT ?
-           ) GROUP BY reason
-         ) g JOIN failures f ON f.id = g.newest`,
-        rows.destinations.num(destinationId) ?? 0,
-        state,
-        first,
-        last,
-        limit,
+        [JSON.stringify(deliveries.map(({ origin, index, segment, destination }) => ({ origin, index, segment, destination })))],
       ),
     ledger: () => readLedger(rows),
     origins: (ids) => resolveOrigins(rows.database, ids),
-    attemptsAt: (origin) => rows.all('SELECT at, attempt, doc FROM attempts WHERE origin = ? ORDER BY id', origin),
     retriesOf: (destination, origin) =>
       rows
         .all<{ due: number; parts: string }>(
           `SELECT due, parts FROM (
              SELECT due, id, parts FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id LIMIT ${ROWS_PER_PAGE}
            ) WHERE instr(parts, ?) ORDER BY due, id`,
-          destination,
-          String(origin),
+          [destination, String(origin)],
         )
         .map(({ due, parts }) => ({ dueAtMs: due, parts: JSON.parse(parts) as StoredPart<number>[] })),
-  }
-}
-
-function withReplay<Row extends { replay: unknown }>(row: Row): Row & { replay: boolean } {
-  return { ...row, replay: row.replay === 1 }
+  })
 }

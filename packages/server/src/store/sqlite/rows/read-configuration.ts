@@ -1,10 +1,9 @@
 // Reads the configuration, which the store keeps in memory, and the work that was unfinished when the process last ended.
 
-import { SECRET_PREFIX, VERSION_PAGE_BYTES, type VersionRow } from '../../configuration/configuration-rows.ts'
+import { configurationTables } from '../../configuration/configuration-tables.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import type { ControlToken, NewDeletion, OAuthApp, Source, StoredPlan } from '../../store.ts'
-import { readSetting } from '../schema/settings.ts'
-import type { Rows } from './rows.ts'
+import type { Rows } from '../schema/rows.ts'
 
 export interface UnfinishedPurge extends NewDeletion {
   num: number
@@ -15,6 +14,8 @@ export function configurationReads(rows: Rows) {
   const docs = <Resource>(from: string): Resource[] =>
     rows.all<{ doc: string }>(`SELECT doc FROM ${from} ORDER BY num`).map(({ doc }) => JSON.parse(doc) as Resource)
   return {
+    ...configurationTables(rows),
+
     /** The secrets of destinations are encrypted: this thread has no key. */
     all() {
       const suppressions = new Map<string, Set<string>>()
@@ -57,27 +58,7 @@ export function configurationReads(rows: Rows) {
         ),
       }
     },
-
-    versions: (destinationId: string, below: number, limit: number) =>
-      rows.all<VersionRow>(
-        `SELECT destination AS destinationId, version, at AS atMs, actor AS actorId, actor_name AS actorName, content FROM (
-           SELECT *, sum(length(content)) OVER (ORDER BY version DESC) - length(content) AS bytesBefore
-           FROM destination_versions WHERE destination = ? AND version < ? ORDER BY version DESC LIMIT ?
-         ) WHERE bytesBefore <= ${VERSION_PAGE_BYTES} ORDER BY version DESC`,
-        destinationId,
-        below,
-        limit,
-      ),
-
-    secrets: () => encryptedSecrets(rows),
-    tokenUses: () => rows.all<{ id: string; atMs: number }>('SELECT id, last_used_at AS atMs FROM tokens WHERE last_used_at IS NOT NULL'),
-    getSetting: (name: string) => readSetting(rows.database, name),
   }
-}
-
-/** The encrypted secrets, each with the name of its setting. */
-export function encryptedSecrets(rows: Rows): { name: string; value: string }[] {
-  return rows.all('SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?', SECRET_PREFIX.length, SECRET_PREFIX)
 }
 
 function byId<T extends { id: string }>(resources: readonly T[]): Map<string, T> {

@@ -3,9 +3,9 @@
 import { resolveDeliveryIds } from '../../history/delivery-ids.ts'
 import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
-import { resolveOrigins } from '../messages/origins.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
-import type { Rows } from './rows.ts'
+import type { Rows } from '../schema/rows.ts'
+import { resolveOrigins } from './origins.ts'
 
 /** SQL: whether there is a later delivery of the same message that is pending or was delivered. */
 const replayed = (index: string): string =>
@@ -23,10 +23,10 @@ export function replayReads(rows: Rows): ReplayReads {
     newest: async (state, last, limit) =>
       rows.all(
         `SELECT * FROM replay_jobs WHERE ${state === undefined ? '' : 'state = ? AND '}num <= ? ORDER BY num DESC LIMIT ?`,
-        ...(state === undefined ? [last, limit] : [state, last, limit]),
+        state === undefined ? [last, limit] : [state, last, limit],
       ),
 
-    one: async (id) => rows.all<ReplayJobRow<number>>('SELECT * FROM replay_jobs WHERE id = ?', id)[0],
+    one: async (id) => rows.all<ReplayJobRow<number>>('SELECT * FROM replay_jobs WHERE id = ?', [id])[0],
 
     countFailures: async ({ destinationId, state, reason, instead, first, last, limit }) =>
       rows.all(
@@ -34,13 +34,15 @@ export function replayReads(rows: Rows): ReplayReads {
                 ifnull(sum(matches AND (${REPLAYED} OR ${SUPERSEDED})), 0) AS replayed
          FROM (SELECT id, destination, origin, idx, segment, ${reason === null ? '1' : 'reason = ?7'} AS matches
                FROM failures WHERE destination = ?1 AND state = ?2 AND id >= ?3 AND id <= ?4 ORDER BY id LIMIT ?6) d`,
-        rows.destinations.num(destinationId) ?? -1,
-        state,
-        first,
-        last,
-        JSON.stringify(instead),
-        limit,
-        ...(reason === null ? [] : [reason]),
+        [
+          rows.destinations.num(destinationId) ?? -1,
+          state,
+          first,
+          last,
+          JSON.stringify(instead),
+          limit,
+          ...(reason === null ? [] : [reason]),
+        ],
       )[0] as RowCount<number>,
 
     countDelivered: async ({ destinationId, first, last, limit }) =>
@@ -50,10 +52,7 @@ export function replayReads(rows: Rows): ReplayReads {
            WHERE json_extract(f.value, '$[0]') = 'delivered' AND ${replayed('i.value')}) ELSE 0 END), 0) AS replayed
          FROM (SELECT id, destination, origin, segment, delivered, doc FROM attempts
                WHERE destination = ? AND id >= ? AND id <= ? ORDER BY id LIMIT ?) d`,
-        rows.destinations.num(destinationId) ?? -1,
-        first,
-        last,
-        limit,
+        [rows.destinations.num(destinationId) ?? -1, first, last, limit],
       )[0] as RowCount<number>,
 
     async countByIds(deliveryIds) {
@@ -61,13 +60,12 @@ export function replayReads(rows: Rows): ReplayReads {
       return found.flatMap((delivery) => {
         if (delivery === undefined) return []
         const { destination, segment, index, origin } = delivery
-        const later = rows.all(
-          `SELECT 1 FROM (SELECT ? AS segment, ? AS idx, ? AS destination, ? AS origin) d WHERE ${REPLAYED}`,
+        const later = rows.all(`SELECT 1 FROM (SELECT ? AS segment, ? AS idx, ? AS destination, ? AS origin) d WHERE ${REPLAYED}`, [
           segment,
           index,
           destination,
           origin,
-        )
+        ])
         return { destinationId: rows.destinations.id(destination), replayed: later.length > 0 }
       })
     },

@@ -24,7 +24,7 @@ test('commands that arrive while a group is being committed form the next group,
     queueMicrotask(() => turn++)
   }
   const groupsNow = (): number => new Set(groups).size
-  const set = (value: string): Promise<void> => commit.run('setSetting', { name: 'n', value }, { prepare })
+  const set = (value: string): Promise<void> => commit.call('configuration', 'setSetting', ['n', value], {}, { prepare })
   await set('alone')
   assert.equal(groups.length, 1)
   const first = set('first')
@@ -39,7 +39,7 @@ test('onCommit is called for every transaction with its duration and its number 
   const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
   const told: [commitMs: number, commands: number][] = []
   commit.onCommit = (commitMs, commands) => told.push([commitMs, commands])
-  const set = (value: string): Promise<void> => commit.run('setSetting', { name: 'n', value })
+  const set = (value: string): Promise<void> => commit.call('configuration', 'setSetting', ['n', value])
   await Promise.all([set('a'), set('b'), set('c')])
   // Writes nothing, so there is no transaction.
   await commit.run('find', { messageId: 'm' })
@@ -79,7 +79,7 @@ test('commands that exceed the memory limit are rejected with StoreUnavailable, 
 
 test('after close, commands are rejected with StoreUnavailable', async (t) => {
   const commit = await GroupCommit.start({ path: pathFor(t), dedupMs: 1_000 }, () => {})
-  const given = commit.run('setSetting', { name: 'n', value: 'v' })
+  const given = commit.call('configuration', 'setSetting', ['n', 'v'])
   await Promise.all([commit.close(), given])
   await assert.rejects(commit.run('mark', { scheduleMs: 1, wallMs: 1 }), StoreUnavailable)
 })

@@ -6,15 +6,15 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { ScheduleMark } from '../../../timing/clock.ts'
+import { WaitingItems } from '../../delivery/waiting-items.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { StoreUnavailable } from '../../store.ts'
+import type { CommandKind, CommandOf, ReplyOf, Topics } from '../commands/commands.ts'
+import type { AnsweredGroup, Asked, Group, Noted, Reply, WriterStart } from '../commands/protocol.ts'
 import { StoreProblem } from '../schema/database.ts'
-import type { CommandKind, CommandOf, ReplyOf } from './commands.ts'
-import type { AnsweredGroup, Group, Noted, Reply, WriterOptions, WriterStart } from './protocol.ts'
+import type { WriterOptions } from '../writing/writer-context.ts'
 
-/** The size of the bodies and keys of one group: about 10 ms of writing. */
-const GROUP_BYTES = 4 * 1024 * 1024
 /** While one group is being committed, the next one may already be sent to the thread, if it is large enough: see EARLY. */
 const DEPTH = 2
 /** The number of commands from which on a group is sent while another is being committed. */
@@ -23,7 +23,6 @@ const EARLY = 8
 const LAZY_MS = 3
 const LAZY_AT_MOST = 256
 const LEAST_BUFFER_BYTES = 256 * 1024
-const WAITING_BYTES = 64 * 1024 * 1024
 const RETRY_AFTER_MS = 250
 
 interface Waiting {
@@ -55,8 +54,7 @@ export class GroupCommit {
   onWritable: ((isWritable: boolean) => void) | undefined
   /** Called after every transaction with its duration and the number of commands in its group. */
   onCommit: ((commitMs: number, commands: number) => void) | undefined
-  #waiting: Waiting[] = []
-  #waitingBytes = 0
+  readonly #waiting = new WaitingItems<Waiting>()
   /** The groups that were sent and not answered yet, in order. */
   readonly #inFlight: Waiting[][] = []
   #scheduled = false
@@ -110,14 +108,12 @@ export class GroupCommit {
     if (this.#ended) return Promise.reject(new StoreUnavailable('the store is closed', { cause: this.#ended }))
     // Only batches to be accepted have a body, and they have keys too.
     const bytes = body === undefined ? 0 : body.length + (command as Noted as CommandOf<'accept'>).count * KEY_WORDS * 4
-    if (!retry && this.#waitingBytes + bytes > WAITING_BYTES) {
-      return Promise.reject(new StoreUnavailable('too many messages are waiting to be stored; try again later'))
-    }
+    const refusal = retry ? undefined : this.#waiting.refusal(bytes)
+    if (refusal !== undefined) return Promise.reject(refusal)
     return new Promise<ReplyOf<K>>((resolve, reject) => {
-      this.#waiting.push({ kind, command, options, bytes, resolve, reject })
-      this.#waitingBytes += bytes
+      this.#waiting.add({ kind, command, options, bytes, resolve, reject })
       if (this.#lazy.has(kind) && !this.#closing) {
-        if (this.#waiting.length < LAZY_AT_MOST) this.#lazyTimer ??= setTimeout(() => this.#flushSoon(), LAZY_MS)
+        if (this.#waiting.count < LAZY_AT_MOST) this.#lazyTimer ??= setTimeout(() => this.#flushSoon(), LAZY_MS)
         else this.#flushSoon()
         return
       }
@@ -127,6 +123,23 @@ export class GroupCommit {
       if (this.#urgent >= EARLY && this.#inFlight.length < DEPTH) this.#send()
       else this.#schedule()
     })
+  }
+
+  /** Calls a method of a topic in the writing thread. */
+  call<T extends keyof Topics, K extends keyof Topics[T] & string>(
+    topic: T,
+    name: K,
+    args: Parameters<Asked<Topics[T]>[K]>,
+    noted: Noted = {},
+    options?: CommandOptions,
+  ): ReturnType<Asked<Topics[T]>[K]> {
+    return this.run('call', { ...noted, topic, name, args }, options) as ReturnType<Asked<Topics[T]>[K]>
+  }
+
+  /** Functions that call these methods of a topic in the writing thread. */
+  methods<T extends keyof Topics, K extends keyof Topics[T] & string>(topic: T, ...names: K[]): Pick<Asked<Topics[T]>, K> {
+    const calls = names.map((name) => [name, (...args: Parameters<Asked<Topics[T]>[K]>) => this.call(topic, name, args)])
+    return Object.fromEntries(calls) as Pick<Asked<Topics[T]>, K>
   }
 
   /** Retries waiting commands one last time. From now on, failed commands are not retried. */
@@ -141,7 +154,7 @@ export class GroupCommit {
     if (this.#ended) return
     this.stopRetrying()
     this.#flushSoon()
-    if (this.#inFlight.length > 0 || this.#waiting.length > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
+    if (this.#inFlight.length > 0 || this.#waiting.count > 0) await new Promise<void>((resolve) => this.#idle.push(resolve))
     const exit = once(this.#worker, 'exit')
     this.#ended = new Error('closed')
     this.#worker.postMessage('close', [])
@@ -160,13 +173,13 @@ export class GroupCommit {
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      if (this.#waiting.length > 0 && this.#inFlight.length === 0) this.#send()
+      if (this.#waiting.count > 0 && this.#inFlight.length === 0) this.#send()
     })
   }
 
   #send(): void {
-    const group = this.#nextGroup()
-    if (this.#waiting.length === 0) {
+    const group = this.#waiting.take()
+    if (this.#waiting.count === 0) {
       clearTimeout(this.#lazyTimer)
       this.#lazyTimer = undefined
       this.#urgent = 0
@@ -180,17 +193,6 @@ export class GroupCommit {
     const buffer = bytes === 0 ? null : this.#fill(group, bytes)
     const message: Group = { buffer, kinds: group.map(({ kind }) => kind), commands: group.map(({ command }) => command) }
     this.#worker.postMessage(message, buffer === null ? [] : [buffer])
-  }
-
-  #nextGroup(): Waiting[] {
-    let bytes = 0
-    let count = 0
-    while (count < this.#waiting.length && bytes < GROUP_BYTES) bytes += (this.#waiting[count++] as Waiting).bytes
-    this.#waitingBytes -= bytes
-    if (count < this.#waiting.length) return this.#waiting.splice(0, count)
-    const all = this.#waiting
-    this.#waiting = []
-    return all
   }
 
   /** The keys come first, because they are words and must be aligned to four bytes. */
@@ -254,7 +256,7 @@ export class GroupCommit {
     }
     this.onWritable?.(this.#problem === null && this.#failing.size === 0)
     if (this.#urgent > 0) this.#schedule()
-    if (this.#waiting.length === 0 && this.#inFlight.length === 0) for (const resolve of this.#idle.splice(0)) resolve()
+    if (this.#waiting.count === 0 && this.#inFlight.length === 0) for (const resolve of this.#idle.splice(0)) resolve()
   }
 
   #requeue(): void {
@@ -265,7 +267,7 @@ export class GroupCommit {
     const again = settlements.length > 0 && !this.#closing ? settlements : this.#retries
     this.#retries = again === settlements ? this.#retries.filter(({ kind }) => kind !== 'settle') : []
     if (this.#retries.length > 0) this.#retryTimer = setTimeout(() => this.#requeue(), RETRY_AFTER_MS)
-    this.#waiting = [...again, ...this.#waiting]
+    this.#waiting.putBack(again)
     this.#flushSoon()
   }
 
@@ -275,9 +277,9 @@ export class GroupCommit {
     this.#onState(error.message)
     this.onWritable?.(false)
     clearTimeout(this.#retryTimer)
-    for (const waiting of [...this.#inFlight.flat(), ...this.#waiting, ...this.#retries])
-      waiting.reject(new StoreUnavailable(error.message, { cause: error }))
-    this.#waiting = []
+    const waiting = this.#waiting.take(Number.POSITIVE_INFINITY)
+    for (const { reject } of [...this.#inFlight.flat(), ...waiting, ...this.#retries])
+      reject(new StoreUnavailable(error.message, { cause: error }))
     this.#retries = []
     for (const resolve of this.#idle.splice(0)) resolve()
   }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import type { Answered, Group, WriterCommand } from '../commands/protocol.ts'
 import { tempFolder } from '../fixtures/temp-store.ts'
 import { writeSetting } from '../schema/settings.ts'
+import { openWriterContext } from '../writing/writer-context.ts'
 import { GroupWriter } from './group-writer.ts'
-import type { Answered, Group, WriterCommand } from './protocol.ts'
-import { openWriterContext } from './writer-context.ts'
 
 type Order = [kind: string, name?: string]
 

@@ -3,9 +3,9 @@
 // itself, the commands of the group are run one by one, so that only that one fails. A group whose commands all answer synchronously runs
 // synchronously. Commands that answer with a promise are awaited, and groups that arrive meanwhile wait for their turn.
 
-import { insertAudit } from '../rows/audit-rows.ts'
-import type { Answered, Group, Noted, Reply, WriterCommand } from './protocol.ts'
-import type { WriterContext } from './writer-context.ts'
+import { writeAudit } from '../../history/audit-log.ts'
+import type { Answered, Group, Noted, Reply, WriterCommand } from '../commands/protocol.ts'
+import type { WriterContext } from '../writing/writer-context.ts'
 
 /** SQLite's error codes that mean a problem with the disk, not with the command. */
 const UNAVAILABLE = new Set([5 /* BUSY */, 6 /* LOCKED */, 8 /* READONLY */, 10 /* IOERR */, 13 /* FULL */, 14 /* CANTOPEN */])
@@ -63,7 +63,7 @@ export class GroupWriter {
         let value = this.#apply(group, at)
         if (value instanceof Promise) value = yield value
         const { audit } = group.commands[at] as Noted
-        if (audit !== undefined && hasChanged(value)) insertAudit(rows, ids, audit)
+        if (audit !== undefined && hasChanged(value)) writeAudit(rows, ids, audit, audit.atMs)
         replies[at] = { ok: true, value }
       }
       for (const listener of transactionListeners) listener.write?.()

@@ -4,12 +4,12 @@
 
 import { fork } from 'node:child_process'
 import { statSync } from 'node:fs'
+import { inspectedRows } from '../../history/book-rows.ts'
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
-import { readLedger, readSourceCounts, recount, recountQuarantined } from '../rows/book-rows.ts'
-import { Rows } from '../rows/rows.ts'
+import { readLedger, readSourceCounts, recount } from '../rows/book-rows.ts'
 import { openReader } from '../schema/database.ts'
-import { msOfRowId } from '../schema/row-ids.ts'
+import { Rows } from '../schema/rows.ts'
 
 const MAX_PROBLEMS = 20
 
@@ -18,36 +18,23 @@ export async function inspectFile(path: string): Promise<StoreInspection> {
   const rows = new Rows(database)
   try {
     database.exec('BEGIN')
-    return await inspectRows({
-      problems: () =>
-        rows
-          .all<{ quick_check: string }>(`PRAGMA quick_check(${MAX_PROBLEMS})`)
-          .map((row) => row.quick_check)
-          .filter((text) => text !== 'ok'),
-      ledger: () => readLedger(rows),
-      recount: () => recount(rows),
-      hasQuarantine: () => hasTable(rows, 'quarantine'),
-      sourceCounts: () => readSourceCounts(rows),
-      recountQuarantined: () => recountQuarantined(rows),
-      oldestMessageAtMs: () =>
-        rows.all<{ seq: number }>('SELECT seq FROM segments ORDER BY seq LIMIT 1').map(({ seq }) => msOfRowId(seq))[0] ?? null,
-      textsWithSecrets: () =>
-        rows
-          .all<{ text: string }>(
-            `SELECT doc AS text FROM destinations WHERE deleted = 0 UNION ALL SELECT value FROM settings
-             ${hasTable(rows, 'destination_versions') ? 'UNION ALL SELECT substr(content, 1, 100) FROM destination_versions' : ''}`,
-          )
-          .map(({ text }) => text),
-      storedBytes: () => bytesOf(path) + bytesOf(`${path}-wal`),
-    })
+    return await inspectRows(
+      inspectedRows(rows, {
+        problems: () =>
+          rows
+            .all<{ quick_check: string }>(`PRAGMA quick_check(${MAX_PROBLEMS})`)
+            .map((row) => row.quick_check)
+            .filter((text) => text !== 'ok'),
+        ledger: () => readLedger(rows),
+        recount: () => recount(rows),
+        hasTable: (name) => rows.all('SELECT 1 FROM sqlite_schema WHERE name = ?', [name]).length > 0,
+        sourceCounts: () => readSourceCounts(rows),
+        storedBytes: () => bytesOf(path) + bytesOf(`${path}-wal`),
+      }),
+    )
   } finally {
     database.close()
   }
-}
-
-/** A file that an earlier version of the service wrote lacks some tables. It is inspected as it is. */
-function hasTable(rows: Pick<Rows, 'all'>, name: string): boolean {
-  return rows.all('SELECT 1 FROM sqlite_schema WHERE name = ?', name).length > 0
 }
 
 function bytesOf(path: string): number {

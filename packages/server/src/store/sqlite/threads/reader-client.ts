@@ -4,11 +4,8 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { InvalidCursor, StoreUnavailable } from '../../store.ts'
+import type { Asked } from '../commands/protocol.ts'
 import type { ReadRequest, ReadResponse, Reads } from './reader-thread.ts'
-
-type Asked<Topic> = {
-  [Name in keyof Topic]: Topic[Name] extends (...args: infer Args) => infer Answered ? (...args: Args) => Promise<Awaited<Answered>> : never
-}
 
 export class ReaderClient {
   readonly #worker: Worker
@@ -40,6 +37,11 @@ export class ReaderClient {
       this.#asked.set(id, { resolve, reject })
       this.#worker.postMessage({ id, topic, name, args } satisfies ReadRequest, [])
     })
+  }
+
+  /** Functions that call these methods of a topic in the reading thread. */
+  methods<T extends keyof Reads, K extends keyof Reads[T] & string>(topic: T, ...names: K[]): Pick<Asked<Reads[T]>, K> {
+    return Object.fromEntries(names.map((name) => [name, (...args: never) => this.ask(topic, name, ...args)])) as Pick<Asked<Reads[T]>, K>
   }
 
   /**

@@ -5,29 +5,29 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import { DeletionReads } from '../../deletions/deletion-reads.ts'
 import { booksOf } from '../../history/books.ts'
+import { documentRows } from '../../history/documents.ts'
 import { type HistoryReads, historyReads } from '../../history/history.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
 import { quarantineReads } from '../../quarantine/list-quarantine.ts'
+import { quarantineReadRows } from '../../quarantine/quarantine-rows.ts'
 import { InvalidCursor, type MessageFilter, type PageRequest } from '../../store.ts'
-import { auditRows } from '../rows/audit-rows.ts'
 import { bookRows } from '../rows/book-rows.ts'
 import { deletionRows } from '../rows/deletion-rows.ts'
 import { deliveryRows } from '../rows/delivery-rows.ts'
-import { documentReads } from '../rows/document-rows.ts'
 import { messageRows } from '../rows/message-rows.ts'
-import { quarantineReadRows } from '../rows/quarantine-rows.ts'
 import { configurationReads } from '../rows/read-configuration.ts'
 import { replayReads } from '../rows/read-replays.ts'
-import { pinnedSegments } from '../rows/retention.ts'
-import { Rows } from '../rows/rows.ts'
+import { segmentLookups } from '../rows/segment-lookups.ts'
 import { openReader } from '../schema/database.ts'
+import { Rows } from '../schema/rows.ts'
+import { pinnedSegments } from '../writing/retention.ts'
 
 type Keys = readonly FoundKey<number>[]
 
 /** The methods that can be called, by topic. A function that returns a promise awaits nothing but rows, which are read synchronously. */
 function createReads(rows: Rows) {
   const history = (found: Keys = []): HistoryReads =>
-    historyReads<number>((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: auditRows(rows) }))
+    historyReads<number>((work) => work({ messages: messageRows(rows, found), deliveries: deliveryRows(rows), audit: rows }))
   return {
     configuration: configurationReads(rows),
     books: booksOf(bookRows(rows)),
@@ -41,8 +41,10 @@ function createReads(rows: Rows) {
     deletions: new DeletionReads(deletionRows(rows)),
     retention: { pinned: (cutoff: number) => pinnedSegments(rows, cutoff) },
     replays: replayReads(rows),
-    documents: documentReads(rows),
-    quarantine: quarantineReads<number>((work) => work(quarantineReadRows(rows))),
+    documents: documentRows(rows),
+    quarantine: quarantineReads<number>((work) =>
+      work(quarantineReadRows(rows, { ...segmentLookups(rows), source: (id) => rows.sources.num(id) })),
+    ),
   }
 }
 

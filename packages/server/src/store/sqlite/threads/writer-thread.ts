@@ -3,13 +3,13 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING, scheduleMark } from '../../encoding/schedule-mark.ts'
+import { createCommands } from '../commands/commands.ts'
+import type { Answered, AnsweredGroup, Group, WriterCommand, WriterStart } from '../commands/protocol.ts'
 import { lockStore, openProblem, StoreProblem } from '../schema/database.ts'
 import { readSetting } from '../schema/settings.ts'
-import { createCommands } from './commands.ts'
+import { openWriterContext, type WriterOptions } from '../writing/writer-context.ts'
 import { GroupWriter } from './group-writer.ts'
-import type { Answered, AnsweredGroup, Group, WriterCommand, WriterOptions, WriterStart } from './protocol.ts'
 import { openWalIndex } from './wal-index.ts'
-import { openWriterContext } from './writer-context.ts'
 
 /** The number of pages in the log after which a checkpoint is made, 8 MB. Large enough that a page that is written often is copied only once, and small enough that the copy delays no request noticeably. */
 const CHECKPOINT_FRAMES = 2_000

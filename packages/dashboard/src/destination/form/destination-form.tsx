@@ -1,0 +1,210 @@
+// The form for a destination's settings: those that every destination has, and those of its kind. Validates them while they are typed, by the
+// same rules as the API. An error of the API is shown at the field that it names. Saving sends only changed fields.
+
+import { Accordion, Alert, Button, Group, Paper, Stack, Switch, Text, TextInput } from '@mantine/core'
+import { type FormEvent, type ReactNode, useRef, useState } from 'react'
+import { ApiProblem } from '../../api/client.ts'
+import { Note, SecondaryButton, SectionTitle } from '../../components/styled.tsx'
+import { BAD } from '../status-view.tsx'
+import { DeliveryFields, deliveryNote } from './delivery-fields.tsx'
+import { type Draft, isChanged, messageAtField } from './draft.ts'
+import type { FieldState, FieldsProps, FormSection, KindForm } from './field-state.ts'
+import { FilterFields, filterNote } from './filter-fields.tsx'
+import { isRetryUsed, RetryFields, retryNote } from './retry-fields.tsx'
+import { Section } from './section.tsx'
+import { SourcesField } from './sources-field.tsx'
+import { useUnsavedWarning } from './use-unsaved-warning.ts'
+
+export interface FormProps<Edited extends Draft> {
+  form: KindForm<Edited>
+  /** Null for a new destination. */
+  id: string | null
+  /** The saved settings, or the defaults for a new destination. */
+  initial: Edited
+  isReadOnly: boolean
+  /** More parts of the form, above its sections. */
+  children?: (draft: Edited) => ReactNode
+  /** Rejects with the error of the API. */
+  onSave: (draft: Edited) => Promise<unknown>
+}
+
+/** The sections that every kind has, below its own. */
+function commonSections({ descriptions }: Pick<KindForm<Draft>, 'descriptions'>, id: string | null): FormSection<Draft>[] {
+  return [
+    { name: 'filter', title: 'Filter', fields: /^(filter|subscribe)/, note: filterNote, Fields: FilterFields },
+    {
+      name: 'delivery',
+      title: 'Batching, timeout and concurrency',
+      fields: /^(batch|timeoutMs|maxInFlight)/,
+      note: deliveryNote,
+      Fields: (props) => <DeliveryFields {...props} descriptions={descriptions} />,
+    },
+    {
+      name: 'retries',
+      title: 'Retries and dead letters',
+      fields: /^(retry|deadLetter)/,
+      note: retryNote,
+      isUsed: isRetryUsed,
+      Fields: (props) => <RetryFields {...props} id={id} />,
+    },
+  ]
+}
+
+export function DestinationForm<Edited extends Draft>(props: FormProps<Edited>) {
+  const { form, id, isReadOnly, children } = props
+  const isNew = id === null
+  const { draft, state, problems, isDirty, wasSubmitted, apiError, isBusy, open, setOpen, isInvalid, element, sections, submit, discard } =
+    useForm(props)
+  const fields = { draft, state }
+  return (
+    <form ref={element} onSubmit={(event) => void submit(event)} noValidate aria-label={isNew ? 'New destination' : 'Settings'}>
+      <Stack gap="lg" maw={860}>
+        <Paper withBorder p="md">
+          <Stack>
+            <SectionTitle>General</SectionTitle>
+            <TextInput
+              label="Name"
+              description="Shown in the dashboard. Messages can also refer to the destination by this name in their integrations object."
+              value={draft.name}
+              onChange={(event) => state.set({ name: event.currentTarget.value } as Partial<Edited>, 'name')}
+              error={state.problem('name')}
+              readOnly={isReadOnly}
+              required
+              autoComplete="off"
+              data-1p-ignore
+            />
+            {form.general?.(fields)}
+            <SourcesField {...(fields as unknown as FieldsProps)} />
+            {isNew && <FirstState {...(fields as unknown as FieldsProps)} />}
+          </Stack>
+        </Paper>
+        {form.settings && (
+          <Paper withBorder p="md">
+            <Stack>
+              <SectionTitle>Settings</SectionTitle>
+              {form.settings(fields)}
+            </Stack>
+          </Paper>
+        )}
+        {children?.(draft)}
+        <Accordion multiple value={open} onChange={setOpen} order={2} variant="separated" chevronPosition="left">
+          {sections.map(({ name, title, note, Fields }) => (
+            <Section key={name} value={name} title={title} note={note(draft)} isInvalid={isInvalid(name)}>
+              <Fields {...fields} />
+            </Section>
+          ))}
+        </Accordion>
+        {apiError !== null && apiError.field === null && (
+          <Alert color="red" role="alert" title="Not saved">
+            {apiError.message}
+          </Alert>
+        )}
+        {isReadOnly ? (
+          <Note>Changing these settings requires an admin token.</Note>
+        ) : (
+          <Group>
+            <Button type="submit" loading={isBusy} disabled={!isNew && !isDirty}>
+              {isNew ? 'Create destination' : 'Save changes'}
+            </Button>
+            {!isNew && isDirty && <SecondaryButton onClick={discard}>Discard changes</SecondaryButton>}
+            <Text size="sm" c={wasSubmitted && problems.size > 0 ? BAD : 'dimmed'} role="status">
+              {wasSubmitted && problems.size > 0
+                ? `${problems.size === 1 ? '1 field has an error' : `${problems.size} fields have errors`}.`
+                : !isNew && isDirty
+                  ? 'Unsaved changes.'
+                  : ''}
+            </Text>
+          </Group>
+        )}
+      </Stack>
+    </form>
+  )
+}
+
+/** The draft, what is wrong with it and which sections are open. */
+function useForm<Edited extends Draft>({ form, id, initial, isReadOnly, onSave }: FormProps<Edited>) {
+  const [draft, setDraft] = useState(initial)
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set())
+  const [wasSubmitted, setSubmitted] = useState(false)
+  const [apiError, setApiError] = useState<{ field: string | null; message: string } | null>(null)
+  const [isBusy, setBusy] = useState(false)
+  const [sections] = useState(() => [...form.sections, ...(commonSections(form, id) as unknown as FormSection<Edited>[])])
+  const [open, setOpen] = useState<string[]>(() =>
+    id === null ? [] : sections.filter(({ isUsed }) => isUsed?.(initial) ?? true).map(({ name }) => name),
+  )
+  const element = useRef<HTMLFormElement>(null)
+  const problems = form.problemsOf(draft)
+  const isDirty = isChanged(initial, draft)
+  useUnsavedWarning(isDirty)
+  const state: FieldState<Edited> = {
+    problem(field) {
+      if (apiError?.field === field) return apiError.message
+      return wasSubmitted || touched.has(field) ? (problems.get(field) ?? null) : null
+    },
+    set(changes, ...fields) {
+      setDraft((before) => ({ ...before, ...changes }))
+      setTouched((before) => new Set([...before, ...fields]))
+      setApiError(null)
+    },
+    isReadOnly,
+  }
+  const untouched = (): void => {
+    setTouched(new Set())
+    setSubmitted(false)
+  }
+  /** Opens the sections of these fields and focuses the first invalid one. */
+  const reveal = (fields: readonly string[]): void => {
+    const wrong = sections.filter((section) => fields.some((field) => section.fields.test(field))).map(({ name }) => name)
+    setOpen((before) => [...new Set([...before, ...wrong])])
+    // Waits until the fields and their problems are rendered.
+    setTimeout(() => element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(), 250)
+  }
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault()
+    setSubmitted(true)
+    if (problems.size > 0) return reveal([...problems.keys()])
+    setBusy(true)
+    setApiError(null)
+    try {
+      await onSave(draft)
+      untouched()
+    } catch (error) {
+      const { message, field } = error instanceof ApiProblem ? error : { message: (error as Error).message, field: null }
+      const formField = field === null ? null : form.fieldOf(field, draft)
+      setApiError({ field: formField, message: formField === null ? message : messageAtField(field, message) })
+      if (formField !== null) reveal([formField])
+    } finally {
+      setBusy(false)
+    }
+  }
+  const discard = (): void => {
+    setDraft(initial)
+    untouched()
+    setApiError(null)
+  }
+  const isInvalid = (name: string): boolean => {
+    const fields = sections.find((section) => section.name === name)?.fields
+    return fields !== undefined && [...problems.keys(), apiError?.field ?? ''].some((field) => fields.test(field))
+  }
+  return { draft, state, problems, isDirty, wasSubmitted, apiError, isBusy, open, setOpen, isInvalid, element, sections, submit, discard }
+}
+
+/** Whether a new destination is enabled and paused. */
+function FirstState({ draft: { enabled, paused }, state }: FieldsProps) {
+  return (
+    <>
+      <Switch
+        label="Enabled"
+        description="If off, the destination is created disabled. It can be tested, but messages skip it until it is enabled and are not sent to it later."
+        checked={enabled}
+        onChange={(event) => state.set({ enabled: event.currentTarget.checked })}
+      />
+      <Switch
+        label="Paused"
+        description="If on, the destination is created paused. It can be tested. Messages are queued and sent when it is resumed."
+        checked={paused}
+        onChange={(event) => state.set({ paused: event.currentTarget.checked })}
+      />
+    </>
+  )
+}

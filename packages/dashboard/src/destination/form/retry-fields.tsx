@@ -1,0 +1,96 @@
+// The retry policy with a picture of the attempts, and the destination that gets the messages that could not be delivered.
+
+import { NumberInput, Select, SimpleGrid, TagsInput, TextInput } from '@mantine/core'
+import { useList } from '../../api/queries.ts'
+import { type Draft, newDraft, retryTimesOf } from './draft.ts'
+import { type FieldsProps, numberInput, textInput } from './field-state.ts'
+import { RetryPicture } from './retry-picture.tsx'
+
+interface RetryProps extends FieldsProps {
+  /** The id of the destination itself, which cannot be its own dead-letter destination; null if it is new. */
+  id: string | null
+}
+
+export function RetryFields({ draft, state, id }: RetryProps) {
+  const statuses = (field: 'retryStatuses' | 'failStatuses') => ({
+    value: draft[field],
+    onChange: (values: string[]) => state.set({ [field]: values }, `retry.${field}`),
+    error: state.problem(`retry.${field}`),
+    readOnly: state.isReadOnly,
+    openOnFocus: false,
+    acceptValueOnBlur: true,
+    inputMode: 'numeric' as const,
+  })
+  return (
+    <>
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
+        <TextInput
+          label="Retry window"
+          description="Retries continue for 1 s to 14 d after the first attempt."
+          {...textInput(state, 'retry.windowMs', draft.retryWindow, (retryWindow) => ({ retryWindow }))}
+        />
+        <TextInput
+          label="First wait"
+          description="100 ms to 1 h after the first attempt."
+          {...textInput(state, 'retry.initialMs', draft.retryInitial, (retryInitial) => ({ retryInitial }))}
+        />
+        <NumberInput
+          label="Factor"
+          description="1 to 10. Each wait is this many times as long as the one before."
+          {...numberInput(state, 'retry.factor', draft.retryFactor, (retryFactor) => ({ retryFactor }))}
+          allowDecimal
+        />
+        <TextInput
+          label="Longest wait"
+          description="Waits grow up to this, at most 1 d."
+          {...textInput(state, 'retry.maxMs', draft.retryMax, (retryMax) => ({ retryMax }))}
+        />
+      </SimpleGrid>
+      <RetryPicture times={retryTimesOf(draft)} />
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
+        <TagsInput
+          label="Also retry these statuses"
+          description="By default, 408, 425, 429 and 5xx except 501 and 505 are retried. Press Enter after each."
+          {...statuses('retryStatuses')}
+        />
+        <TagsInput
+          label="Never retry these statuses"
+          description="The delivery fails at once. Press Enter after each."
+          {...statuses('failStatuses')}
+        />
+      </SimpleGrid>
+      <DeadLetterField draft={draft} state={state} id={id} />
+    </>
+  )
+}
+
+function DeadLetterField({ draft: { deadLetter }, state, id }: RetryProps) {
+  const destinations = useList('GET /api/destinations', { query: { limit: 1_000 } })
+  const others = destinations.rows.filter((each) => each.id !== id).map((each) => ({ value: each.id, label: each.name }))
+  const isListed = deadLetter === null || others.some(({ value }) => value === deadLetter)
+  return (
+    <Select
+      label="Dead-letter destination"
+      description="Gets each message whose delivery to this destination fails or expires, with the reason."
+      placeholder="None"
+      data={isListed ? others : [...others, { value: deadLetter, label: deadLetter }]}
+      value={deadLetter}
+      onChange={(value) => state.set({ deadLetter: value }, 'deadLetter')}
+      error={state.problem('deadLetter') ?? (destinations.problem ? `Could not load destinations: ${destinations.problem.message}` : null)}
+      readOnly={state.isReadOnly}
+      clearable={!state.isReadOnly}
+      clearButtonProps={{ 'aria-label': 'No dead-letter destination' }}
+      searchable
+      openOnFocus={false}
+      nothingFoundMessage="No matching destination"
+    />
+  )
+}
+
+export function isRetryUsed(draft: Draft): boolean {
+  return retryNote(draft) !== retryNote(newDraft(0)) || draft.retryStatuses.length + draft.failStatuses.length > 0
+}
+
+export function retryNote({ retryWindow, retryInitial, deadLetter }: Draft): string {
+  return `for ${retryWindow}, first after ${retryInitial}${deadLetter === null ? '' : ', with a dead-letter destination'}`
+}

@@ -1,0 +1,109 @@
+// The page of one destination, whatever its kind: name, status, actions, and the tabs Health, Test and Settings with those of the kind between them.
+
+import { Alert, Group, Tabs, Text } from '@mantine/core'
+import { type ReactNode, Suspense } from 'react'
+import { useApi } from '../api/queries.ts'
+import { Copyable } from '../components/copyable.tsx'
+import { Page } from '../components/page.tsx'
+import { Loaded, Loading } from '../components/query-states.tsx'
+import { Note } from '../components/styled.tsx'
+import { useSession } from '../session/session.tsx'
+import { useSearchState } from '../url/url-state.ts'
+import { DestinationActions } from './actions.tsx'
+import { statusOf } from './destination-status.ts'
+import { type Health, HealthView } from './health.tsx'
+import type { Destination, KindSummary } from './kind.ts'
+import { StatusBadge } from './status-view.tsx'
+import { TestPanel, type TestView } from './test-panel.tsx'
+
+interface FrameProps<Of extends Destination> {
+  destination: Of
+  kind: KindSummary<Of>
+  /** What the kind shows above the tabs. */
+  notice?: (health: Health) => ReactNode
+  /** What the kind shows in the tab Health. */
+  healthDetails?: (health: Health) => ReactNode
+  test: TestView
+  /** The tabs of the kind, by their names in the address. */
+  tabs: Readonly<Record<string, ReactNode>>
+  settings: ReactNode
+}
+
+export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) {
+  const { destination, kind, notice, healthDetails, test, tabs, settings } = props
+  const { id, name } = destination
+  const { isAdmin } = useSession()
+  const [params, change] = useSearchState()
+  const names = ['health', 'test', ...Object.keys(tabs), 'settings']
+  const tab = names.find((each) => each === params.get('tab')) ?? 'health'
+  const health = useApi('GET /api/destinations/{id}/health', { params: { id }, everyMs: 5_000 })
+  const status = health.data === undefined ? null : statusOf(destination, health.data, health.dataUpdatedAt)
+  const readOnly = <Note>Read-only: your token has the viewer role</Note>
+  return (
+    <Page title={name} actions={isAdmin ? <DestinationActions destination={destination} /> : readOnly}>
+      <Group gap="sm">
+        {kind.Icon !== null && (
+          <>
+            <kind.Icon destination={destination} size={28} />
+            <Text size="sm">{kind.target(destination)}</Text>
+          </>
+        )}
+        {status !== null && <StatusBadge status={status} size="lg" />}
+        <Copyable text={id} label="the id" />
+      </Group>
+      {params.get('created') === 'yes' && (
+        <Alert
+          color="teal"
+          variant="light"
+          title="Destination created"
+          withCloseButton
+          closeButtonLabel="Close"
+          onClose={() => change({ created: null }, { replace: true })}
+          role="status"
+        >
+          {tab === 'test' ? 'Send a test to check that it works.' : 'Its health is shown here.'}
+          {destination.sourceIds.length === 0 && ' No source sends to it yet. Choose one in the settings.'}
+        </Alert>
+      )}
+      {health.data !== undefined && notice?.(health.data)}
+      <Tabs
+        value={tab}
+        onChange={(value) => change({ tab: value === 'health' ? null : value, range: null, type: null })}
+        keepMounted={false}
+      >
+        <Tabs.List mb="md">
+          {names.map((value) => (
+            <Tabs.Tab key={value} value={value} px={{ base: 6, xs: 'md' }}>
+              {value.charAt(0).toUpperCase() + value.slice(1)}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="health">
+          <Loaded query={health} lines={6}>
+            {(data) => (
+              <HealthView
+                destination={destination}
+                health={data}
+                seenAtMs={health.dataUpdatedAt}
+                advice={kind.advice}
+                details={healthDetails?.(data)}
+              />
+            )}
+          </Loaded>
+        </Tabs.Panel>
+        <Tabs.Panel value="test" keepMounted>
+          <TestPanel destination={destination} isAdmin={isAdmin} {...test} />
+        </Tabs.Panel>
+        {Object.entries(tabs).map(([value, panel]) => (
+          <Tabs.Panel key={value} value={value}>
+            <Suspense fallback={<Loading lines={6} />}>{panel}</Suspense>
+          </Tabs.Panel>
+        ))}
+        {/* Stays mounted so that unsaved input survives a change of tabs. */}
+        <Tabs.Panel value="settings" keepMounted>
+          {settings}
+        </Tabs.Panel>
+      </Tabs>
+    </Page>
+  )
+}

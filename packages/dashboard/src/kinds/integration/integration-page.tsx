@@ -1,0 +1,65 @@
+// The page of an integration. Its forms are made from its definition, so that is loaded first.
+
+import { lazy } from 'react'
+import { useApi } from '../../api/queries.ts'
+import { Page } from '../../components/page.tsx'
+import { Empty, Loading } from '../../components/query-states.tsx'
+import { LinkButton } from '../../components/styled.tsx'
+import { useContent } from '../../destination/content/use-content.ts'
+import { SettingsTab } from '../../destination/form/settings-tab.tsx'
+import { DestinationFrame } from '../../destination/frame.tsx'
+import { useSession } from '../../session/session.tsx'
+import { type Definition, definitionOf } from './definition.ts'
+import type { Integration } from './integration-draft.ts'
+import { integrationForm } from './integration-form.tsx'
+import { integrationContent } from './subscription-draft.ts'
+import { INTEGRATION_SUMMARY } from './summary.tsx'
+import { IntegrationOutcome } from './test-outcome.tsx'
+
+const SubscriptionsTab = lazy(() => import('./subscriptions-tab.tsx'))
+
+export default function IntegrationPage({ destination }: { destination: Integration }) {
+  const { data, error } = useApi('GET /api/catalog/{slug}', { params: { slug: destination.integration } })
+  if (data === undefined && error === null)
+    return (
+      <Page title="Destination">
+        <Loading lines={6} label="Loading destination" />
+      </Page>
+    )
+  return <Details destination={destination} definition={data === undefined ? null : definitionOf(data)} />
+}
+
+/** `definition` is null if the catalogue does not have the integration. */
+function Details({ destination, definition }: { destination: Integration; definition: Definition | null }) {
+  const { isAdmin } = useSession()
+  const content = useContent(destination, integrationContent(definition), !isAdmin)
+  const formOf = ({ integration, secretSettings }: Integration, { settings }: Definition) =>
+    integrationForm({ slug: integration, schema: settings, storedSecrets: secretSettings })
+  return (
+    <DestinationFrame
+      destination={destination}
+      kind={INTEGRATION_SUMMARY}
+      test={{
+        about: `Runs the subscriptions that match a sample message now. ${INTEGRATION_SUMMARY.target(destination)} receives it as real data.`,
+        outcome: (sent) => <IntegrationOutcome sent={sent} />,
+      }}
+      tabs={{ subscriptions: definition === null ? <NoDefinition /> : <SubscriptionsTab content={content} definition={definition} /> }}
+      settings={
+        definition === null ? (
+          <NoDefinition />
+        ) : (
+          <SettingsTab destination={destination} formOf={(saved) => formOf(saved, definition)} isAdmin={isAdmin} />
+        )
+      }
+    />
+  )
+}
+
+function NoDefinition() {
+  return (
+    <Empty title="The integration is not in the catalogue" action={<LinkButton to="/catalog">Open the catalogue</LinkButton>}>
+      The integrations package is not installed, or its version does not have this integration. Deliveries are retried until it is
+      installed.
+    </Empty>
+  )
+}

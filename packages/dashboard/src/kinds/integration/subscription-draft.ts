@@ -1,0 +1,101 @@
+// The subscriptions of an integration while they are edited: which action runs, when, and with what. Pure.
+
+import type { ContentForm } from '../../destination/content/use-content.ts'
+import type { Action, Definition, Preset } from './definition.ts'
+import type { Integration } from './integration-draft.ts'
+import { defaultMapping, type MappingDraft, mappingDraftOf, mappingOf, mappingProblems } from './mapping-draft.ts'
+
+export interface SubscriptionDraft {
+  /** Distinguishes subscriptions of the form, also new ones. */
+  key: string
+  /** Null for a new one. */
+  id: string | null
+  name: string
+  action: string
+  subscribe: string
+  enabled: boolean
+  mapping: MappingDraft
+}
+
+export interface Subscription {
+  id?: string
+  name: string
+  action: string
+  subscribe: string
+  enabled: boolean
+  mapping: Record<string, unknown>
+}
+
+const NO_FIELDS = { properties: {}, required: [] }
+
+export function actionOf({ actions }: Pick<Definition, 'actions'>, slug: string): Action | undefined {
+  return actions.find((action) => action.slug === slug)
+}
+
+const fieldsOf = (definition: Definition | null, action: string) => (definition && actionOf(definition, action)?.fields) ?? NO_FIELDS
+
+export function subscriptionDraftOf(definition: Definition | null, saved: Subscription & { id: string }): SubscriptionDraft {
+  const { id, name, action, subscribe, enabled, mapping } = saved
+  return { key: id, id, name, action, subscribe, enabled, mapping: mappingDraftOf(mapping, fieldsOf(definition, action).properties) }
+}
+
+export function presetDraft(definition: Definition, { name, action, subscribe, mapping }: Preset, key: string): SubscriptionDraft {
+  const { properties } = fieldsOf(definition, action)
+  return { key, id: null, name, action, subscribe, enabled: true, mapping: mappingDraftOf(mapping, properties) }
+}
+
+/** A subscription for an action, as its definition suggests it. */
+export function actionDraft({ slug, name, defaultSubscription, fields }: Action, key: string): SubscriptionDraft {
+  return {
+    key,
+    id: null,
+    name,
+    action: slug,
+    subscribe: defaultSubscription ?? 'type = "track"',
+    enabled: true,
+    mapping: defaultMapping(fields),
+  }
+}
+
+/** What the API gets. The draft must have no problems. */
+export function subscriptionOf({ id, name, action, subscribe, enabled, mapping }: SubscriptionDraft): Subscription {
+  return { ...(id === null ? {} : { id }), name, action, subscribe: subscribe.trim(), enabled, mapping: mappingOf(mapping) }
+}
+
+/** By field of the API, such as `subscriptions[0].mapping.user_id`. */
+export function subscriptionProblems(definition: Definition | null, drafts: readonly SubscriptionDraft[]): Map<string, string> {
+  const problems = new Map<string, string>()
+  for (const [at, draft] of drafts.entries()) {
+    const note = (field: string, problem: string): void => void problems.set(`subscriptions[${at}].${field}`, problem)
+    if (draft.name.trim() === '') note('name', 'Enter a name.')
+    if (draft.subscribe.trim() === '') note('subscribe', 'Choose when it runs.')
+    const fields = fieldsOf(definition, draft.action)
+    // A subscription that is off may be incomplete: it does not run.
+    const needed = draft.enabled ? fields : { ...fields, required: [] }
+    for (const [field, problem] of mappingProblems(draft.mapping, needed)) note(field, problem)
+  }
+  return problems
+}
+
+export interface IntegrationContentDraft {
+  subscriptions: readonly SubscriptionDraft[]
+}
+
+/** What an integration sends, while it is edited. The actions of its definition say which objects in a mapping have fields. */
+export function integrationContent(definition: Definition | null): ContentForm<Integration, IntegrationContentDraft> {
+  return {
+    draftOf: ({ subscriptions }) => ({ subscriptions: subscriptions.map((saved) => subscriptionDraftOf(definition, saved)) }),
+    problemsOf: ({ subscriptions }) => subscriptionProblems(definition, subscriptions),
+    changesOf(saved, draft) {
+      const subscriptions = draft.subscriptions.map(subscriptionOf)
+      const isSame = JSON.stringify(saved.subscriptions.map(ordered)) === JSON.stringify(subscriptions.map(ordered))
+      return isSame ? null : { subscriptions }
+    },
+    fieldOf: (field) => (field.startsWith('subscriptions[') ? field : null),
+  }
+}
+
+/** With its fields in a fixed order, to compare it. */
+function ordered({ id, name, action, subscribe, enabled, mapping }: Subscription) {
+  return [id, name, action, subscribe.trim(), enabled, mapping]
+}

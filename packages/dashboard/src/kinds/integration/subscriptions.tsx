@@ -1,0 +1,216 @@
+// The subscriptions of an integration: which action runs when, and with what. Presets are subscriptions that the definition suggests.
+
+import { Collapse, Group, Paper, Select, Stack, Switch, TextInput } from '@mantine/core'
+import { useRef, useState } from 'react'
+import { LinkedText } from '../../components/linked-text.tsx'
+import { Note, RowButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
+import type { Action, Definition } from './definition.ts'
+import { MappingFields } from './mapping-fields.tsx'
+import { actionDraft, actionOf, presetDraft, type SubscriptionDraft } from './subscription-draft.ts'
+import { type RecentMessages, useRecentMessages } from './use-recent-messages.ts'
+import { WhenFields, whenText } from './when-fields.tsx'
+
+export interface SubscriptionsProps {
+  definition: Definition
+  subscriptions: readonly SubscriptionDraft[]
+  onChange: (subscriptions: SubscriptionDraft[]) => void
+  /** Whose messages the suggestions come from. */
+  sourceIds: readonly string[]
+  /** By field of the API, such as `subscriptions[0].mapping.user_id`. */
+  problem: (field: string) => string | null
+  /** The fields with problems that are shown. */
+  wrong: readonly string[]
+  isReadOnly: boolean
+}
+
+export function Subscriptions({ definition, subscriptions, onChange, sourceIds, problem, wrong, isReadOnly }: SubscriptionsProps) {
+  const recent = useRecentMessages(sourceIds)
+  const [open, setOpen] = useState<string | null>(() =>
+    subscriptions.length === 1 && definition.presets.length === 0 ? (subscriptions[0]?.key ?? null) : null,
+  )
+  return (
+    <Stack gap="sm">
+      {subscriptions.map((subscription, at) => (
+        <SubscriptionCard
+          key={subscription.key}
+          subscription={subscription}
+          action={actionOf(definition, subscription.action)}
+          onChange={(next) => onChange(subscriptions.map((each, other) => (other === at ? next : each)))}
+          onRemove={() => onChange(subscriptions.filter((_, other) => other !== at))}
+          isOpen={open === subscription.key}
+          onOpen={(isOpen) => setOpen(isOpen ? subscription.key : null)}
+          recent={recent}
+          problem={(field) => problem(`subscriptions[${at}].${field}`)}
+          isWrong={wrong.some((field) => field.startsWith(`subscriptions[${at}]`))}
+          isReadOnly={isReadOnly}
+        />
+      ))}
+      {subscriptions.length === 0 && <Note>Nothing is sent yet. Add a subscription for each action that should run.</Note>}
+      {!isReadOnly && (
+        <AddSubscription
+          definition={definition}
+          subscriptions={subscriptions}
+          onAdd={(subscription) => {
+            onChange([...subscriptions, subscription])
+            setOpen(subscription.key)
+          }}
+        />
+      )}
+    </Stack>
+  )
+}
+
+function SubscriptionCard({
+  subscription,
+  action,
+  onChange,
+  onRemove,
+  isOpen,
+  onOpen,
+  recent,
+  problem,
+  isWrong,
+  isReadOnly,
+}: {
+  subscription: SubscriptionDraft
+  /** Undefined if the definition no longer has it. */
+  action: Action | undefined
+  onChange: (subscription: SubscriptionDraft) => void
+  onRemove: () => void
+  isOpen: boolean
+  onOpen: (isOpen: boolean) => void
+  recent: RecentMessages
+  problem: (field: string) => string | null
+  isWrong: boolean
+  isReadOnly: boolean
+}) {
+  const { name, enabled, subscribe, mapping } = subscription
+  const set = (changes: Partial<SubscriptionDraft>): void => onChange({ ...subscription, ...changes })
+  const title = name.trim() === '' ? (action?.name ?? subscription.action) : name
+  return (
+    <Paper withBorder p="sm" component="section" aria-label={title}>
+      <Group justify="space-between" align="flex-start" gap="xs">
+        <Switch
+          label={
+            <Group gap="xs" component="span" style={{ rowGap: 0 }}>
+              <Strong span style={{ overflowWrap: 'anywhere' }}>
+                {title}
+              </Strong>
+              {isWrong && (
+                <SmallTag color="red" component="span">
+                  has errors
+                </SmallTag>
+              )}
+            </Group>
+          }
+          description={
+            <>
+              {whenText(subscribe)} Runs{' '}
+              {action === undefined ? `“${subscription.action}”, which the installed version does not have` : `“${action.name}”`}.
+            </>
+          }
+          checked={enabled}
+          onChange={(event) => set({ enabled: event.currentTarget.checked })}
+          disabled={isReadOnly}
+          style={{ flex: '1 1 240px' }}
+        />
+        <Group gap="xs">
+          <RowButton
+            onClick={() => onOpen(!isOpen)}
+            aria-expanded={isOpen}
+            aria-label={`${isOpen ? 'Close' : isReadOnly ? 'View' : 'Edit'} ${title}`}
+          >
+            {isOpen ? 'Close' : isReadOnly ? 'View' : 'Edit'}
+          </RowButton>
+          {!isReadOnly && (
+            <RowButton onClick={onRemove} aria-label={`Remove ${title}`}>
+              Remove
+            </RowButton>
+          )}
+        </Group>
+      </Group>
+      <Collapse expanded={isOpen}>
+        {isOpen && (
+          <Stack gap="md" pt="md">
+            {action !== undefined && action.description !== '' && (
+              <Note>
+                <LinkedText markdown={action.description} />
+              </Note>
+            )}
+            <TextInput
+              label="Name"
+              value={name}
+              onChange={(event) => set({ name: event.currentTarget.value })}
+              error={problem('name')}
+              readOnly={isReadOnly}
+              maw={420}
+              autoComplete="off"
+            />
+            <WhenFields
+              subscribe={subscribe}
+              onChange={(next) => set({ subscribe: next })}
+              events={recent.events}
+              problem={problem('subscribe')}
+              isReadOnly={isReadOnly}
+            />
+            <Stack gap="xs">
+              <Strong>Fields</Strong>
+              <SmallNote>
+                A path such as $.properties.total reads a value of the message. A template mixes text and values, such as{' '}
+                {'{{event}} for {{properties.total}}'}.
+                {recent.suggestions.some(({ example }) => example !== '') && ' Paths are suggested from the last messages of the sources.'}
+              </SmallNote>
+              <MappingFields
+                schema={action?.fields ?? { properties: {}, required: [] }}
+                mapping={mapping}
+                onChange={(next) => set({ mapping: next })}
+                suggestions={recent.suggestions}
+                problem={problem}
+                isReadOnly={isReadOnly}
+              />
+            </Stack>
+          </Stack>
+        )}
+      </Collapse>
+    </Paper>
+  )
+}
+
+/** Offers presets that are not in the list yet, and all actions. */
+function AddSubscription({
+  definition,
+  subscriptions,
+  onAdd,
+}: {
+  definition: Definition
+  subscriptions: readonly SubscriptionDraft[]
+  onAdd: (subscription: SubscriptionDraft) => void
+}) {
+  const added = useRef(0)
+  const presets = definition.presets
+    .map((preset, at) => ({ preset, value: `preset ${at}` }))
+    .filter(({ preset }) => !subscriptions.some(({ name, action }) => name === preset.name && action === preset.action))
+  const actions = definition.actions.map((action) => ({ action, value: `action ${action.slug}` }))
+  const add = (value: string | null): void => {
+    const key = `new ${++added.current} ${value}`
+    const preset = presets.find((each) => each.value === value)?.preset
+    const action = actions.find((each) => each.value === value)?.action
+    if (preset !== undefined) onAdd(presetDraft(definition, preset, key))
+    else if (action !== undefined) onAdd(actionDraft(action, key))
+  }
+  return (
+    <Select
+      label="Add a subscription"
+      placeholder="Choose an action"
+      data={[
+        ...(presets.length === 0 ? [] : [{ group: 'Presets', items: presets.map(({ preset, value }) => ({ value, label: preset.name })) }]),
+        { group: 'Actions', items: actions.map(({ action, value }) => ({ value, label: action.name })) },
+      ]}
+      value={null}
+      onChange={add}
+      searchable={presets.length + actions.length > 8}
+      openOnFocus={false}
+      maw={420}
+    />
+  )
+}

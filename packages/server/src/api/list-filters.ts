@@ -1,0 +1,34 @@
+// The filters of lists, as tables: the control API makes the query parameters of a list from them, and the command line its flags.
+
+import { MESSAGE_TYPES } from '@switchyard/protocol'
+import { queryTime } from './query-values.ts'
+import { oneOf, optional, string } from './schema.ts'
+
+/** For resources that can be found by their texts. */
+export const SEARCH_FILTERS = {
+  search: optional(
+    string({ min: 1, description: 'Only entries with this text in their id, their name or another text, in upper or lower case.' }),
+  ),
+}
+
+export const DELIVERY_STATES = ['pending', 'delivered', 'failed', 'expired', 'cancelled'] as const
+
+export const DELIVERY_FILTERS = {
+  destinationId: optional(string({ min: 1, description: 'Only deliveries to this destination.' })),
+  state: optional(oneOf(DELIVERY_STATES, { description: 'Only deliveries in this state.' })),
+  reason: optional(string({ min: 1, description: 'Only deliveries that ended with this reason: a code such as `timeout` or `http_500`.' })),
+  userId: optional(string({ min: 1, description: 'Only deliveries of messages of this user, by userId, anonymousId or previousId.' })),
+  event: optional(string({ min: 1, description: 'Only deliveries of messages with this event name.' })),
+  from: optional(queryTime({ description: 'Only deliveries that reached their state at this time or later.' })),
+  to: optional(queryTime({ description: 'Only deliveries that reached their state at this time or earlier.' })),
+}
+
+export const MESSAGE_FILTERS = {
+  sourceId: optional(string({ min: 1, description: 'Only messages from this source.' })),
+  type: optional(oneOf([...MESSAGE_TYPES, 'delete', 'dead_letter'], { description: 'Only messages of this type.' })),
+  event: optional(string({ min: 1, description: 'Only track messages with exactly this event name.' })),
+  userId: optional(string({ min: 1, description: 'Only messages of this user.' })),
+  messageId: optional(string({ min: 1, description: 'Only messages with this messageId.' })),
+  from: optional(queryTime({ description: 'Only messages received at this time or later.' })),
+  to: optional(queryTime({ description: 'Only messages received at this time or earlier.' })),
+}

@@ -1,0 +1,117 @@
+// Fields on the command line, from the tables that the service uses too: the flags of a resource and of the filters of a list, the request
+// that they make, and the lines that show a resource.
+
+import type { JsonObject } from '@switchyard/protocol'
+import type { Fields, JsonSchema } from '../../api/schema.ts'
+import type { Query } from '../service/api.ts'
+import { type Call, CommandProblem, EXIT, type Flag } from './command.ts'
+import { PERIOD_FLAGS, periodOf, showFacts, time } from './listing.ts'
+import { optionalId } from './references.ts'
+
+const BOOLEANS = ['true', 'false'] as const
+
+type Settings = { readonly fields: Fields }
+
+/** The flags for the fields that are a text, a choice or a boolean. Those that consist of parts need flags of their own. */
+export function flagsFor({ fields }: Settings): Record<string, Flag> {
+  return Object.fromEntries(simpleFields(fields).map(([name, schema]) => [flagName(name), flagOf(name, schema)]))
+}
+
+/** The fields whose flags were given. */
+export function bodyFrom(call: Call, { fields }: Settings): Record<string, unknown> {
+  const body: Record<string, unknown> = {}
+  for (const [name, schema] of simpleFields(fields)) {
+    const flag = flagName(name)
+    if (!call.has(flag)) continue
+    const text = call.flag(flag)
+    if (isOfType(schema, 'boolean')) body[name] = text !== 'false'
+    else body[name] = text === '' && isOfType(schema, 'null') ? null : text
+  }
+  return body
+}
+
+/** The same, or a CommandProblem if there are none. */
+export function changesFrom(call: Call, settings: Settings, others: Record<string, unknown>, otherFlags: readonly string[]): object {
+  const body = { ...bodyFrom(call, settings), ...others }
+  if (Object.keys(body).length > 0) return body
+  const flags = [...Object.keys(flagsFor(settings)), ...otherFlags].map((flag) => `--${flag}`)
+  throw new CommandProblem(`Nothing to change: use ${flags.slice(0, -1).join(', ')} or ${flags.at(-1)}.`, EXIT.usage)
+}
+
+/** Filters that name a resource, which the command line accepts by name too. */
+const REFERENCES = { sourceId: 'source', destinationId: 'destination' } as const
+const PERIOD = new Set(['from', 'to'])
+
+/** The flags for the filters of a list. */
+export function filterFlags(filters: Fields): Record<string, Flag> {
+  const flags = Object.entries(filters).flatMap(([name, filter]): [string, Flag][] => {
+    if (PERIOD.has(name)) return [[name, PERIOD_FLAGS[name] as Flag]]
+    const flag = flagOf(name, filter.toJsonSchema())
+    if (!isReference(name)) return [[flagName(name), flag]]
+    const kind = REFERENCES[name]
+    return [[kind, { placeholder: kind.toUpperCase(), description: flag.description.replace(/\.$/, ', by id or name.') }]]
+  })
+  return Object.fromEntries(flags)
+}
+
+/** The query parameters for the flags that were given. */
+export async function filtersFrom(call: Call, filters: Fields): Promise<Query> {
+  const query: Record<string, string | undefined> = 'from' in filters ? periodOf(call) : {}
+  for (const name of Object.keys(filters)) {
+    if (PERIOD.has(name)) continue
+    query[name] = isReference(name) ? await optionalId(call.api, REFERENCES[name], call.flag(REFERENCES[name])) : call.flag(flagName(name))
+  }
+  return query
+}
+
+function isReference(name: string): name is keyof typeof REFERENCES {
+  return Object.hasOwn(REFERENCES, name)
+}
+
+/** How a field is shown: another label, another value, or not at all. */
+export type Shown = Readonly<Record<string, null | { label?: string; value?: (value: unknown) => unknown }>>
+
+/** Shows a resource with a line for each field that has a value. */
+export function showResource({ json, out }: Call, fields: Fields, resource: JsonObject, shown: Shown): void {
+  if (json) return out.json(resource)
+  const facts = Object.entries(fields).flatMap(([name, schema]): [string, unknown][] => {
+    const how = shown[name]
+    if (how === null) return []
+    const value = resource[name] ?? undefined
+    const isTime = schema.toJsonSchema()['format'] === 'date-time'
+    return [[how?.label ?? words(name), how?.value?.(value) ?? (isTime ? time(value) : value)]]
+  })
+  showFacts(out, facts)
+}
+
+function simpleFields(fields: Fields): [name: string, schema: JsonSchema][] {
+  return Object.entries(fields)
+    .map(([name, schema]): [string, JsonSchema] => [name, schema.toJsonSchema()])
+    .filter(([, schema]) => isOfType(schema, 'string') || isOfType(schema, 'boolean'))
+}
+
+function flagOf(name: string, schema: JsonSchema): Flag {
+  const { description, enum: values } = schema as { description: string; enum?: readonly string[] }
+  // A switch that is off by default needs no value.
+  if (isOfType(schema, 'boolean'))
+    return schema['default'] === false ? { placeholder: null, description } : { placeholder: 'BOOLEAN', description, values: BOOLEANS }
+  return {
+    placeholder: flagName(name).replaceAll('-', '_').toUpperCase(),
+    description: isOfType(schema, 'null') && !('default' in schema) ? `${description} An empty text removes it.` : description,
+    ...(values === undefined ? {} : { values }),
+  }
+}
+
+function isOfType({ type }: JsonSchema, wanted: string): boolean {
+  return Array.isArray(type) ? type.includes(wanted) : type === wanted
+}
+
+/** requireOAuth → require-oauth */
+function flagName(field: string): string {
+  return field.replaceAll(/(?<=[a-z])[A-Z]/g, '-$&').toLowerCase()
+}
+
+/** writeKeys → write keys */
+function words(field: string): string {
+  return field.replaceAll(/(?<=[a-z])[A-Z]/g, ' $&').toLowerCase()
+}

@@ -1,0 +1,73 @@
+// The route that lists the audit log. Its entries are made in routes/audit-entries.ts.
+
+import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { queryTime } from '../../api/query-values.ts'
+import { anyObject, nullable, object, optional, string, time } from '../../api/schema.ts'
+import { maskedWriteKey } from '../../api/write-key-mask.ts'
+import type { AuditEntry, Role } from '../../store/store.ts'
+import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
+
+const ENTRY = object(
+  {
+    id: string(),
+    at: time(),
+    actor: object({
+      id: string({ description: 'The id of the token; `service` if the service made the change itself.' }),
+      name: string({ description: 'The name of the token at that time.' }),
+    }),
+    action: string({ description: 'The kind of resource and the change, such as `source.update`.' }),
+    subject: nullable(string({ description: 'The id of the resource; for a suppression, the pseudonym of the user.' })),
+    before: nullable(anyObject({ description: 'The resource before the change; null if it was created.' })),
+    after: nullable(anyObject({ description: 'The resource after the change; null if it was deleted.' })),
+  },
+  { title: 'AuditEntry', description: 'An entry of the audit log. It contains no secrets.' },
+)
+
+const FILTERS = {
+  actor: optional(string({ min: 1, description: 'Only changes made by this actor. The value is the id of a control token.' })),
+  action: optional(string({ min: 1, description: 'Only entries with this action, such as `source.update`.' })),
+  subject: optional(string({ min: 1, description: 'Only entries about the resource with this id.' })),
+  userId: optional(string({ min: 1, description: 'Only entries about the suppressions of this user.' })),
+  from: optional(queryTime({ description: 'Only entries at this time or later.' })),
+  to: optional(queryTime({ description: 'Only entries at this time or earlier.' })),
+}
+
+export function auditRoutes({ store }: ControlParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/audit',
+      summary: 'List audit log entries, newest first',
+      query: listQuery(FILTERS),
+      status: 200,
+      answer: listAnswer(ENTRY),
+      errors: ['invalid_cursor'],
+      async handle({ query, role }) {
+        const { actor: actorId, action, from: fromMs, to } = query
+        const subject = query.userId === undefined ? query.subject : await store.deletions.pseudonym(query.userId)
+        const filter = { actorId, action, subject, fromMs, toMs: to === undefined ? undefined : to - 1 }
+        return pageAnswer('audit', await store.history.audit(filter, pageRequest('audit', query)), (entry) => entryView(entry, role))
+      },
+    }),
+  ]
+}
+
+function entryView({ id, atMs, actor, action, subject, before, after }: AuditEntry, role: Role) {
+  const shown = role === 'admin' ? (state: JsonObject | null) => state : withoutWriteKeys
+  return {
+    id,
+    at: isoTime(atMs),
+    actor: { id: actor.id, name: actor.name },
+    action,
+    subject,
+    before: shown(before),
+    after: shown(after),
+  }
+}
+
+/** The state of a source as viewers see it. No other resource has a field of this name. */
+function withoutWriteKeys(state: JsonObject | null): JsonObject | null {
+  const keys = state?.['writeKeys']
+  return Array.isArray(keys) ? { ...state, writeKeys: keys.map((key) => maskedWriteKey(String(key))) } : state
+}

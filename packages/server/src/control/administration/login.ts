@@ -1,0 +1,76 @@
+// Login and logout of the dashboard: exchanges a control token for a session cookie, which scripts in the page cannot read. What a session may
+// do is decided in authorize.ts.
+
+import { isoTime } from '@switchyard/protocol'
+import { nullable, object, oneOf, string, time } from '../../api/schema.ts'
+import { type Actor, type Role, StoreUnavailable } from '../../store/store.ts'
+import { recordAction } from '../routes/audit-entries.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
+
+const LOGIN = object({ token: string({ min: 1, max: 1_000, writeOnly: true, description: 'A control token.' }) })
+const SESSION = object(
+  {
+    actor: object({ id: string(), name: string() }),
+    role: oneOf(['admin', 'viewer']),
+    expiresAt: nullable(time({ description: 'When the session ends; null for a bearer token.' })),
+  },
+  { title: 'Session', description: 'The caller of the request.' },
+)
+
+export function loginRoutes({ store, access }: ControlParts): Route[] {
+  /** Ignores an unavailable store, because a full disk must not prevent an operator from logging in to see the reason. */
+  async function recordLogin(actor: Actor, action: string, after: { role: Role } | null): Promise<void> {
+    try {
+      await recordAction(store.history, { actor, action, subject: actor.id, after })
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+    }
+  }
+
+  return [
+    route({
+      method: 'POST',
+      path: '/login',
+      summary: 'Log in to the dashboard',
+      description: 'Sets a session cookie, which is valid for at most 12 hours. Revoking the token ends the session earlier.',
+      public: true,
+      body: LOGIN,
+      status: 200,
+      answer: SESSION,
+      errors: ['unauthorized', 'cross_site_request', 'too_many_attempts'],
+      async handle({ body, exchange }) {
+        const { actor, role, expiresAtMs, cookie } = access.logIn(exchange.request, body.token)
+        await recordLogin(actor, 'session.login', { role })
+        exchange.setHeader('set-cookie', cookie)
+        return sessionView(actor, role, expiresAtMs)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/logout',
+      summary: 'Log out of the dashboard',
+      description: 'Ends the session, on every node, and removes its cookie from the browser. Other sessions of the same token go on.',
+      public: true,
+      status: 204,
+      errors: ['cross_site_request'],
+      async handle({ exchange }) {
+        // First, because the browser loses its cookie even if the store cannot record the end of the session.
+        exchange.setHeader('set-cookie', access.cookieOfLogOut(exchange.request))
+        const actor = await access.logOut(exchange.request)
+        if (actor !== null) await recordLogin(actor, 'session.logout', null)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/session',
+      summary: 'Retrieve the name and role of the caller, and when its session ends',
+      status: 200,
+      answer: SESSION,
+      handle: ({ actor, role, exchange }) => sessionView(actor, role, exchange.caller?.expiresAtMs ?? null),
+    }),
+  ]
+}
+
+function sessionView({ id, name }: Actor, role: Role, expiresAtMs: number | null) {
+  return { actor: { id, name }, role, expiresAt: expiresAtMs === null ? null : isoTime(expiresAtMs) }
+}

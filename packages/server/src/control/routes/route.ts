@@ -1,0 +1,128 @@
+// A route of the control API, as data. control.ts serves the list of routes, and the OpenAPI document is made from the same list, so that
+// nothing has to be kept in step by hand.
+
+import type { IncomingMessage } from 'node:http'
+import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
+import type { PlanFault } from '@switchyard/protocol'
+import type { Alerts } from '../../alerts/alerts.ts'
+import { entityTag, isNamedIn } from '../../api/entity-tag.ts'
+import type { Schema } from '../../api/schema.ts'
+import type { Delivery } from '../../delivery/delivery.ts'
+import type { CodeProblem } from '../../delivery/sender/transforming/transformer.ts'
+import { ApiError, type ApiErrorCode } from '../../errors.ts'
+import type { Privacy } from '../../ingest/privacy/privacy.ts'
+import type { LiveFeed } from '../../observe/live.ts'
+import type { Actor, Configuration, Plan, Role, SegmentContent, Store } from '../../store/store.ts'
+import type { Clock } from '../../timing/clock.ts'
+import type { Access, Caller } from '../access/authorize.ts'
+import type { CatalogInstaller } from './catalog-installer.ts'
+import type { OperatorTools } from './operator-tools.ts'
+
+/** Loads the code of a transformation in the sandbox, and returns what is wrong with it. */
+export type CheckCode = (code: string) => Promise<CodeProblem | null>
+
+export interface Catalog {
+  readCatalog(): Promise<readonly CatalogEntry[]>
+  readIntegration(slug: string): Promise<CatalogIntegration | null>
+}
+
+/** Called each time, because the package can be installed while the service runs. */
+export type OpenCatalog = () => Promise<Catalog | null>
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** The HTTP exchange, for the few routes that need headers: login, logout and If-Match. */
+export interface Exchange {
+  request: IncomingMessage
+  /** Null on a public route. */
+  caller: Caller | null
+  setHeader(name: string, value: string): void
+}
+
+export interface Route<Body = unknown, Query = unknown> {
+  method: Method
+  /** Under /api, with parameters as `:name`. */
+  path: string
+  /** In the imperative, without a full stop: `Create a source`. */
+  summary: string
+  /** Further sentences for the reference. */
+  description?: string
+  /** The role that the token must have at least. Default: `viewer` for GET, `admin` for the rest. */
+  role?: Role
+  /** Whether the route needs no authorization. It then has no actor. */
+  public?: true
+  /** The schema of the body. Without it, the body of a request is ignored. A missing body is read as `{}`. */
+  body?: Schema<Body>
+  query?: Schema<Query>
+  status: 200 | 201 | 202 | 204
+  /** The schema of the response with `status`; absent for 204. */
+  answer?: Schema<unknown>
+  /** The response is a stream of server-sent events: `answer` is the schema of the data of each event, and `handle` returns an async iterable. */
+  stream?: true
+  /** The response is the content of a file instead of JSON: `handle` returns a stream of bytes. */
+  bytes?: true
+  /** The response is one resource with an ETag. A route that changes or deletes a resource accepts If-Match. */
+  tagged?: true
+  /** The errors of this route, in addition to those that every route can return (control-operations.ts). */
+  errors?: readonly ApiErrorCode[]
+  handle(request: {
+    params: Readonly<Record<string, string>>
+    body: Body
+    query: Query
+    actor: Actor
+    /** The role of the actor. */
+    role: Role
+    exchange: Exchange
+  }): unknown
+}
+
+/** Infers the types of `handle` from the schemas of the route. */
+export function route<Body = undefined, Query = undefined>(route: Route<Body, Query>): Route {
+  return route
+}
+
+/** Throws changed_since_read if the request has an If-Match header that does not match the stored resource. */
+export function checkIfMatch({ request }: Exchange, shown: unknown): void {
+  const header = request.headers['if-match']
+  if (header !== undefined && !isNamedIn(header, entityTag(shown))) throw new ApiError('changed_since_read')
+}
+
+/** Returns the role that the token must have at least. */
+export function roleOf({ role, method }: Route): Role {
+  return role ?? (method === 'GET' ? 'viewer' : 'admin')
+}
+
+/** The functions of delivery that the control API calls. */
+export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'preview' | 'describeRequest'>
+
+/** The functions of alerts that the control API calls. */
+export type ControlAlerts = Pick<Alerts, 'settings' | 'incidents' | 'incident' | 'openCount' | 'test'>
+
+/** What the routes need from the rest of the service. */
+export interface ControlParts {
+  store: Store
+  clock: Clock
+  delivery: ControlDelivery
+  access: Access
+  privacy: Privacy
+  /** Returns why no attempt would be allowed to connect to a URL, as the end of a sentence that starts with the field; null if it is allowed. */
+  checkUrl?: ((url: string) => string | null) | undefined
+  checkCode?: CheckCode | undefined
+  /** Routing: to which destinations the messages of a batch are sent, and why not to the others. */
+  plan?: ((configuration: Configuration, sourceId: string, content: SegmentContent) => Plan) | undefined
+  /** Returns the catalogue of integrations; null if the package is not installed. */
+  catalog?: OpenCatalog | undefined
+  operatorTools?: OperatorTools | undefined
+  catalogInstaller?: CatalogInstaller | undefined
+  live?: Pick<LiveFeed, 'listen'> | undefined
+  /** Writes counts that are still in memory to the store, so that statistics include the last seconds. */
+  flushStats?: (() => Promise<void>) | undefined
+  /** Does the same for the event catalogue. */
+  flushEvents?: (() => Promise<void>) | undefined
+  flushViolations?: (() => Promise<void>) | undefined
+  /** The rules of a plan that this process could not apply. */
+  planFaults?: ((planId: string) => readonly PlanFault[]) | undefined
+  /** The runner of replay jobs. It is woken when a job was created or changed. */
+  replays?: { wake(): void } | undefined
+  alerts?: ControlAlerts | undefined
+}

@@ -1,0 +1,316 @@
+// Runs the units of integration destinations, in a host process: the subscriptions that match each message, all at the same time, and one
+// outcome for each message. Classifies what the code of an integration reports, by the same rules as the answers of webhooks.
+
+import type { Integration, OpenOptions, RecordedRequest, RunResult, StepResult } from '@switchyard/integrations/runner'
+import type { JsonObject } from '@switchyard/protocol'
+import type { Verdict } from '../../destinations/kind.ts'
+import { kindOf } from '../../destinations/kinds.ts'
+import type { IntegrationDestination, Subscription } from '../../store/store.ts'
+import { withTimeout } from '../../timing/with-timeout.ts'
+import {
+  describeStatus,
+  type Outcome,
+  parseRetryAfter,
+  type RanMessage,
+  type RanRequest,
+  REASONS,
+  type ReasonCode,
+  reasonOfError,
+} from '../link/outcome.ts'
+import type { RenewedTokens } from '../link/protocol.ts'
+import type { IntegrationRuns, RunWork } from '../sender/integration-runs.ts'
+
+export type OpenIntegration = (slug: string, settings: JsonObject, options?: OpenOptions) => Promise<Integration>
+
+/** The result of one subscription, for the messages at these positions. */
+interface Step {
+  subscription: Pick<Subscription, 'id' | 'name'>
+  positions: readonly number[]
+  startedAtMs: number
+  totalMs: number
+  result: RunResult
+}
+
+interface Judged {
+  verdict: Verdict
+  reason: string | null
+  error: string | null
+  status: number | null
+  retryAfterMs: number | null
+}
+
+const SUCCESS: Judged = { verdict: 'success', reason: null, error: null, status: null, retryAfterMs: null }
+/** Names the run of a deletion, which no subscription has. */
+const DELETION = { id: 'delete', name: 'Delete user' }
+/** How long close() waits for runs to end. They should end at once. */
+const CLOSE_MS = 500
+
+export class HostedRuns implements IntegrationRuns {
+  readonly #open: OpenIntegration
+  readonly #onTokens: (destinationId: string, renewed: RenewedTokens) => void
+  /** By destination, as it was when it was opened. */
+  readonly #opened = new WeakMap<IntegrationDestination, Promise<Integration>>()
+  readonly #running = new Map<AbortController, Promise<void>>()
+  #isClosing = false
+
+  constructor(open: OpenIntegration, onTokens: (destinationId: string, renewed: RenewedTokens) => void = () => undefined) {
+    this.#open = open
+    this.#onTokens = onTokens
+  }
+
+  get inFlight(): number {
+    return this.#running.size
+  }
+
+  run(destination: IntegrationDestination, work: RunWork, done: (outcome: Outcome) => void): void {
+    const abort = new AbortController()
+    const deadline = setTimeout(() => abort.abort(), destination.timeoutMs)
+    const end = async (): Promise<void> => {
+      const outcome = await this.#runAll(destination, work, abort.signal).catch((error: unknown) => failedToOpen(destination, work, error))
+      clearTimeout(deadline)
+      this.#running.delete(abort)
+      done(outcome)
+    }
+    this.#running.set(abort, end())
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true
+    for (const abort of this.#running.keys()) abort.abort()
+    await withTimeout(CLOSE_MS, Promise.allSettled(this.#running.values()))
+  }
+
+  async #runAll(destination: IntegrationDestination, work: RunWork, signal: AbortSignal): Promise<Outcome> {
+    const startedAtMs = performance.now()
+    const integration = await this.#integration(destination)
+    const messages = work.messages.map(({ text }) => JSON.parse(text) as JsonObject)
+    const steps = await Promise.all(
+      stepsOf(destination, work, messages, integration).map(async ({ subscription, positions, run }): Promise<Step> => {
+        const [atMs, from] = [Date.now(), performance.now()]
+        const some = positions.map((position) => messages[position] as JsonObject)
+        const result = await run(integration, some, { signal, isPreview: work.isPreview, isDetailed: work.keepsRequests })
+        return { subscription, positions, startedAtMs: atMs, totalMs: performance.now() - from, result }
+      }),
+    )
+    return outcomeOf(destination, work, steps, performance.now() - startedAtMs, this.#isClosing)
+  }
+
+  #integration(destination: IntegrationDestination): Promise<Integration> {
+    let opened = this.#opened.get(destination)
+    if (opened === undefined) {
+      opened = this.#open(destination.integration.slug, destination.settings, {
+        onTokens: ({ accessToken, refreshToken = null, usedRefreshToken = null }) =>
+          this.#onTokens(destination.id, { accessToken, refreshToken, usedRefreshToken }),
+      })
+      // A failure may be temporary, so the next run tries again.
+      opened.catch(() => this.#opened.delete(destination))
+      this.#opened.set(destination, opened)
+    }
+    return opened
+  }
+}
+
+type RunStep = (
+  integration: Integration,
+  messages: JsonObject[],
+  options: { signal: AbortSignal; isPreview: boolean; isDetailed: boolean },
+) => Promise<RunResult>
+
+interface PlannedStep {
+  subscription: Pick<Subscription, 'id' | 'name'>
+  positions: number[]
+  run: RunStep
+}
+
+/** What is to be run, in the order of the subscriptions. */
+function stepsOf(
+  { subscriptions }: IntegrationDestination,
+  { messages, succeeded }: RunWork,
+  events: readonly JsonObject[],
+  { erase }: Integration,
+): PlannedStep[] {
+  const planned: PlannedStep[] = []
+  for (const subscription of subscriptions) {
+    const { id, action, mapping } = subscription
+    const positions: number[] = []
+    for (const [position, { steps }] of messages.entries()) {
+      if (steps.includes(id) && !succeeded?.includes(id)) positions.push(position)
+    }
+    if (positions.length > 0) {
+      planned.push({ subscription, positions, run: (integration, some, options) => integration.run({ action, mapping }, some, options) })
+    }
+  }
+  if (erase === null || succeeded?.includes(DELETION.id)) return planned
+  for (const [position, event] of events.entries()) {
+    const run: RunStep = (_, __, options) => erase(event, options)
+    if (event['type'] === 'delete') planned.push({ subscription: DELETION, positions: [position], run })
+  }
+  return planned
+}
+
+function outcomeOf(
+  destination: IntegrationDestination,
+  { messages, keepsRequests, succeeded: before }: RunWork,
+  steps: readonly Step[],
+  totalMs: number,
+  isAborted: boolean,
+): Outcome {
+  const verdictOf = kindOf(destination).verdicts(destination)
+  const nowMs = Date.now()
+  const byMessage = messages.map((): Judged[] => [])
+  const succeeded = messages.map((): string[] => [...(before ?? [])])
+  // If everything that still matches succeeded before, the others were removed in the meantime, and the message is delivered.
+  const nothingToRun = before === null ? judgedOf('no_subscription') : SUCCESS
+  const requests: RanRequest[] = []
+  for (const step of steps) {
+    const { subscription, positions, result } = step
+    const judged = positions.map((position, at): Judged => {
+      const one = judge(result.results[at], verdictOf, nowMs, isAborted)
+      byMessage[position]?.push(one)
+      if (one.verdict === 'success') succeeded[position]?.push(subscription.id)
+      return one
+    })
+    requests.push(...requestsOf(destination, step, judged, keepsRequests))
+  }
+  for (const [position, judged] of byMessage.entries()) {
+    if (judged.length > 0) continue
+    judged.push(nothingToRun)
+    requests.push(withoutRequest(destination, [position], nameOf(destination), nowMs, 0, nothingToRun))
+  }
+  const results = byMessage.map((judged, position): RanMessage => messageOutcome(judged, succeeded[position] ?? []))
+  const all = byMessage.flat()
+  const worst = all.find(({ verdict }) => verdict === 'temporary') ?? all.find(({ verdict }) => verdict === 'permanent')
+  const decisive = all.find(({ verdict }) => verdict === 'success') ?? worst ?? SUCCESS
+  const retryAfterMs = worst === undefined ? null : worst.retryAfterMs
+  return { ...outcomeWith(decisive, totalMs), retryAfterMs, ran: { messages: results, requests } }
+}
+
+/** All subscriptions must succeed. If one failed temporarily, those that did not succeed are run again. */
+function messageOutcome(judged: readonly Judged[], succeeded: readonly string[]): RanMessage {
+  const temporary = judged.filter(({ verdict }) => verdict === 'temporary')
+  const failed = temporary[0] ?? judged.find(({ verdict }) => verdict === 'permanent')
+  if (failed === undefined) return { verdict: 'success', reason: null, retryAfterMs: null, succeeded }
+  const waits = temporary.flatMap(({ retryAfterMs }) => retryAfterMs ?? [])
+  return { verdict: failed.verdict, reason: failed.reason, retryAfterMs: waits.length === 0 ? null : Math.max(...waits), succeeded }
+}
+
+function judge(result: StepResult | undefined, verdictOf: (status: number) => Verdict, nowMs: number, isAborted: boolean): Judged {
+  if (result === undefined) return judgedOf('integration_failed')
+  if (result.kind === 'success') return SUCCESS
+  if (result.kind === 'status') {
+    const { status, retryAfter, message } = result
+    const verdict = verdictOf(status)
+    // The integration says that it failed, so a status that is a success elsewhere is a permanent failure.
+    return {
+      verdict: verdict === 'success' ? 'permanent' : verdict,
+      reason: `http_${status}`,
+      error: message === '' ? describeStatus(status) : message,
+      status,
+      retryAfterMs: parseRetryAfter(status, retryAfter ?? undefined, nowMs),
+    }
+  }
+  // The service ended the run, and not the deadline.
+  if (isAborted && result.kind === 'failed' && result.code === 'timeout') return judgedOf('aborted')
+  if (result.kind === 'failed') return judgedOf(result.code, result.message)
+  return judgedOf(networkReason(result.code), result.message)
+}
+
+function networkReason(code: string): ReasonCode {
+  return code === 'ERR_ADDRESS_REFUSED' ? 'address_refused' : reasonOfError({ code })
+}
+
+function judgedOf(reason: ReasonCode, error: string = REASONS[reason][1]): Judged {
+  return { verdict: REASONS[reason][0], reason, error, status: null, retryAfterMs: null }
+}
+
+function requestsOf(destination: IntegrationDestination, step: Step, judged: readonly Judged[], keepsRequests: boolean): RanRequest[] {
+  const { subscription, positions, result, startedAtMs, totalMs } = step
+  const made = result.requests.map((request): RanRequest => {
+    const about = request.positions.map((at) => positions[at] as number)
+    const decided = request.positions.map((at) => judged[at]).find((one) => one !== undefined && one.verdict !== 'success')
+    return ranRequest(request, subscription.name, about, decided ?? SUCCESS, keepsRequests)
+  })
+  // A failure that no request shows, and a success without one, is recorded too.
+  const shown = new Set(made.flatMap((request) => request.positions))
+  const rest = new Map<string, { positions: number[]; one: Judged }>()
+  for (const [at, one] of judged.entries()) {
+    const position = positions[at] as number
+    const isShown =
+      shown.has(position) && made.some((request) => request.positions.includes(position) && request.outcome.reason === one.reason)
+    if (isShown) continue
+    const key = `${one.reason ?? ''} ${one.error ?? ''}`
+    const same = rest.get(key)
+    if (same === undefined) rest.set(key, { positions: [position], one })
+    else same.positions.push(position)
+  }
+  for (const { positions: about, one } of rest.values()) {
+    made.push(withoutRequest(destination, about, subscription.name, startedAtMs, totalMs, one))
+  }
+  if (made[0] !== undefined && result.logs !== null) made[0].outcome.logs = result.logs
+  return made
+}
+
+function ranRequest(
+  request: RecordedRequest,
+  subscription: string,
+  positions: number[],
+  decided: Judged,
+  keepsRequests: boolean,
+): RanRequest {
+  const { method, url, startedAtMs, totalMs, status, error, responseStart, headers, body } = request
+  const isOk = status !== null && status < 400
+  // Without an answer and an error, it was a preview or ended at the deadline: what decided the message says which.
+  const judged: Judged = isOk
+    ? SUCCESS
+    : status !== null
+      ? { ...decided, verdict: 'temporary', reason: `http_${status}`, error: describeStatus(status) }
+      : error === null
+        ? decided
+        : judgedOf(networkReason(error))
+  const outcome: Outcome = { ...outcomeWith({ ...judged, status }, totalMs), responseStart }
+  return {
+    positions,
+    subscription,
+    method,
+    url,
+    startedAtMs,
+    outcome,
+    sent: keepsRequests && headers !== null ? { headers, body: body ?? '' } : null,
+  }
+}
+
+/** In the place of a subscription, where none was run. */
+function nameOf({ integration }: IntegrationDestination): string {
+  return integration.name
+}
+
+function withoutRequest(
+  destination: IntegrationDestination,
+  positions: number[],
+  subscription: string,
+  startedAtMs: number,
+  totalMs: number,
+  judged: Judged,
+): RanRequest {
+  const [url = ''] = kindOf(destination).targets(destination)
+  return { positions, subscription, method: null, url, startedAtMs, outcome: outcomeWith(judged, totalMs), sent: null }
+}
+
+function outcomeWith({ verdict, reason, error, status, retryAfterMs }: Judged, totalMs: number): Outcome {
+  const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs }
+  return { verdict, status, reason, error, address: null, timings, retryAfterMs, responseStart: null }
+}
+
+/** The integration cannot be loaded: perhaps its package is being installed, or it does not have it any more. */
+function failedToOpen(destination: IntegrationDestination, { messages, succeeded }: RunWork, error: unknown): Outcome {
+  const judged = judgedOf(
+    'integration_retry',
+    `The integration cannot be loaded: ${error instanceof Error ? error.message : String(error)}`,
+  )
+  const all = messages.map((_, position) => position)
+  const results = messages.map((): RanMessage => {
+    return { verdict: 'temporary', reason: judged.reason, retryAfterMs: null, succeeded: succeeded ?? [] }
+  })
+  const ran = { messages: results, requests: [withoutRequest(destination, all, nameOf(destination), Date.now(), 0, judged)] }
+  return { ...outcomeWith(judged, 0), ran }
+}

@@ -1,0 +1,221 @@
+// The shipments of one destination that wait to be sent: in memory, in a batch that is not complete, or in the store. A lane holds no more than
+// its share of memory. The other shipments stay in the store until there is room and they are claimed (claiming.ts). A timer wakes the lane
+// when only time has to pass (schedule.ts). Invariants: every claimed shipment is settled or released; a lane that may not send holds no
+// shipment except its probe; for every shipment that can be sent later there is an event or a timer that wakes the lane.
+
+import type { ClaimedShipment, IsDeleted } from '../../store/store.ts'
+import { Backlog } from '../recording/backlog.ts'
+import { HeldShipments, type HeldShipmentsDeps } from '../recording/held-shipments.ts'
+import { chargeOf } from '../recording/memory.ts'
+import { type HeldShipment, Task } from '../shipments/task.ts'
+import type { Senders } from '../supervision/senders.ts'
+import { BatchBuffer } from './batch-buffer.ts'
+import { Claiming } from './claiming.ts'
+import { ExpiryCheck } from './expiry-check.ts'
+import type { Gate } from './gate.ts'
+import { Schedule } from './schedule.ts'
+import { SendQueue } from './send-queue.ts'
+
+export interface WaitingDeps extends Omit<HeldShipmentsDeps, 'backlog' | 'onReleased' | 'onRecorded'> {
+  senders: Pick<Senders, 'of'>
+  gate: Gate
+  /** Called when something may be sent that could not be sent before. */
+  wake: () => void
+  /** Called when a claim, a check or a recording has ended. */
+  onEnd: () => void
+}
+
+export class Waiting {
+  readonly held: HeldShipments
+  readonly #deps: WaitingDeps
+  readonly #backlog = new Backlog()
+  readonly #queue = new SendQueue()
+  readonly #batchBuffer: BatchBuffer
+  readonly #claiming: Claiming
+  readonly #expiryCheck: ExpiryCheck
+  readonly #schedule: Schedule
+
+  constructor(deps: WaitingDeps) {
+    this.#deps = deps
+    const { store, clock, setTimer, destination, wake, onEnd } = deps
+    const own = { ...deps, backlog: this.#backlog, queue: this.#queue }
+    this.#batchBuffer = new BatchBuffer(setTimer, (shipments) => this.#hold(new Task(shipments, destination())), wake)
+    this.held = new HeldShipments({
+      ...own,
+      onReleased: () => this.wake(),
+      onRecorded: () => {
+        wake()
+        onEnd()
+      },
+    })
+    this.#claiming = new Claiming({
+      ...own,
+      destinationId: destination().id,
+      held: this.held,
+      claimed: (shipments, probe) => {
+        this.#take(shipments, probe)
+        onEnd()
+      },
+      failed: () => {
+        this.#schedule.set(destination(), clock.scheduleMs())
+        onEnd()
+      },
+    })
+    this.#expiryCheck = new ExpiryCheck(store, (overdue) => {
+      this.held.expire(overdue)
+      onEnd()
+    })
+    this.#schedule = new Schedule({ ...own, claiming: this.#claiming, expiryCheck: this.#expiryCheck })
+  }
+
+  // ── What comes ──
+
+  reserve(bytes: number): boolean {
+    if (this.#backlog.hasFresh || this.#deps.gate.isBlocked(this.#now) || !this.held.reserve(bytes)) {
+      // Until this shipment has been claimed, later ones stay in the store as well.
+      this.#backlog.wake()
+      return false
+    }
+    return true
+  }
+
+  cancelReservation(bytes: number): void {
+    this.held.giveBack(chargeOf(bytes))
+    this.#deps.wake()
+  }
+
+  deliver(claimed: ClaimedShipment): void {
+    this.#take([claimed], false)
+  }
+
+  /** Called when the store has work that was not handed to this lane. */
+  wake(): void {
+    this.#backlog.wake()
+    this.#deps.wake()
+  }
+
+  #take(shipments: readonly ClaimedShipment[], probe: boolean): void {
+    const { gate, destination, wake } = this.#deps
+    for (const claimed of shipments) this.#add(claimed)
+    const now = this.#now
+    if (gate.isBlocked(now) && !(probe && gate.mayProbe(now))) this.releaseUnstarted()
+    this.#batchBuffer.linger(destination().batch.lingerMs)
+    wake()
+    // Everything that may start has started. Otherwise the garbage collector would copy the parsed messages of waiting shipments again and again.
+    for (const { bodies } of shipments) for (const body of bodies.values()) body.forgetParsed()
+  }
+
+  #add(claimed: ClaimedShipment): void {
+    const { shipment } = claimed
+    const destination = this.#deps.destination()
+    const { batch } = destination
+    if (batch.size > 1 && shipment.attempt === 0 && !shipment.replay && !shipment.unit) this.#batchBuffer.add(claimed, batch)
+    else this.#hold(new Task([claimed], destination))
+  }
+
+  #hold(task: Task): void {
+    const { senders, destination } = this.#deps
+    this.held.add(task)
+    if (task.isOver) return
+    this.#queue.push(task)
+    senders.of(destination()).preload?.(destination(), task.contents)
+  }
+
+  // ── What goes ──
+
+  /** The task whose next unit is to be sent. */
+  next(allowed: number, inFlightRetries: number): Task | undefined {
+    return this.#queue.next(allowed, inFlightRetries)
+  }
+
+  /** Takes back a task that has units again. */
+  putBack(task: Task): void {
+    if (task.units.length > 0) this.#queue.push(task)
+  }
+
+  dropMessages(isDeleted: IsDeleted): void {
+    // Closes the batch now, so that only Task has to know how to leave out a message.
+    if (this.#batchBuffer.hasAny(isDeleted)) this.#batchBuffer.close()
+    // What waits in the sender is claimed again, without the deleted messages.
+    this.recall()
+    this.held.delete(isDeleted)
+  }
+
+  /** Takes back what waits in the sender. */
+  recall(): void {
+    this.#tellSender('recall')
+  }
+
+  /** Lets what waits in the sender go on. */
+  resume(): void {
+    this.#tellSender('resume')
+  }
+
+  #tellSender(command: 'recall' | 'resume'): void {
+    const { senders, destination } = this.#deps
+    senders.of(destination()).tell(destination().id, command)
+  }
+
+  /** Returns everything that has not been started to the store. */
+  releaseUnstarted(): void {
+    this.held.release(this.#stopAll())
+  }
+
+  /** The shipments no longer belong to this node. */
+  forgetUnstarted(): void {
+    this.held.forget(this.#stopAll())
+  }
+
+  /** Stops all tasks. Returns the shipments that were not started; the caller releases or forgets them. */
+  #stopAll(): HeldShipment[] {
+    this.#queue.clear()
+    this.recall()
+    return [...this.#batchBuffer.takeAll(), ...this.held.stopAll()]
+  }
+
+  // ── What to do next ──
+
+  /** Called before what may be sent is sent. */
+  closeBatchIfFull(): void {
+    // With no room for more shipments, waiting would not make the batch larger.
+    if (this.held.isNearlyFull) this.#batchBuffer.close()
+  }
+
+  /** Called when everything that may be sent was sent: claims more, and sets the timer. `claims`: whether more could be sent. */
+  continue(nowMs: number, claims: boolean): void {
+    if (claims) this.#claiming.claimIfNeeded(nowMs, this.#deps.gate.onlyProbes)
+    this.#schedule.set(this.#deps.destination(), nowMs)
+  }
+
+  /** There may be new shipments in the store. */
+  expectFresh(): void {
+    this.#backlog.wake()
+  }
+
+  get hasFresh(): boolean {
+    return this.#backlog.hasFresh
+  }
+
+  /** Deliveries whose window ended during a pause get an attempt before they expire. */
+  postponeExpiry(nowMs: number): void {
+    this.#expiryCheck.postpone(nowMs, this.#deps.destination().retryWindowMs)
+  }
+
+  nextAttemptAtMs(nowMs: number): number | null {
+    return this.#schedule.nextAttemptAtMs(nowMs)
+  }
+
+  get isIdle(): boolean {
+    return this.held.isIdle && !this.#claiming.isUnderWay && !this.#expiryCheck.isUnderWay
+  }
+
+  stop(): void {
+    this.#schedule.cancel()
+    this.releaseUnstarted()
+    this.held.stopWaiting()
+  }
+
+  get #now(): number {
+    return this.#deps.clock.scheduleMs()
+  }
+}

@@ -1,0 +1,323 @@
+// How commands and reports are written into packets and read from them. Both sides use this file, so they always agree. Addresses and
+// failures are the only texts of an outcome: an address is sent once and then referred to by number.
+
+import type { Verdict } from '../../destinations/kind.ts'
+import type { SegmentAbout } from '../../store/port/stored-messages.ts'
+import type { Destination, RowId, TraceContext } from '../../store/store.ts'
+import type { Outcome, Ran } from './outcome.ts'
+import type { PacketReader, PacketWriter } from './packet.ts'
+import type { Load, RenewedTokens, SenderCommands, SenderReports, Start, Unsent } from './protocol.ts'
+
+// ── Commands ──
+
+const DEFINE = 1
+const FORGET = 2
+const LOAD = 3
+const START = 4
+const DROP = 5
+/** Asks for an answer, to see whether the sender still runs. */
+const PING = 6
+const RECALL = 7
+const RESUME = 8
+
+const IS_TEXT = 1
+const HAS_VIOLATIONS = 2
+
+const BATCH = 1
+const REPLAY = 2
+const KEEP_ANSWER = 4
+const PREVIEW = 8
+const SOME_STEPS = 16
+
+export class CommandWriter implements SenderCommands {
+  readonly #to: PacketWriter
+  readonly #onWrite: () => void
+
+  constructor(to: PacketWriter, onWrite: () => void) {
+    this.#to = to
+    this.#onWrite = onWrite
+  }
+
+  define(number: number, destination: Destination): void {
+    this.#begin(DEFINE)
+    this.#to.number(number)
+    this.#to.value(destination)
+  }
+
+  forget(number: number): void {
+    this.#begin(FORGET)
+    this.#to.number(number)
+  }
+
+  recall(number: number): void {
+    this.#begin(RECALL)
+    this.#to.number(number)
+  }
+
+  resume(number: number): void {
+    this.#begin(RESUME)
+    this.#to.number(number)
+  }
+
+  load({ key, destination, origin, about, body, isText, absent, indexes }: Load): void {
+    const to = this.#to
+    this.#begin(LOAD)
+    to.number(key)
+    to.number(destination)
+    to.number((isText ? IS_TEXT : 0) | (about.violations === undefined ? 0 : HAS_VIOLATIONS))
+    to.number(about.receivedAtMs)
+    to.number(about.browser ? 1 : 0)
+    to.value(origin)
+    to.value(about.sourceId)
+    to.value(about.ip)
+    to.value(about.trace)
+    if (about.violations !== undefined) to.value(about.violations)
+    to.bytes(body)
+    writeList(to, absent)
+    writeList(to, indexes)
+  }
+
+  start({ unit, destination, isBatch, attempt, replay, atMs, keepAnswer, limit, urls, messages, steps, isPreview }: Start): void {
+    const to = this.#to
+    this.#begin(START)
+    to.number(unit)
+    to.number(destination)
+    const more = (isPreview ? PREVIEW : 0) | (steps === null ? 0 : SOME_STEPS)
+    to.number((isBatch ? BATCH : 0) | (replay ? REPLAY : 0) | (keepAnswer ? KEEP_ANSWER : 0) | more)
+    to.number(attempt)
+    to.number(atMs)
+    to.number(limit)
+    writeList(to, urls)
+    writeList(to, messages)
+    if (steps !== null) to.value(steps)
+  }
+
+  drop(key: number, indexes: readonly number[] | null): void {
+    this.#begin(DROP)
+    this.#to.number(key)
+    this.#to.number(indexes === null ? 1 : 0)
+    writeList(this.#to, indexes ?? [])
+  }
+
+  ping(): void {
+    this.#begin(PING)
+  }
+
+  #begin(command: number): void {
+    this.#to.number(command)
+    this.#onWrite()
+  }
+}
+
+/** Carries out the commands of a packet. Returns whether an answer was asked for. */
+export function readCommands(from: PacketReader, commands: SenderCommands): boolean {
+  let isPinged = false
+  while (!from.isAtEnd) {
+    const command = from.number()
+    if (command === START) commands.start(readStart(from))
+    else if (command === LOAD) commands.load(readLoad(from))
+    else if (command === DEFINE) commands.define(from.number(), from.value() as Destination)
+    else if (command === FORGET) commands.forget(from.number())
+    else if (command === RECALL) commands.recall(from.number())
+    else if (command === RESUME) commands.resume(from.number())
+    else if (command === PING) isPinged = true
+    else {
+      const key = from.number()
+      const isAll = from.number() === 1
+      const indexes = readList(from)
+      commands.drop(key, isAll ? null : indexes)
+    }
+  }
+  return isPinged
+}
+
+function readLoad(from: PacketReader): Load {
+  const key = from.number()
+  const destination = from.number()
+  const flags = from.number()
+  const receivedAtMs = from.number()
+  const browser = from.number() === 1
+  const origin = from.value() as RowId
+  const sourceId = from.value() as string
+  const ip = from.value() as string | null
+  const trace = from.value() as TraceContext | null
+  const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
+  if ((flags & HAS_VIOLATIONS) !== 0) about.violations = from.value() as SegmentAbout['violations']
+  const isText = (flags & IS_TEXT) !== 0
+  return { key, destination, origin, about, isText, parsed: null, body: from.bytes(), absent: readList(from), indexes: readList(from) }
+}
+
+function readStart(from: PacketReader): Start {
+  const unit = from.number()
+  const destination = from.number()
+  const flags = from.number()
+  return {
+    unit,
+    destination,
+    isBatch: (flags & BATCH) !== 0,
+    replay: (flags & REPLAY) !== 0,
+    keepAnswer: (flags & KEEP_ANSWER) !== 0,
+    isPreview: (flags & PREVIEW) !== 0,
+    attempt: from.number(),
+    atMs: from.number(),
+    limit: from.number(),
+    urls: readList(from),
+    messages: readList(from),
+    steps: (flags & SOME_STEPS) === 0 ? null : (from.value() as string[]),
+  }
+}
+
+// ── Reports ──
+
+const VERDICTS: readonly Verdict[] = ['success', 'temporary', 'permanent']
+/** In the place of a URL's number: reports about the whole unit. */
+const CANNOT_BE_SENT = -1
+const HAS_BUG = -2
+/** Also in its place: a report about a destination, without a unit. */
+const HAS_TOKENS = -3
+/** Longer tokens are not accepted. */
+const MAX_TOKEN = 16 * 1024
+/** How many addresses both sides remember. Others are sent every time. */
+const MAX_ADDRESSES = 10_000
+const UNNUMBERED = -1
+
+export class ReportWriter implements SenderReports {
+  readonly #to: PacketWriter
+  readonly #onWrite: () => void
+  readonly #addresses = new Map<string, number>()
+
+  constructor(to: PacketWriter, onWrite: () => void) {
+    this.#to = to
+    this.#onWrite = onWrite
+  }
+
+  outcome(unit: number, url: number, outcome: Outcome, waitedMs: number): void {
+    const to = this.#to
+    const { verdict, status, reason, error, address, timings, retryAfterMs, responseStart, logs, ran } = outcome
+    to.number(unit)
+    to.number(url)
+    to.number(waitedMs)
+    to.number(VERDICTS.indexOf(verdict))
+    to.nullable(status)
+    this.#address(address)
+    to.nullable(timings.dnsMs)
+    to.nullable(timings.connectMs)
+    to.nullable(timings.tlsMs)
+    to.nullable(timings.firstByteMs)
+    to.number(timings.totalMs)
+    to.nullable(retryAfterMs)
+    const hasText = reason !== null || error !== null || responseStart !== null || logs !== undefined || ran !== undefined
+    to.number(hasText ? 1 : 0)
+    if (hasText) to.value([reason, error, responseStart, logs, ran])
+    this.#onWrite()
+  }
+
+  unsent(unit: number, unsent: readonly Unsent[], isOver: boolean): void {
+    this.#to.number(unit)
+    this.#to.number(CANNOT_BE_SENT)
+    this.#to.number(isOver ? 1 : 0)
+    this.#to.value(unsent)
+    this.#onWrite()
+  }
+
+  bug(unit: number, message: string): void {
+    this.#to.number(unit)
+    this.#to.number(HAS_BUG)
+    this.#to.value(message)
+    this.#onWrite()
+  }
+
+  tokens(destinationId: string, renewed: RenewedTokens): void {
+    this.#to.number(0)
+    this.#to.number(HAS_TOKENS)
+    this.#to.value(destinationId)
+    this.#to.value(renewed)
+    this.#onWrite()
+  }
+
+  #address(address: string | null): void {
+    const known = address === null ? Number.NaN : this.#addresses.get(address)
+    if (known !== undefined) return this.#to.number(known)
+    const number = this.#addresses.size
+    this.#to.number(number < MAX_ADDRESSES ? number : UNNUMBERED)
+    this.#to.value(address)
+    if (number < MAX_ADDRESSES) this.#addresses.set(address as string, number)
+  }
+}
+
+export class ReportReader {
+  readonly #addresses: string[] = []
+
+  read(from: PacketReader, reports: SenderReports): void {
+    while (!from.isAtEnd) {
+      const unit = from.number()
+      const url = from.number()
+      if (url === HAS_BUG) reports.bug(unit, from.value() as string)
+      else if (url === CANNOT_BE_SENT) {
+        const isOver = from.number() === 1
+        reports.unsent(unit, from.value() as Unsent[], isOver)
+      } else if (url === HAS_TOKENS) {
+        const destinationId = checkedToken(from.value())
+        const renewed = checkedTokens(from.value())
+        reports.tokens?.(destinationId, renewed)
+      } else {
+        const waitedMs = from.number()
+        reports.outcome(unit, url, this.#outcome(from), waitedMs)
+      }
+    }
+  }
+
+  #outcome(from: PacketReader): Outcome {
+    const verdict = VERDICTS[from.number()] as Verdict
+    const status = from.nullable()
+    const address = this.#address(from)
+    const timings = {
+      dnsMs: from.nullable(),
+      connectMs: from.nullable(),
+      tlsMs: from.nullable(),
+      firstByteMs: from.nullable(),
+      totalMs: from.number(),
+    }
+    const retryAfterMs = from.nullable()
+    if (from.number() === 0) return { verdict, status, reason: null, error: null, address, timings, retryAfterMs, responseStart: null }
+    const [reason, error, responseStart, logs, ran] = from.value() as [string | null, string | null, string | null, string?, Ran?]
+    const outcome = { verdict, status, reason, error, address, timings, retryAfterMs, responseStart }
+    return { ...outcome, ...(logs === undefined ? {} : { logs }), ...(ran === undefined ? {} : { ran }) }
+  }
+
+  #address(from: PacketReader): string | null {
+    const number = from.nullable()
+    if (number === null) return null
+    if (number !== UNNUMBERED && number < this.#addresses.length) return this.#addresses[number] as string
+    const address = from.value() as string
+    if (number !== UNNUMBERED && this.#addresses.length < MAX_ADDRESSES) this.#addresses.push(address)
+    return address
+  }
+}
+
+/** Tokens are stored, so they are checked. Throws if they cannot be any. */
+function checkedTokens(value: unknown): RenewedTokens {
+  const { accessToken, refreshToken, usedRefreshToken } = value as RenewedTokens
+  return {
+    accessToken: checkedToken(accessToken),
+    refreshToken: refreshToken === null ? null : checkedToken(refreshToken),
+    usedRefreshToken: usedRefreshToken === null ? null : checkedToken(usedRefreshToken),
+  }
+}
+
+function checkedToken(value: unknown): string {
+  if (typeof value !== 'string' || value === '' || value.length > MAX_TOKEN) throw new TypeError('not a token')
+  return value
+}
+
+function writeList(to: PacketWriter, list: readonly number[]): void {
+  to.number(list.length)
+  for (const each of list) to.number(each)
+}
+
+function readList(from: PacketReader): number[] {
+  const length = from.number()
+  const list: number[] = []
+  for (let at = 0; at < length; at++) list.push(from.number())
+  return list
+}

@@ -1,0 +1,369 @@
+// The pool of connections to receivers. Only addresses that the guard permits are dialled, and a name is not looked up again between the
+// check and the dialling, so DNS rebinding has no effect. Certificates are always verified. attempt.ts sends requests over the connections
+// and interprets the responses.
+
+import { isIP, type LookupFunction, connect as netConnect, type Socket } from 'node:net'
+import { createSecureContext, getCACertificates, type SecureContext, connect as tlsConnect } from 'node:tls'
+import { type buildConnector, Client } from 'undici'
+import type { TlsSettings } from '../../../store/store.ts'
+import { type ReasonCode, reasonOfError, reasonOfLookupError, reasonOfTlsError } from '../../link/outcome.ts'
+import type { AddressGuard } from './address-guard.ts'
+import { createNameLookup, type Lookup } from './name-lookup.ts'
+
+/** Less than the 5 s after which node:http, the least patient of the usual servers, closes an idle connection. */
+const IDLE_MS = 4_000
+/** If a receiver announces how long it keeps a connection, that is used instead, less one second for network latency. */
+const ANNOUNCED_IDLE_MAX_MS = 15_000
+const ANNOUNCED_IDLE_MARGIN_MS = 1_000
+/** How long one of several addresses may take before the next is tried. The 250 ms of node:net are too short for distant continents. */
+const TRY_EACH = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1_000 }
+
+/** As many as there may be requests in flight. Above that, an idle connection is closed for each new one. */
+const MAX_OPEN = 2_000
+
+export interface ConnectionsOptions {
+  guard: AddressGuard
+  /** Default: the system's resolver, see name-lookup.ts. */
+  lookup?: Lookup | undefined
+  /** Certificate authorities in PEM, to trust instead of the usual ones. */
+  ca?: string | undefined
+  /** Default: 2,000. */
+  maxOpen?: number | undefined
+}
+
+/** A scheme, host and port, with the connections to it that are free; the one used last is the one taken first. */
+export interface Origin {
+  readonly url: string
+  /** A name, or an address without brackets. */
+  readonly hostname: string
+  readonly port: number
+  readonly secure: boolean
+  /** The own TLS settings of the destination that it belongs to; null if it is shared by all destinations without such settings. */
+  readonly tls: TlsIdentity | null
+  readonly idle: Connection[]
+}
+
+/**
+ * The TLS settings of one destination, and the origins that it dials with them. Destinations with such settings share no connections with others, and
+ * TLS sessions are never resumed, so nobody sends over a connection that another destination's certificate has authenticated.
+ */
+export class TlsIdentity {
+  readonly origins = new Map<string, Origin>()
+  readonly #settings: TlsSettings
+  readonly #addUsual: boolean
+  #context: SecureContext | undefined
+
+  /** `addUsual`: whether `ca` is trusted in addition to the usual authorities, and not instead of them. */
+  constructor(settings: TlsSettings, addUsual = false) {
+    this.#settings = settings
+    this.#addUsual = addUsual
+  }
+
+  /** `usual`: the authorities in PEM that are trusted for other destinations; undefined for Node's own. */
+  secureContext(usual: string | undefined): SecureContext {
+    this.#context ??= this.#createContext(usual)
+    return this.#context
+  }
+
+  #createContext(usual: string | undefined): SecureContext {
+    const { certificate, privateKey, ca } = this.#settings
+    let trusted = usual === undefined ? undefined : [usual]
+    if (ca !== null) trusted = this.#addUsual ? [ca, ...(trusted ?? getCACertificates('default'))] : [ca]
+    return createSecureContext({
+      ...(trusted === undefined ? {} : { ca: trusted }),
+      ...(certificate === null || privateKey === null ? {} : { cert: certificate, key: privateKey }),
+    })
+  }
+}
+
+/** Why no connection could be made. undici passes it to the attempt as the error of its request. */
+export class DialError extends Error {
+  readonly reason: ReasonCode
+
+  constructor(reason: ReasonCode, cause?: unknown) {
+    super(`no connection: ${reason}`, { cause })
+    this.reason = reason
+  }
+}
+
+/**
+ * One undici Client, which is one connection at a time. undici's Pool hides which connection a request went over, and
+ * with it the address and the timings.
+ */
+export class Connection {
+  readonly origin: Origin
+  readonly client: Client
+  phase: 'lookup' | 'connect' | 'tls' | 'open' = 'lookup'
+  /** The number of requests on the current socket; if above 0, the next request reuses it. */
+  requests = 0
+  /** Whether the next data received is the start of a response. */
+  awaitsAnswer = false
+  address: string | null = null
+  dnsMs: number | null = null
+  connectMs: number | null = null
+  tlsMs: number | null = null
+  /** The first error of the socket. undici reports a TLS alert only as a closed connection. */
+  error: unknown = null
+  readonly #connections: Connections
+  #socket: Socket | null = null
+  #discarded = false
+
+  constructor(origin: Origin, connections: Connections) {
+    this.origin = origin
+    this.#connections = connections
+    this.client = new Client(origin.url, {
+      pipelining: 1,
+      // An attempt has one deadline for everything, so undici's two would end nothing sooner.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: ANNOUNCED_IDLE_MAX_MS,
+      keepAliveTimeoutThreshold: ANNOUNCED_IDLE_MARGIN_MS,
+      allowH2: false,
+      connect: (_options, callback) => void this.#dial(callback),
+    })
+  }
+
+  get isOpen(): boolean {
+    return this.#socket !== null && !this.#socket.destroyed
+  }
+
+  /** Bytes of the request that have not been sent yet. */
+  get unsentBytes(): number {
+    return this.#socket?.writableLength ?? 0
+  }
+
+  /** Ends it at once, whatever it is doing. */
+  discard(): void {
+    if (this.#discarded) return
+    this.#discarded = true
+    this.#connections.forget(this)
+    this.#socket?.destroy()
+    this.client.destroy(() => undefined)
+  }
+
+  /** Called by undici for the first request, and again should the socket turn out closed before the next one is written. */
+  async #dial(callback: buildConnector.Callback): Promise<void> {
+    const { hostname } = this.origin
+    this.#socket = null
+    this.phase = 'lookup'
+    this.requests = 0
+    this.address = this.dnsMs = this.connectMs = this.tlsMs = this.error = null
+    this.#connections.remember(this)
+    try {
+      let addresses: readonly string[] = [hostname]
+      if (isIP(hostname) === 0) {
+        const startedAtMs = performance.now()
+        addresses = await this.#connections.resolve(hostname)
+        this.dnsMs = performance.now() - startedAtMs
+      }
+      if (this.#discarded) throw new DialError('aborted')
+      const permitted = addresses.filter((address) => this.#connections.guard.permits(address))
+      if (permitted.length === 0) throw new DialError(addresses.length === 0 ? 'dns_not_found' : 'address_refused')
+      this.#connect(permitted, callback)
+    } catch (error) {
+      callback(error instanceof DialError ? error : new DialError('connection_failed', error), null)
+    }
+  }
+
+  #connect(permitted: readonly string[], callback: buildConnector.Callback): void {
+    const { secure } = this.origin
+    const startedAtMs = performance.now()
+    const socket = this.#openSocket(permitted)
+    let done = false
+    const finish = (error: DialError | null): void => {
+      if (done) return
+      done = true
+      if (error === null) callback(null, socket)
+      else callback(error, null)
+    }
+    this.#socket = socket
+    this.phase = 'connect'
+    socket.on('connectionAttempt', (ip: string) => {
+      this.address = ip
+    })
+    socket.once('connect', () => {
+      this.connectMs = performance.now() - startedAtMs
+      this.address = socket.remoteAddress ?? this.address
+      this.phase = secure ? 'tls' : 'open'
+      if (!secure) finish(null)
+    })
+    socket.once('secureConnect', () => {
+      this.tlsMs = performance.now() - startedAtMs - (this.connectMs ?? 0)
+      this.phase = 'open'
+      finish(null)
+    })
+    socket.on('error', (error: unknown) => {
+      this.error ??= error
+      finish(new DialError(this.phase === 'tls' ? reasonOfTlsError(error) : reasonOfError(error), error))
+    })
+    socket.once('close', () => {
+      finish(new DialError(this.phase === 'tls' ? 'tls_failure' : 'connection_closed'))
+      // If undici has dialled again in the meantime, this is no longer the connection's socket.
+      if (this.#socket === socket) this.#connections.forget(this)
+    })
+    skipContinue(socket, this)
+  }
+
+  #openSocket(permitted: readonly string[]): Socket {
+    const { hostname, port, secure } = this.origin
+    // One address is dialled as it is; several are handed over as the answer to a lookup, which then never happens.
+    const where =
+      permitted.length === 1
+        ? { host: permitted[0] as string, port, noDelay: true }
+        : { host: hostname, port, noDelay: true, lookup: answering(permitted), ...TRY_EACH }
+    if (!secure) return netConnect(where)
+    return tlsConnect({
+      ...where,
+      // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED can turn off the default.
+      rejectUnauthorized: true,
+      secureContext: this.#connections.secureContext(this.origin),
+      ALPNProtocols: ['http/1.1'],
+      // An address is not a server name. Without one, the certificate is checked against the address.
+      ...(isIP(hostname) === 0 ? { servername: hostname.replace(/\.$/, '') } : {}),
+    })
+  }
+}
+
+function answering(addresses: readonly string[]): LookupFunction {
+  const all = addresses.map((address) => ({ address, family: isIP(address) }))
+  return (_hostname, _options, callback) => callback(null, all)
+}
+
+const CONTINUE = Buffer.from('HTTP/1.1 100')
+const END_OF_HEAD = Buffer.from('\r\n\r\n')
+
+/**
+ * A server may send `100 Continue` unrequested (RFC 9110, 15.2), and old servers do; undici treats it as an invalid response.
+ * It is therefore removed before undici reads it. One that is split over two packets still fails, as a temporary error.
+ */
+function skipContinue(socket: Socket, connection: Connection): void {
+  const read = socket.read.bind(socket)
+  socket.read = (sizeBytes?: number): Buffer | null => {
+    let chunk = read(sizeBytes) as Buffer | null
+    while (chunk !== null && connection.awaitsAnswer && beginsWithContinue(chunk)) {
+      const end = chunk.indexOf(END_OF_HEAD)
+      if (end === -1) break
+      const rest = chunk.subarray(end + END_OF_HEAD.length)
+      chunk = rest.length > 0 ? rest : (read(sizeBytes) as Buffer | null)
+    }
+    return chunk
+  }
+}
+
+/** Checks the first digit of the status first, which is cheaper than a comparison and rules out nearly every response. */
+function beginsWithContinue(chunk: Buffer): boolean {
+  return chunk[9] === 0x31 && chunk.length >= CONTINUE.length && CONTINUE.compare(chunk, 0, CONTINUE.length) === 0
+}
+
+export class Connections {
+  readonly guard: AddressGuard
+  readonly #lookup: Lookup
+  readonly #ca: string | undefined
+  readonly #maxOpen: number
+  readonly #all = new Set<Connection>()
+  /** Idle connections of all origins, the most recently used last. */
+  readonly #idle = new Set<Connection>()
+  readonly #lookups = new Map<string, Promise<readonly string[]>>()
+  #origins = new Map<string, Origin>()
+  #secureContext: SecureContext | undefined
+  #closed = false
+
+  constructor({ guard, lookup = createNameLookup(), ca, maxOpen = MAX_OPEN }: ConnectionsOptions) {
+    this.guard = guard
+    this.#lookup = lookup
+    this.#ca = ca
+    this.#maxOpen = maxOpen
+  }
+
+  /** The URL's scheme must be http or https. */
+  originOf(url: URL, tls: TlsIdentity | null = null): Origin {
+    const origins = tls === null ? this.#origins : tls.origins
+    let origin = origins.get(url.origin)
+    if (origin === undefined) {
+      const secure = url.protocol === 'https:'
+      const hostname = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname
+      origin = { url: url.origin, hostname, port: url.port === '' ? (secure ? 443 : 80) : Number(url.port), secure, tls, idle: [] }
+      origins.set(url.origin, origin)
+    }
+    return origin
+  }
+
+  /** Connections to origins that are forgotten live on until they have been idle for long enough. */
+  forgetOrigins(): void {
+    this.#origins = new Map()
+  }
+
+  /** The warmest free connection, or a new one. How many there are at once is up to how many attempts the caller makes. */
+  take(origin: Origin): Connection {
+    for (;;) {
+      const connection = origin.idle.pop()
+      if (connection === undefined) return this.open(origin)
+      this.#idle.delete(connection)
+      if (connection.isOpen) return connection
+    }
+  }
+
+  open(origin: Origin): Connection {
+    if (this.#all.size >= this.#maxOpen) {
+      const [coldest] = this.#idle
+      coldest?.discard()
+    }
+    return new Connection(origin, this)
+  }
+
+  /** Gives back a connection whose answer was read to its end. */
+  release(connection: Connection): void {
+    // If the response arrived before the whole request was sent, the rest of it would precede the next request.
+    if (this.#closed || connection.unsentBytes > 0) connection.discard()
+    else {
+      connection.origin.idle.push(connection)
+      this.#idle.add(connection)
+    }
+  }
+
+  /** Closes all connections: requests in flight fail, and no connection is kept from now on. */
+  discardAll(): void {
+    this.#closed = true
+    for (const connection of this.#all) connection.discard()
+  }
+
+  /** Closes idle connections, and keeps none from now on. Requests in flight continue. */
+  discardIdle(): void {
+    this.#closed = true
+    for (const connection of this.#idle) connection.discard()
+  }
+
+  remember(connection: Connection): void {
+    this.#all.add(connection)
+  }
+
+  forget(connection: Connection): void {
+    this.#all.delete(connection)
+    this.#idle.delete(connection)
+    const { idle } = connection.origin
+    const index = idle.indexOf(connection)
+    if (index !== -1) idle.splice(index, 1)
+  }
+
+  /** One lookup per name at a time, however many attempts wait for it. */
+  resolve(hostname: string): Promise<readonly string[]> {
+    let pending = this.#lookups.get(hostname)
+    if (pending === undefined) {
+      pending = this.#lookup(hostname)
+        .catch((error: unknown) => {
+          throw new DialError(reasonOfLookupError(error), error)
+        })
+        .finally(() => this.#lookups.delete(hostname))
+      this.#lookups.set(hostname, pending)
+    }
+    return pending
+  }
+
+  /** Created once, because reading the certificate authorities takes longer than a handshake. */
+  secureContext({ tls }: Pick<Origin, 'tls'>): SecureContext {
+    if (tls !== null) return tls.secureContext(this.#ca)
+    this.#secureContext ??= createSecureContext(this.#ca === undefined ? {} : { ca: this.#ca })
+    return this.#secureContext
+  }
+}

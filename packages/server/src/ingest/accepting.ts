@@ -1,0 +1,203 @@
+// Accepts the messages of a request whose sender is known: rate limit, parsing, privacy, tracking plan, routing, the store, and the response.
+// Invariant: a request is acknowledged only after the store has committed.
+
+import { randomUUID } from 'node:crypto'
+import type { JsonObject, PlanVerdict } from '@switchyard/protocol'
+import { errorBody } from '../errors.ts'
+import type { Proxies } from '../http/proxies.ts'
+import { parseTraceContext } from '../outbound/trace-context.ts'
+import type { PlanJudges } from '../plans/plan-judges.ts'
+import type { AcceptBatch, Configuration, Nodes, Plan, SegmentContent, Source, Store } from '../store/store.ts'
+import type { Clock } from '../timing/clock.ts'
+import type { IngestPacing } from '../timing/ingest-pacing.ts'
+import { answerJson, answerPixel, answerSuccess } from './answers.ts'
+import type { IngestEvents } from './events.ts'
+import { type Exchange, isFromBrowser, requestProblem } from './exchange.ts'
+import type { BacklogLimit } from './limits/backlog-limit.ts'
+import { createRateLimit, createSharedRateLimit, type RateLimit } from './limits/rate-limit.ts'
+import { type Body, type ParsedRequest, parseRequest } from './parse-request.ts'
+import { type Privacy, protectAddress } from './privacy/privacy.ts'
+import type { Refusals } from './refusals.ts'
+
+export interface IngestSettings {
+  /** If true, a request with an unknown write key is answered with success, and its messages are dropped. */
+  lenientKeys: boolean
+  /** Messages per second and source; null for no limit. */
+  rateLimitPerSecond: number | null
+  /** The timeout for receiving the body of a request. */
+  bodyTimeoutMs: number
+  /** The maximum number of bytes of all bodies that are being read. */
+  maxBodiesBytes: number
+}
+
+const MAX_VIOLATIONS_PER_REQUEST = 2_000
+
+export interface IngestDeps extends Partial<IngestEvents> {
+  store: Pick<Store, 'ingest' | 'configuration' | 'nodes'>
+  plan: (configuration: Configuration, sourceId: string, content: SegmentContent) => Plan
+  clock: Clock
+  proxies: Proxies
+  privacy: Privacy
+  /** Without it, no message is checked against a tracking plan. */
+  plans?: Pick<PlanJudges, 'of'> | undefined
+  settings: IngestSettings
+  pacing?: IngestPacing | undefined
+  backlogLimit?: Pick<BacklogLimit, 'isReached'> | undefined
+  /** Returns the ids of the sources that an access token may send to, or null if the token is invalid. Without this function, every token is invalid. */
+  oauth?: ((token: string) => Promise<ReadonlySet<string> | null>) | undefined
+}
+
+const BACKLOG_LIMIT = {
+  message:
+    'Too many deliveries to a destination of this source are pending, so no message was accepted. Wait for the number of seconds in the Retry-After header, then try again.',
+  seconds: 5,
+}
+
+export class Accepting {
+  readonly #deps: IngestDeps
+  readonly #refusals: Refusals
+  readonly #pacing: IngestPacing
+  readonly #rateLimit: RateLimit | null
+
+  constructor(deps: IngestDeps, refusals: Refusals, pacing: IngestPacing) {
+    this.#deps = deps
+    this.#refusals = refusals
+    this.#pacing = pacing
+    this.#rateLimit = rateLimitOf(deps.settings.rateLimitPerSecond, deps.store.nodes, deps.clock)
+  }
+
+  accept(exchange: Exchange, source: Source, body: Body): void {
+    const { store, clock, plan, privacy, plans } = this.#deps
+    const waitSeconds = this.#rateLimit?.waitSeconds(source.id, clock.scheduleMs()) ?? 0
+    if (waitSeconds > 0)
+      return this.#refusals.reject(exchange, requestProblem(exchange, 'rate_limited', body), ['Retry-After', String(waitSeconds)])
+    const configuration = store.configuration()
+    const users = configuration.suppressions.get(source.id)
+    const isSuppressed = users === undefined || users.size === 0 ? null : (item: JsonObject) => isOfUsers(item, users)
+    const protection = privacy.of(source)
+    const trackingPlan = configuration.plans.size === 0 ? null : (plans?.of(configuration, source.id) ?? null)
+    const parsed = parseRequest(
+      exchange.route,
+      body,
+      isSuppressed,
+      randomUUID,
+      protection?.() ?? null,
+      trackingPlan?.forRequest(),
+      clock.wallMs(),
+    )
+    // A request is charged for its valid messages, or as one message if it has none. Items that are not valid cost nothing.
+    const charged = parsed.ok ? Math.max(1, parsed.items.length + parsed.suppressed) : 1
+    this.#rateLimit?.charge(source.id, charged)
+    if (!parsed.ok) return this.#refusals.reject(exchange, parsed)
+    if (parsed.items.length === 0) return this.#conclude(exchange, source.id, parsed)
+    const content = this.#contentOf(exchange, source, parsed, protection)
+    const planned = plan(configuration, source.id, content)
+    this.#store(exchange, charged, parsed, {
+      content,
+      body: parsed.body,
+      messageIds: parsed.messageIds,
+      plan: planned,
+      quarantined: quarantinedIn(parsed, trackingPlan?.planId),
+    })
+  }
+
+  #contentOf(exchange: Exchange, source: Source, parsed: ParsedRequest, protection: ReturnType<Privacy['of']>): SegmentContent {
+    const { clock, proxies } = this.#deps
+    const { items, sentAt, context, integrations, verdicts } = parsed
+    const address = proxies.senderAddress(exchange.request)
+    const content: SegmentContent = {
+      sourceId: source.id,
+      receivedAtMs: clock.wallMs(),
+      // With a limit of its own: the messages may have used up theirs.
+      ip: protection === null || address === null ? address : protectAddress(protection(), address),
+      browser: exchange.pixel || isFromBrowser(exchange.request),
+      sentAt,
+      context,
+      integrations,
+      trace: parseTraceContext(exchange.request),
+      items,
+    }
+    if (verdicts !== null) content.violations = violationsIn(verdicts)
+    return content
+  }
+
+  #store(exchange: Exchange, charged: number, parsed: ParsedRequest, batch: AcceptBatch): void {
+    const { store, backlogLimit, onAccepted } = this.#deps
+    const { content, plan } = batch
+    const { sourceId } = content
+    // Refund a charge if nothing is stored: the client will retry the request, and it is charged then.
+    const refund = (): void => this.#rateLimit?.charge(sourceId, -charged)
+    if (backlogLimit?.isReached(plan)) {
+      refund()
+      this.#pacing.countRefused()
+      return this.#refusals.overloaded(exchange, BACKLOG_LIMIT)
+    }
+    store.ingest
+      .accept(batch)
+      .then(({ duplicates }) => {
+        onAccepted?.({
+          sourceId,
+          messages: parsed.items.length,
+          duplicates: duplicates.length,
+          bytes: parsed.body.length,
+          content,
+          repeated: duplicates,
+        })
+        this.#conclude(exchange, sourceId, parsed)
+      })
+      .catch((error: unknown) => {
+        refund()
+        this.#refusals.fail(exchange, error)
+      })
+  }
+
+  /** Called when the valid messages are stored. Only now are the rejected ones counted: if the request failed, its retry would count them again. */
+  #conclude(exchange: Exchange, sourceId: string, parsed: ParsedRequest): void {
+    const { store, onSuppressed, onWarned } = this.#deps
+    const { rejected, rejections, suppressed, warnings } = parsed
+    if (suppressed > 0) {
+      store.ingest.suppressed(sourceId, suppressed)
+      onSuppressed?.({ sourceId, messages: suppressed })
+    }
+    if (warnings !== null) for (const [code, count] of warnings.counts) onWarned?.({ sourceId, code, messages: count })
+    if (rejected.length > 0) for (const [code, { count, sample }] of rejections) this.#refusals.record(sourceId, code, count, sample)
+    answer(exchange, parsed)
+  }
+}
+
+function rateLimitOf(perSecond: number | null, nodes: Nodes | undefined, clock: Clock): RateLimit | null {
+  if (perSecond === null) return null
+  return nodes === undefined ? createRateLimit(perSecond) : createSharedRateLimit(perSecond, nodes, () => clock.scheduleMs())
+}
+
+function answer({ response, route, pixel }: Exchange, { items, rejected, suppressed, warnings }: ParsedRequest): void {
+  if (pixel) return answerPixel(response)
+  const [first] = rejected
+  const warned = warnings === null ? {} : { warnings: warnings.list }
+  if (first === undefined) return warnings === null ? answerSuccess(response) : answerJson(response, 200, { success: true, ...warned })
+  const accepted = items.length + suppressed
+  if (accepted > 0) return answerJson(response, 200, { success: true, accepted, rejected, ...warned })
+  // No message was valid: respond with the error of the first. For a batch, also list the error of each.
+  answerJson(response, 400, route === 'batch' ? { ...errorBody(first), rejected } : errorBody(first))
+}
+
+/** A message can be much smaller than the list of what is wrong with it, so after many violations in a request, only the first of each message is kept. */
+function violationsIn(verdicts: ReadonlyMap<number, PlanVerdict>): NonNullable<SegmentContent['violations']> {
+  let kept = 0
+  const bounded = ({ violations }: PlanVerdict): PlanVerdict['violations'] => {
+    kept += violations.length
+    return kept > MAX_VIOLATIONS_PER_REQUEST ? violations.slice(0, 1) : violations
+  }
+  return Object.fromEntries(Array.from(verdicts, ([index, verdict]) => [index, bounded(verdict)]))
+}
+
+function quarantinedIn({ verdicts }: ParsedRequest, planId = ''): AcceptBatch['quarantined'] {
+  if (verdicts === null) return undefined
+  const held = [...verdicts].flatMap(([index, { mode, violations }]) => (mode === 'quarantine' ? [{ index, planId, violations }] : []))
+  return held.length === 0 ? undefined : held
+}
+
+/** An alias message also belongs to its previousId, as it does for a deletion request. */
+function isOfUsers({ userId, previousId }: JsonObject, users: ReadonlySet<string>): boolean {
+  return users.has(userId as string) || users.has(previousId as string)
+}

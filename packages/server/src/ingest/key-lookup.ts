@@ -1,0 +1,41 @@
+// Which source a write key belongs to, and whether samples of its rejected requests may be stored.
+
+import type { Configuration, Source } from '../store/store.ts'
+import { hasPrivacy } from './privacy/privacy.ts'
+
+export interface KeyLookup {
+  sourceOf: (writeKey: string) => Source | undefined
+  /**
+   * Whether the start of a rejected request may be stored. Without a known source, it may not if any source has privacy rules, because the
+   * write key may be an old or misspelled one of that source, or be in a body that cannot be parsed.
+   */
+  keepsSamples: (sourceId: string | null) => boolean
+}
+
+/** The index is built once per configuration. */
+export function createKeyLookup(configuration: () => Configuration): KeyLookup {
+  let indexed: Configuration | undefined
+  let sources = new Map<string, Source>()
+  let anyPrivacy = false
+  function index(): Configuration {
+    const current = configuration()
+    if (current === indexed) return current
+    sources = new Map()
+    anyPrivacy = false
+    for (const source of current.sources.values()) {
+      for (const key of source.writeKeys) sources.set(key, source)
+      anyPrivacy ||= hasPrivacy(source)
+    }
+    return (indexed = current)
+  }
+  return {
+    sourceOf(writeKey) {
+      index()
+      return sources.get(writeKey)
+    },
+    keepsSamples(sourceId) {
+      const source = index().sources.get(sourceId ?? '')
+      return source === undefined ? !anyPrivacy : !hasPrivacy(source)
+    },
+  }
+}

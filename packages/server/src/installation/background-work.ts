@@ -1,0 +1,70 @@
+// What runs beside requests and deliveries: replays, alerts, retention, the thread that checks transformations, and installations of integrations.
+
+import { createAlerts } from '../alerts/alerts.ts'
+import { VERSION } from '../api/version.ts'
+import type { Config } from '../config.ts'
+import { ThreadTransformer } from '../delivery/sender/transforming/thread-transformer.ts'
+import { BacklogLimit } from '../ingest/limits/backlog-limit.ts'
+import type { Log } from '../logging/log.ts'
+import { createReplayRunner } from '../replaying/replay-runner.ts'
+import { planRoutes } from '../routing/plan.ts'
+import { StoreUnavailable } from '../store/store.ts'
+import { IntegrationsInstaller } from './install-integrations.ts'
+import { integrationsFolder } from './integrations-package.ts'
+import type { ServiceCore } from './service-core.ts'
+
+const RETENTION_EVERY_MS = 60 * 60 * 1_000
+
+export type BackgroundWork = ReturnType<typeof createBackgroundWork>
+
+/** `url` is the address that the service listens on, once it does. */
+export function createBackgroundWork(
+  { store, path, clock, delivery, observer, pacing }: ServiceCore,
+  config: Config,
+  log: Log,
+  url: () => string,
+) {
+  const replays = createReplayRunner({
+    store: store.replays,
+    clock,
+    onError(err) {
+      // The store reports by itself that it is unavailable.
+      if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed and will be retried')
+    },
+  })
+  const alerts = createAlerts({
+    store,
+    clock,
+    plan: planRoutes,
+    failureOf: (destinationId) => delivery.health(destinationId)?.failure?.reason ?? null,
+    violations: (nowMs) => observer.recentViolations(nowMs),
+    storePath: path,
+    quarantineDays: config.quarantineDays,
+    baseUrl: () => config.publicUrl ?? url(),
+    version: VERSION,
+    onAccepted: (event) => observer.ingest.onAccepted(event),
+    flushStats: () => observer.flushStats(),
+    onError: (err) => log.error({ err }, 'the rules for alerts could not be evaluated'),
+  })
+  const dropExpired = (): void => void store.dropExpired().catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
+  const retention = setInterval(dropExpired, RETENTION_EVERY_MS)
+  retention.unref()
+  return {
+    replays,
+    alerts,
+    retention,
+    backlogLimit:
+      config.maxBacklog === null
+        ? undefined
+        : new BacklogLimit({ maxPending: config.maxBacklog, ledger: () => store.books.ledger(), behind: () => pacing.behind() }),
+    // For the control API. Senders have their own, so that nobody who saves code can delay deliveries.
+    transformer: new ThreadTransformer(),
+    catalogInstaller: new IntegrationsInstaller({ folder: integrationsFolder(config) }),
+    /** Called when the service listens. */
+    start(): void {
+      replays.start()
+      alerts.start()
+      dropExpired()
+    },
+  }
+}

@@ -1,0 +1,119 @@
+// Registers what the service answers: each stage gets its own routes and the functions that it needs from other stages.
+
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { VERSION } from '../api/version.ts'
+import { type Config, isLoopback } from '../config.ts'
+import { registerControl } from '../control/control.ts'
+import { apiDocument } from '../control/openapi/api-document.ts'
+import type { OperatorTools } from '../control/routes/operator-tools.ts'
+import { registerDashboard } from '../dashboard/dashboard.ts'
+import { createAddressGuard } from '../delivery/sender/http/address-guard.ts'
+import { createDialCheck } from '../delivery/sender/http/dial-check.ts'
+import { registerDocs } from '../docs/docs.ts'
+import { registerReadiness } from '../http/readiness.ts'
+import { MAX_BODIES_BYTES, registerIngest } from '../ingest/ingest.ts'
+import { createOAuth } from '../oauth/oauth.ts'
+import { planRoutes } from '../routing/plan.ts'
+import type { BackgroundWork } from './background-work.ts'
+import { commandForm } from './command-form.ts'
+import { openCatalog } from './integrations-catalog.ts'
+import { integrationsFolder } from './integrations-package.ts'
+import type { AppParts, ServiceCore } from './service-core.ts'
+
+const PACKAGES = join(import.meta.dirname, '..', '..', '..')
+
+interface Service {
+  core: ServiceCore
+  work: BackgroundWork
+  config: Config
+  parts: AppParts
+  bodyTimeoutMs: number
+}
+
+/** Resolves with whether a build of the dashboard was found. */
+export async function registerStages(app: FastifyInstance, service: Service): Promise<boolean> {
+  const { store, access } = service.core
+  registerReadiness(app, { check: () => store.check(), authorize: (request) => access.allows(request) })
+  await registerTracking(app, service)
+  registerMetrics(app, service)
+  const routes = await registerControlApi(app, service)
+  registerDocs(app, { document: () => apiDocument(routes), site: join(PACKAGES, '..', 'docs', '.vitepress', 'dist') })
+  return registerDashboard(app, { folder: join(PACKAGES, 'dashboard', 'dist') })
+}
+
+async function registerTracking(app: FastifyInstance, { core, work, config, bodyTimeoutMs }: Service): Promise<void> {
+  const { store, clock, pacing, proxies, privacy, plans, observer } = core
+  const oauth = createOAuth({ store, clock, requestedOrigin: (request) => proxies.requestedOrigin(request) })
+  await oauth.register(app)
+  registerIngest(app, {
+    store,
+    oauth: (token) => oauth.sourcesOf(token),
+    plan: planRoutes,
+    clock,
+    pacing,
+    backlogLimit: work.backlogLimit,
+    proxies,
+    privacy,
+    plans,
+    settings: {
+      lenientKeys: config.lenientKeys,
+      rateLimitPerSecond: config.rateLimit,
+      bodyTimeoutMs,
+      maxBodiesBytes: MAX_BODIES_BYTES,
+    },
+    ...observer.ingest,
+  })
+}
+
+function registerMetrics(app: FastifyInstance, { core: { observer, access, delivery, pacing }, config, parts }: Service): void {
+  observer.registerMetrics(app, {
+    access: config.metrics === 'auto' ? (isLoopback(config.host) ? 'local' : 'token') : config.metrics,
+    authorize: (request) => access.allows(request),
+    states: () => delivery.states(),
+    pacing: () => pacing.state,
+    combine: parts.supervised?.combineMetrics,
+  })
+}
+
+function registerControlApi(app: FastifyInstance, service: Service) {
+  const { core, work, config } = service
+  const { store, clock, delivery, observer, plans, access, privacy } = core
+  return registerControl(app, {
+    store,
+    clock,
+    delivery,
+    checkCode: (code) => work.transformer.check(code),
+    catalog: () => openCatalog(integrationsFolder(config)),
+    plan: planRoutes,
+    operatorTools: operatorTools(service),
+    catalogInstaller: work.catalogInstaller,
+    live: observer.live,
+    flushStats: () => observer.flushStats(),
+    flushEvents: () => observer.flushEvents(),
+    flushViolations: () => observer.flushViolations(),
+    planFaults: (planId) => plans.faults(planId),
+    replays: work.replays,
+    alerts: work.alerts,
+    access,
+    privacy,
+  })
+}
+
+function operatorTools({ core, config, parts }: Service): OperatorTools {
+  const { clock, path, place, nodeName, keyPath, allowed, backups } = core
+  return {
+    installation: {
+      version: VERSION,
+      startedAtMs: clock.wallMs(),
+      storePath: path,
+      storePlace: place,
+      nodeName,
+      secretKey: keyPath === null ? { from: 'environment' } : { from: 'file', path: keyPath },
+      retentionDays: config.retentionDays,
+      command: commandForm(),
+    },
+    dial: createDialCheck({ guard: createAddressGuard(allowed), lookup: parts.lookup, ca: parts.ca }),
+    backups,
+  }
+}

@@ -1,0 +1,91 @@
+// Counts the deliveries that a new replay job would have.
+
+import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
+import { resolveDeliveryIds } from '../../history/delivery-ids.ts'
+import { PENDING_OR_DELIVERED } from '../../replays/replay-job-row.ts'
+import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
+import type { StoreContext } from '../cluster/store-context.ts'
+import { rowsOf } from '../session/database.ts'
+import { statement } from '../session/row-parameters.ts'
+import { writeText } from '../session/text-columns.ts'
+import { DELIVERIES } from '../tables/resolve-origins.ts'
+import { replayRows } from './replay-rows.ts'
+
+const NONE: RowCount<string> = { seen: 0, newest: null, total: 0, replayed: 0 }
+
+const hasLater = (condition: string): string =>
+  `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination AND r.origin > d.origin AND ${condition})`
+/** Whether a later delivery of the same message is pending or was delivered. */
+const REPLAYED = hasLater(PENDING_OR_DELIVERED)
+
+const NAMED = statement({
+  parameters: { deliveries: DELIVERIES },
+  text: ({ deliveries }) => `SELECT t.id AS "destinationId", ${REPLAYED} AS replayed
+    FROM ${deliveries.inOrder('d')} JOIN destinations t ON t.num = d.destination ORDER BY d.place`,
+})
+
+type ReplayCounts = Pick<ReplayJobRows<string>, 'bound' | 'countFailures' | 'countDelivered' | 'countByIds'>
+
+export function replayCounts({ database, ids, idMap }: StoreContext): ReplayCounts {
+  return {
+    /** Correct even if the clock of another node is a little ahead. */
+    async bound() {
+      const now = ids.next()
+      const { rows } = await database.query<{ bound: string }>(
+        `SELECT greatest($1::bigint, (SELECT max(id) + 1 FROM failures WHERE id >= $1), (SELECT max(id) + 1 FROM attempts WHERE id >= $1)) AS bound`,
+        [now],
+      )
+      return rows[0]?.bound ?? now
+    },
+
+    async countFailures({ destinationId, state, reason, instead, first, last, limit }) {
+      const destination = await idMap.find(database.ask, 'destinations', destinationId)
+      if (destination === undefined) return NONE
+      const { rows } = await database.query<RowCount<string>>(
+        `SELECT count(*) AS seen, max(id) AS newest, count(*) FILTER (WHERE matches) AS total,
+                count(*) FILTER (WHERE matches AND (${REPLAYED} OR ${hasLater('r.state = ANY($5::text[])')})) AS replayed
+         FROM (SELECT id, destination, origin, idx, segment, $6::text IS NULL OR reason = $6 AS matches
+               FROM failures WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id LIMIT $7) d`,
+        [destination, state, first, last, instead, reason === null ? null : writeText(reason), limit],
+      )
+      return rows[0] ?? NONE
+    },
+
+    /** The doc of an attempt records which messages it delivered. It is read only if some message of the segment was replayed. */
+    async countDelivered({ destinationId, first, last, limit }) {
+      const destination = await idMap.find(database.ask, 'destinations', destinationId)
+      if (destination === undefined) return NONE
+      const { rows } = await database.query<Omit<RowCount<string>, 'replayed'>>(
+        `SELECT count(*) AS seen, max(id) AS newest, coalesce(sum(delivered), 0) AS total
+         FROM (SELECT id, delivered FROM attempts WHERE destination = $1 AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4) d`,
+        [destination, first, last, limit],
+      )
+      const { newest } = rows[0] ?? NONE
+      if (rows[0] === undefined || newest === null) return NONE
+      const { rows: repeated } = await database.query<{ doc: string; indexes: number[] }>(
+        `SELECT d.doc, r.indexes FROM attempts d CROSS JOIN LATERAL (
+           SELECT array_agg(r.idx) AS indexes FROM replays r
+           WHERE r.segment = d.segment AND r.destination = d.destination AND r.origin > d.origin AND ${PENDING_OR_DELIVERED}) r
+         WHERE d.destination = $1 AND d.id >= $2 AND d.id <= $3 AND d.delivered > 0 AND r.indexes IS NOT NULL`,
+        [destination, first, newest],
+      )
+      let replayed = 0
+      for (const { doc, indexes } of repeated) {
+        const again = new Set(indexes)
+        for (const [state, , of] of (JSON.parse(doc) as AttemptDoc).f) {
+          if (state === 'delivered') replayed += of.filter((index) => again.has(index)).length
+        }
+      }
+      return { ...rows[0], replayed }
+    },
+
+    countByIds: (deliveryIds) =>
+      database.transaction(
+        async (ask) => {
+          const deliveries = (await resolveDeliveryIds(replayRows(ask, ids), deliveryIds)).filter((delivery) => delivery !== undefined)
+          return deliveries.length === 0 ? [] : rowsOf(ask)(NAMED, NAMED.values({ deliveries }))
+        },
+        { readOnly: true },
+      ),
+  }
+}

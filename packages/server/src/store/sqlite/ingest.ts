@@ -1,0 +1,73 @@
+// Accepts batches, on the main thread: a batch becomes a command of the writing thread, and its shipments are handed to delivery after
+// the commit. The body and the keys go into the buffer of the group. See write-accept.ts for what is stored.
+
+import { cancelReservations, handToDelivery } from '../delivery/hand-to-delivery.ts'
+import { type SourceSeeds, sourceSeeds } from '../encoding/fingerprint.ts'
+import { withoutQuarantined } from '../encoding/quarantine-routes.ts'
+import { writeKeys } from '../encoding/segment-keys.ts'
+import { writeTrace } from '../encoding/trace-column.ts'
+import { writeViolations } from '../encoding/violations-column.ts'
+import { DeferredCounts } from '../history/deferred-counts.ts'
+import type { AcceptBatch, AcceptResult, IngestStore, ShipmentConsumer } from '../store.ts'
+import type { GroupCommit } from './threads/group-commit.ts'
+
+export class SqliteIngest implements IngestStore {
+  readonly #writer: GroupCommit
+  readonly #consumer: () => ShipmentConsumer | null
+  readonly #seedOf: SourceSeeds
+  readonly #counts: DeferredCounts
+  readonly reject: IngestStore['reject'] = (rejection) => this.#counts.reject(rejection)
+  readonly suppressed: IngestStore['suppressed'] = (sourceId, count) => this.#counts.suppressed(sourceId, count)
+
+  constructor(writer: GroupCommit, consumer: () => ShipmentConsumer | null) {
+    this.#writer = writer
+    this.#consumer = consumer
+    this.#seedOf = sourceSeeds(writer.seed)
+    this.#counts = new DeferredCounts((counts) => writer.run('addCounts', counts, { retry: true }))
+  }
+
+  async accept(batch: AcceptBatch): Promise<AcceptResult> {
+    const { quarantined } = batch
+    const { content, body, messageIds, plan } = quarantined === undefined ? batch : withoutQuarantined(batch)
+    const consumer = this.#consumer()
+    const shipments = plan.shipments.map((shipment) => ({ ...shipment, isReserved: false }))
+    const bytes = body.length
+    const seed = this.#seedOf(content.sourceId)
+    const committing = this.#writer.run(
+      'accept',
+      {
+        sourceId: content.sourceId,
+        receivedAtMs: content.receivedAtMs,
+        ip: content.ip,
+        browser: content.browser,
+        trace: writeTrace(content.trace),
+        count: messageIds.length,
+        keysAt: 0,
+        bodyAt: 0,
+        bodyBytes: bytes,
+        shipments,
+        skips: plan.skips,
+        violations: writeViolations(content.violations),
+        quarantined,
+      },
+      {
+        body,
+        writeKeys: (into, at) => writeKeys(messageIds, content.items, seed, into, at),
+        prepare: () => {
+          for (const shipment of shipments) shipment.isReserved = consumer?.reserve(shipment.destinationId, bytes) ?? false
+        },
+      },
+    )
+    const accepted = await committing.catch((error: unknown) => {
+      cancelReservations(consumer, shipments, bytes)
+      throw error
+    })
+    handToDelivery(this.#consumer(), accepted, shipments, { content, body })
+    return { segment: accepted.segment, duplicates: accepted.duplicates }
+  }
+
+  /** Writes the counts that are still in memory. */
+  flush(): Promise<void> {
+    return this.#counts.flush()
+  }
+}

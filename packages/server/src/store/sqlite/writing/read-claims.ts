@@ -1,0 +1,167 @@
+// Claims shipments of a destination. Reads only the rows of that destination, in the order of the primary key, so no search reads another
+// destination's backlog. Shipments that are already claimed are skipped; there are never more of them than fit in memory.
+
+import type { StatementSync } from 'node:sqlite'
+import { unpackBody } from '../../encoding/body-bytes.ts'
+import { absentIndexes, owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
+import { readTrace } from '../../encoding/trace-column.ts'
+import type { ClaimRequest, Shipment, TraceContext } from '../../store.ts'
+import type { ShipmentRow } from '../rows/delivery-rows.ts'
+import type { Rows } from '../schema/rows.ts'
+import type { Claims } from './claims.ts'
+
+export interface RawSegment {
+  seq: number
+  sourceId: string
+  receivedAtMs: number
+  ip: string | null
+  browser: boolean
+  trace: TraceContext | null
+  absent: readonly number[]
+  /** In the format of the violations column. */
+  violations: string | null
+  body: Uint8Array
+}
+
+export interface ClaimReply {
+  shipments: { shipment: Shipment; bytes: number }[]
+  segments: RawSegment[]
+  moreFresh: boolean
+  nextRetryAtMs: number | null
+}
+
+interface SegmentRow {
+  seq: number
+  source: number
+  received_at: number
+  ip: string | null
+  browser: number
+  count: number
+  absent: string | null
+  body: Uint8Array
+  trace: string | null
+  violations: string | null
+}
+
+export class ClaimReader {
+  readonly #claims: Claims
+  readonly #rows: Rows
+  readonly #fresh: StatementSync
+  readonly #retries: StatementSync
+  readonly #overdue: StatementSync
+  readonly #segment: StatementSync
+
+  constructor({ rows, claims }: { rows: Rows; claims: Claims }) {
+    this.#claims = claims
+    this.#rows = rows
+    const { database } = rows
+    this.#fresh = database.prepare('SELECT * FROM shipments WHERE destination = ? AND class = 0 ORDER BY due, id')
+    this.#retries = database.prepare('SELECT * FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id')
+    this.#overdue = database.prepare(
+      'SELECT * FROM shipments WHERE destination = ? AND class = 1 AND first_attempt <= ? ORDER BY first_attempt',
+    )
+    this.#segment = database.prepare(
+      'SELECT seq, source, received_at, ip, browser, count, absent, body, trace, violations FROM segments WHERE seq = ?',
+    )
+  }
+
+  claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }: ClaimRequest): ClaimReply {
+    const destination = this.#rows.destinations.num(destinationId)
+    const found = new Found()
+    let nextRetryAtMs: number | null = null
+    let moreFresh = false
+    if (destination === undefined) return found.reply(moreFresh, nextRetryAtMs)
+    for (const row of rows(this.#retries, destination)) {
+      if (this.#claims.isClaimed(row.id)) continue
+      if (row.due > nowMs || found.shipments.length >= maxRetries || found.bytes > maxBytes) {
+        nextRetryAtMs = row.due
+        break
+      }
+      this.#claimRow(row, destinationId, found)
+    }
+    let fresh = 0
+    for (const row of rows(this.#fresh, destination)) {
+      if (this.#claims.isClaimed(row.id)) continue
+      if (fresh >= maxFresh || found.bytes > maxBytes) {
+        moreFresh = true
+        break
+      }
+      this.#claimRow(row, destinationId, found)
+      fresh++
+    }
+    return found.reply(moreFresh, nextRetryAtMs)
+  }
+
+  claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): ClaimReply {
+    const destination = this.#rows.destinations.num(destinationId)
+    const found = new Found()
+    if (destination === undefined) return found.reply(false, null)
+    for (const row of rows(this.#overdue, destination, firstAttemptBeforeMs)) {
+      if (found.shipments.length >= limit) break
+      if (!this.#claims.isClaimed(row.id)) this.#claimRow(row, destinationId, found)
+    }
+    return found.reply(false, null)
+  }
+
+  #claimRow(row: ShipmentRow, destinationId: string, found: Found): void {
+    let bytes = 0
+    const parts = (JSON.parse(row.parts) as StoredPart<number>[]).map(([origin, seq, indexes]) => {
+      let segment = found.segments.get(seq)
+      if (segment === undefined) {
+        segment = this.#read(seq)
+        if (segment) found.segments.set(seq, segment)
+      }
+      bytes += segment?.body.length ?? 0
+      return {
+        origin,
+        segment: seq,
+        indexes: indexes === 0 ? owedIndexes(0, segment?.count ?? row.count, segment?.absent ?? []) : [...indexes],
+      }
+    })
+    const shipment: Shipment = {
+      id: row.id,
+      claim: this.#claims.claim(row.id),
+      destinationId,
+      attempt: row.attempt,
+      firstAttemptAtMs: row.first_attempt,
+      dueAtMs: row.due,
+      unit: row.unit === 1,
+      progress: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
+      replay: row.replay === 1,
+      parts,
+    }
+    found.shipments.push({ shipment, bytes })
+    found.bytes += bytes
+  }
+
+  #read(seq: number): (RawSegment & { count: number }) | undefined {
+    const row = this.#segment.get(seq) as SegmentRow | undefined
+    if (row === undefined) return undefined
+    return {
+      seq,
+      sourceId: this.#rows.sources.id(row.source),
+      receivedAtMs: row.received_at,
+      ip: row.ip,
+      browser: row.browser === 1,
+      trace: readTrace(row.trace),
+      count: row.count,
+      absent: absentIndexes(row.absent),
+      violations: row.violations,
+      body: unpackBody(row.body),
+    }
+  }
+}
+
+class Found {
+  readonly shipments: ClaimReply['shipments'] = []
+  readonly segments = new Map<number, RawSegment & { count: number }>()
+  bytes = 0
+
+  reply(moreFresh: boolean, nextRetryAtMs: number | null): ClaimReply {
+    return { shipments: this.shipments, segments: [...this.segments.values()], moreFresh, nextRetryAtMs }
+  }
+}
+
+function rows(statement: StatementSync, ...values: number[]): Iterable<ShipmentRow> {
+  return statement.iterate(...values) as unknown as Iterable<ShipmentRow>
+}

@@ -1,0 +1,193 @@
+// Settles shipments, inside the group's transaction: deletes claimed shipments or keeps them with their remaining deliveries, adds shipments for
+// retries, and appends the attempts. Rejects a settlement that is not balanced, or whose claim is no longer current. This is the last place
+// at which a delivery could be lost, so it is checked here.
+
+import type { StatementSync } from 'node:sqlite'
+import { type LetterContent, letterContent } from '../../delivery/dead-letters.ts'
+import { writeProgress } from '../../encoding/attempt-doc.ts'
+import type { Seed } from '../../encoding/fingerprint.ts'
+import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
+import { storedParts } from '../../encoding/stored-parts.ts'
+import { hasUserData } from '../../port/without-deleted.ts'
+import type { Settlement, ShipmentDraft } from '../../store.ts'
+import type { Duplicates } from '../keys/duplicates.ts'
+import type { RowIds } from '../schema/row-ids.ts'
+import type { Rows } from '../schema/rows.ts'
+import type { Claims } from './claims.ts'
+import type { Ledger } from './ledger.ts'
+import type { OwedShipments } from './owed-shipments.ts'
+import { LetterWriter } from './write-letters.ts'
+import { recordOutcome } from './write-replay-outcomes.ts'
+
+export interface SettleCommand {
+  destinationId: string
+  done: readonly { id: number; claim: number; attempt: number; dueAtMs: number }[]
+  /** `before` and `count`: the number of deliveries before and after this settlement. */
+  kept: readonly { id: number; claim: number; attempt: number; dueAtMs: number; before: number; count: number; parts: string }[]
+  remaining: readonly ShipmentDraft[]
+  records: readonly RecordRow<number>[]
+  letters: readonly LetterContent[]
+  /** The last deletion request that it was checked against; null if it contains no data of users. */
+  deletion: number | null
+}
+
+/** Converts a settlement to a command for the writing thread. Runs on the main thread. */
+export function settleCommand(settlement: Settlement, seed: Seed, deletion: number): SettleCommand {
+  const { destinationId, done, kept, remaining, letters = [] } = settlement
+  assertBalanced(settlement)
+  return {
+    destinationId,
+    done: done.map(({ id, claim, attempt, dueAtMs }) => ({ id: id as number, claim, attempt, dueAtMs })),
+    kept: kept.map(({ shipment, parts }) => {
+      const { id, claim, attempt, dueAtMs } = shipment
+      return { id: id as number, claim, attempt, dueAtMs, before: countOf(shipment), count: countOf({ parts }), parts: storedParts(parts) }
+    }),
+    remaining,
+    records: settlement.records.map(recordRow<number>),
+    letters: letters.map((some) => letterContent(some, seed)),
+    deletion: hasUserData(settlement) ? deletion : null,
+  }
+}
+
+/**
+ * The statements for first attempts and for retries. The class is written into the statement: if it were a parameter, SQLite would prepare the
+ * statement again after every binding, because the partial index on retries might apply. That took 17 µs per shipment.
+ */
+type ByClass = readonly [fresh: StatementSync, retry: StatementSync]
+
+interface Parts {
+  rows: Rows
+  ids: RowIds
+  ledger: Ledger
+  owing: OwedShipments
+  claims: Claims
+  duplicates: Duplicates
+}
+
+export class SettleWriter {
+  readonly #parts: Parts
+  readonly #letters: LetterWriter
+  readonly #delete: ByClass
+  readonly #keep: ByClass
+  readonly #insert: StatementSync
+  readonly #insertAttempt: StatementSync
+  readonly #insertFailure: StatementSync
+  readonly #lastDeletion: StatementSync
+  /** The shipments whose claims end when the transaction is committed. */
+  readonly #ended: number[] = []
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#letters = new LetterWriter(parts)
+    const { database } = parts.rows
+    const byClass = (sql: (is: string) => string): ByClass => [database.prepare(sql('class = 0')), database.prepare(sql('class = 1'))]
+    this.#delete = byClass((is) => `DELETE FROM shipments WHERE destination = ? AND ${is} AND due = ? AND id = ? RETURNING count`)
+    this.#keep = byClass(
+      (is) => `UPDATE shipments SET count = ?, parts = ? WHERE destination = ? AND ${is} AND due = ? AND id = ? AND count = ?`,
+    )
+    this.#insert = database.prepare(
+      'INSERT INTO shipments (destination, class, due, id, count, attempt, first_attempt, unit, replay, urls, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#insertAttempt = database.prepare(
+      'INSERT INTO attempts (id, origin, destination, segment, at, attempt, replay, delivered, failed, expired, cancelled, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+    this.#lastDeletion = database.prepare('SELECT max(num) AS num FROM deletions')
+    this.#insertFailure = database.prepare(
+      'INSERT INTO failures (id, destination, state, reason, origin, idx, segment, attempts, replay, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    )
+  }
+
+  /**
+   * Returns null, or the last deletion request if the settlement was not checked against it. Then nothing is written: this thread orders
+   * deletions and settlements, so a purge covers everything that was written before its request, and nothing of its users is written later.
+   */
+  settle({ destinationId, done, kept, remaining, records, letters, deletion }: SettleCommand): number | null {
+    const { rows, claims } = this.#parts
+    if (deletion !== null) {
+      const { num } = this.#lastDeletion.get() as { num: number | null }
+      if (num !== null && num > deletion) return num
+    }
+    const destination = rows.destinations.num(destinationId)
+    if (destination === undefined) throw new Error(`unknown destination ${destinationId}`)
+    let owed = 0
+    for (const { id, claim } of [...done, ...kept]) {
+      if (!claims.isCurrent(id, claim)) throw new Error(`shipment ${id} is not held under claim ${claim}`)
+    }
+    for (const { id, attempt, dueAtMs } of done) {
+      const row = this.#delete[attempt > 0 ? 1 : 0].get(destination, attempt > 0 ? dueAtMs : 0, id) as { count: number } | undefined
+      if (row === undefined) throw new Error(`shipment ${id} does not exist`)
+      owed += row.count
+      this.#ended.push(id)
+    }
+    for (const { id, attempt, dueAtMs, before, count, parts } of kept) {
+      const { changes } = this.#keep[attempt > 0 ? 1 : 0].run(count, parts, destination, attempt > 0 ? dueAtMs : 0, id, before)
+      if (changes !== 1) throw new Error(`shipment ${id} with ${before} deliveries does not exist`)
+      owed += before - count
+    }
+    for (const draft of remaining) owed -= this.insertShipment(destination, draft)
+    for (const record of records) owed -= this.insertRecord(destination, record)
+    if (owed !== 0) throw new Error(`unbalanced settlement for ${destinationId}: ${owed} deliveries would have no state`)
+    for (const some of letters) this.#letters.insert(some)
+    return null
+  }
+
+  /** Returns the number of deliveries in the shipment. */
+  insertShipment(destination: number, draft: ShipmentDraft): number {
+    const count = countOf(draft)
+    const retry = draft.attempt > 0
+    this.#insert.run(
+      destination,
+      retry ? 1 : 0,
+      // Rounded up, so that no retry is early. Backoff gives fractions of milliseconds, and the column is an integer.
+      retry ? Math.ceil(draft.dueAtMs) : 0,
+      this.#parts.ids.next(),
+      count,
+      draft.attempt,
+      draft.firstAttemptAtMs === null ? null : Math.floor(draft.firstAttemptAtMs),
+      draft.unit ? 1 : 0,
+      draft.replay ? 1 : 0,
+      writeProgress(draft.progress),
+      storedParts(draft.parts),
+    )
+    return count
+  }
+
+  /** Returns the number of deliveries that the attempt ended. */
+  insertRecord(destination: number, record: RecordRow<number>): number {
+    const { rows, ids, ledger } = this.#parts
+    const { origin, segment, attempt, atMs, delivered, failed, expired, cancelled } = record
+    const replay = record.replay ? 1 : 0
+    this.#insertAttempt.run(
+      ids.next(),
+      origin,
+      destination,
+      segment,
+      Math.floor(atMs),
+      attempt,
+      replay,
+      delivered,
+      failed,
+      expired,
+      cancelled,
+      record.doc,
+    )
+    if (delivered > 0) ledger.end(destination, 'delivered', delivered)
+    if (failed > 0) ledger.end(destination, 'failed', failed)
+    if (expired > 0) ledger.end(destination, 'expired', expired)
+    if (cancelled > 0) ledger.end(destination, 'cancelled', cancelled)
+    for (const { state, reason, index } of record.failures) {
+      this.#insertFailure.run(ids.next(), destination, state, reason, origin, index, segment, attempt, replay, Math.floor(atMs))
+    }
+    if (record.replay) recordOutcome(rows, destination, record)
+    return delivered + failed + expired + cancelled
+  }
+
+  committed(): void {
+    for (const id of this.#ended) this.#parts.claims.end(id)
+    this.#ended.length = 0
+  }
+
+  rolledBack(): void {
+    this.#ended.length = 0
+  }
+}

@@ -1,0 +1,91 @@
+// The quick suite, which `npm test` runs: what finds most mistakes within minutes. Whether a file is in it depends on its CPU time (`node scripts/tests.ts
+// --all --slowest` prints it) and on what it finds that no cheaper file finds. `npm run test:all` runs the rest, too.
+
+/** The main journeys through the whole system. All other files of e2e/ and examples/ are in the rest. */
+const JOURNEYS: readonly string[] = [
+  'e2e/api-description.test.ts',
+  'e2e/batch-delivery.test.ts',
+  'e2e/clients.test.ts',
+  'e2e/command-line-resources.test.ts',
+  'e2e/crash.test.ts',
+  'e2e/dashboard/journeys.test.ts',
+  'e2e/deletions.test.ts',
+  'e2e/demo.test.ts',
+  'e2e/how-is-my-destination.test.ts',
+  'e2e/nodes.test.ts',
+  'e2e/paused-destination.test.ts',
+  'e2e/privacy.test.ts',
+  'e2e/reference.test.ts',
+  'e2e/several-urls.test.ts',
+  'e2e/structure.test.ts',
+  'e2e/webhook-messages.test.ts',
+  'e2e/webhook-requests.test.ts',
+  'e2e/where-is-my-event.test.ts',
+]
+
+/** Files beside the code that use more than three seconds of CPU time. Of those, only the main path of a message, the conformance of both stores and a kill are in the quick suite. */
+const EXPENSIVE: readonly string[] = [
+  'packages/integrations/src/catalog.test.ts',
+  'packages/node/test/process-exit.test.ts',
+  'packages/node/test/spool-kill.test.ts',
+  'packages/node/test/spool.test.ts',
+  'packages/server/src/alerts/alerts.test.ts',
+  'packages/server/src/alerts/rules/false-alarms.test.ts',
+  'packages/server/src/control/administration/audit.test.ts',
+  'packages/server/src/control/administration/login.test.ts',
+  'packages/server/src/control/administration/oauth-apps.test.ts',
+  'packages/server/src/control/administration/tokens.test.ts',
+  'packages/server/src/control/alerts/alerts.test.ts',
+  'packages/server/src/control/configuration.test.ts',
+  'packages/server/src/control/deletions/deletions.test.ts',
+  'packages/server/src/control/destinations/auth-settings.test.ts',
+  'packages/server/src/control/destinations/destinations.test.ts',
+  'packages/server/src/control/destinations/every-integration.test.ts',
+  'packages/server/src/control/destinations/integrations.test.ts',
+  'packages/server/src/control/destinations/moved-secrets.test.ts',
+  'packages/server/src/control/destinations/preview.test.ts',
+  'packages/server/src/control/destinations/request-settings.test.ts',
+  'packages/server/src/control/destinations/secret-settings.test.ts',
+  'packages/server/src/control/destinations/transformation.test.ts',
+  'packages/server/src/control/diagnostics/backups.test.ts',
+  'packages/server/src/control/diagnostics/diagnostics.test.ts',
+  'packages/server/src/control/history/history.test.ts',
+  'packages/server/src/control/history/stats.test.ts',
+  'packages/server/src/control/hostile-requests.test.ts',
+  'packages/server/src/control/if-match.test.ts',
+  'packages/server/src/control/replays/replays.test.ts',
+  'packages/server/src/control/sources/privacy.test.ts',
+  'packages/server/src/control/sources/sources.test.ts',
+  'packages/server/src/delivery/faults.test.ts',
+  'packages/server/src/delivery/host/dial-guard.test.ts',
+  'packages/server/src/delivery/recording.test.ts',
+  'packages/server/src/delivery/sender-threads.test.ts',
+  'packages/server/src/delivery/sender/authorizing/authorized-delivery.test.ts',
+  'packages/server/src/delivery/sender/transforming/thread-transformer.test.ts',
+  'packages/server/src/delivery/supervision/hostile-host.test.ts',
+  'packages/server/src/delivery/supervision/hosts.test.ts',
+  'packages/server/src/delivery/supervision/senders.test.ts',
+  'packages/server/src/delivery/transformations.test.ts',
+  'packages/server/src/installation/install-integrations.test.ts',
+  'packages/server/src/installation/maintenance.test.ts',
+  'packages/server/src/installation/processes/supervisor.test.ts',
+  'packages/server/src/oauth/oauth.test.ts',
+  'packages/server/src/replaying/replay-runner.test.ts',
+  'packages/server/src/store-migration/migrate-store.test.ts',
+  'packages/server/src/store/postgres/cluster/shared-configuration.test.ts',
+  'packages/server/src/store/postgres/deleting.test.ts',
+  'packages/server/src/store/postgres/replaying.test.ts',
+  'packages/server/src/store/postgres/rows/deliveries.test.ts',
+  'packages/server/src/store/postgres/schema/retention.test.ts',
+  'packages/server/src/store/sqlite/deletions.test.ts',
+  'packages/server/src/store/sqlite/disk-full.test.ts',
+  'packages/server/src/store/sqlite/migration/encrypt-credentials.test.ts',
+  'packages/server/src/store/sqlite/schema/database.test.ts',
+]
+
+export function isQuick(file: string): boolean {
+  return /^(e2e|examples)\//.test(file) ? JOURNEYS.includes(file) : !EXPENSIVE.includes(file)
+}
+
+/** For the check that each of them exists. */
+export const LISTED = [...JOURNEYS, ...EXPENSIVE]
